@@ -1,0 +1,25 @@
+"""What a user asks for: frozen, typed values, checked when they are made.
+
+``Target`` is the database to measure, ``WorkloadSpec`` what is in it, ``Load`` how it is loaded, and
+``SweepSpec`` which settings are tried. Every mistake of a file is told at once, with its line.
+"""
+
+from hdbkit.config.files import read_params, read_yaml, validate
+from hdbkit.config.load import InputRules, Isolation, Load, Routines
+from hdbkit.config.sweep_spec import Reset, SweepSpec
+from hdbkit.config.target import Target
+from hdbkit.config.workload_spec import WorkloadSpec
+
+__all__ = [
+    "InputRules",
+    "Isolation",
+    "Load",
+    "Reset",
+    "Routines",
+    "SweepSpec",
+    "Target",
+    "WorkloadSpec",
+    "read_params",
+    "read_yaml",
+    "validate",
+]

@@ -1,0 +1,83 @@
+"""pydantic's findings in our words: where, what was expected, what was given, what was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from hdbkit.errors import Mistake
+
+
+def mistakes_of(
+    error: ValidationError, model: type[BaseModel], lines: dict[tuple[str | int, ...], int] | None = None
+) -> list[Mistake]:
+    """Every finding of ``error`` as a :class:`~hdbkit.errors.Mistake`; ``lines`` maps places to lines."""
+    lines = lines or {}
+    return [
+        Mistake(place(found["loc"]), _words(dict(found), model), _line(found["loc"], lines))
+        for found in error.errors(include_url=False)
+    ]
+
+
+def place(loc: Sequence[str | int]) -> str:
+    """A place as a reader writes it: ``users[2]``, ``load.mix``."""
+    text = ""
+    for part in loc:
+        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
+    return text or "the whole"
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """`` Did you mean 'database'?`` when one of ``known`` is close to ``word``, else nothing."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def _line(loc: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int]) -> int | None:
+    for length in range(len(loc), -1, -1):
+        if loc[:length] in lines:
+            return lines[loc[:length]]
+    return None
+
+
+_BOUNDS = {
+    "greater_than_equal": ("ge", "must be {} or more"),
+    "greater_than": ("gt", "must be more than {}"),
+    "less_than_equal": ("le", "must be {} or less"),
+    "less_than": ("lt", "must be less than {}"),
+}
+
+
+def _words(found: dict[str, Any], model: type[BaseModel]) -> str:
+    kind, context, given = found["type"], found.get("ctx", {}), found.get("input")
+    if kind == "extra_forbidden":
+        return f"unknown key.{did_you_mean(str(found['loc'][-1]), _keys(model, found['loc'][:-1]))}"
+    if kind == "missing":
+        return "is required, but was not given"
+    if kind in _BOUNDS:
+        name, text = _BOUNDS[kind]
+        return f"{text.format(context[name])}, not {given}"
+    if kind in ("literal_error", "enum"):
+        return f"must be {context['expected']}, not {given!r}"
+    if kind == "value_error":
+        return str(context["error"])
+    return f"{found['msg'][0].lower()}{found['msg'][1:]}, not {_shown(given)}"
+
+
+def _shown(given: object) -> str:
+    text = repr(given)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
+    """The keys that stand at ``loc`` of ``model``, followed through nested models."""
+    for part in loc:
+        field = model.model_fields.get(str(part))
+        inner = field.annotation if field else None
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        model = inner
+    return list(model.model_fields)

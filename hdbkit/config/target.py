@@ -1,0 +1,129 @@
+"""The database to measure: kind, address, account, and how its server can be controlled.
+
+A target never holds a password in anything that is written or printed. The password comes from the
+environment (``HDBKIT_PASSWORD``, or the driver's own such as ``PGPASSWORD``), from a password file of
+the driver's form, or from memory (``Target(..., password=...)``), which no dump, repr or file shows.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from pydantic import Field, SecretStr, field_validator
+
+from hdbkit.config.files import read_yaml, validate
+from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.model import ConfigModel
+from hdbkit.errors import InputError
+from hdbkit.paths import targets_file
+
+PASSWORD_VARIABLE = "HDBKIT_PASSWORD"  # noqa: S105  the name of a variable, not a password
+_SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token|^pwd$", re.IGNORECASE)
+
+
+class Target(ConfigModel):
+    """A database to measure.
+
+    Example:
+        >>> Target.parse("postgresql://bench@db1:5432/tpcc").url
+        'postgresql://bench@db1:5432/tpcc'
+    """
+
+    kind: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="which engine, e.g. postgresql")
+    host: str | None = Field(default=None, description="name, address, or folder of the socket")
+    port: int | None = Field(default=None, ge=1, le=65535)
+    database: str | None = None
+    user: str | None = None
+    options: dict[str, str] = Field(default_factory=dict, description="options of the driver, e.g. sslmode")
+    password_file: Path | None = Field(default=None, description="a password file of the driver's form")
+    server_folder: Path | None = Field(default=None, description="folder of a private server")
+    may_change_settings: bool = Field(default=False, description="hdbkit may change settings of the server")
+    may_restart: bool = Field(default=False, description="hdbkit may restart the server")
+    restart_command: tuple[str, ...] = Field(
+        default=(), description="the command that restarts it, as a list"
+    )
+    password: SecretStr | None = Field(default=None, exclude=True, repr=False)
+
+    @field_validator("options")
+    @classmethod
+    def _no_secret(cls, options: dict[str, str]) -> dict[str, str]:
+        for name in options:
+            if _SECRET.search(name):
+                raise ValueError(f"'{name}' looks like a secret; give it in {PASSWORD_VARIABLE} instead")
+        return options
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """A target from a URL without password, or a name in ``params/targets.yaml``.
+
+        Raises:
+            InputError: the URL holds a password or is no URL, or the name is unknown.
+            ConfigErrors: the entry of that name has mistakes.
+        """
+        return cls._from_url(text) if "://" in text else cls._named(text)
+
+    @classmethod
+    def _from_url(cls, text: str) -> Target:
+        try:
+            parts = urlsplit(text)
+            port = parts.port
+            options = dict(parse_qsl(parts.query, strict_parsing=True)) if parts.query else {}
+        except ValueError as error:
+            raise InputError(
+                f"the target is no URL ({error}); write kind://user@host:port/database"
+            ) from None
+        if parts.password is not None:
+            raise InputError(
+                "the target's URL holds a password; leave it out and set the environment variable "
+                f"{PASSWORD_VARIABLE} (or the driver's own password file)"
+            )
+        host = unquote(parts.hostname) if parts.hostname else options.pop("host", None)
+        fields: dict[str, Any] = {
+            "kind": parts.scheme,
+            "host": host,
+            "port": port,
+            "database": unquote(parts.path.lstrip("/")) or None,
+            "user": unquote(parts.username) if parts.username else None,
+            "options": options,
+        }
+        return cls(**fields)
+
+    @classmethod
+    def _named(cls, name: str) -> Target:
+        path = targets_file()
+        content, lines = read_yaml(path)
+        known = content if isinstance(content, dict) else {}
+        if name not in known:
+            listed = ", ".join(sorted(map(str, known))) or "none"
+            hint = did_you_mean(name, [str(one) for one in known])
+            raise InputError(
+                f"there is no target '{name}' in {path} (known: {listed}).{hint} "
+                "A target is such a name or a URL such as postgresql://user@host:5432/database"
+            )
+        here = {place[1:]: line for place, line in lines.items() if place[:1] == (name,)}
+        return validate(known[name], cls, source=f"target '{name}' of {path}", lines=here)
+
+    @property
+    def url(self) -> str:
+        """The address without a password, as :meth:`parse` reads it."""
+        user = f"{quote(self.user, safe='')}@" if self.user else ""
+        host, options = self.host or "", dict(self.options)
+        if host.startswith("/"):
+            options, host = {"host": host, **options}, ""
+        host = f"[{host}]" if ":" in host else host
+        port = f":{self.port}" if self.port else ""
+        query = f"?{urlencode(options)}" if options else ""
+        return f"{self.kind}://{user}{host}{port}/{quote(self.database or '', safe='')}{query}"
+
+    def secret(self) -> str | None:
+        """The password from memory or ``HDBKIT_PASSWORD``; None leaves it to the driver's own ways."""
+        return self.password.get_secret_value() if self.password else os.environ.get(PASSWORD_VARIABLE)
+
+    def with_(self, **changes: Any) -> Target:
+        """The same target with some fields changed (the password stays in memory)."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**fields, **changes})

@@ -1,0 +1,21 @@
+"""Which workload, and at which scale."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from hdbkit.config.model import ConfigModel
+
+
+class WorkloadSpec(ConfigModel):
+    """A workload and its scale; ``seed`` makes its population, so equal specs give equal tables."""
+
+    kind: Literal["tproc_c"] = Field(default="tproc_c", description="the workload: tproc_c (OLTP)")
+    warehouses: int = Field(default=1, ge=1, le=100_000, description="scale: number of warehouses")
+    seed: int = Field(default=1, ge=0, lt=2**63, description="seed of the population")
+    partitions: int = Field(default=0, ge=0, le=1000, description="partitions of order_line; 0 for none")
+    tablespace: str | None = Field(
+        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$", description="where the tables are put"
+    )

@@ -1,0 +1,26 @@
+"""The engines. Each file here is the only place that imports its driver and knows its name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import cast
+
+from hdbkit.config.mistakes import did_you_mean
+from hdbkit.contracts import Database
+from hdbkit.errors import InputError
+
+
+def kinds() -> list[str]:
+    """The kinds of database that there is a file for."""
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+
+
+def database(kind: str) -> Database:
+    """The engine of a kind. Raises ``InputError`` for one that there is no file for."""
+    known = kinds()
+    if kind not in known:
+        raise InputError(
+            f"there is no database '{kind}' (known: {', '.join(known)}).{did_you_mean(kind, known)}"
+        )
+    return cast(Database, importlib.import_module(f"hdbkit.databases.{kind}").DATABASE)

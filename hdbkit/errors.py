@@ -1,0 +1,142 @@
+"""The error tree: what can go wrong, and who has to act.
+
+    HdbkitError                 everything that hdbkit raises on purpose
+    +-- InputError              what was asked for cannot be done; nothing was started (exit 2)
+    |   +-- ConfigErrors        all mistakes of one file, told at once
+    |   +-- MissingDriver       the Python driver of a database is not installed
+    |   +-- CannotConnect       host, port, account, database or certificate are not right
+    |   +-- SchemaProblem       the schema is missing, of another scale, or half built
+    +-- RunFailed               a run began and did not reach its end (exit 3)
+    +-- ServerFailed            a server did not start, stop or take a setting
+    +-- DamagedResult           a run folder cannot be read
+    +-- RolledBackByDesign      a new order met the unused item (TPC-C 2.4.1.4); not a fault
+    +-- TransactionError        the database refused a transaction; it carries its class
+
+The rules that must not break: arguments stay data and the message is made in ``__str__``, so that every
+error survives pickling and reaches the reader whole; no message ever holds a password.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class HdbkitError(Exception):
+    """Everything that hdbkit raises on purpose; the text is one clear sentence."""
+
+
+class InputError(HdbkitError):
+    """What was asked for cannot be done. Nothing was started and nothing was changed."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One mistake of a configuration: where it stands and what is wrong with it."""
+
+    where: str
+    what: str
+    line: int | None = None
+
+
+class ConfigErrors(InputError):
+    """All mistakes of one file or call, told at once."""
+
+    def __init__(self, source: str, mistakes: Sequence[Mistake]) -> None:
+        super().__init__(source, tuple(mistakes))
+        self.source = source
+        self.mistakes = tuple(mistakes)
+
+    def __str__(self) -> str:
+        count = len(self.mistakes)
+        head = f"{self.source} has {count} mistake{'s' if count > 1 else ''}; nothing was started:"
+        return "\n".join([head, *(f"  {self._line(m)}" for m in self.mistakes)])
+
+    @staticmethod
+    def _line(mistake: Mistake) -> str:
+        place = f"line {mistake.line:<4d} " if mistake.line is not None else ""
+        return f"{place}{mistake.where}: {mistake.what}"
+
+
+class MissingDriver(InputError):
+    """The Python driver of a database is not installed."""
+
+    def __init__(self, database: str, module: str, extra: str) -> None:
+        super().__init__(database, module, extra)
+        self.database, self.module, self.extra = database, module, extra
+
+    def __str__(self) -> str:
+        return (
+            f"{self.database} needs the Python driver '{self.module}', which is not installed; "
+            f"run: pip install 'hdbkit[{self.extra}]'"
+        )
+
+
+class CannotConnect(InputError):
+    """A server does not let us in: ``target`` is its address without a password."""
+
+    def __init__(self, target: str, reason: str, advice: str) -> None:
+        super().__init__(target, reason, advice)
+        self.target, self.reason, self.advice = target, reason, advice
+
+    def __str__(self) -> str:
+        return f"cannot connect to {self.target}: {self.reason}; {self.advice}"
+
+
+class SchemaProblem(InputError):
+    """The schema is missing, of another scale than asked for, or half built."""
+
+
+class RunFailed(HdbkitError):
+    """A run began and did not reach its end; what was finished is kept in its folder."""
+
+    def __init__(self, run_id: str, reason: str) -> None:
+        super().__init__(run_id, reason)
+        self.run_id, self.reason = run_id, reason
+
+    def __str__(self) -> str:
+        return f"run {self.run_id} failed: {self.reason}"
+
+
+class ServerFailed(HdbkitError):
+    """A server did not start, stop or take a setting; the text holds the server's own words."""
+
+
+class DamagedResult(HdbkitError):
+    """A run folder cannot be read: missing, cut, of a newer format, or not ours."""
+
+
+class RolledBackByDesign(HdbkitError):
+    """A new order met the unused item and was rolled back, as 1 % of them must (TPC-C 2.4.1.4)."""
+
+
+class ErrorClass(StrEnum):
+    """What kind of refusal a database gave; decides whether a transaction is tried again."""
+
+    DEADLOCK = "deadlock"
+    SERIALIZATION = "serialization"
+    LOCK_TIMEOUT = "lock_timeout"
+    STATEMENT_TIMEOUT = "statement_timeout"
+    CONNECTION_LOST = "connection_lost"
+    CONSTRAINT = "constraint"
+    RESOURCES = "resources"
+    OTHER = "other"
+
+
+RETRIED = frozenset({ErrorClass.DEADLOCK, ErrorClass.SERIALIZATION})
+"""The classes after which the very same transaction may succeed when it is tried again."""
+
+
+class TransactionError(HdbkitError):
+    """The database refused a transaction, which is rolled back.
+
+    ``code`` is the server's own (SQLSTATE or number), ``text`` its own words.
+    """
+
+    def __init__(self, error_class: ErrorClass, code: str, text: str) -> None:
+        super().__init__(error_class, code, text)
+        self.error_class, self.code, self.text = error_class, code, text
+
+    def __str__(self) -> str:
+        return f"{self.error_class.value} ({self.code}): {self.text}"

@@ -1,0 +1,59 @@
+"""Everything about a run that is decided before it starts. Pure: no clock, no server, no file.
+
+A plan fixes every virtual user, its home warehouse and its seed; seeds derive from (run seed, index), so that
+any split of the users over processes or hosts is the same workload.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+from datetime import datetime
+
+from pydantic import Field
+
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.model import ConfigModel
+from hdbkit.contracts import UserPlan
+
+
+class SweepPlace(ConfigModel):
+    """Where a run stands in a sweep."""
+
+    sweep_id: str
+    number: int
+    block: int
+    configuration: int
+    settings: dict[str, str]
+
+
+class RunPlan(ConfigModel):
+    """One run, whole: what, where, how, and by whom."""
+
+    run_id: str
+    target: Target
+    workload: WorkloadSpec
+    load: Load
+    label: str | None = Field(default=None, description="a name of the user's own")
+    sweep: SweepPlace | None = None
+
+    @property
+    def users(self) -> tuple[UserPlan, ...]:
+        """Every virtual user; home warehouses are dealt in turn."""
+        load, warehouses = self.load, self.workload.warehouses
+        return tuple(
+            UserPlan(index=i, home_w_id=i % warehouses + 1, seed=user_seed(load.seed, i))
+            for i in range(load.virtual_users)
+        )
+
+
+def user_seed(run_seed: int, index: int) -> int:
+    """The seed of a virtual user, from the run's seed and its index alone."""
+    return (run_seed * 1_000_003 + index) & (2**63 - 1)
+
+
+def new_run_id(at: datetime, target: Target, workload: WorkloadSpec, load: Load) -> str:
+    """An id that sorts by time and tells what ran: ``20261120-2104-postgresql-c-w10-u4-abc``."""
+    letters = "".join(random.SystemRandom().choices(string.ascii_lowercase, k=3))
+    kind = workload.kind.removeprefix("tproc_")
+    return f"{at:%Y%m%d-%H%M%S}-{target.kind}-{kind}-w{workload.warehouses}-u{load.virtual_users}-{letters}"

@@ -1,0 +1,127 @@
+"""The file format of a run folder, version 1: every column, its type and its unit.
+
+Times are microseconds since the run's start on the load host's monotonic clock; the manifest's ``clock``
+keeps the wall time of that start, so a step of the wall clock changes no duration and no window.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+FORMAT_VERSION: Final = 1
+
+
+class Outcome(IntEnum):
+    """How a transaction ended."""
+
+    COMMITTED = 0
+    ROLLED_BACK_BY_DESIGN = 1
+    FAILED = 2
+
+
+ERROR_CLASSES: Final = (
+    "",
+    "deadlock",
+    "serialization",
+    "lock_timeout",
+    "statement_timeout",
+    "connection_lost",
+    "constraint",
+    "resources",
+    "other",
+)
+"""The error class of a failed transaction by its code in a record; code 0 is none."""
+
+SPOOL_RECORD: Final = np.dtype(
+    [
+        ("scheduled_ns", "<i8"),
+        ("start_ns", "<i8"),
+        ("end_ns", "<i8"),
+        ("w_id", "<u4"),
+        ("o_id", "<u4"),
+        ("d_id", "u1"),
+        ("transaction", "u1"),
+        ("outcome", "u1"),
+        ("retries", "u1"),
+        ("error_class", "u1"),
+        ("reserved", "u1"),
+        ("valid", "<u2"),
+    ]
+)
+"""One transaction in a spool; ``valid`` is written last, so a torn record is never read."""
+
+SPOOL_STRUCT: Final = "<qqqIIBBBBBB"
+"""The same record for ``struct``, without its last field."""
+
+SPOOL_VALID: Final = 0xB17E
+
+# Parquet files: {column: Arrow type name}. Written by results.writer, read by analysis and charts.
+TRANSACTIONS: Final = {
+    "virtual_user": "int32",
+    "t_start_us": "int64",
+    "latency_us": "int64",  # service time: end - start, retries included
+    "wait_us": "int64",  # start - scheduled start; response time = wait + latency
+    "transaction": "uint8",  # index in the manifest's "transactions"
+    "outcome": "uint8",  # Outcome
+    "retries": "uint8",
+    "error_class": "uint8",  # index in ERROR_CLASSES
+    "w_id": "int32",
+    "d_id": "uint8",
+    "o_id": "int32",  # 0 unless keep_order_ids
+}
+SECONDS: Final = {
+    "second": "int32",  # whole seconds since the run's start, by the end of the transaction
+    "transaction": "uint8",
+    "committed": "int64",
+    "rolled_back": "int64",
+    "failed": "int64",
+    "retries": "int64",
+    "latency_us_sum": "int64",
+    "histogram": "list<int32>",  # counts in LATENCY_BUCKETS_US, last one open
+}
+COUNTERS: Final = {
+    "t_sent_us": "int64",  # the query was sent
+    "t_returned_us": "int64",  # its answer was here
+    "edge": "string",  # "start" or "end" of the measured window, or "" between
+    "name": "string",  # new_orders, commits, rollbacks, and what the engine counts besides
+    "value": "float64",  # running total
+}
+HOST: Final = {
+    "t_us": "int64",
+    "cpu_user_s": "float64",  # running totals over all cores
+    "cpu_system_s": "float64",
+    "cpu_iowait_s": "float64",
+    "cpu_steal_s": "float64",
+    "cpu_idle_s": "float64",
+    "cpu_pressure_s": "float64",  # PSI "some", running total; NaN where the kernel has none
+    "server_cpu_s": "float64",  # the server's processes; NaN on another host
+    "memory_used_bytes": "int64",
+    "disk_read_bytes": "int64",
+    "disk_write_bytes": "int64",
+    "net_sent_bytes": "int64",
+    "net_received_bytes": "int64",
+}
+CLIENTS: Final = {
+    "virtual_user": "int32",
+    "pid": "int64",
+    "cpu_start_s": "float64",  # CPU time of the client at the window's edges; NaN when it was gone
+    "cpu_end_s": "float64",
+    "transactions": "int64",  # over the whole run
+    "ended": "string",  # done, killed, failed
+}
+ERRORS: Final = {
+    "error_class": "string",
+    "code": "string",
+    "text": "string",
+    "transaction": "string",
+    "count": "int64",
+    "retried": "int64",  # how many of them were tried again
+    "first_us": "int64",
+    "last_us": "int64",
+}
+
+LATENCY_BUCKETS_US: Final = tuple(round(10 ** (1 + i / 10)) for i in range(61))
+"""Upper bounds of the histogram's buckets: 10 us to 10 s, ten a decade."""

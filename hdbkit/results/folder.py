@@ -1,0 +1,119 @@
+"""A run's folder: where each file is, and how the manifest is read and replaced."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from hdbkit.errors import DamagedResult, InputError
+from hdbkit.results.columns import FORMAT_VERSION
+from hdbkit.results.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of one run; complete by itself, so copying it is sharing it."""
+
+    path: Path
+
+    @property
+    def run_id(self) -> str:
+        """The run's id, which is the folder's name."""
+        return self.path.name
+
+    @property
+    def transactions(self) -> Path:
+        """The folder of Parquet files with one row a transaction."""
+        return self.path / "transactions"
+
+    @property
+    def spools(self) -> Path:
+        """The clients' spools while the run lasts."""
+        return self.path / "spools"
+
+    def table(self, name: str) -> Path:
+        """The Parquet file of a table: seconds, counters, host, clients, errors."""
+        return self.path / f"{name}.parquet"
+
+    @property
+    def control(self) -> Path:
+        """The page that supervisor and clients share while the run lasts."""
+        return self.path / "control.bin"
+
+    @property
+    def settings(self) -> Path:
+        """The server's settings as read back at the start."""
+        return self.path / "settings.json"
+
+    @property
+    def report(self) -> Path:
+        """The one-page report."""
+        return self.path / "report.html"
+
+    @property
+    def log(self) -> Path:
+        """What the supervisor noted, one JSON object a line."""
+        return self.path / "log.ndjson"
+
+    def read(self) -> Manifest:
+        """The manifest. Raises ``DamagedResult`` with one sentence when it is missing, cut, newer or foreign."""
+        path = self.path / "manifest.json"
+        try:
+            manifest = Manifest.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            raise DamagedResult(f"{self.path} is no run folder: it has no manifest.json") from None
+        except (ValidationError, OSError) as error:
+            first = str(error).splitlines()[0]
+            raise DamagedResult(f"{path} is damaged: {first}") from None
+        if manifest.format_version > FORMAT_VERSION:
+            raise DamagedResult(
+                f"{path} has format version {manifest.format_version}, this hdbkit reads up to {FORMAT_VERSION}; "
+                "run: pip install --upgrade hdbkit"
+            )
+        return manifest
+
+    def write(self, manifest: Manifest) -> None:
+        """Replace the manifest in one step, so that a reader never sees half of it."""
+        replace_file(self.path / "manifest.json", manifest.model_dump_json(indent=1).encode())
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file so that it is either the old one or the new one, also after a crash."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with draft.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def run_folders(root: Path) -> Iterator[RunFolder]:
+    """Every folder under ``root`` that holds a manifest, newest first; foreign files are passed over."""
+    if not root.is_dir():
+        return
+    for path in sorted(root.iterdir(), reverse=True):
+        if (path / "manifest.json").is_file():
+            yield RunFolder(path)
+
+
+def find_run(root: Path, run_id: str) -> RunFolder:
+    """The run with this id, or with the only id that begins so; ``last`` is the newest.
+
+    A path to a run folder is taken as it is. Raises ``InputError`` when there is none, or more than one.
+    """
+    if "/" in run_id and (Path(run_id) / "manifest.json").is_file():
+        return RunFolder(Path(run_id).resolve())
+    found = list(run_folders(root))
+    if run_id == "last" and found:
+        return found[0]
+    exact = [one for one in found if one.run_id == run_id]
+    close = exact or [one for one in found if one.run_id.startswith(run_id) or one.run_id.endswith(f"-{run_id}")]
+    if len(close) == 1:
+        return close[0]
+    if close:
+        raise InputError(f"'{run_id}' fits {len(close)} runs: {', '.join(c.run_id for c in close[:5])}")
+    raise InputError(f"there is no run '{run_id}' in {root}; see: hdbkit runs list")

@@ -1,0 +1,1 @@
+"""A run from plan to folder: supervisor, client processes, the measured loop, spools."""

@@ -1,0 +1,1 @@
+"""TPROC-C, the OLTP workload derived from TPC-C."""
