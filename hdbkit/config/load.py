@@ -58,17 +58,13 @@ class Load(ConfigModel):
     isolation: Isolation | None = Field(default=None, description="isolation level; none: the server's own")
     statement_timeout_ms: int = Field(default=0, ge=0, description="0: none")
     lock_timeout_ms: int = Field(default=0, ge=0, description="0: none")
-    max_retries: int = Field(
-        default=10, ge=0, le=255, description="tries after a deadlock or serialization failure"
-    )
+    max_retries: int = Field(default=10, ge=0, le=255, description="tries after a deadlock or serialization failure")
     raise_error: bool = Field(default=False, description="end the run at the first failed transaction")
     keep_order_ids: bool = Field(default=False, description="keep the order id of each new order")
     counter_interval_s: float = Field(
         default=5, ge=0.1, description="seconds between samples of the server's counters"
     )
-    seed: int = Field(
-        default=1, ge=0, lt=2**63, description="seed of inputs and of the order of transactions"
-    )
+    seed: int = Field(default=1, ge=0, lt=2**63, description="seed of inputs and of the order of transactions")
 
     @field_validator("mix")
     @classmethod

@@ -74,9 +74,7 @@ class SweepSpec(ConfigModel):
             if name not in self.settings:
                 raise ValueError(f"baseline: '{name}' is not among the settings")
             if value not in self.settings[name]:
-                raise ValueError(
-                    f"baseline: {name} = {value} is not among its values {list(self.settings[name])}"
-                )
+                raise ValueError(f"baseline: {name} = {value} is not among its values {list(self.settings[name])}")
         return self
 
     @classmethod

@@ -43,9 +43,7 @@ class Target(ConfigModel):
     server_folder: Path | None = Field(default=None, description="folder of a private server")
     may_change_settings: bool = Field(default=False, description="hdbkit may change settings of the server")
     may_restart: bool = Field(default=False, description="hdbkit may restart the server")
-    restart_command: tuple[str, ...] = Field(
-        default=(), description="the command that restarts it, as a list"
-    )
+    restart_command: tuple[str, ...] = Field(default=(), description="the command that restarts it, as a list")
     password: SecretStr | None = Field(default=None, exclude=True, repr=False)
 
     @field_validator("options")
@@ -73,9 +71,7 @@ class Target(ConfigModel):
             port = parts.port
             options = dict(parse_qsl(parts.query, strict_parsing=True)) if parts.query else {}
         except ValueError as error:
-            raise InputError(
-                f"the target is no URL ({error}); write kind://user@host:port/database"
-            ) from None
+            raise InputError(f"the target is no URL ({error}); write kind://user@host:port/database") from None
         if parts.password is not None:
             raise InputError(
                 "the target's URL holds a password; leave it out and set the environment variable "
