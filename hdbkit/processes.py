@@ -1,0 +1,36 @@
+"""Processes that never outlive the one that started them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(parent_pid: int | None = None, signal_number: int = signal.SIGKILL) -> None:
+    """Ask the kernel to end this process when its parent's thread ends.
+
+    ``parent_pid`` is who the parent should be: when it has gone already, this process ends at once. On systems
+    other than Linux this does nothing.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
+    if parent_pid is not None and os.getppid() != parent_pid:
+        os._exit(1)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this id exists and has not ended (a zombie has)."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  read often, kept light
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True

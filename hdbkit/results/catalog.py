@@ -1,0 +1,147 @@
+"""The catalog: an index of the run folders, in one SQLite file, that can be rebuilt by scanning at any time.
+
+The folders are the truth. Each look brings the index up to date: manifests that changed are read again, folders
+that are gone are forgotten, damaged ones are passed over and told.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hdbkit.errors import DamagedResult, InputError
+from hdbkit.results.folder import run_folders
+from hdbkit.results.manifest import Manifest
+
+_COLUMNS = {
+    "run_id": "TEXT PRIMARY KEY",
+    "started": "TEXT",
+    "status": "TEXT",
+    "database": "TEXT",
+    "version": "TEXT",
+    "target": "TEXT",
+    "workload": "TEXT",
+    "warehouses": "INTEGER",
+    "virtual_users": "INTEGER",
+    "duration_s": "REAL",
+    "routines": "TEXT",
+    "nopm": "REAL",
+    "engine_tpm": "REAL",
+    "p95_us": "REAL",
+    "failed": "INTEGER",
+    "checks_failed": "INTEGER",
+    "label": "TEXT",
+    "sweep_id": "TEXT",
+    "tags": "TEXT",
+    "note": "TEXT",
+}
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The runs that were asked for, newest first, and a sentence for each folder that cannot be read."""
+
+    runs: pd.DataFrame
+    damaged: list[str]
+
+
+def list_runs(root: Path, where: str | None = None) -> Listing:
+    """The runs under ``root``; ``where`` is an SQL condition over the columns, such as ``nopm > 50000``.
+
+    Raises:
+        InputError: the condition is none, or names an unknown column.
+    """
+    if not root.is_dir():
+        return Listing(pd.DataFrame(columns=list(_COLUMNS)), [])
+    with closing(_open(root / "catalog.sqlite")) as catalog:
+        damaged = _refresh(catalog, root)
+        return Listing(_select(catalog, where), damaged)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    try:
+        return _prepared(path)
+    except sqlite3.DatabaseError:
+        path.unlink(missing_ok=True)  # only an index: made anew by the scan that follows
+        return _prepared(path)
+
+
+def _prepared(path: Path) -> sqlite3.Connection:
+    catalog = sqlite3.connect(path, timeout=30)
+    try:
+        catalog.execute("PRAGMA journal_mode = WAL")
+        columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
+        catalog.execute(f"CREATE TABLE IF NOT EXISTS runs ({columns}, changed_ns INTEGER)")
+        found = [row[1] for row in catalog.execute("PRAGMA table_info(runs)")]
+        if found != [*_COLUMNS, "changed_ns"]:
+            catalog.execute("DROP TABLE runs")
+            catalog.execute(f"CREATE TABLE runs ({columns}, changed_ns INTEGER)")
+    except sqlite3.DatabaseError:
+        catalog.close()
+        raise
+    return catalog
+
+
+def _refresh(catalog: sqlite3.Connection, root: Path) -> list[str]:
+    known = dict(catalog.execute("SELECT run_id, changed_ns FROM runs").fetchall())
+    damaged, seen = [], set()
+    with catalog:
+        for folder in run_folders(root):
+            changed_ns = (folder.path / "manifest.json").stat().st_mtime_ns
+            seen.add(folder.run_id)
+            if known.get(folder.run_id) == changed_ns:
+                continue
+            try:
+                row = {**_row(folder.read()), "run_id": folder.run_id, "changed_ns": changed_ns}
+            except DamagedResult as error:
+                damaged.append(str(error))
+                seen.discard(folder.run_id)
+                continue
+            places = ", ".join(f":{name}" for name in row)
+            catalog.execute(f"INSERT OR REPLACE INTO runs ({', '.join(row)}) VALUES ({places})", row)  # noqa: S608
+        catalog.executemany("DELETE FROM runs WHERE run_id = ?", [(gone,) for gone in known.keys() - seen])
+    return damaged
+
+
+def _row(manifest: Manifest) -> dict[str, Any]:
+    plan, result = manifest.plan, manifest.result
+    target, load, counted = plan["target"], plan["load"], manifest.counted
+    return {
+        "started": manifest.history[0].at.isoformat(timespec="seconds") if manifest.history else None,
+        "status": manifest.status.value,
+        "database": target["kind"],
+        "version": manifest.server.get("version"),
+        "target": f"{target.get('host') or ''}/{target.get('database') or ''}",
+        "workload": plan["workload"]["kind"],
+        "warehouses": plan["workload"]["warehouses"],
+        "virtual_users": load["virtual_users"],
+        "duration_s": load["duration_s"],
+        "routines": load["routines"],
+        "nopm": result.get("nopm"),
+        "engine_tpm": result.get("engine_tpm"),
+        "p95_us": result.get("transactions", {}).get(counted, {}).get("p95_us"),
+        "failed": result.get("failed"),
+        "checks_failed": sum(check.passed is False for check in manifest.checks),
+        "label": plan.get("label"),
+        "sweep_id": (plan.get("sweep") or {}).get("sweep_id"),
+        "tags": json.dumps(manifest.tags),
+        "note": manifest.note,
+    }
+
+
+def _select(catalog: sqlite3.Connection, where: str | None) -> pd.DataFrame:
+    catalog.execute("PRAGMA query_only = ON")
+    condition = f"WHERE ({where})" if where else ""
+    try:
+        cursor = catalog.execute(f"SELECT {', '.join(_COLUMNS)} FROM runs {condition} ORDER BY run_id DESC")  # noqa: S608
+        return pd.DataFrame(cursor.fetchall(), columns=list(_COLUMNS))
+    except sqlite3.Error as error:
+        raise InputError(
+            f"--where '{where}' is no condition over the runs ({error}); columns: {', '.join(_COLUMNS)}"
+        ) from None

@@ -1,0 +1,131 @@
+"""A spool: the file to which one client writes one fixed-size record a transaction.
+
+One writer, no lock, mapped into memory: what a killed client finished is in the file (it survives the death of
+the process, not a power cut). It grows in segments reserved by ``posix_fallocate``, outside the clock readings,
+because writing into a hole on a full disk is SIGBUS. The validity word of a record is written last; a reader
+stops at the first record without it, so a torn one is never read.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdbkit.errors import DamagedResult
+from hdbkit.results.columns import SPOOL_RECORD, SPOOL_STRUCT, SPOOL_VALID
+
+Records = NDArray[Any]
+
+_HEADER = struct.Struct("<8sIII")
+_MAGIC = b"HDBSPOOL"
+_VERSION = 1
+_HEADER_BYTES = 4096
+_SEGMENT_RECORDS = 65_536
+_SIZE = SPOOL_RECORD.itemsize
+_SEGMENT_BYTES = _SEGMENT_RECORDS * _SIZE
+_PACK = struct.Struct(SPOOL_STRUCT).pack_into
+_VALID = struct.pack("<H", SPOOL_VALID)
+
+
+class SpoolWriter:
+    """The writing end, owned by one client."""
+
+    def __init__(self, path: Path, virtual_user: int) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        header = _HEADER.pack(_MAGIC, _VERSION, _SIZE, virtual_user).ljust(_HEADER_BYTES, b"\0")
+        os.posix_fallocate(self._fd, 0, _HEADER_BYTES)
+        os.pwrite(self._fd, header, 0)
+        self._next_offset = _HEADER_BYTES
+        self._grow()
+
+    def _grow(self) -> None:
+        """Reserve and map the next segment. Raises ``OSError`` when the disk is full."""
+        os.posix_fallocate(self._fd, self._next_offset, _SEGMENT_BYTES)
+        self._map = mmap.mmap(self._fd, _SEGMENT_BYTES, offset=self._next_offset)
+        self._next_offset += _SEGMENT_BYTES
+        self._at = 0
+
+    def append(
+        self,
+        scheduled_ns: int,
+        start_ns: int,
+        end_ns: int,
+        w_id: int,
+        o_id: int,
+        d_id: int,
+        transaction: int,
+        outcome: int,
+        retries: int,
+        error_class: int,
+    ) -> None:
+        """Write one record; times are of the monotonic clock."""
+        at = self._at
+        if at == _SEGMENT_BYTES:
+            self._grow()
+            at = 0
+        page = self._map
+        _PACK(
+            page, at, scheduled_ns, start_ns, end_ns, w_id, o_id, d_id, transaction, outcome, retries, error_class, 0
+        )
+        page[at + 38 : at + 40] = _VALID
+        self._at = at + _SIZE
+
+    def close(self) -> None:
+        """Close the file; the records are in it already."""
+        os.close(self._fd)
+
+
+class SpoolReader:
+    """Reads the records of a spool that came since the last look; may look while the client writes."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDONLY)
+        head = os.pread(self._fd, _HEADER.size, 0)
+        if len(head) < _HEADER.size or head[:8] != _MAGIC:
+            os.close(self._fd)
+            raise DamagedResult(f"{path} is no spool of hdbkit")
+        _, version, size, self.virtual_user = _HEADER.unpack(head)
+        if (version, size) != (_VERSION, _SIZE):
+            os.close(self._fd)
+            raise DamagedResult(f"{path} is a spool of version {version}, this hdbkit reads version {_VERSION}")
+        self._offset = _HEADER_BYTES
+
+    def read(self, most: int = 1_000_000) -> Records:
+        """The next records, at most ``most``; none when there is nothing new."""
+        content = os.pread(self._fd, most * _SIZE, self._offset)
+        records = np.frombuffer(content, SPOOL_RECORD, count=len(content) // _SIZE)
+        invalid = np.flatnonzero(records["valid"] != SPOOL_VALID)
+        if invalid.size:
+            records = records[: invalid[0]]
+        self._offset += records.size * _SIZE
+        return records
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+
+def spool_path(folder: Path, virtual_user: int) -> Path:
+    """Where a virtual user's spool is."""
+    return folder / f"{virtual_user:05d}.spool"
+
+
+def read_spools(folder: Path, most: int = 1_000_000) -> Iterator[tuple[int, Records]]:
+    """Every record of every spool in ``folder`` as (virtual user, records), a piece at a time."""
+    for path in sorted(folder.glob("*.spool")):
+        try:
+            reader = SpoolReader(path)
+        except DamagedResult:
+            continue  # killed before its header was there: it holds no record
+        try:
+            while (records := reader.read(most)).size:
+                yield reader.virtual_user, records
+        finally:
+            reader.close()

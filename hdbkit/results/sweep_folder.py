@@ -1,0 +1,278 @@
+"""A sweep's folder ``sweeps/<id>``: its plan, its journal, the settings before it, its report; and its runs as a frame.
+
+The journal is what makes a sweep killable: every step is on disk (fsync) before the next one begins, and the settings
+of the server are there before the first change. A crash can cut only the last line, which is passed over.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hdbkit.errors import DamagedResult, InputError
+from hdbkit.results.folder import RunFolder, replace_file
+
+RUN_COLUMNS = ("number", "block", "configuration", "virtual_users", "run_id", "status", "nopm", "note")
+"""The columns of a runs frame that are not settings."""
+
+
+class Step(StrEnum):
+    """What a line of the journal says."""
+
+    SETTINGS_SAVED = "settings_saved"
+    DATA_KEPT = "data_kept"
+    RUN_STARTED = "run_started"
+    RUN_FINISHED = "run_finished"
+    RUN_FAILED = "run_failed"
+    RUN_DISCARDED = (
+        "run_discarded"  # started, but not finished when the sweep was killed or stopped; it is done again
+    )
+    SETTINGS_RESTORED = "settings_restored"
+    DATA_RESTORED = "data_restored"
+    EXTENDED = "extended"
+    SWEEP_FINISHED = "sweep_finished"
+
+
+class JournalLine(BaseModel):
+    """One step: ``number`` is the planned run's; ``details`` are for the reader (durations in seconds, identity)."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    step: Step
+    at: datetime
+    number: int | None = None
+    run_id: str = ""
+    note: str = ""
+    details: dict[str, Any] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SweepFolder:
+    """The folder of one sweep. Its runs lie beside it, in the folder of all runs."""
+
+    path: Path
+
+    @property
+    def sweep_id(self) -> str:
+        """The sweep's id, which is the folder's name."""
+        return self.path.name
+
+    @property
+    def root(self) -> Path:
+        """The folder of all results."""
+        return self.path.parent.parent
+
+    @property
+    def report(self) -> Path:
+        """The one-page report."""
+        return self.path / "report.html"
+
+    @property
+    def before(self) -> Path:
+        """What the server's control needs to bring the settings back; readable by its owner alone."""
+        return self.path / "before.json"
+
+    def write_plan(self, plan: BaseModel) -> None:
+        """Keep the plan, replacing an earlier one in one step."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        replace_file(self.path / "plan.json", plan.model_dump_json(indent=1).encode())
+        _sync_folder(self.path)
+
+    def read_plan(self) -> dict[str, Any]:
+        """The plan as it was written. Raises ``DamagedResult`` when it is missing or cut."""
+        path = self.path / "plan.json"
+        try:
+            plan = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            raise DamagedResult(f"{self.path} is no sweep: it has no plan.json") from None
+        except (ValueError, OSError) as error:
+            raise DamagedResult(f"{path} is damaged: {error}") from None
+        if not isinstance(plan, dict):
+            raise DamagedResult(f"{path} is damaged: it holds no plan")
+        return plan
+
+    def append(self, step: Step, number: int | None = None, run_id: str = "", note: str = "", **details: Any) -> None:
+        """Add a line to the journal; it is on disk when this returns."""
+        line = JournalLine(step=step, at=datetime.now(UTC), number=number, run_id=run_id, note=note, details=details)
+        path = self.path / "journal.ndjson"
+        with path.open("a+b") as file:
+            if file.tell() and not _ends_a_line(file.fileno(), file.tell()):
+                file.write(b"\n")
+            file.write(line.model_dump_json(exclude_defaults=True).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        _sync_folder(self.path)
+
+    def journal(self) -> list[JournalLine]:
+        """Every whole line of the journal, oldest first."""
+        try:
+            raw = (self.path / "journal.ndjson").read_bytes()
+        except FileNotFoundError:
+            return []
+        found = []
+        for line in raw.splitlines():
+            try:
+                found.append(JournalLine.model_validate_json(line))
+            except ValidationError:
+                continue
+        return found
+
+    def save_before(self, identity: str, snapshot: dict[str, Any]) -> None:
+        """Put the settings of the server ``identity`` on disk, before the first change."""
+        replace_file(self.before, json.dumps({"identity": identity, "snapshot": snapshot}).encode())
+        self.before.chmod(0o600)
+        _sync_folder(self.path)
+        self.append(Step.SETTINGS_SAVED, identity=identity)
+
+    def read_before(self) -> dict[str, Any]:
+        """The snapshot in ``before.json``. Raises ``DamagedResult``."""
+        try:
+            return dict(json.loads(self.before.read_bytes())["snapshot"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DamagedResult(f"{self.before} cannot be read, so the settings are not restored: {error}") from None
+
+
+class SweepState:
+    """Where a sweep stands, from its journal."""
+
+    def __init__(self, journal: list[JournalLine]) -> None:
+        self.runs: dict[int, JournalLine] = {}
+        self.identity: str | None = None
+        self.changed = self.data_kept = self.finished = False
+        for line in journal:
+            self._take(line)
+
+    def _take(self, line: JournalLine) -> None:
+        match line.step:
+            case Step.SETTINGS_SAVED:
+                self.changed, self.identity = True, str(line.details.get("identity"))
+            case Step.SETTINGS_RESTORED:
+                self.changed = False
+            case Step.DATA_KEPT:
+                self.data_kept = True
+            case Step.DATA_RESTORED:
+                self.data_kept = False
+            case Step.SWEEP_FINISHED | Step.EXTENDED:
+                self.finished = line.step is Step.SWEEP_FINISHED
+            case Step.RUN_DISCARDED:
+                self.runs.pop(line.number or 0, None)
+            case _:
+                self.runs[line.number or 0] = line
+
+    @property
+    def open_run(self) -> JournalLine | None:
+        """The run that was started and has no end in the journal."""
+        return next((line for line in self.runs.values() if line.step is Step.RUN_STARTED), None)
+
+    @property
+    def ended(self) -> frozenset[int]:
+        """The numbers of the planned runs that are finished or failed."""
+        return frozenset(number for number, line in self.runs.items() if line.step is not Step.RUN_STARTED)
+
+
+def sweep_folder(root: Path, sweep_id: str) -> SweepFolder:
+    """The place of a sweep under the folder of all results; it need not exist."""
+    return SweepFolder(root / "sweeps" / sweep_id)
+
+
+def sweep_folders(root: Path) -> Iterator[SweepFolder]:
+    """Every sweep under ``root``, newest first; foreign files are passed over."""
+    for path in sorted((root / "sweeps").glob("*/plan.json"), reverse=True):
+        yield SweepFolder(path.parent)
+
+
+def find_sweep(root: Path, sweep_id: str) -> SweepFolder:
+    """The sweep with this id, or with the only id that begins or ends so; ``last`` is the newest.
+
+    Raises ``InputError`` when there is none, or more than one.
+    """
+    found = list(sweep_folders(root))
+    if sweep_id == "last" and found:
+        return found[0]
+    exact = [one for one in found if one.sweep_id == sweep_id]
+    close = exact or [
+        one for one in found if one.sweep_id.startswith(sweep_id) or one.sweep_id.endswith(f"-{sweep_id}")
+    ]
+    if len(close) == 1:
+        return close[0]
+    if close:
+        raise InputError(f"'{sweep_id}' fits {len(close)} sweeps: {', '.join(one.sweep_id for one in close[:5])}")
+    raise InputError(f"there is no sweep '{sweep_id}' in {root / 'sweeps'}")
+
+
+def unrestored(root: Path, identity: str) -> list[SweepFolder]:
+    """The sweeps that changed the server ``identity`` and never brought it back, newest first."""
+    states = ((folder, SweepState(folder.journal())) for folder in sweep_folders(root))
+    return [folder for folder, state in states if state.identity == identity and (state.changed or state.data_kept)]
+
+
+@contextmanager
+def only_sweep(root: Path, identity: str) -> Iterator[None]:
+    """Hold the server ``identity`` for one sweep; the lock ends with the process, however it ends.
+
+    Raises ``InputError`` while another sweep of the same results folder holds it.
+    """
+    folder = root / "sweeps" / ".locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / hashlib.sha256(identity.encode()).hexdigest()[:16]).open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"another sweep is running on {identity}; wait for its end or stop it") from None
+        yield
+
+
+def runs_frame(folder: SweepFolder) -> pd.DataFrame:
+    """The planned runs of a sweep, one row each in their order, with what became of them.
+
+    ``status`` is ``planned``, ``running``, ``done``, ``failed`` or ``missing`` (its folder was removed); ``nopm`` is NaN
+    unless done; ``note`` says why a run failed. One more column for each setting.
+    """
+    plan = folder.read_plan()
+    state = SweepState(folder.journal())
+    rows = []
+    for planned in plan["runs"]:
+        line = state.runs.get(planned["number"])
+        head = {name: planned[name] for name in ("number", "block", "configuration", "virtual_users")}
+        rows.append(head | _outcome(folder.root, line) | plan["configurations"][planned["configuration"]])
+    names = list(plan["configurations"][0])
+    return pd.DataFrame(rows, columns=[*RUN_COLUMNS, *names])
+
+
+def _outcome(root: Path, line: JournalLine | None) -> dict[str, Any]:
+    empty: dict[str, Any] = {"run_id": line.run_id if line else "", "nopm": float("nan"), "note": ""}
+    if line is None:
+        return empty | {"status": "planned"}
+    if line.step is Step.RUN_STARTED:
+        return empty | {"status": "running"}
+    if line.step is Step.RUN_FAILED:
+        return empty | {"status": "failed", "note": line.note}
+    try:
+        manifest = RunFolder(root / line.run_id).read()
+    except DamagedResult as error:
+        return empty | {"status": "missing", "note": str(error)}
+    nopm = manifest.result.get("nopm")
+    return empty | {"status": str(manifest.status), "nopm": float("nan") if nopm is None else float(nopm)}
+
+
+def _ends_a_line(descriptor: int, size: int) -> bool:
+    return os.pread(descriptor, 1, size - 1) == b"\n"
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

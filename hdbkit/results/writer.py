@@ -1,0 +1,102 @@
+"""From spools and samples to the Parquet files of a run folder, in bounded memory.
+
+Microseconds, DELTA_BINARY_PACKED and zstd: about half the bytes and half the CPU time of the defaults.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hdbkit.results import columns
+from hdbkit.results.seconds import Seconds
+from hdbkit.results.spool import Records, read_spools
+
+_DELTA = ("t_start_us", "latency_us", "wait_us", "o_id")
+_ROWS_A_PIECE = 1_000_000
+
+
+def schema(table: Mapping[str, str]) -> pa.Schema:
+    """The Arrow schema of a table of :mod:`hdbkit.results.columns`."""
+    types = {"list<int32>": pa.list_(pa.int32())}
+    return pa.schema([(name, types.get(kind) or pa.type_for_alias(kind)) for name, kind in table.items()])
+
+
+def write_transactions(spools: Path, folder: Path, start_ns: int, kinds: int) -> tuple[Seconds, dict[int, int]]:
+    """Write every record in ``spools`` to ``folder``; the sums by second and the count by virtual user.
+
+    ``start_ns`` is the run's start on the monotonic clock, ``kinds`` the number of transactions.
+    """
+    folder.mkdir(exist_ok=True)
+    seconds, counts = Seconds(kinds), dict[int, int]()
+    table = schema(columns.TRANSACTIONS)
+    draft = folder / ".part-0.parquet"
+    with _transactions_writer(draft, table) as writer:
+        for virtual_user, records in read_spools(spools, _ROWS_A_PIECE):
+            writer.write_table(_transactions(virtual_user, records, start_ns, table))
+            seconds.add(records, start_ns)
+            counts[virtual_user] = counts.get(virtual_user, 0) + records.size
+    draft.replace(folder / "part-0.parquet")
+    return seconds, counts
+
+
+def write_table(path: Path, table: Mapping[str, str], content: Mapping[str, Any]) -> None:
+    """Write a small table from columns; the file appears whole or not at all."""
+    arrow = schema(table)
+    arrays = [pa.array(content[field.name], field.type) for field in arrow]
+    draft = path.with_name(f".{path.name}")
+    pq.write_table(pa.Table.from_arrays(arrays, schema=arrow), draft, compression="zstd")
+    draft.replace(path)
+
+
+def write_rows(path: Path, table: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write a small table from rows; a missing number is NaN, a missing text empty."""
+    empty = {name: "" if kind == "string" else math.nan if kind == "float64" else 0 for name, kind in table.items()}
+    write_table(path, table, {name: [row.get(name, empty[name]) for row in rows] for name in table})
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file with one JSON object a line; a torn last line is dropped."""
+    if not path.is_file():
+        return []
+    return list(_objects(path.read_text(encoding="utf-8", errors="replace").splitlines()))
+
+
+def _objects(lines: Iterable[str]) -> Iterable[dict[str, Any]]:
+    for line in lines:
+        try:
+            yield json.loads(line)
+        except ValueError:
+            return
+
+
+def _transactions_writer(path: Path, table: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        path,
+        table,
+        compression="zstd",
+        compression_level=3,
+        use_dictionary=[name for name in table.names if name not in _DELTA],
+        column_encoding=dict.fromkeys(_DELTA, "DELTA_BINARY_PACKED"),
+        write_statistics=["t_start_us"],
+    )
+
+
+def _transactions(virtual_user: int, records: Records, start_ns: int, table: pa.Schema) -> pa.Table:
+    start_us = (records["start_ns"] - start_ns) // 1000
+    content = {
+        "virtual_user": np.full(records.size, virtual_user, np.int32),
+        "t_start_us": start_us,
+        "latency_us": (records["end_ns"] - start_ns) // 1000 - start_us,
+        "wait_us": (records["start_ns"] - records["scheduled_ns"]) // 1000,
+        **{name: records[name] for name in ("transaction", "outcome", "retries", "error_class")},
+        **{name: records[name] for name in ("w_id", "d_id", "o_id")},
+    }
+    return pa.Table.from_arrays([pa.array(content[f.name]).cast(f.type) for f in table], schema=table)

@@ -1,0 +1,111 @@
+"""The end of every run, also of one whose supervisor died: spools and samples become the run folder's tables.
+
+It reads files alone, so that the supervisor and ``hdbkit recover`` do the very same. What it has not turned into
+Parquet completely stays where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from hdbkit.analysis.checks import check_run
+from hdbkit.analysis.summary import summarize
+from hdbkit.results import columns
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Clock, Manifest
+from hdbkit.results.writer import read_lines, write_rows, write_table, write_transactions
+from hdbkit.run.sampler import COUNTED_NAME
+
+
+def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
+    """Write all tables, the result and its checks; the manifest with both (not yet written).
+
+    Safe to call again after a failure in the middle. Raises ``OSError`` when the disk is full; the spools then stay.
+    """
+    if manifest.clock is None:  # no transaction was ever begun
+        return manifest
+    samples = _with_edges(read_lines(folder.spools / "counters.ndjson"))
+    clock = _with_window(manifest.clock, samples)
+    manifest = manifest.model_copy(update={"clock": clock})
+    start_ns = clock.start_monotonic_ns
+    seconds, counts = write_transactions(folder.spools, folder.transactions, start_ns, len(manifest.transactions))
+    write_table(folder.table("seconds"), columns.SECONDS, seconds.columns())
+    write_rows(folder.table("counters"), columns.COUNTERS, [_counter(row, start_ns) for row in samples])
+    host = read_lines(folder.spools / "host.ndjson")
+    write_rows(folder.table("host"), columns.HOST, [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in host])
+    clients = read_lines(folder.spools / "clients.ndjson")
+    write_rows(folder.table("clients"), columns.CLIENTS, _clients(manifest, clients, counts))
+    write_rows(folder.table("errors"), columns.ERRORS, _errors(folder.spools, start_ns))
+    folder.write(manifest)
+    if clock.window_end_us is not None:
+        manifest = manifest.model_copy(update={"result": summarize(folder, manifest)})
+        manifest = manifest.model_copy(update={"checks": [*check_run(folder, manifest), *manifest.checks]})
+    return manifest
+
+
+def remove_spools(folder: RunFolder) -> None:
+    """Remove what only a running run needs."""
+    shutil.rmtree(folder.spools, ignore_errors=True)
+    folder.control.unlink(missing_ok=True)
+
+
+def _us(t_ns: float, start_ns: int) -> int:
+    return round((t_ns - start_ns) / 1000)
+
+
+def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """When the window was never closed, its last whole sample closes it: a shorter window, as exact."""
+    edges = {row["edge"] for row in samples}
+    starts = [row["returned_ns"] for row in samples if row["edge"] == "start"]
+    if "end" in edges or not starts:
+        return samples
+    later = [r["sent_ns"] for r in samples if r["name"] == COUNTED_NAME and r["sent_ns"] > max(starts)]
+    if not later:
+        return samples
+    last = max(later)
+    return [{**row, "edge": "end"} if row["sent_ns"] >= last else row for row in samples]
+
+
+def _with_window(clock: Clock, samples: list[dict[str, Any]]) -> Clock:
+    found = {}
+    for row in samples:
+        if row["name"] == COUNTED_NAME and row["edge"] in ("start", "end"):
+            middle = (row["sent_ns"] + row["returned_ns"]) / 2
+            found[f"window_{row['edge']}_us"] = _us(middle, clock.start_monotonic_ns)
+    if len(found) < 2:
+        found = {}
+    return clock.model_copy(update=found)
+
+
+def _counter(row: dict[str, Any], start_ns: int) -> dict[str, Any]:
+    sent, returned = _us(row["sent_ns"], start_ns), _us(row["returned_ns"], start_ns)
+    return {"t_sent_us": sent, "t_returned_us": returned} | {name: row[name] for name in ("edge", "name", "value")}
+
+
+def _clients(manifest: Manifest, lines: Iterable[dict[str, Any]], counts: dict[int, int]) -> list[dict[str, Any]]:
+    """One row a client from what was noted at the edges and at the end; one never noted as ended was killed."""
+    rows = {
+        i: {"virtual_user": i, "transactions": counts.get(i, 0), "ended": "killed"}
+        for i in range(manifest.plan["load"]["virtual_users"])
+    }
+    for line in lines:
+        rows[line["virtual_user"]].update(line)
+    return list(rows.values())
+
+
+def _errors(spools: Path, start_ns: int) -> list[dict[str, Any]]:
+    """The clients' refusals, added up by class, code, text and transaction."""
+    total: dict[tuple[str, ...], dict[str, Any]] = {}
+    for path in sorted(spools.glob("*.errors.json")):
+        for row in json.loads(path.read_bytes()):
+            key = (row["error_class"], row["code"], row["text"], row["transaction"])
+            first, last = _us(row["first_ns"], start_ns), _us(row["last_ns"], start_ns)
+            known = total.setdefault(key, {**row, "count": 0, "retried": 0, "first_us": first, "last_us": last})
+            known["count"] += row["count"]
+            known["retried"] += row["retried"]
+            known["first_us"], known["last_us"] = min(known["first_us"], first), max(known["last_us"], last)
+    return sorted(total.values(), key=lambda row: -row["count"])

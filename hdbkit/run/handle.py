@@ -1,0 +1,160 @@
+"""A run from outside: start it, watch it, stop it, complete it after a crash.
+
+A handle holds nothing but a folder. Losing it, by a restarted kernel or a closed terminal, loses nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from hdbkit.config.target import PASSWORD_VARIABLE
+from hdbkit.errors import InputError, RunFailed
+from hdbkit.plan import RunPlan
+from hdbkit.processes import is_alive
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest, Status
+from hdbkit.run.control import Control, Stop, Word
+from hdbkit.run.finish import complete, remove_spools
+from hdbkit.run.folder_setup import make_folder
+from hdbkit.run.live import LiveView
+from hdbkit.run.precheck import precheck
+
+Watch = Callable[["RunHandle"], None]
+
+_POLL_S = 0.1
+_STARTED_S = 15.0
+
+
+class RunHandle:
+    """A run that may be going on."""
+
+    def __init__(self, folder: RunFolder, process: subprocess.Popen[bytes] | None = None) -> None:
+        self.folder = folder
+        self._process = process
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.folder.run_id
+
+    def manifest(self) -> Manifest:
+        """The manifest now; its status is ``abandoned`` when the supervisor has died."""
+        manifest = self.folder.read()
+        if manifest.status.ended or self._supervised(manifest):
+            return manifest
+        manifest = self.folder.read()  # it may have ended between the two looks
+        return manifest if manifest.status.ended else manifest.model_copy(update={"status": Status.ABANDONED})
+
+    def status(self) -> Status:
+        """Where the run is."""
+        return self.manifest().status
+
+    def live(self) -> LiveView:
+        """A view of what happens now."""
+        return LiveView(self.folder)
+
+    def stop(self, at_once: bool = False) -> None:
+        """Ask the run to end: the window closes now and the result is kept; ``at_once`` does not wait for clients."""
+        if self.status().ended:
+            return
+        page = Control(self.folder.control)
+        page.words[Word.STOP_REQUEST] = Stop.AT_ONCE if at_once else Stop.GRACEFUL
+        page.close()
+
+    def wait(self, watch: Watch | None = None) -> Manifest:
+        """Wait for the end. ``watch`` is called some times a second, with this handle."""
+        while True:
+            manifest = self.manifest()
+            if manifest.status.ended:
+                break
+            if watch:
+                watch(self)
+            time.sleep(_POLL_S)
+        if self._process:
+            self._process.wait()
+        return manifest
+
+    def recover(self) -> Manifest:
+        """Complete the folder of a run whose supervisor died, or whose tables could not be written.
+
+        Raises:
+            InputError: the run goes on, or there is nothing to recover.
+        """
+        manifest = self.manifest()
+        if not manifest.status.ended:
+            raise InputError(f"run {self.run_id} goes on; stop it first: hdbkit stop {self.run_id}")
+        if not self.folder.spools.is_dir():
+            raise InputError(f"run {self.run_id} is complete ({manifest.status.value}); there is nothing to recover")
+        try:
+            done = complete(self.folder, manifest)
+        except OSError as error:
+            raise RunFailed(self.run_id, f"its tables could not be written ({error}); its spools are kept") from None
+        note = "recovered: its supervisor had died" if manifest.status is Status.ABANDONED else "recovered"
+        done = done.moved_to(Status.STOPPED, note)
+        self.folder.write(done)
+        remove_spools(self.folder)
+        return done
+
+    def _supervised(self, manifest: Manifest) -> bool:
+        if self._process is not None:
+            return self._process.poll() is None
+        if manifest.supervisor_pid is None:
+            begun = manifest.history[0].at.timestamp() if manifest.history else 0
+            return time.time() - begun < _STARTED_S
+        return is_alive(manifest.supervisor_pid)
+
+
+def start(plan: RunPlan, root: Path, command: str = "") -> RunHandle:
+    """Check with the server that ``plan`` can be run, make its folder, and start its supervisor.
+
+    Raises:
+        InputError: it cannot be run; nothing was made.
+    """
+    folder = make_folder(precheck(plan), root, command)
+    environment = dict(os.environ)
+    secret = plan.target.secret()
+    if secret is not None:
+        environment[PASSWORD_VARIABLE] = secret
+    with (folder.path / "supervisor.err").open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-c", "from hdbkit.run.supervisor import main; main()", str(folder.path)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            env=environment,
+            start_new_session=True,
+        )
+    return RunHandle(folder, process)
+
+
+def execute(plan: RunPlan, root: Path, watch: Watch | None = None, command: str = "") -> Manifest:
+    """Start a run and wait for its end. An interrupt stops it gracefully, a second one at once.
+
+    Raises:
+        InputError: it cannot be run; nothing was made.
+        KeyboardInterrupt: it was interrupted; the run has ended and what it measured is kept.
+    """
+    handle = start(plan, root, command)
+    try:
+        return handle.wait(watch)
+    except KeyboardInterrupt:
+        handle.stop()
+        try:
+            handle.wait()
+        except KeyboardInterrupt:
+            handle.stop(at_once=True)
+            handle.wait()
+        raise
+
+
+def require_done(manifest: Manifest) -> Manifest:
+    """The manifest of a run that did not fail. Raises ``RunFailed`` with its reason otherwise."""
+    if manifest.status in (Status.FAILED, Status.ABANDONED):
+        reason = next((event.note for event in reversed(manifest.history) if event.note), "its supervisor died")
+        raise RunFailed(manifest.run_id, reason)
+    return manifest

@@ -1,0 +1,91 @@
+"""This host: what it is, and how busy it is. Running totals, so that any two samples give a rate."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+
+def facts() -> dict[str, Any]:
+    """What a reader needs to know of this host to doubt a figure."""
+    return {
+        "name": platform.node(),
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": _processor(),
+        "cores": psutil.cpu_count() or 0,
+        "memory_bytes": psutil.virtual_memory().total,
+        "load_1min_at_start": round(os.getloadavg()[0], 2),
+    }
+
+
+def sample(server_pid: int | None) -> dict[str, float]:
+    """One row of the table ``host`` but for its time."""
+    cpu, memory = psutil.cpu_times(), psutil.virtual_memory()
+    disk, net = psutil.disk_io_counters(), psutil.net_io_counters()
+    return {
+        "cpu_user_s": cpu.user + cpu.nice,
+        "cpu_system_s": cpu.system + cpu.irq + cpu.softirq,
+        "cpu_iowait_s": cpu.iowait,
+        "cpu_steal_s": cpu.steal,
+        "cpu_idle_s": cpu.idle,
+        "cpu_pressure_s": cpu_pressure_s(),
+        "server_cpu_s": process_tree_cpu_s(server_pid) if server_pid else math.nan,
+        "memory_used_bytes": memory.total - memory.available,
+        "disk_read_bytes": disk.read_bytes if disk else 0,
+        "disk_write_bytes": disk.write_bytes if disk else 0,
+        "net_sent_bytes": net.bytes_sent if net else 0,
+        "net_received_bytes": net.bytes_recv if net else 0,
+    }
+
+
+def cpu_pressure_s(path: Path = Path("/proc/pressure/cpu")) -> float:
+    """Seconds in which some task waited for a core (PSI); NaN where the kernel does not count them."""
+    try:
+        some = path.read_text().splitlines()[0]
+        return int(some.rpartition("total=")[2]) / 1e6
+    except (OSError, ValueError, IndexError):
+        return math.nan
+
+
+def process_cpu_s(pid: int) -> float:
+    """CPU time of one process, to the nanosecond where the kernel tells; NaN when it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_bytes().split()[0]) / 1e9
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return sum(psutil.Process(pid).cpu_times()[:2])
+    except psutil.Error:
+        return math.nan
+
+
+def process_tree_cpu_s(pid: int) -> float:
+    """CPU time of a server: its main process, those it waited for, and its children; NaN when it is gone.
+
+    A sum over the living alone would lose the workers that ended.
+    """
+    try:
+        main = psutil.Process(pid)
+        own = main.cpu_times()
+        total = own.user + own.system + own.children_user + own.children_system
+        for child in main.children():
+            try:
+                total += sum(child.cpu_times()[:2])
+            except psutil.Error:
+                continue
+    except psutil.Error:
+        return math.nan
+    return float(total)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")

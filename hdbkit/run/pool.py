@@ -1,0 +1,79 @@
+"""The client processes: started by a forkserver, watched, and ended.
+
+One client a process, one connection a client. The forkserver imports what clients need once; a fork of it costs
+a few milliseconds and shares its memory.
+"""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import os
+from multiprocessing import forkserver
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+
+from hdbkit.databases import database
+from hdbkit.plan import RunPlan
+from hdbkit.processes import is_alive
+from hdbkit.results.folder import RunFolder
+from hdbkit.run.client import client_main, reason_path
+from hdbkit.run.control import ClientState, Control
+from hdbkit.run.preload import PARENT_VARIABLE
+
+
+class Pool:
+    """All clients of one run."""
+
+    def __init__(self, folder: RunFolder, plan: RunPlan, page: Control) -> None:
+        self._folder, self._plan, self._page = folder, plan, page
+        self._processes: list[BaseProcess] = []
+        self._forkserver_pid: int | None = None
+
+    def start(self) -> None:
+        """Start every client; they connect on their own. Call it from the main thread."""
+        os.environ[PARENT_VARIABLE] = str(os.getpid())
+        context = mp.get_context("forkserver")
+        modules = ("hdbkit.run.preload", "hdbkit.run.client", *database(self._plan.target.kind).preload)
+        context.set_forkserver_preload([*modules, f"hdbkit.workloads.{self._plan.workload.kind}"])
+        for user in self._plan.users:
+            process = context.Process(target=client_main, args=(self._folder.path, self._plan, user), daemon=True)
+            process.start()
+            self._processes.append(process)
+        self._forkserver_pid = getattr(forkserver, "_forkserver")._forkserver_pid  # noqa: B009  not public
+
+    def forkserver_alive(self) -> bool:
+        """Whether the clients' parent goes on; when it is killed, they all are."""
+        return self._forkserver_pid is None or is_alive(self._forkserver_pid)
+
+    def pids(self) -> list[int]:
+        """The process id of each client."""
+        return [process.pid or 0 for process in self._processes]
+
+    def alive(self) -> list[int]:
+        """The indexes of clients whose process goes on."""
+        return [i for i, process in enumerate(self._processes) if process.is_alive()]
+
+    def nap(self, seconds: float) -> None:
+        """Wait, but no longer than until a client ends that was going on."""
+        sentinels = [p.sentinel for p in self._processes if p.exitcode is None]
+        wait(sentinels, timeout=seconds) if sentinels else None
+
+    def endings(self) -> dict[int, str]:
+        """How each ended client ended: done, killed (it did not say so itself), or failed."""
+        said = {ClientState.DONE: "done", ClientState.FAILED: "failed", ClientState.RAISED: "failed"}
+        alive = set(self.alive())
+        return {i: said.get(self._page.state(i), "killed") for i in range(len(self._processes)) if i not in alive}
+
+    def reasons(self) -> list[str]:
+        """What clients said that could not go on, each sentence once."""
+        paths = [reason_path(self._folder.spools, i) for i in range(len(self._processes))]
+        return list(dict.fromkeys(path.read_text("utf-8") for path in paths if path.is_file()))
+
+    def kill(self) -> list[int]:
+        """End every client that still goes on, at once; their indexes."""
+        left = self.alive()
+        for i in left:
+            self._processes[i].kill()
+        for i in left:
+            self._processes[i].join(5)
+        return left

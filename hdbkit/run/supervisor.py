@@ -1,0 +1,217 @@
+"""The supervisor: one process a run, of a session of its own, that takes a plan to a complete run folder.
+
+It starts the clients, publishes the common start, closes the window, ends the clients, and writes what they left.
+It sends no messages: the control page and the folder are all that anybody sees of it. While the window is open it
+looks at the page a few times a second and does nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hdbkit.contracts import Capability, SessionOptions
+from hdbkit.databases import database
+from hdbkit.errors import HdbkitError
+from hdbkit.plan import RunPlan
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import CheckLine, Clock, Manifest, Status
+from hdbkit.run import host
+from hdbkit.run.control import ClientState, Control, Stop, Word
+from hdbkit.run.finish import complete, remove_spools
+from hdbkit.run.pool import Pool
+from hdbkit.run.sampler import Lines, Sampler
+from hdbkit.workloads import workload
+
+_TICK_S = 0.1
+_READY_S = 120.0
+_HEAD_START_NS = 20_000_000
+_COUNTERS_S = 20.0
+_GRACE_S = 10.0
+
+
+class Ended(HdbkitError):
+    """The run ends before its time, for a reason in one sentence."""
+
+
+class Supervisor:
+    """One run, from starting the clients to the last byte of the folder."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder, self._manifest = folder, folder.read()
+        self._plan = RunPlan.model_validate(self._manifest.plan)
+        self._page = Control(folder.control)
+        self._log = Lines(folder.log)
+        self._clients = Lines(folder.spools / "clients.ndjson")
+        self._pool = Pool(folder, self._plan, self._page)
+        self._sampler = Sampler(self._plan, folder.spools, self._plan.load.counter_interval_s)
+        self._losses: set[int] = set()
+
+    def run(self) -> Status:
+        """The whole run; how it ended. Whatever happens, what was finished is kept and the manifest says why."""
+        self._write(self._manifest.model_copy(update={"supervisor_pid": os.getpid(), "host": host.facts()}))
+        status, note = Status.DONE, ""
+        try:
+            self._begin()
+            status, note = self._phases()
+        except HdbkitError as error:
+            status, note = Status.FAILED, str(error)
+        except Exception as error:
+            self._note("trouble", traceback=traceback.format_exc())
+            status, note = Status.FAILED, f"hdbkit itself failed ({type(error).__name__}: {error})"
+        finally:
+            self._end_clients()
+        return self._complete(status, note)
+
+    # -- beginning ----------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Clients ready, first counters taken, start published."""
+        self._sampler.start()
+        self._pool.start()
+        deadline = time.monotonic() + _READY_S
+        while not all(state is ClientState.READY for state in self._page.states()):
+            if ClientState.FAILED in self._page.states():
+                raise Ended(" ".join(self._pool.reasons()))
+            if self._pool.endings():
+                raise Ended("a client ended before the start")
+            if time.monotonic() > deadline:
+                ready = self._page.states().count(ClientState.READY)
+                raise Ended(f"only {ready} of {self._plan.load.virtual_users} clients were ready in {_READY_S:g} s")
+            if self._page.words[Word.STOP_REQUEST]:
+                raise Ended("it was stopped before the start")
+            self._pool.nap(0.005)
+        self._sampler.take("run_start", _COUNTERS_S)
+        start_ns = time.monotonic_ns() + _HEAD_START_NS
+        clock = Clock(start_monotonic_ns=start_ns, start_wall=datetime.now(UTC))
+        self._write(self._manifest.model_copy(update={"clock": clock}).moved_to(Status.RAMPUP))
+        self._page.words[Word.START_AT_NS] = start_ns
+
+    # -- the window ---------------------------------------------------------------------------------------
+
+    def _phases(self) -> tuple[Status, str]:
+        """Rampup, window, end; how the run ended and why."""
+        load, start_ns = self._plan.load, self._page.words[Word.START_AT_NS]
+        window_ns = start_ns + round(load.rampup_s * 1e9)
+        reason = self._wait_until(window_ns)
+        if reason is None or reason == "limit":
+            self._edge("start")
+            self._write(self._manifest.moved_to(Status.MEASURING))
+            reason = reason or self._wait_until(window_ns + round(load.duration_s * 1e9))
+            if self._page.words[Word.STOP_REQUEST] != Stop.AT_ONCE:
+                self._edge("end")
+        self._page.words[Word.STOP_AT_NS] = time.monotonic_ns()
+        if reason == "stopped":
+            return Status.STOPPED, "stopped on request"
+        return Status.DONE, "all clients reached their limit of iterations" if reason == "limit" else ""
+
+    def _wait_until(self, end_ns: int) -> str | None:
+        """Watch until then; None, or why the wait ended early: stopped, limit. Raises ``Ended``."""
+        while (left_ns := end_ns - time.monotonic_ns()) > 0:
+            self._pool.nap(min(_TICK_S, left_ns / 1e9))
+            if self._page.words[Word.STOP_REQUEST]:
+                return "stopped"
+            endings = self._pool.endings()
+            self._note_losses(endings)
+            if "failed" in endings.values():
+                raise Ended(" ".join(self._pool.reasons()) or "a client failed")
+            if len(endings) == self._plan.load.virtual_users:
+                if "done" not in endings.values():
+                    who = "all clients were" if self._pool.forkserver_alive() else "the clients' forkserver was"
+                    raise Ended(f"{who} killed; what was finished is kept")
+                return "limit"
+        return None
+
+    def _edge(self, edge: str) -> None:
+        """The server's counters and the clients' CPU time at an edge of the window."""
+        for i, pid in enumerate(self._pool.pids()):
+            self._clients.add({"virtual_user": i, "pid": pid, f"cpu_{edge}_s": host.process_cpu_s(pid)})
+        self._sampler.take(edge, _COUNTERS_S)
+
+    def _note_losses(self, endings: dict[int, str]) -> None:
+        lost = {i for i, ended in endings.items() if ended == "killed"} - self._losses
+        for i in sorted(lost):
+            self._losses.add(i)
+            self._note("client lost", virtual_user=i)
+
+    # -- the end ------------------------------------------------------------------------------------------
+
+    def _end_clients(self) -> None:
+        """Let the clients finish the transaction in flight, then end those that hang."""
+        words = self._page.words
+        words[Word.STOP_AT_NS] = min(words[Word.STOP_AT_NS], time.monotonic_ns())
+        deadline = time.monotonic() + _GRACE_S
+        while self._pool.alive() and time.monotonic() < deadline and words[Word.STOP_REQUEST] != Stop.AT_ONCE:
+            self._pool.nap(0.02)
+        hung = self._pool.kill()
+        for i in hung:
+            self._note("client killed at the end", virtual_user=i, waited_s=_GRACE_S)
+        self._note_losses(self._pool.endings())
+        for i, ended in self._pool.endings().items():
+            self._clients.add({"virtual_user": i, "ended": ended})
+        self._sampler.stop()
+        self._sampler.join(5) if self._sampler.is_alive() else None
+
+    def _complete(self, status: Status, note: str) -> Status:
+        self._write(self._manifest.moved_to(Status.FINISHING))
+        try:
+            if status is Status.DONE:
+                self._write(self._manifest.model_copy(update={"checks": self._schema_checks()}))
+            manifest = complete(self._folder, self._manifest)
+        except Exception as error:
+            self._note("trouble", traceback=traceback.format_exc())
+            why = f"{note}; " if note else ""
+            self._write(
+                self._manifest.moved_to(
+                    Status.FAILED,
+                    f"{why}its tables could not be written ({error}); run: hdbkit recover {self._plan.run_id}",
+                )
+            )
+            return Status.FAILED
+        self._write(manifest.moved_to(status, note))
+        remove_spools(self._folder)
+        return status
+
+    def _schema_checks(self) -> list[CheckLine]:
+        """The conditions of the schema after the run; none where the engine keeps no tables."""
+        plan, engine = self._plan, database(self._plan.target.kind)
+        if Capability.TABLES not in engine.capabilities:
+            return []
+        try:
+            session = engine.connect(plan.target, plan.workload.kind, SessionOptions(application="hdbkit check"))
+            try:
+                found = workload(plan.workload.kind).check(session, plan.workload)
+            finally:
+                session.close()
+        except HdbkitError as error:
+            return [CheckLine(name="schema", passed=None, detail=f"could not be checked: {error}")]
+        return [CheckLine(name=f"schema: {one.name}", passed=one.passed, detail=one.detail) for one in found]
+
+    # -- notes --------------------------------------------------------------------------------------------
+
+    def _write(self, manifest: Manifest) -> None:
+        self._manifest = manifest
+        self._folder.write(manifest)
+
+    def _note(self, event: str, **facts: object) -> None:
+        self._log.add({"at": datetime.now(UTC).isoformat(), "event": event, **facts})
+
+    def ask_to_stop(self, *_: object) -> None:
+        """SIGTERM: once is graceful, twice is at once."""
+        words = self._page.words
+        words[Word.STOP_REQUEST] = min(words[Word.STOP_REQUEST] + 1, Stop.AT_ONCE)
+
+
+def main() -> None:
+    """Entry of the supervisor's process: ``python -c ... FOLDER``."""
+    folder = RunFolder(Path(sys.argv[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    supervisor = Supervisor(folder)
+    signal.signal(signal.SIGTERM, supervisor.ask_to_stop)
+    sys.exit(0 if supervisor.run() in (Status.DONE, Status.STOPPED) else 3)
