@@ -1,1 +1,47 @@
-"""hdbkit."""
+"""hdbkit: a database benchmark for Jupyter, Python and the command line.
+
+Example:
+    >>> import hdbkit
+    >>> result = hdbkit.run("postgresql://bench@db1/tpcc", load=hdbkit.Load(virtual_users=8))  # doctest: +SKIP
+    >>> result.nopm  # doctest: +SKIP
+    88412.0
+
+Names are imported when they are first used, so that a client process imports nothing that it does not need.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hdbkit.api import attach as attach
+    from hdbkit.api import compare as compare
+    from hdbkit.api import connect as connect
+    from hdbkit.api import run as run
+    from hdbkit.api import runs as runs
+    from hdbkit.api import start as start
+    from hdbkit.api import sweep as sweep
+    from hdbkit.config import Load as Load
+    from hdbkit.config import SweepSpec as SweepSpec
+    from hdbkit.config import Target as Target
+    from hdbkit.config import WorkloadSpec as WorkloadSpec
+    from hdbkit.servers import private_server as private_server
+
+_PLACES = {
+    **dict.fromkeys(("Load", "SweepSpec", "Target", "WorkloadSpec"), "hdbkit.config"),
+    **dict.fromkeys(("attach", "compare", "connect", "run", "runs", "start", "sweep"), "hdbkit.api"),
+    "private_server": "hdbkit.servers",
+}
+
+__all__ = sorted(_PLACES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'hdbkit' has no attribute {name!r}")
+    return getattr(importlib.import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

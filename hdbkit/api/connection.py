@@ -1,0 +1,106 @@
+"""A database as a user holds it: build, check and drop its schema, look at its settings."""
+
+from __future__ import annotations
+
+import os
+
+import pandas as pd
+from pydantic import SecretStr
+
+from hdbkit.api.running import as_target
+from hdbkit.build import BuildProgress, BuildResult
+from hdbkit.build import build as build_schema
+from hdbkit.build import drop as drop_schema
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.contracts import Capability, Check
+from hdbkit.databases import database
+from hdbkit.errors import InputError
+from hdbkit.run.precheck import schema_of
+from hdbkit.servers import control
+from hdbkit.workloads import workload
+
+ADMIN_PASSWORD_VARIABLE = "HDBKIT_ADMIN_PASSWORD"  # noqa: S105  the name of a variable
+
+
+class Connection:
+    """A database that lets us in."""
+
+    def __init__(self, target: Target, version: str, created: list[str]) -> None:
+        self.target, self.version, self.created = target, version, created
+
+    def build(
+        self,
+        warehouses: int | None = None,
+        *,
+        workload: WorkloadSpec | None = None,
+        loaders: int | None = None,
+        progress: BuildProgress | None = None,
+    ) -> BuildResult:
+        """Build the schema, or go on where an earlier build ended; what was loaded, and the checks of the whole.
+
+        Args:
+            warehouses: the scale, when the rest of ``workload`` is as by default.
+            workload: the whole specification.
+            loaders: processes that load; by default one a core.
+            progress: called with the build's stage, rows and bytes.
+
+        Raises:
+            InputError: the schema is there already, or the database holds something else; nothing was changed.
+        """
+        if warehouses is not None and workload is not None:
+            raise InputError("give either warehouses or workload, not both")
+        spec = workload or WorkloadSpec(warehouses=warehouses or 1)
+        return build_schema(self.target, spec, loaders or os.cpu_count() or 1, progress)
+
+    def check(self) -> pd.DataFrame:
+        """Row counts, indexes, routines and consistency conditions; a row each: name, passed, detail."""
+        engine = database(self.target.kind)
+        if Capability.TABLES not in engine.capabilities:
+            raise InputError(f"the {engine.title} keeps no tables that could be checked")
+        session = engine.connect(self.target, WorkloadSpec().kind)
+        try:
+            spec = schema_of(session, self.target, None)
+            return _frame(workload(spec.kind).check(session, spec))
+        finally:
+            session.close()
+
+    def drop(self) -> list[str]:
+        """Remove the schema's own tables and routines and nothing else; what was removed."""
+        return drop_schema(self.target, WorkloadSpec().kind)
+
+    def settings(self) -> pd.DataFrame:
+        """Every setting of the server: value, unit, default, range, and whether it needs a reload or a restart."""
+        found = control(self.target).settings()
+        return pd.DataFrame([vars(one) for one in found.values()]).set_index("name")
+
+
+def connect(target: Target | str, *, admin: Target | str | None = None) -> Connection:
+    """Connect once, to see that it works.
+
+    Args:
+        target: a target, a URL without password, or a name in ``params/targets.yaml``.
+        admin: an administrator's account; with it the target's account and database are created where missing. Its
+            password comes from ``HDBKIT_ADMIN_PASSWORD`` or the driver's own ways.
+
+    Raises:
+        InputError: the server does not let us in; the sentence says what to do.
+    """
+    target = as_target(target)
+    engine = database(target.kind)
+    engine.driver_version()
+    created = engine.provision(_admin(admin), target) if admin is not None else []
+    session = engine.connect(target, WorkloadSpec().kind)
+    try:
+        return Connection(target, engine.version(session), created)
+    finally:
+        session.close()
+
+
+def _admin(admin: Target | str) -> Target:
+    account = as_target(admin)
+    secret = os.environ.get(ADMIN_PASSWORD_VARIABLE)
+    return account.with_(password=SecretStr(secret)) if secret and account.password is None else account
+
+
+def _frame(checks: list[Check]) -> pd.DataFrame:
+    return pd.DataFrame([vars(check) for check in checks], columns=["name", "passed", "detail"])

@@ -1,0 +1,46 @@
+"""The whole of hdbkit in a few minutes: private server, build, run, check, sweep, report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hdbkit.api.connection import connect
+from hdbkit.api.sweeping import SweepResult, sweep
+from hdbkit.build import BuildProgress
+from hdbkit.config import SweepSpec
+from hdbkit.paths import data_folder
+from hdbkit.run.handle import Watch
+from hdbkit.servers import private_server
+from hdbkit.sweep_runner import Watcher
+from hdbkit.sweep_runner.progress import unwatched
+
+
+def demo(
+    *,
+    quick: bool = False,
+    database: str | None = None,
+    keep: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+    build_progress: BuildProgress | None = None,
+    watch: Watcher = unwatched,
+    watch_run: Watch | None = None,
+) -> tuple[SweepResult, Path]:
+    """Start a private server, build a schema, sweep its settings, and write the report.
+
+    Args:
+        quick: the small sweep.
+        database: which kind of private server; by default the first that hdbkit can start.
+        keep: leave the server running.
+        say: called with a line for each step.
+
+    Returns:
+        The sweep and the path of its report.
+    """
+    spec = SweepSpec.read(data_folder("params") / ("sweep-quick.yaml" if quick else "sweep-demo.yaml"))
+    with private_server(database, keep=keep) as server:
+        connection = connect(server.target)
+        say(f"{connection.version}, private server on {server.target.url}")
+        connection.build(workload=spec.workload, progress=build_progress)
+        done = sweep(server.target, spec, watch=watch, watch_run=watch_run)
+    return done, done.report()

@@ -1,0 +1,107 @@
+"""What a run left, as DataFrames; and the list of all runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hdbkit.analysis import quantiles
+from hdbkit.analysis.windows import window_of
+from hdbkit.errors import InputError
+from hdbkit.paths import results_folder
+from hdbkit.report import run_report
+from hdbkit.results.catalog import list_runs
+from hdbkit.results.folder import RunFolder, find_run
+from hdbkit.results.manifest import Manifest
+
+
+class Result:
+    """The result of one run; reads its folder and needs neither driver nor server."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+        self.manifest: Manifest = folder.read()
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.manifest.run_id
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """All figures of the measured window; empty when there was none."""
+        return self.manifest.result
+
+    @property
+    def nopm(self) -> float | None:
+        """New orders a minute, counted by the schema; None when the window was never closed."""
+        return self.summary.get("nopm")
+
+    @property
+    def latencies(self) -> pd.DataFrame:
+        """A row a transaction: count, committed, failed, p50_us ... p999_us, max_us (service time)."""
+        return pd.DataFrame.from_dict(self.summary.get("transactions", {}), orient="index").rename_axis("transaction")
+
+    @property
+    def checks(self) -> pd.DataFrame:
+        """A row a check: name, passed (None: could not be decided), detail."""
+        return pd.DataFrame(
+            [check.model_dump() for check in self.manifest.checks], columns=["name", "passed", "detail"]
+        )
+
+    @property
+    def passed(self) -> bool:
+        """Whether no check failed."""
+        return all(check.passed is not False for check in self.manifest.checks)
+
+    @property
+    def settings(self) -> pd.DataFrame:
+        """The server's settings as read back at the start: value, unit, default, changed."""
+        return pd.DataFrame.from_dict(json.loads(self.folder.settings.read_bytes()), orient="index")
+
+    def table(self, name: str) -> pd.DataFrame:
+        """A table of the run folder: seconds, counters, host, clients or errors (see ARCHITECTURE.md)."""
+        path = self.folder.table(name)
+        if not path.is_file():
+            raise InputError(f"run {self.run_id} has no table '{name}'")
+        return pd.read_parquet(path)
+
+    def seconds(self) -> pd.DataFrame:
+        """Count and exact p50_us, p95_us, p99_us by second and transaction."""
+        return quantiles.by_second(self.folder, window_of(self.manifest))
+
+    def report(self) -> Path:
+        """Write the one-page report; where it is."""
+        return run_report(self.folder)
+
+    def remove(self) -> None:
+        """Delete the run's folder for good. Raises ``InputError`` while the run goes on."""
+        if not self.manifest.status.ended:
+            raise InputError(f"run {self.run_id} goes on; stop it first: hdbkit stop {self.run_id}")
+        shutil.rmtree(self.folder.path)
+
+    def __repr__(self) -> str:
+        nopm = "no measured window" if self.nopm is None else f"{self.nopm:,.0f} NOPM"
+        return f"<Result {self.run_id}: {self.manifest.status.value}, {nopm}>"
+
+
+def result(run_id: str = "last") -> Result:
+    """The result of a run, by its id, a unique part of it, a folder, or ``last``."""
+    return Result(find_run(results_folder(), run_id))
+
+
+def runs(where: str | None = None) -> pd.DataFrame:
+    """All runs, newest first; ``where`` is a condition over the columns, such as ``nopm > 50000``.
+
+    Folders that cannot be read are left out; ``.attrs["damaged"]`` has a sentence for each of them.
+
+    Raises:
+        InputError: the condition is none, or names an unknown column.
+    """
+    listing = list_runs(results_folder(), where)
+    listing.runs.attrs["damaged"] = listing.damaged
+    return listing.runs

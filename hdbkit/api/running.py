@@ -1,0 +1,146 @@
+"""Runs: start one, wait for one, attach to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from hdbkit.api.result import Result
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.databases import database
+from hdbkit.paths import results_folder
+from hdbkit.plan import RunPlan, new_run_id
+from hdbkit.results.folder import find_run
+from hdbkit.results.manifest import Status
+from hdbkit.run.handle import RunHandle, require_done
+from hdbkit.run.handle import start as start_run
+from hdbkit.run.live import LiveView
+from hdbkit.run.precheck import schema_of
+
+Watch = Callable[["Running"], None]
+
+
+class Running:
+    """A run that may be going on. Losing this object loses nothing: ``attach`` finds the run again."""
+
+    def __init__(self, handle: RunHandle) -> None:
+        self._handle = handle
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self._handle.run_id
+
+    @property
+    def status(self) -> Status:
+        """Where the run is now."""
+        return self._handle.status()
+
+    def live(self) -> LiveView:
+        """A view whose ``tick()`` tells what happened since the last one (NOPM, latencies in us, errors)."""
+        return self._handle.live()
+
+    def stop(self, at_once: bool = False) -> None:
+        """Close the window now and keep the result; ``at_once`` does not wait for the clients."""
+        self._handle.stop(at_once)
+
+    def wait(self, watch: Watch | None = None) -> Result:
+        """Wait for the end; an interrupt here detaches and the run goes on.
+
+        Raises:
+            RunFailed: with the reason; what was finished is kept.
+        """
+        watcher = (lambda _: watch(self)) if watch else None
+        manifest = self._handle.wait(watcher)
+        require_done(manifest)
+        return Result(self._handle.folder)
+
+    def recover(self) -> Result:
+        """Complete a run whose supervisor died. Raises ``InputError`` when there is nothing to recover."""
+        self._handle.recover()
+        return Result(self._handle.folder)
+
+
+def start(
+    target: Target | str,
+    workload: WorkloadSpec | None = None,
+    load: Load | None = None,
+    *,
+    label: str | None = None,
+    command: str = "",
+) -> Running:
+    """Start a run in processes of its own and return at once.
+
+    Args:
+        target: a :class:`~hdbkit.Target`, a URL without password, or a name in ``params/targets.yaml``.
+        workload: what must be in the database; by default whatever was built there.
+        load: how it is driven; by default one virtual user, HammerDB's 2 minutes of rampup and 5 of window.
+        label: a name of your own, to find the run again.
+        command: the command that repeats the run, for its report.
+
+    Raises:
+        InputError: it cannot be run; nothing was started.
+    """
+    target = as_target(target)
+    load = load or Load()
+    workload = workload or _present(target)
+    run_id = new_run_id(datetime.now(), target, workload, load)
+    planned = RunPlan(run_id=run_id, target=target, workload=workload, load=load, label=label)
+    return Running(start_run(planned, results_folder(), command))
+
+
+def run(
+    target: Target | str,
+    workload: WorkloadSpec | None = None,
+    load: Load | None = None,
+    *,
+    label: str | None = None,
+    command: str = "",
+    watch: Watch | None = None,
+) -> Result:
+    """Run and wait; Ctrl-C stops the run, keeps what it measured and gives that.
+
+    The arguments are those of :func:`start`; ``watch`` is called some times a second with the running run.
+
+    Raises:
+        InputError: it cannot be run; nothing was started.
+        RunFailed: it began and did not reach its end; what was finished is kept.
+
+    Example:
+        >>> import hdbkit
+        >>> load = hdbkit.Load(virtual_users=4, rampup_s=10, duration_s=60)
+        >>> hdbkit.run("postgresql://bench@db1/tpcc", load=load).latencies  # doctest: +SKIP
+    """
+    running = start(target, workload, load, label=label, command=command)
+    try:
+        return running.wait(watch)
+    except KeyboardInterrupt:
+        running.stop()
+    try:
+        return running.wait()
+    except KeyboardInterrupt:
+        running.stop(at_once=True)
+        return running.wait()
+
+
+def attach(run_id: str = "last") -> Running:
+    """A handle on a run that was started somewhere else; its id, a unique part of it, or ``last``.
+
+    Raises:
+        InputError: there is no such run.
+    """
+    return Running(RunHandle(find_run(results_folder(), run_id)))
+
+
+def as_target(target: Target | str) -> Target:
+    """A target from what users give."""
+    return target if isinstance(target, Target) else Target.parse(target)
+
+
+def _present(target: Target) -> WorkloadSpec:
+    """What was built in the target's database."""
+    session = database(target.kind).connect(target, WorkloadSpec().kind)
+    try:
+        return schema_of(session, target, None)
+    finally:
+        session.close()

@@ -1,0 +1,145 @@
+"""Sweeps: plan, execute, resume, and look at what came out."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from hdbkit.analysis.effects import main_effects
+from hdbkit.analysis.verdicts import answer, judge
+from hdbkit.api.running import as_target
+from hdbkit.config import SweepSpec, Target
+from hdbkit.errors import DamagedResult
+from hdbkit.paths import results_folder
+from hdbkit.plan import RunPlan
+from hdbkit.report import sweep_report
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+from hdbkit.results.sweep_folder import SweepFolder, find_sweep, runs_frame
+from hdbkit.run.handle import Watch as RunWatch
+from hdbkit.run.handle import execute
+from hdbkit.servers import control
+from hdbkit.sweep import SweepPlan, new_sweep_id, plan_sweep
+from hdbkit.sweep_runner import Watcher, resume, start
+from hdbkit.sweep_runner.progress import unwatched
+
+
+class SweepResult:
+    """What a sweep left; reads its folder and needs neither driver nor server."""
+
+    def __init__(self, folder: SweepFolder) -> None:
+        self.folder = folder
+        self.plan = SweepPlan.model_validate(folder.read_plan())
+
+    @property
+    def sweep_id(self) -> str:
+        """The sweep's id."""
+        return self.folder.sweep_id
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """A row a planned run: number, block, configuration, its settings, virtual_users, run_id, status, nopm."""
+        return runs_frame(self.folder)
+
+    @cached_property
+    def verdicts(self) -> pd.DataFrame:
+        """A row a configuration and count of virtual users: ratio to the baseline, 95 % interval, verdict."""
+        return judge(self.runs, smallest_effect=self.plan.spec.smallest_effect)
+
+    @cached_property
+    def effects(self) -> pd.DataFrame:
+        """A row a value of a setting: its main effect over all pairs of the grid, with its interval."""
+        spec = self.plan.spec
+        return main_effects(self.runs, list(spec.settings), self.plan.configurations[0], spec.smallest_effect)
+
+    @property
+    def answer(self) -> str:
+        """The sweep's answer in one sentence."""
+        return answer(self.verdicts, self.plan.spec.smallest_effect)
+
+    @property
+    def failed(self) -> int:
+        """How many planned runs have no result."""
+        return int((self.runs["status"] != "done").sum())
+
+    def report(self) -> Path:
+        """Write the one-page report; where it is."""
+        return sweep_report(
+            self.folder.report,
+            plan=self.plan.model_dump(mode="json"),
+            runs=self.runs,
+            verdicts=self.verdicts,
+            effects=self.effects,
+            answer=self.answer,
+            command=f"hdbkit sweep {self.folder.path / 'plan.json'} --repeat",
+            manifests=self._manifests(),
+        )
+
+    def _manifests(self) -> list[Manifest]:
+        found = []
+        for run_id in self.runs.loc[self.runs["status"] == "done", "run_id"]:
+            try:
+                found.append(RunFolder(self.folder.root / run_id).read())
+            except DamagedResult:
+                continue
+        return found
+
+
+def plan(target: Target | str, spec: SweepSpec | Path | str, *, blocks: int | None = None) -> SweepPlan:
+    """Every run of a sweep in its order, and how long it takes; touches no server.
+
+    Raises:
+        InputError: the specification has mistakes, all told at once.
+    """
+    spec = _as_spec(spec, blocks)
+    return plan_sweep(as_target(target), spec, new_sweep_id(datetime.now(), spec))
+
+
+def sweep(
+    target: Target | str | None = None,
+    spec: SweepSpec | Path | str | None = None,
+    *,
+    resume_id: str | None = None,
+    blocks: int | None = None,
+    watch: Watcher = unwatched,
+    watch_run: RunWatch | None = None,
+) -> SweepResult:
+    """Measure a grid of server settings and judge each against the baseline.
+
+    Args:
+        target: the database; a private server, or one whose target says ``may_change_settings``.
+        spec: a :class:`~hdbkit.SweepSpec`, or the file of one (YAML, or hammerpost's JSON).
+        resume_id: continue this sweep instead (``last`` is the newest), with the runs that are missing.
+        blocks: so many blocks in all.
+        watch: called at each step of the sweep; ``watch_run`` some times a second with the running run.
+
+    Raises:
+        InputError: it cannot be done; nothing was started and nothing was changed.
+        KeyboardInterrupt: stopped; settings are restored, ``resume_id`` continues.
+    """
+    root = results_folder()
+
+    def run_one(planned: RunPlan) -> Manifest:
+        return execute(planned, root, watch_run)
+
+    if resume_id is not None:
+        folder = find_sweep(root, resume_id)
+        at = as_target(target) if target is not None else SweepPlan.model_validate(folder.read_plan()).target
+        return SweepResult(resume(folder, control(at), run_one, watch, blocks, at))
+    if target is None or spec is None:
+        raise TypeError("sweep needs a target and a specification, or resume_id")
+    planned = plan(target, spec, blocks=blocks)
+    return SweepResult(start(planned, root, control(planned.target), run_one, watch))
+
+
+def sweep_result(sweep_id: str = "last") -> SweepResult:
+    """What a sweep left, by its id, a unique part of it, or ``last``."""
+    return SweepResult(find_sweep(results_folder(), sweep_id))
+
+
+def _as_spec(spec: SweepSpec | Path | str, blocks: int | None) -> SweepSpec:
+    spec = spec if isinstance(spec, SweepSpec) else SweepSpec.read(Path(spec))
+    return spec if blocks is None else spec.model_copy(update={"blocks": blocks})

@@ -1,0 +1,124 @@
+"""Commands that look at what is there: doctor, runs, compare, report. They change nothing but their own output."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from hdbkit import api
+from hdbkit.cli import show
+from hdbkit.cli.exits import Exit
+from hdbkit.cli.schema import AsJson
+from hdbkit.errors import InputError
+
+RunId = Annotated[str, typer.Argument(help="a run's id, a unique part of it, or 'last'")]
+_SHORT = ("run_id", "status", "warehouses", "virtual_users", "nopm", "p95_us", "failed", "checks_failed", "label")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command(epilog="Example: hdbkit doctor")(doctor)
+    app.command(epilog="Example: hdbkit compare BEFORE AFTER --fail-below -2%")(compare)
+    app.command(epilog="Example: hdbkit report last")(report)
+    about_runs = typer.Typer(help="List, show and remove runs.", no_args_is_help=True, rich_markup_mode=None)
+    about_runs.command("list", epilog="Example: hdbkit runs list --where 'nopm > 50000' --csv")(runs_list)
+    about_runs.command("show", epilog="Example: hdbkit runs show last")(runs_show)
+    about_runs.command("rm", epilog="Example: hdbkit runs rm 20261120-2104 --yes")(runs_rm)
+    app.add_typer(about_runs, name="runs")
+
+
+def doctor(as_json: AsJson = False) -> int:
+    """Tell which drivers and private servers are usable here."""
+    found = api.doctor()
+    if as_json:
+        show.print_json(show.frame_json(found))
+    else:
+        show.console.print(show.table(found))
+    return Exit.DONE if found["usable"].any() else Exit.CHECK_FAILED
+
+
+def compare(
+    base: Annotated[str, typer.Argument(help="runs, separated by commas, or a label")],
+    new: Annotated[str, typer.Argument(help="runs, separated by commas, or a label")],
+    fail_below: Annotated[str | None, typer.Option(help="exit 1 below this change, such as -2%")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Compare runs: the ratio of throughputs with its 95 % interval, latencies, and what differed."""
+    limit = _fraction(fail_below)
+    found = api.compare(base, new)
+    if as_json:
+        frames = {"table": found.table, "differences": found.differences}
+        content = {name: show.frame_json(frame.reset_index()) for name, frame in frames.items()}
+        show.print_json(vars(found.ratio) | content)
+    else:
+        show.console.print(show.table(found.table.reset_index()))
+        if len(found.differences):
+            show.console.print(show.table(found.differences.reset_index(), title="What differed"))
+        show.console.print(found.ratio.sentence, markup=False)
+    return Exit.CHECK_FAILED if limit is not None and found.regressed(limit) else Exit.DONE
+
+
+def report(run_id: RunId = "last", as_json: AsJson = False) -> None:
+    """Write the one-page report of a run or a sweep anew."""
+    try:
+        path = api.result(run_id).report()
+    except InputError as error:
+        try:
+            path = api.sweep_result(run_id).report()
+        except InputError:
+            raise error from None
+    if as_json:
+        show.print_json({"report": str(path)})
+    else:
+        show.console.print(str(path), markup=False)
+
+
+def runs_list(
+    where: Annotated[str | None, typer.Option(help="a condition over the columns, such as 'nopm > 50000'")] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="all columns as CSV")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the runs, newest first."""
+    found = api.runs(where)
+    for sentence in found.attrs["damaged"]:
+        show.notes.print(f"passed over: {sentence}", markup=False)
+    if as_json:
+        show.print_json(show.frame_json(found))
+    elif csv:
+        found.to_csv(sys.stdout, index=False)
+    else:
+        show.console.print(show.table(found, columns=_SHORT))
+
+
+def runs_show(run_id: RunId = "last", as_json: AsJson = False) -> None:
+    """Show one run: result, latencies, checks."""
+    result = api.result(run_id)
+    if as_json:
+        show.print_json(result.manifest.model_dump(mode="json"))
+    else:
+        show.run(result)
+
+
+def runs_rm(
+    run_id: RunId, yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False, as_json: AsJson = False
+) -> None:
+    """Delete a run's folder for good."""
+    result = api.result(run_id)
+    if not yes:
+        typer.confirm(f"Delete {result.folder.path}?", abort=True, err=True)
+    result.remove()
+    if as_json:
+        show.print_json({"removed": result.run_id})
+    else:
+        show.console.print(f"removed {result.run_id}", markup=False)
+
+
+def _fraction(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise InputError(f"--fail-below must be a change such as -2% or -0.02, not '{text}'") from None

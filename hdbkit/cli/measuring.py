@@ -1,0 +1,158 @@
+"""Commands that measure: demo, run, sweep; and those that watch, stop and complete a run."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hdbkit import api
+from hdbkit.cli import show
+from hdbkit.cli.exits import Exit
+from hdbkit.cli.options import with_fields
+from hdbkit.cli.progress import BuildBar, RunLines, SweepLines
+from hdbkit.cli.schema import AsJson, TargetArgument
+from hdbkit.config import Load, WorkloadSpec, read_params
+from hdbkit.errors import InputError
+from hdbkit.results.manifest import Status
+
+RunId = Annotated[str, typer.Argument(help="a run's id, a unique part of it, or 'last'")]
+Blocks = Annotated[int | None, typer.Option(min=2, help="passes over all configurations, in all")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command(epilog="Example: hdbkit demo --quick")(demo)
+    app.command(epilog="Example: hdbkit run postgresql://bench@db1/tpcc -u 8 --rampup-s 30 --duration-s 120")(run)
+    app.command(epilog="Example: hdbkit sweep lab params/sweep-demo.yaml; hdbkit sweep --resume last --blocks 8")(
+        sweep
+    )
+    app.command(epilog="Example: hdbkit plan lab params/sweep-demo.yaml")(plan)
+    app.command(epilog="Example: hdbkit attach last")(attach)
+    app.command(epilog="Example: hdbkit stop last")(stop)
+    app.command(epilog="Example: hdbkit recover last")(recover)
+
+
+def demo(
+    quick: Annotated[bool, typer.Option("--quick", help="at most 90 seconds")] = False,
+    database: Annotated[str | None, typer.Option(help="kind of private server")] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="leave the server running")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Start a private server, build, run, check, sweep its settings, and write the report."""
+    say = show.notes.print
+    with BuildBar() as bar:
+        done, report = api.demo(
+            quick=quick, database=database, keep=keep, say=say, build_progress=bar, watch=SweepLines()
+        )
+    return _tell_sweep(done, report, as_json)
+
+
+@with_fields(Load)
+def run(
+    target: TargetArgument,
+    params: Annotated[Path | None, typer.Option(help="a file with any of the options below")] = None,
+    warehouses: Annotated[int | None, typer.Option(min=1, help="refuse a schema of another scale")] = None,
+    label: Annotated[str | None, typer.Option(help="a name of your own, to find the run again")] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="start it and return; see: hdbkit attach")] = False,
+    as_json: AsJson = False,
+    *,
+    given: dict[str, Any],
+) -> int:
+    """Run a load against a built schema. Ctrl-C stops it and keeps the result; a second one does not wait."""
+    values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
+    load = Load(**{**values, **given})
+    workload = WorkloadSpec(warehouses=warehouses) if warehouses else None
+    command = shlex.join(["hdbkit", *sys.argv[1:]])
+    if detach:
+        running = api.start(target, workload, load, label=label, command=command)
+        show.console.print(running.run_id)
+        return Exit.DONE
+    result = api.run(target, workload, load, label=label, command=command, watch=RunLines())
+    return _tell_run(result, as_json)
+
+
+def sweep(
+    target: Annotated[
+        str | None, typer.Argument(help="URL without password, or a name in params/targets.yaml")
+    ] = None,
+    spec: Annotated[Path | None, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")] = None,
+    resume: Annotated[str | None, typer.Option(help="continue this sweep ('last' is the newest)")] = None,
+    blocks: Blocks = None,
+    as_json: AsJson = False,
+) -> int:
+    """Measure a grid of server settings in randomized blocks and judge each against the baseline."""
+    if resume is None and (target is None or spec is None):
+        raise InputError("give a target and a file, such as: hdbkit sweep lab params/sweep-demo.yaml, or --resume ID")
+    done = api.sweep(
+        target, spec, resume_id=resume, blocks=blocks, watch=SweepLines(), watch_run=None if as_json else RunLines()
+    )
+    return _tell_sweep(done, done.report(), as_json)
+
+
+def plan(target: TargetArgument, spec: Path, blocks: Blocks = None, as_json: AsJson = False) -> None:
+    """Print every run of a sweep in its order, and how long it takes; touches no server."""
+    planned = api.plan(target, spec, blocks=blocks)
+    if as_json:
+        show.print_json(planned.model_dump(mode="json") | {"estimated_s": planned.estimated_s})
+        return
+    for one in planned.runs:
+        settings = ", ".join(f"{k}={v}" for k, v in planned.configurations[one.configuration].items())
+        show.console.print(f"{one.number:4}  block {one.block}  {one.virtual_users} users  {settings}", markup=False)
+    show.console.print(f"{len(planned.runs)} runs, about {planned.estimated_s / 60:.0f} minutes")
+
+
+def attach(run_id: RunId = "last", as_json: AsJson = False) -> int:
+    """Watch a run that is going on. Ctrl-C detaches, and the run goes on."""
+    running = api.attach(run_id)
+    try:
+        return _tell_run(running.wait(RunLines()), as_json)
+    except KeyboardInterrupt:
+        show.notes.print(f"detached; {running.run_id} goes on. Stop it with: hdbkit stop {running.run_id}")
+        return Exit.STOPPED
+
+
+def stop(
+    run_id: RunId = "last",
+    at_once: Annotated[bool, typer.Option("--at-once", help="do not wait for the clients")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Close the window of a running run now and keep its result."""
+    running = api.attach(run_id)
+    if running.status.ended:
+        raise InputError(f"run {running.run_id} has ended already ({running.status.value})")
+    running.stop(at_once)
+    return _tell_run(running.wait(), as_json)
+
+
+def recover(run_id: RunId = "last", as_json: AsJson = False) -> int:
+    """Complete the folder of a run whose supervisor died."""
+    return _tell_run(api.attach(run_id).recover(), as_json)
+
+
+def _tell_run(result: api.Result, as_json: bool) -> int:
+    report = result.report()
+    if as_json:
+        checks = show.frame_json(result.checks)
+        head = {"run_id": result.run_id, "status": result.manifest.status.value, "report": str(report)}
+        show.print_json(head | {"result": result.summary, "checks": checks})
+    else:
+        show.run(result)
+        show.console.print(f"report: {report}", markup=False)
+    if result.manifest.status is Status.STOPPED:
+        return Exit.STOPPED
+    return Exit.DONE if result.passed else Exit.CHECK_FAILED
+
+
+def _tell_sweep(done: api.SweepResult, report: Path, as_json: bool) -> int:
+    if as_json:
+        frames = {"verdicts": done.verdicts, "effects": done.effects, "runs": done.runs}
+        content = {name: show.frame_json(frame) for name, frame in frames.items()}
+        show.print_json({"sweep_id": done.sweep_id, "answer": done.answer, "report": str(report)} | content)
+    else:
+        show.sweep(done)
+        show.console.print(f"report: {report}", markup=False)
+    return Exit.RUN_FAILED if done.failed else Exit.DONE

@@ -1,0 +1,105 @@
+"""What the screen shows while something goes on: lines of a run and of a sweep, the bar of a build."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from hdbkit.api import Running
+from hdbkit.build import Stage
+from hdbkit.cli.show import notes
+from hdbkit.results.manifest import Status
+from hdbkit.run.handle import RunHandle
+from hdbkit.run.live import LiveView
+from hdbkit.sweep_runner import Kind
+from hdbkit.sweep_runner import Progress as SweepStep
+
+_EVERY_S = 5.0
+
+
+class RunLines:
+    """A line every 5 s: elapsed, NOPM, p95 of the counted transaction, errors."""
+
+    def __init__(self) -> None:
+        self._view: LiveView | None = None
+        self._due = time.monotonic() + _EVERY_S
+
+    def __call__(self, running: Running | RunHandle) -> None:
+        """Look at the run; say something when it is time."""
+        if time.monotonic() < self._due:
+            return
+        self._due += _EVERY_S
+        self._view = self._view or running.live()
+        tick = self._view.tick()
+        if tick.status not in (Status.RAMPUP, Status.MEASURING):
+            notes.print(f"  {tick.elapsed_s:6.1f} s  {tick.status.value}")
+            return
+        p95_ms = next(iter(tick.p95_us.values()), float("nan")) / 1000
+        notes.print(
+            f"  {tick.elapsed_s:6.1f} s  {tick.status.value:9}  {tick.nopm:10,.0f} NOPM  "
+            f"p95 {p95_ms:7.2f} ms  errors {tick.failed}"
+        )
+
+
+class BuildBar:
+    """The bar of a build, with rows a second and time left."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("  {task.description:10}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=notes,
+        )
+        self._task = self._bar.add_task("build", total=None, rate="")
+        self._started = time.monotonic()
+        self._first_rows: int | None = None
+
+    def __enter__(self) -> BuildBar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._bar.stop()
+
+    def stage(self, stage: Stage) -> None:
+        """A step begins."""
+        self._bar.update(self._task, description=stage.value)
+
+    def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
+        """So many rows are there."""
+        if self._first_rows is None:
+            self._first_rows, self._started = rows, time.monotonic()
+        elapsed_s = max(time.monotonic() - self._started, 1e-3)
+        rate = f"{(rows - self._first_rows) / elapsed_s:,.0f} rows/s, {size_bytes / elapsed_s / 1e6:,.0f} MB/s"
+        self._bar.update(self._task, completed=rows, total=total_rows, rate=rate)
+
+
+class SweepLines:
+    """A line a finished run of a sweep, and one for what else happens to the server."""
+
+    def __call__(self, step: SweepStep) -> None:
+        """Say what has just happened."""
+        if step.kind is Kind.SETTLED:
+            notes.print(f"  {escape(step.note)}")
+        elif step.kind is Kind.RESTORED:
+            notes.print("  settings are what they were before the sweep")
+        elif step.kind in (Kind.FINISHED, Kind.FAILED) and step.planned:
+            notes.print(f"  run {step.planned.number:3} of {step.total}  {escape(_outcome(step))}")
+
+
+def _outcome(step: SweepStep) -> str:
+    planned, manifest = step.planned, step.manifest
+    assert planned is not None
+    place = f"block {planned.block}  {planned.virtual_users} users"
+    sweep = (manifest.plan.get("sweep") or {}) if manifest else {}
+    settings = ", ".join(f"{name}={value}" for name, value in sweep.get("settings", {}).items())
+    if step.kind is Kind.FAILED:
+        return f"{place}  {settings or f'configuration {planned.configuration}'}  FAILED: {step.note}"
+    nopm = (manifest.result.get("nopm") if manifest else None) or float("nan")
+    return f"{place}  {nopm:10,.0f} NOPM  {settings}"

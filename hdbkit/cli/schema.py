@@ -1,0 +1,101 @@
+"""Commands about what is in a database: build, check, drop, and the SQL behind them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from hdbkit import sql
+from hdbkit.api import connect
+from hdbkit.cli import show
+from hdbkit.cli.exits import Exit
+from hdbkit.cli.options import with_fields
+from hdbkit.cli.progress import BuildBar
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.databases import database
+
+TargetArgument = Annotated[str, typer.Argument(help="URL without password, or a name in params/targets.yaml")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command(epilog="Example: hdbkit build postgresql://bench@db1/tpcc --warehouses 10")(build)
+    app.command(epilog="Example: hdbkit check postgresql://bench@db1/tpcc")(check)
+    app.command(epilog="Example: hdbkit drop postgresql://bench@db1/tpcc --yes")(drop)
+    about_sql = typer.Typer(help="Look at the SQL that is sent.", no_args_is_help=True, rich_markup_mode=None)
+    about_sql.command("show", epilog="Example: hdbkit sql show postgresql call_new_order")(sql_show)
+    app.add_typer(about_sql, name="sql")
+
+
+@with_fields(WorkloadSpec, "kind")
+def build(
+    target: TargetArgument,
+    loaders: Annotated[int | None, typer.Option(min=1, help="loader processes [default: one a core]")] = None,
+    admin: Annotated[str | None, typer.Option(help="administrator's URL: creates account and database")] = None,
+    as_json: AsJson = False,
+    *,
+    given: dict[str, Any],
+) -> int:
+    """Build the schema and its data, or go on where an earlier build ended; ends with the checks.
+
+    The administrator's password comes from HDBKIT_ADMIN_PASSWORD, the account's from HDBKIT_PASSWORD.
+    """
+    connection = connect(target, admin=admin)
+    for created in connection.created:
+        show.notes.print(f"  created {created}", markup=False)
+    with BuildBar() as bar:
+        done = connection.build(workload=WorkloadSpec(**given), loaders=loaders, progress=bar)
+    checks = show.checks_frame(done.checks)
+    if as_json:
+        show.print_json({"rows": done.rows, "duration_s": done.duration_s, "checks": show.frame_json(checks)})
+    else:
+        show.checks(checks)
+        show.console.print(f"{done.rows:,} rows in {done.duration_s:.1f} s; next: hdbkit run {target}", markup=False)
+    return Exit.DONE if done.passed else Exit.CHECK_FAILED
+
+
+def check(target: TargetArgument, as_json: AsJson = False) -> int:
+    """Check row counts, indexes, routines and all consistency conditions of a schema."""
+    found = connect(target).check()
+    if as_json:
+        show.print_json(show.frame_json(found))
+    else:
+        show.checks(found)
+    return Exit.CHECK_FAILED if (found["passed"] == False).any() else Exit.DONE  # noqa: E712
+
+
+def drop(
+    target: TargetArgument,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove the schema's own tables and routines, and nothing else."""
+    url = Target.parse(target).url
+    if not yes:
+        typer.confirm(f"Drop the schema and all its data in {url}?", abort=True, err=True)
+    dropped = connect(target).drop()
+    if as_json:
+        show.print_json({"dropped": dropped})
+    else:
+        show.console.print(f"dropped {len(dropped)} objects in {url}", markup=False)
+
+
+def sql_show(
+    kind: Annotated[str, typer.Argument(metavar="DATABASE", help="kind of database, such as postgresql")],
+    name: Annotated[str | None, typer.Argument(help="a statement; all names when left out")] = None,
+    group: Annotated[str, typer.Option(help="tproc_c or server")] = "tproc_c",
+    as_json: AsJson = False,
+) -> None:
+    """Print a statement and the file it comes from, or the list of all."""
+    database(kind)
+    known = {name: sql.find(kind, group, name)} if name else dict(sql.statements(kind, group))
+    if as_json:
+        show.print_json([{"name": s.name, "origin": str(s.origin), "text": s.text} for s in known.values()])
+        return
+    for statement in known.values():
+        origin = "/".join(statement.origin.parts[-3:])
+        show.console.print(f"-- {statement.name}  ({origin})", markup=False)
+        if name:
+            show.console.print(statement.text, markup=False)

@@ -1,0 +1,108 @@
+"""Tables, lines and JSON on the screen."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from hdbkit.api import Result, SweepResult
+
+console = Console(highlight=False, soft_wrap=True)
+notes = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_json(content: Any) -> None:
+    """One JSON document on standard output; NaN becomes null."""
+    console.file.write(json.dumps(_clean(content), indent=1, default=str) + "\n")
+
+
+def frame_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A frame as a list of objects."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def table(frame: pd.DataFrame, title: str | None = None, columns: Sequence[str] | None = None) -> Table:
+    """A frame as a table; numbers to the right, units in the heads."""
+    shown = frame[list(columns)] if columns else frame
+    made = Table(title=title, title_justify="left", header_style="bold", title_style="bold")
+    for name in shown.columns:
+        numeric = pd.api.types.is_numeric_dtype(shown[name]) and not pd.api.types.is_bool_dtype(shown[name])
+        made.add_column(str(name), justify="right" if numeric else "left", overflow="fold")
+    for row in shown.itertuples(index=False):
+        made.add_row(*(escape(cell(value)) for value in row))
+    return made
+
+
+def cell(value: object) -> str:
+    """A value as people read it."""
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value)
+
+
+def checks(frame: pd.DataFrame) -> None:
+    """A line a check: passed, failed or open, and why."""
+    marks = {True: "[green]pass[/]", False: "[bold red]FAIL[/]"}
+    for name, passed, detail in frame[["name", "passed", "detail"]].itertuples(index=False):
+        mark = "[yellow]open[/]" if passed is None or pd.isna(passed) else marks[bool(passed)]
+        console.print(f"  {mark}  {escape(str(name))}: {escape(str(detail))}")
+
+
+def _clean(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {str(key): _clean(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_clean(value) for value in content]
+    if content is pd.NA or (isinstance(content, float) and not math.isfinite(content)):
+        return None
+    return content.item() if hasattr(content, "item") else content
+
+
+def checks_frame(found: Sequence[Any]) -> pd.DataFrame:
+    """Checks as a frame: name, passed, detail."""
+    return pd.DataFrame([vars(check) for check in found], columns=["name", "passed", "detail"])
+
+
+def run(result: Result) -> None:
+    """A run on the screen: its figures, latencies, errors and checks."""
+    summary, manifest = result.summary, result.manifest
+    console.print(f"[bold]{escape(result.run_id)}[/]  {manifest.status.value}")
+    for event in manifest.history[-1:]:
+        console.print(f"  {escape(event.note)}") if event.note else None
+    if summary:
+        figures = {
+            "NOPM": summary["nopm"],
+            "engine TPM": summary["engine_tpm"],
+            "window s": summary["window_s"],
+            "failed": summary["failed"],
+            "retries": summary["retries"],
+            "client CPU us/transaction": summary["client_cpu_us_per_transaction"],
+            "server CPU us/transaction": summary["server_cpu_us_per_transaction"],
+        }
+        console.print("  " + "   ".join(f"{name} {cell(value)}" for name, value in figures.items()))
+        console.print(table(result.latencies.reset_index()))
+    checks(result.checks)
+    console.print(f"  {escape(manifest.notice)}", style="dim")
+
+
+def sweep(done: SweepResult) -> None:
+    """A sweep on the screen: the verdict on each configuration, the effects, the answer."""
+    verdicts = done.verdicts[["label", "virtual_users", "runs", "nopm", "ratio", "low", "high", "verdict"]]
+    console.print(table(verdicts, title=f"{done.sweep_id}: ratio to the baseline, 95 % simultaneous intervals"))
+    if len(done.effects):
+        effects = done.effects[["setting", "value", "reference", "ratio", "low", "high", "verdict"]]
+        console.print(table(effects, title="Effect of each setting, over all pairs of the grid"))
+    console.print(done.answer, markup=False, style="bold")
