@@ -7,6 +7,7 @@
     |   +-- CannotConnect       host, port, account, database or certificate are not right
     |   +-- SchemaProblem       the schema is missing, of another scale, or half built
     +-- RunFailed               a run began and did not reach its end (exit 3)
+    +-- BuildFailed             a build began and did not reach its end; what it loaded is kept (exit 3)
     +-- ServerFailed            a server did not start, stop or take a setting
     +-- DamagedResult           a run folder cannot be read
     +-- RolledBackByDesign      a new order met the unused item (TPC-C 2.4.1.4); not a fault
@@ -97,6 +98,20 @@ class RunFailed(HdbkitError):
 
     def __str__(self) -> str:
         return f"run {self.run_id} failed: {self.reason}"
+
+
+class BuildFailed(HdbkitError):
+    """A build began and did not reach its end; the parts that it loaded are kept."""
+
+    def __init__(self, step: str, reason: str) -> None:
+        super().__init__(step, reason)
+        self.step, self.reason = step, reason
+
+    def __str__(self) -> str:
+        return (
+            f"the build failed at {self.step}: {self.reason}; what was loaded is kept, "
+            "run the same hdbkit build again to resume"
+        )
 
 
 class ServerFailed(HdbkitError):

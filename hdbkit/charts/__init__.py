@@ -1,1 +1,1 @@
-"""A frame becomes a figure. Each chart answers one question, which is its title."""
+"""Frames in, plotly figures out; each chart with the question it answers, its words and its table."""

@@ -8,14 +8,15 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from hdbkit.config.mistakes import mistakes_of
+from hdbkit.config.mistakes import mistakes_of, place
 from hdbkit.errors import ConfigErrors, InputError, Mistake
 
 Lines = dict[tuple[str | int, ...], int]
 Model = TypeVar("Model", bound=BaseModel)
 
-_LARGEST_FILE = 4 << 20
+_LARGEST_FILE = 1 << 20
 _DEEPEST = 40
+_MOST_VALUES = 100_000
 
 
 def read_yaml(path: Path) -> tuple[Any, Lines]:
@@ -24,25 +25,18 @@ def read_yaml(path: Path) -> tuple[Any, Lines]:
     Raises:
         InputError: the file is missing, unreadable, too large, or not YAML.
     """
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise InputError(f"{path} is larger than {_LARGEST_FILE >> 20} MB: not a parameter file")
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read as text: {_first_line(error)}") from None
+    text = _text(path)
+    reader = _Reader()
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-        lines: Lines = {}
-        content = _content(node, (), lines, []) if node is not None else None
+        content = reader.content(node, (), 0) if node is not None else None
     except yaml.YAMLError as error:
-        raise InputError(f"{path} is not YAML: {_first_line(error)}") from None
+        raise InputError(f"{path} is not YAML: {_problem(error)}") from None
     except (RecursionError, ValueError) as error:
-        raise InputError(f"{path} cannot be understood: {_first_line(error)}") from None
-    except ConfigErrors as error:
-        raise ConfigErrors(str(path), error.mistakes) from None
-    return content, lines
+        raise InputError(f"{path} cannot be understood: {_one_line(error)}") from None
+    if reader.mistakes:
+        raise ConfigErrors(str(path), reader.mistakes)
+    return content, reader.lines
 
 
 def read_params(path: Path, model: type[Model]) -> Model:
@@ -65,34 +59,72 @@ def validate(content: Any, model: type[Model], source: str, lines: Lines | None 
         raise ConfigErrors(source, mistakes_of(error, model, lines)) from None
 
 
-def _content(node: yaml.Node, at: tuple[str | int, ...], lines: Lines, above: list[yaml.Node]) -> Any:
-    """The plain value of a YAML node; fills ``lines``; refuses aliases that hold themselves."""
-    if len(above) > _DEEPEST or any(node is one for one in above):
-        raise ValueError("it is nested too deeply")
-    lines.setdefault(at, node.start_mark.line + 1)
-    if isinstance(node, yaml.MappingNode):
-        content: dict[Any, Any] = {}
+class _Reader:
+    """Turns YAML nodes into plain values; notes their lines and every key that is given twice."""
+
+    def __init__(self) -> None:
+        self.lines: Lines = {}
+        self.mistakes: list[Mistake] = []
+        self._values = 0
+
+    def content(self, node: yaml.Node, at: tuple[str | int, ...], depth: int) -> Any:
+        """The plain value of ``node``; refuses aliases that hold themselves or grow without end."""
+        self._values += 1
+        if depth > _DEEPEST or self._values > _MOST_VALUES:
+            raise ValueError(f"it holds more than {_MOST_VALUES} values, or more than {_DEEPEST} levels")
+        self.lines.setdefault(at, _line(node))
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, at, depth)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.content(one, (*at, i), depth + 1) for i, one in enumerate(node.value)]
+        return _scalar(node)
+
+    def _mapping(self, node: yaml.MappingNode, at: tuple[str | int, ...], depth: int) -> dict[str, Any]:
+        content: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key = _content(key_node, (*at, "?"), {}, [*above, node])
+            key = _scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
             if not isinstance(key, str):
-                raise ValueError(f"line {key_node.start_mark.line + 1}: the key {key!r} must be a word")
+                raise ValueError(f"line {_line(key_node)}: a key must be a word (put it in quotes)")
+            here = (*at, key)
             if key in content:
-                raise ConfigErrors("", [Mistake(key, "is given twice", key_node.start_mark.line + 1)])
-            lines[(*at, key)] = key_node.start_mark.line + 1
-            content[key] = _content(value_node, (*at, key), lines, [*above, node])
+                self.mistakes.append(Mistake(place(here), "is given twice", _line(key_node)))
+            self.lines[here] = _line(key_node)
+            content[key] = self.content(value_node, here, depth + 1)
         return content
-    if isinstance(node, yaml.SequenceNode):
-        return [_content(one, (*at, i), lines, [*above, node]) for i, one in enumerate(node.value)]
-    return _scalar(node)
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise InputError(f"{path} is larger than {_LARGEST_FILE >> 20} MB: not a parameter file")
+        text = path.read_text(encoding="utf-8")
+        return text.replace("\t", " ") if path.suffix == ".json" else text  # YAML refuses JSON's tabs
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as text: {_one_line(error)}") from None
 
 
 def _scalar(node: yaml.Node) -> Any:
     loader = yaml.SafeLoader("")
     try:
         return loader.construct_object(node, deep=True)
+    except (ArithmeticError, AttributeError, LookupError, TypeError):
+        raise ValueError(f"line {_line(node)}: the value is not of the type {node.tag}") from None
     finally:
         loader.dispose()
 
 
-def _first_line(error: Exception) -> str:
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    """What is wrong and on which line, without the text of that line: it might hold a password."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        return f"line {error.problem_mark.line + 1}: {error.problem or error.context}"
+    return _one_line(error)
+
+
+def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]

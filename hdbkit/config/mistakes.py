@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from hdbkit.errors import Mistake
+
+SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token|^pwd$", re.IGNORECASE)
+"""What the name of a secret looks like; its value is never shown."""
+_PASSWORD_IN_URL = re.compile(r"(://[^:@/]*):.*@")
 
 
 def mistakes_of(
@@ -52,24 +57,31 @@ _BOUNDS = {
 
 
 def _words(found: dict[str, Any], model: type[BaseModel]) -> str:
-    kind, context, given = found["type"], found.get("ctx", {}), found.get("input")
+    kind, context = found["type"], found.get("ctx", {})
     if kind == "extra_forbidden":
         return f"unknown key.{did_you_mean(str(found['loc'][-1]), _keys(model, found['loc'][:-1]))}"
     if kind == "missing":
         return "is required, but was not given"
     if kind in _BOUNDS:
         name, text = _BOUNDS[kind]
-        return f"{text.format(context[name])}, not {given}"
+        bound = context[name]
+        return f"{text.format(int(bound) if bound == int(bound) else bound)}{_not(found)}"
     if kind in ("literal_error", "enum"):
-        return f"must be {context['expected']}, not {given!r}"
+        return f"must be {context['expected']}{_not(found)}"
     if kind == "value_error":
         return str(context["error"])
-    return f"{found['msg'][0].lower()}{found['msg'][1:]}, not {_shown(given)}"
+    return f"{found['msg'][0].lower()}{found['msg'][1:]}{_not(found)}"
 
 
-def _shown(given: object) -> str:
-    text = repr(given)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _not(found: dict[str, Any]) -> str:
+    """``, not 'what was given'``; nothing where a secret was given."""
+    if any(SECRET.search(str(part)) for part in found["loc"]):
+        return ""
+    try:
+        text = _PASSWORD_IN_URL.sub(r"\1:...@", repr(found.get("input")))
+    except ValueError:  # an integer of thousands of digits
+        return ", not a number of that size"
+    return f", not {text if len(text) <= 60 else text[:57] + '...'}"
 
 
 def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hdbkit.config.mistakes import mistakes_of
 from hdbkit.errors import ConfigErrors
+
+Init = TypeVar("Init", bound=Callable[..., None])
+
+
+def _only_for_calls(init: Init) -> Init:
+    """Tell pydantic to build nested values without this constructor.
+
+    Otherwise the first nested value with a mistake would hide the mistakes of all others, and their lines.
+    """
+    init.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+    return init
 
 
 class ConfigModel(BaseModel):
@@ -15,6 +27,7 @@ class ConfigModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
+    @_only_for_calls
     def __init__(self, /, **values: Any) -> None:
         try:
             super().__init__(**values)

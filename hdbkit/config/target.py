@@ -8,7 +8,6 @@ the driver's form, or from memory (``Target(..., password=...)``), which no dump
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -16,13 +15,12 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from pydantic import Field, SecretStr, field_validator
 
 from hdbkit.config.files import read_yaml, validate
-from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.mistakes import SECRET, did_you_mean
 from hdbkit.config.model import ConfigModel
-from hdbkit.errors import InputError
+from hdbkit.errors import ConfigErrors, InputError, Mistake
 from hdbkit.paths import targets_file
 
 PASSWORD_VARIABLE = "HDBKIT_PASSWORD"  # noqa: S105  the name of a variable, not a password
-_SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token|^pwd$", re.IGNORECASE)
 
 
 class Target(ConfigModel):
@@ -34,7 +32,7 @@ class Target(ConfigModel):
     """
 
     kind: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="which engine, e.g. postgresql")
-    host: str | None = Field(default=None, description="name, address, or folder of the socket")
+    host: str | None = Field(default=None, min_length=1, description="name, address, or folder of the socket")
     port: int | None = Field(default=None, ge=1, le=65535)
     database: str | None = None
     user: str | None = None
@@ -50,9 +48,14 @@ class Target(ConfigModel):
     @classmethod
     def _no_secret(cls, options: dict[str, str]) -> dict[str, str]:
         for name in options:
-            if _SECRET.search(name):
+            if SECRET.search(name):
                 raise ValueError(f"'{name}' looks like a secret; give it in {PASSWORD_VARIABLE} instead")
         return options
+
+    @field_validator("password_file")
+    @classmethod
+    def _home_folder(cls, path: Path | None) -> Path | None:
+        return path.expanduser() if path else None
 
     @classmethod
     def parse(cls, text: str) -> Target:
@@ -66,27 +69,26 @@ class Target(ConfigModel):
 
     @classmethod
     def _from_url(cls, text: str) -> Target:
-        try:
-            parts = urlsplit(text)
-            port = parts.port
-            options = dict(parse_qsl(parts.query, strict_parsing=True)) if parts.query else {}
-        except ValueError as error:
-            raise InputError(f"the target is no URL ({error}); write kind://user@host:port/database") from None
-        if parts.password is not None:
+        kind, _, rest = text.partition("://")
+        if ":" in rest.rpartition("@")[0]:
             raise InputError(
                 "the target's URL holds a password; leave it out and set the environment variable "
                 f"{PASSWORD_VARIABLE} (or the driver's own password file)"
             )
-        host = unquote(parts.hostname) if parts.hostname else options.pop("host", None)
-        fields: dict[str, Any] = {
-            "kind": parts.scheme,
-            "host": host,
-            "port": port,
-            "database": unquote(parts.path.lstrip("/")) or None,
-            "user": unquote(parts.username) if parts.username else None,
-            "options": options,
-        }
-        return cls(**fields)
+        try:
+            parts = urlsplit(f"//{rest}")
+            port = parts.port
+            options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+        except ValueError as error:
+            raise InputError(f"the target is no URL ({error}); write kind://user@host:port/database") from None
+        return cls(
+            kind=kind,
+            host=_host(parts.netloc) or options.pop("host", None),
+            port=port,
+            database=unquote(parts.path.removeprefix("/")) or None,
+            user=unquote(parts.username) if parts.username else None,
+            options=options,
+        )
 
     @classmethod
     def _named(cls, name: str) -> Target:
@@ -100,6 +102,9 @@ class Target(ConfigModel):
                 f"there is no target '{name}' in {path} (known: {listed}).{hint} "
                 "A target is such a name or a URL such as postgresql://user@host:5432/database"
             )
+        if isinstance(known[name], dict) and "password" in known[name]:
+            what = f"a file holds no password; leave it out and set {PASSWORD_VARIABLE}"
+            raise ConfigErrors(str(path), [Mistake(f"{name}.password", what, lines.get((name, "password")))])
         here = {place[1:]: line for place, line in lines.items() if place[:1] == (name,)}
         return validate(known[name], cls, source=f"target '{name}' of {path}", lines=here)
 
@@ -110,7 +115,7 @@ class Target(ConfigModel):
         host, options = self.host or "", dict(self.options)
         if host.startswith("/"):
             options, host = {"host": host, **options}, ""
-        host = f"[{host}]" if ":" in host else host
+        host = f"[{host}]" if ":" in host else quote(host, safe="")
         port = f":{self.port}" if self.port else ""
         query = f"?{urlencode(options)}" if options else ""
         return f"{self.kind}://{user}{host}{port}/{quote(self.database or '', safe='')}{query}"
@@ -123,3 +128,9 @@ class Target(ConfigModel):
         """The same target with some fields changed (the password stays in memory)."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**{**fields, **changes})
+
+
+def _host(netloc: str) -> str:
+    """The host of ``user@host:port`` as it was written (``urlsplit`` would make it lower case)."""
+    host = netloc.rpartition("@")[2]
+    return host[1:].partition("]")[0] if host.startswith("[") else unquote(host.partition(":")[0])

@@ -1,4 +1,4 @@
-"""A sweep's folder ``sweeps/<id>``: its plan, its journal, the settings before it, its report; and its runs as a frame.
+"""A sweep's folder ``sweeps/<id>``: plan, journal, the settings before it, report; and its runs as a frame.
 
 The journal is what makes a sweep killable: every step is on disk (fsync) before the next one begins, and the settings
 of the server are there before the first change. A crash can cut only the last line, which is passed over.
@@ -39,8 +39,8 @@ class Step(StrEnum):
     RUN_DISCARDED = (
         "run_discarded"  # started, but not finished when the sweep was killed or stopped; it is done again
     )
-    SETTINGS_RESTORED = "settings_restored"
-    DATA_RESTORED = "data_restored"
+    SETTINGS_RESTORED = "settings_restored"  # and the kept data dropped
+    DATA_RESTORED = "data_restored"  # after the last run, to what was kept
     EXTENDED = "extended"
     SWEEP_FINISHED = "sweep_finished"
 
@@ -82,6 +82,11 @@ class SweepFolder:
     def before(self) -> Path:
         """What the server's control needs to bring the settings back; readable by its owner alone."""
         return self.path / "before.json"
+
+    @property
+    def planned(self) -> bool:
+        """Whether the sweep exists: it does from the moment its plan is on disk."""
+        return (self.path / "plan.json").is_file()
 
     def write_plan(self, plan: BaseModel) -> None:
         """Keep the plan, replacing an earlier one in one step."""
@@ -214,7 +219,7 @@ def find_sweep(root: Path, sweep_id: str) -> SweepFolder:
 def unrestored(root: Path, identity: str) -> list[SweepFolder]:
     """The sweeps that changed the server ``identity`` and never brought it back, newest first."""
     states = ((folder, SweepState(folder.journal())) for folder in sweep_folders(root))
-    return [folder for folder, state in states if state.identity == identity and (state.changed or state.data_kept)]
+    return [folder for folder, state in states if state.identity == identity and state.changed]
 
 
 @contextmanager
@@ -236,8 +241,8 @@ def only_sweep(root: Path, identity: str) -> Iterator[None]:
 def runs_frame(folder: SweepFolder) -> pd.DataFrame:
     """The planned runs of a sweep, one row each in their order, with what became of them.
 
-    ``status`` is ``planned``, ``running``, ``done``, ``failed`` or ``missing`` (its folder was removed); ``nopm`` is NaN
-    unless done; ``note`` says why a run failed. One more column for each setting.
+    ``status`` is ``planned``, ``running``, ``done``, ``failed`` or ``missing`` (its folder was removed); ``nopm`` is
+    NaN unless done; ``note`` says why a run failed. One more column for each setting.
     """
     plan = folder.read_plan()
     state = SweepState(folder.journal())

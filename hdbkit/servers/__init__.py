@@ -1,1 +1,80 @@
 """Servers as things with settings: started by hdbkit, or reached through SQL alone."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from hdbkit.config import Target
+from hdbkit.config.sweep_spec import setting_text
+from hdbkit.contracts import Capability, ServerControl
+from hdbkit.databases import database
+from hdbkit.databases import kinds as database_kinds
+from hdbkit.errors import InputError
+from hdbkit.servers.place import Binaries
+from hdbkit.servers.private import Engine, PrivateServer
+from hdbkit.servers.private_control import PrivateControl
+from hdbkit.servers.sql_control import SqlControl
+
+__all__ = ["Binaries", "PrivateServer", "control", "find_binaries", "private_server"]
+
+
+def control(target: Target) -> ServerControl:
+    """What reads and changes the settings of a target's server: with its files when it is private, else by SQL.
+
+    Raises:
+        InputError: this kind of server has no settings that can be changed, or its folder is gone.
+    """
+    if Capability.SETTINGS not in database(target.kind).capabilities:
+        raise InputError(f"the settings of a server of kind '{target.kind}' cannot be changed from here")
+    return PrivateControl(target) if target.server_folder else SqlControl(target)
+
+
+def engine(kind: str) -> Engine:
+    """What starts a server of a kind. Raises ``InputError`` where hdbkit cannot start one."""
+    known = engine_kinds()
+    if kind not in known:
+        raise InputError(f"hdbkit cannot start a server of kind '{kind}' (it can: {', '.join(known) or 'none'})")
+    return cast(Engine, importlib.import_module(f"{__name__}.{kind}").ENGINE)
+
+
+def engine_kinds() -> list[str]:
+    """The kinds of server that hdbkit can start."""
+    return [kind for kind in database_kinds() if importlib.util.find_spec(f"{__name__}.{kind}")]
+
+
+def find_binaries() -> list[Binaries]:
+    """The server binaries of this host that a private server can use, the preferred first."""
+    return [one for kind in engine_kinds() for one in engine(kind).find()]
+
+
+def private_server(
+    kind: str | None = None,
+    *,
+    version: str | None = None,
+    folder: Path | str | None = None,
+    keep: bool = False,
+    settings: Mapping[str, object] | None = None,
+    source: str | None = None,
+) -> PrivateServer:
+    """A server of our own, for a ``with`` block; nothing of it is left at the end, unless ``keep``.
+
+    Args:
+        kind: which engine; by default the first that hdbkit can start.
+        version: of the server, such as "18" or "15"; the newest of the preferred source by default.
+        folder: where it lives; a fresh one by default. A kept server's folder starts that server again.
+        keep: leave the server running and its folder in place.
+        settings: ``{name: value}``, added to the configuration file at the beginning.
+        source: ``wheel``, ``installed``, or a folder with the binaries.
+
+    Raises:
+        InputError: no such binaries, or the folder is not empty.
+        ServerFailed: it did not start; the text holds the last lines of its log.
+    """
+    starter = engine(kind or engine_kinds()[0])
+    texts = {name: setting_text(value) for name, value in (settings or {}).items()}
+    place = Path(folder) if folder is not None else None
+    return PrivateServer(starter, binaries=starter.choose(version, source), folder=place, keep=keep, settings=texts)

@@ -1,0 +1,65 @@
+"""What the server counted, read at the edges of the window.
+
+A counter query takes time; a value belongs to the middle between sending and answer, so the measured time of a
+counter reaches from one middle to the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+RUN_START = "run_start"
+START = "start"
+END = "end"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A counter's running total, and when its query was sent and answered."""
+
+    t_sent_us: int
+    t_returned_us: int
+    value: float
+
+    @property
+    def middle_us(self) -> float:
+        """The time the total stands for."""
+        return (self.t_sent_us + self.t_returned_us) / 2
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How much a counter grew between the edges of the window, and the minutes between its two readings."""
+
+    value: float
+    minutes: float
+
+
+def readings(counters: pd.DataFrame | None, edge: str) -> dict[str, Reading]:
+    """Every counter that was read at an edge, by name."""
+    if counters is None:
+        return {}
+    rows = counters[counters["edge"] == edge]
+    return {
+        str(row["name"]): Reading(int(row["t_sent_us"]), int(row["t_returned_us"]), float(row["value"]))
+        for row in rows.to_dict("records")
+    }
+
+
+def growth(counters: pd.DataFrame | None) -> dict[str, Growth]:
+    """The growth of every counter that was read at both edges."""
+    first, last = readings(counters, START), readings(counters, END)
+    return {
+        name: Growth(last[name].value - start.value, (last[name].middle_us - start.middle_us) / 60e6)
+        for name, start in first.items()
+        if name in last
+    }
+
+
+def per_minute(grew: dict[str, Growth], *names: str) -> float | None:
+    """The growth of these counters together, a minute; None when one of them was not read."""
+    if any(name not in grew or grew[name].minutes <= 0 for name in names):
+        return None
+    return sum(grew[name].value / grew[name].minutes for name in names)

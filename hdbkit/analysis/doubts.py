@@ -1,0 +1,63 @@
+"""What makes the result of a sweep doubtful: failed runs, an outlying block, drift."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy.stats import linregress
+
+from hdbkit.analysis.block_model import BlockModel, usable
+from hdbkit.analysis.wording import share
+
+_OUTLYING = 0.05
+_SURPRISING = 3.0
+_DRIFT_P = 0.01
+_DRIFT = 0.02
+
+
+def doubts(runs: pd.DataFrame) -> list[str]:
+    """What makes the result of a sweep unstable, one phrase each; empty when nothing was found."""
+    found = []
+    unfinished = int((runs["status"] == "failed").sum())
+    if unfinished:
+        found.append(f"{unfinished} of {len(runs)} runs failed and {'is' if unfinished == 1 else 'are'} not counted")
+    model = BlockModel.fitted(runs)
+    if model.df < 1:
+        return found
+    centred = _centred(usable(runs))
+    return found + _outlying_blocks(centred, model.noise) + _drift(centred)
+
+
+def warning(runs: pd.DataFrame) -> str:
+    """The doubts as the screen shows them; empty when there are none."""
+    found = doubts(runs)
+    return "\n".join(["the result may be unstable:", *(f"* {one}" for one in found)]) if found else ""
+
+
+def _centred(done: pd.DataFrame) -> pd.DataFrame:
+    """The runs with ``deviation``: log NOPM less the mean of their configuration and virtual users."""
+    logs = np.log(done["nopm"])
+    means = logs.groupby([done["virtual_users"], done["configuration"]]).transform("mean")
+    return done.assign(deviation=logs - means)
+
+
+def _outlying_blocks(centred: pd.DataFrame, noise: float) -> list[str]:
+    blocks = centred.groupby("block")["deviation"].agg(["mean", "count"])
+    found = []
+    for block, mean, count in blocks.itertuples():
+        away = mean - blocks["mean"].median()
+        apart = float(np.expm1(away))
+        if abs(apart) > _OUTLYING and abs(away) > _SURPRISING * noise / np.sqrt(count):
+            side = "below" if apart < 0 else "above"
+            found.append(f"throughput of block {block} is {share(abs(apart))} {side} the median of the {len(blocks)}")
+    return found
+
+
+def _drift(centred: pd.DataFrame) -> list[str]:
+    if len(centred) < 6 or centred["deviation"].nunique() == 1:
+        return []
+    line = linregress(centred["number"], centred["deviation"])
+    total = float(np.expm1(line.slope * (centred["number"].max() - centred["number"].min())))
+    if line.pvalue > _DRIFT_P or abs(total) < _DRIFT:
+        return []
+    return [f"throughput {'rises' if total > 0 else 'falls'} by {share(abs(total))} from the first run to the last"]

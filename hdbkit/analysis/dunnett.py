@@ -1,0 +1,102 @@
+"""Dunnett's critical value: how wide simultaneous intervals of many-to-one comparisons must be.
+
+Several comparisons with one baseline share its noise. Their t statistics follow a multivariate t distribution whose
+correlations are products ``lambda_i * lambda_j``; the value found here covers all of them at once with the wanted
+confidence. Groups have baselines of their own (one for each count of virtual users) and share only the estimate of
+the noise. The probability is integrated by fixed quadrature, so equal questions have equal answers to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import ndtr
+from scipy.stats import chi, t
+
+Floats = NDArray[np.float64]
+Groups = tuple[tuple[float, ...], ...]
+
+_EQUAL_REPLICATION = float(np.sqrt(0.5))
+_NODES = 96
+_Z_END = 8.5
+_TAIL = 1e-13
+
+
+def equal_replication(comparisons: int, groups: int = 1) -> Groups:
+    """The family of ``groups`` x ``comparisons`` when every configuration was run equally often (correlation 0.5)."""
+    return ((_EQUAL_REPLICATION,) * comparisons,) * groups
+
+
+def critical_value(groups: Sequence[Sequence[float]], df: int, confidence: float = 0.95) -> float:
+    """The two-sided critical value of a family of comparisons.
+
+    Args:
+        groups: for each baseline the ``lambda_i`` of its comparisons, each in [0, 1); with run counts ``n_i`` against
+            ``n_0`` of the baseline that is ``sqrt(n_i / (n_0 + n_i))``.
+        df: degrees of freedom of the pooled noise, 1 or more.
+        confidence: the probability that all intervals hold.
+
+    Example:
+        >>> round(critical_value(equal_replication(3), df=10), 2)
+        2.76
+    """
+    family = tuple(tuple(round(one, 6) for one in group) for group in groups if len(group))
+    if df < 1 or not family:
+        raise ValueError(f"needs a comparison and 1 degree of freedom or more, not {len(family)} and {df}")
+    return _critical_value(family, df, confidence)
+
+
+@cache
+def _critical_value(family: Groups, df: int, confidence: float) -> float:
+    comparisons = sum(map(len, family))
+    alone = float(t.isf((1 - confidence) / 2, df))
+    bonferroni = float(t.isf((1 - confidence) / 2 / comparisons, df))
+    found = brentq(
+        lambda c: _probability(c, family, df) - confidence, alone * 0.999, bonferroni * 1.001 + 1e-6, xtol=1e-8
+    )
+    return float(found)
+
+
+def _probability(c: float, family: Groups, df: int) -> float:
+    """The probability that every ``|t_i|`` is at most ``c``: outer integral over the noise, inner over a baseline."""
+    s, weight = _noise_nodes(df)
+    inside = np.ones_like(s)
+    for group, times in Counter(tuple(sorted(one)) for one in family).items():
+        inside *= _group_inside(c * s, group) ** times
+    return float(weight @ inside)
+
+
+def _group_inside(limit: Floats, group: tuple[float, ...]) -> Floats:
+    z, weight = _baseline_nodes()
+    product = np.ones((len(limit), len(z)))
+    for factor, times in Counter(group).items():
+        rest = np.sqrt(1 - factor**2)
+        upper = ndtr((limit[:, None] + factor * z) / rest)
+        lower = ndtr((-limit[:, None] + factor * z) / rest)
+        product *= (upper - lower) ** times
+    return np.asarray(product @ weight, dtype=np.float64)
+
+
+@cache
+def _noise_nodes(df: int) -> tuple[Floats, Floats]:
+    """Nodes and weights over (estimated noise / true noise), which is chi distributed."""
+    low, high = chi.ppf(_TAIL, df), chi.isf(_TAIL, df)
+    x, weight = _legendre(float(low), float(high))
+    density = weight * chi.pdf(x, df)
+    return x / np.sqrt(df), density / density.sum()
+
+
+@cache
+def _baseline_nodes() -> tuple[Floats, Floats]:
+    x, weight = _legendre(-_Z_END, _Z_END)
+    return x, weight * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+
+
+def _legendre(low: float, high: float) -> tuple[Floats, Floats]:
+    x, weight = np.polynomial.legendre.leggauss(_NODES)
+    return (high + low) / 2 + (high - low) / 2 * x, weight * (high - low) / 2

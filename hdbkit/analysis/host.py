@@ -1,0 +1,51 @@
+"""What the window cost: CPU of the host, of the server, of the clients. Running totals, read at its edges."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from hdbkit.analysis.windows import Window
+
+CPU_PARTS = ("user", "system", "iowait", "steal", "idle")
+
+
+def grown(host: pd.DataFrame | None, column: str, window: Window) -> float | None:
+    """The growth of a running total of the host over the window, between samples in a straight line.
+
+    None where it was not sampled.
+    """
+    if host is None or len(host) < 2:
+        return None
+    values = host[column].to_numpy(dtype=float)
+    at = np.interp([window.start_us, window.end_us], host["t_us"].to_numpy(dtype=float), values)
+    growth = float(at[1] - at[0])
+    return growth if math.isfinite(growth) else None
+
+
+def host_cpu_pct(host: pd.DataFrame | None, window: Window) -> dict[str, float] | None:
+    """Shares of all cores' time over the window, in percent: user, system, iowait, steal, idle."""
+    spent = {part: grown(host, f"cpu_{part}_s", window) for part in CPU_PARTS}
+    known = {part: seconds for part, seconds in spent.items() if seconds is not None}
+    total = sum(known.values())
+    return {part: 100 * seconds / total for part, seconds in known.items()} if total > 0 else None
+
+
+def pressure_pct(host: pd.DataFrame | None, window: Window) -> float | None:
+    """The share of the window, in percent, in which some task waited for a core (PSI "some")."""
+    waited_s = grown(host, "cpu_pressure_s", window)
+    return None if waited_s is None else 100 * waited_s / window.duration_s
+
+
+def client_cpu_us(clients: pd.DataFrame | None, done: pd.Series[int]) -> float | None:
+    """CPU time of the clients a transaction, in microseconds, over those clients that were there at both edges.
+
+    ``done`` holds how many transactions of each virtual user ended in the window.
+    """
+    if clients is None:
+        return None
+    spent = (clients["cpu_end_s"] - clients["cpu_start_s"]).set_axis(clients["virtual_user"]).dropna()
+    transactions = int(done.reindex(spent.index).fillna(0).sum())
+    return 1e6 * float(spent.sum()) / transactions if transactions else None

@@ -1,0 +1,111 @@
+"""The loaders of a build: so many processes, and the jobs dealt to them as they become free."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
+from types import ModuleType, TracebackType
+from typing import cast
+
+from hdbkit.build.loader import Done, Job, Sent, loader
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.databases import database
+from hdbkit.errors import BuildFailed
+
+_PATIENCE_S = 5.0
+
+
+class Loaders:
+    """Processes that do jobs; use it in a ``with``, which ends them all.
+
+    Example:
+        with Loaders(target, spec, 4) as loaders:
+            loaders.do([LoadPart("item"), LoadPart("warehouse-1")])
+    """
+
+    def __init__(self, target: Target, spec: WorkloadSpec, count: int) -> None:
+        context = get_context("forkserver")
+        preload = ["hdbkit.build.loader", f"hdbkit.workloads.{spec.kind}", *database(target.kind).preload]
+        context.set_forkserver_preload(preload)
+        self._processes: dict[Connection, ForkServerProcess] = {}
+        self._alive, alive = context.Pipe()
+        target = target.with_(password=target.secret())
+        with _main_hidden():
+            for index in range(count):
+                ours, theirs = context.Pipe()
+                arguments = (target, spec, theirs, alive)
+                process = context.Process(target=loader, args=arguments, name=f"hdbkit loader {index}", daemon=True)
+                process.start()
+                theirs.close()
+                self._processes[ours] = process
+        alive.close()
+
+    def __enter__(self) -> Loaders:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for pipe, process in self._processes.items():
+            pipe.close()
+            if error is not None:
+                process.terminate()
+        for process in self._processes.values():
+            process.join(_PATIENCE_S)
+            if process.is_alive():
+                process.kill()
+                process.join()
+        self._alive.close()
+
+    def do(self, jobs: Iterable[Job], told: Callable[[Sent], None] = lambda _: None) -> None:
+        """Do all jobs, each once, by whoever is free; ``told`` hears of what is sent meanwhile.
+
+        Raises:
+            BuildFailed: a job failed or a loader died; the jobs that were done stay done.
+        """
+        waiting = iter(jobs)
+        busy = dict(zip(self._processes, waiting, strict=False))
+        for pipe, job in busy.items():
+            _give(pipe, job)
+        while busy:
+            for pipe in cast("list[Connection]", wait(list(busy))):
+                message = self._heard(pipe, busy[pipe])
+                if isinstance(message, Sent):
+                    told(message)
+                    continue
+                if message.problem is not None:
+                    raise BuildFailed(str(busy[pipe]), message.problem)
+                del busy[pipe]
+                following = next(waiting, None)
+                if following is not None:
+                    busy[pipe] = following
+                    _give(pipe, following)
+
+    def _heard(self, pipe: Connection, job: Job) -> Sent | Done:
+        try:
+            message: Sent | Done = pipe.recv()
+        except (EOFError, ConnectionError):
+            process = self._processes[pipe]
+            process.join(_PATIENCE_S)
+            raise BuildFailed(str(job), f"its process ended by itself (exit code {process.exitcode})") from None
+        return message
+
+
+def _give(pipe: Connection, job: Job) -> None:
+    with suppress(ConnectionError):  # a loader that died is noticed when it is listened to
+        pipe.send(job)
+
+
+@contextmanager
+def _main_hidden() -> Iterator[None]:
+    """Processes that start meanwhile do not import the caller's main script, which may have no guard."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main

@@ -1,0 +1,74 @@
+"""How every figure looks: one palette, light and dark, safe for colour-blind readers.
+
+Figures are drawn in the light colours. A page recolours them by name, so each colour stands here once, with its
+name and its value on a dark ground. Series follow Okabe and Ito, darkened or lightened to at least 3:1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import plotly.graph_objects as go
+
+
+@dataclass(frozen=True)
+class Colour:
+    """A colour by its use, on a light and on a dark ground."""
+
+    light: str
+    dark: str
+
+
+COLOURS: Final = {
+    "series-1": Colour("#0069a8", "#5ab4f0"),
+    "series-2": Colour("#c24e00", "#ff9f4a"),
+    "series-3": Colour("#00805c", "#35c79a"),
+    "series-4": Colour("#a8478a", "#e59acb"),
+    "series-5": Colour("#8a6d00", "#e6c84b"),
+    "ink": Colour("#1c2330", "#e7eaf0"),
+    "muted": Colour("#5d6677", "#9ea8ba"),
+    "grid": Colour("#dfe3ea", "#333a47"),
+    "shade": Colour("#eef1f5", "#222833"),
+    "heat-low": Colour("#eaf3fa", "#16324a"),
+    "heat-high": Colour("#2e8bc9", "#2f86c0"),
+}
+SERIES: Final = tuple(f"series-{i}" for i in range(1, 6))
+DASHES: Final = ("solid", "dash", "dot", "dashdot", "longdash")
+MARKERS: Final = ("circle", "square", "diamond", "triangle-up", "x")
+HEIGHT: Final = 380
+
+
+def colour(name: str) -> str:
+    """A colour of the palette as a figure takes it."""
+    return COLOURS[name].light
+
+
+def series(index: int) -> dict[str, Any]:
+    """Colour, dash and marker of the ``index``-th series: never told apart by colour alone."""
+    i = index % len(SERIES)
+    return {"color": colour(SERIES[i]), "dash": DASHES[i], "symbol": MARKERS[i]}
+
+
+def figure(x: str, y: str, height: int = HEIGHT, **layout: Any) -> go.Figure:
+    """An empty figure with titled axes, on a transparent ground."""
+    axis = {
+        "gridcolor": colour("grid"),
+        "linecolor": colour("grid"),
+        "zerolinecolor": colour("grid"),
+        "tickfont": {"color": colour("muted")},
+        "automargin": True,
+    }
+    base: dict[str, Any] = {
+        "template": "none",
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": "system-ui, sans-serif", "size": 13, "color": colour("ink")},
+        "margin": {"l": 60, "r": 16, "t": 16, "b": 52},
+        "height": height,
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"},
+        "xaxis": {**axis, "title": {"text": x, "font": {"color": colour("muted")}}},
+        "yaxis": {**axis, "title": {"text": y, "font": {"color": colour("muted")}}},
+    }
+    return go.Figure(layout=base).update_layout(**layout)

@@ -1,0 +1,263 @@
+"""A session over psycopg's low-level libpq interface; a result stays raw until it is asked for.
+
+A measured call is one ``exec_prepared`` of ready-made bytes. ``begin`` is sent together with the first statement
+behind it, and a ``batch`` goes out as one pipeline, so that a transaction of client SQL costs few round trips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from psycopg import Error, adapt, pq
+
+from hdbkit.contracts import Arguments, Row
+from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
+from hdbkit.sql import Statement, find, statements
+
+if TYPE_CHECKING:
+    from psycopg.pq.abc import PGconn, PGresult
+
+BY_DESIGN = "HK001"
+"""The SQLSTATE with which a routine rolls back an order for the unused item."""
+
+_TUPLES = pq.ExecStatus.TUPLES_OK
+_GOOD = frozenset({_TUPLES, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY})
+_CLASSES = {
+    "40P01": ErrorClass.DEADLOCK,
+    "40001": ErrorClass.SERIALIZATION,
+    "55P03": ErrorClass.LOCK_TIMEOUT,
+    "57014": ErrorClass.STATEMENT_TIMEOUT,
+    "57P01": ErrorClass.CONNECTION_LOST,
+    "57P02": ErrorClass.CONNECTION_LOST,
+    "57P03": ErrorClass.CONNECTION_LOST,
+    "08": ErrorClass.CONNECTION_LOST,
+    "23": ErrorClass.CONSTRAINT,
+    "53": ErrorClass.RESOURCES,
+}
+
+Bound = tuple[bytes, list[Any]]
+T = TypeVar("T")
+
+
+class PsycopgSession:
+    """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.Session`."""
+
+    def __init__(self, connection: PGconn, engine: str, group: str) -> None:
+        self.connection = connection
+        self._engine, self._group = engine, group
+        self._prepared: set[str] = set()
+        self._begun = False
+        self._sent_begin = False
+
+    def query(self, statement: str, /, **arguments: Any) -> list[Row]:
+        """All rows of a named statement; ``{word}`` and ``:word`` take the arguments."""
+        found = self._find(statement)
+        text, values = _filled(found, arguments)
+        self._send_begin()
+        if values:
+            return self.rows(self._checked(self._exchanged(self.connection.exec_params, text, values)))
+        return self.rows(self._checked(self._exchanged(self.connection.exec_, text)))
+
+    def execute(self, text: str) -> None:
+        """Run a command that a named statement composed, such as one that takes no parameters."""
+        self._checked(self._exchanged(self.connection.exec_, text.encode()))
+
+    def begin(self) -> None:
+        """Start a transaction; it goes out with the first statement."""
+        assert not self._begun, "begin inside a transaction"
+        self._begun, self._sent_begin = True, False
+
+    def commit(self) -> None:
+        """Commit; a refusal raises and nothing is left."""
+        assert self._begun, "commit outside a transaction"
+        sent, self._begun, self._sent_begin = self._sent_begin, False, False
+        if sent:
+            self._checked(self._exchanged(self.connection.exec_, b"COMMIT"))
+
+    def rollback(self) -> None:
+        """Undo; does nothing outside a transaction and nothing on a lost connection."""
+        sent, self._begun, self._sent_begin = self._sent_begin, False, False
+        if not sent or self.connection.status != pq.ConnStatus.OK:
+            return
+        self._exchanged(self.connection.exec_, b"ROLLBACK")
+
+    def prepare(self, statements: Iterable[str]) -> None:
+        """Prepare named statements, each once."""
+        for name in statements:
+            if name not in self._prepared:
+                text = self._find(name).rendered(lambda _, index: f"${index}").encode()
+                self._checked(self._exchanged(self.connection.prepare, name.encode(), text))
+                self._prepared.add(name)
+
+    def bind(self, statement: str, arguments: Arguments) -> Bound:
+        """A call as bytes, ready for ``perform``."""
+        return statement.encode(), [encoded(value) for value in arguments]
+
+    def perform(self, bound: Bound) -> PGresult:
+        """One whole transaction in one call, committed when it returns."""
+        try:
+            result = self.connection.exec_prepared(bound[0], bound[1])
+        except Error as error:
+            self._lost(str(error))
+        if result.status != _TUPLES:
+            self._checked(result)
+        return result
+
+    def rows(self, raw: PGresult) -> list[Row]:
+        """A raw result as plain values; arrays become tuples."""
+        if not raw.ntuples:
+            return []
+        reader = adapt.Transformer()
+        reader.set_pgresult(raw)
+        return [_plain(row) for row in reader.load_rows(0, raw.ntuples, tuple)]
+
+    def call(self, statement: str, *arguments: Any) -> list[Row]:
+        """A prepared statement inside a transaction."""
+        return self.batch([(statement, arguments)])[0]
+
+    def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
+        """Several prepared statements in one round trip, in their order."""
+        assert self._begun, "a call outside a transaction"
+        self.prepare(name for name, _ in calls)
+        results = self._round_trip([self.bind(*call) for call in calls])
+        for result in results:
+            self._checked(result)
+        return [self.rows(result) for result in results]
+
+    def load(self, table: str, columns: Sequence[str], chunks: Iterable[bytes]) -> int:
+        """Bulk-load tab-separated text by COPY; the number of rows."""
+        assert self._begun, "a load outside a transaction"
+        self._send_begin()
+        names = ", ".join(self._identifier(column) for column in columns)
+        text = f"COPY {self._identifier(table)} ({names}) FROM STDIN"
+        started = self._exchanged(self.connection.exec_, text.encode())
+        if started.status != pq.ExecStatus.COPY_IN:
+            self._refuse(started)
+        try:
+            for chunk in chunks:
+                self.connection.put_copy_data(chunk)
+            self.connection.put_copy_end()
+        except Error:
+            pass  # the server refused the rows or is gone: the result says which
+        except BaseException:
+            self.connection.put_copy_end(b"the source of the rows failed")
+            self._last_result()
+            self.rollback()
+            raise
+        return self._checked(self._last_result()).command_tuples or 0
+
+    def close(self) -> None:
+        """End the connection; never raises."""
+        self.connection.finish()
+
+    def _find(self, name: str) -> Statement:
+        own = statements(self._engine, self._group)
+        return own[name] if name in own else find(self._engine, "server", name)
+
+    def _identifier(self, name: str) -> str:
+        return pq.Escaping(self.connection).escape_identifier(name.encode()).decode()
+
+    def _send_begin(self) -> None:
+        if self._begun and not self._sent_begin:
+            self._checked(self._exchanged(self.connection.exec_, b"BEGIN"))
+            self._sent_begin = True
+
+    def _round_trip(self, calls: Sequence[Bound]) -> list[PGresult]:
+        if len(calls) == 1 and self._sent_begin:
+            return [self._exchanged(self.connection.exec_prepared, *calls[0])]
+        return self._exchanged(self._pipelined, calls)
+
+    def _pipelined(self, calls: Sequence[Bound]) -> list[PGresult]:
+        """All calls, behind BEGIN if that is still to be sent, in one round trip."""
+        connection, ahead = self.connection, 0 if self._sent_begin else 1
+        connection.enter_pipeline_mode()
+        if ahead:
+            connection.send_query_params(b"BEGIN", None)
+            self._sent_begin = True
+        for call in calls:
+            connection.send_query_prepared(*call)
+        connection.pipeline_sync()
+        results = []
+        for _ in range(ahead + len(calls)):
+            results.append(self._next_result())
+            if connection.status != pq.ConnStatus.OK:
+                self._refuse(results[-1])
+            connection.get_result()  # the end of one statement's results
+        self._next_result()  # the answer to the sync
+        connection.exit_pipeline_mode()
+        return results[ahead:]
+
+    def _next_result(self) -> PGresult:
+        result = self.connection.get_result()
+        if result is None:
+            self._lost(self.connection.error_message.decode("utf-8", "replace"))
+        return result
+
+    def _last_result(self) -> PGresult | None:
+        """The result of what was sent, with nothing left behind it."""
+        result = self._exchanged(self.connection.get_result)
+        while self._exchanged(self.connection.get_result) is not None:
+            pass
+        return result
+
+    def _exchanged(self, send: Callable[..., T], *arguments: Any) -> T:
+        """What ``send`` gives; an error of the driver itself means that the connection is gone."""
+        try:
+            return send(*arguments)
+        except Error as error:
+            self._lost(str(error))
+
+    def _checked(self, result: PGresult | None) -> PGresult:
+        if result is None:
+            self._lost("the server sent no result")
+        if result.status not in _GOOD:
+            self._refuse(result)
+        return result
+
+    def _refuse(self, result: PGresult) -> NoReturn:
+        """Raise what a refusal means, after rolling back what was begun."""
+        code = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
+        text = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message
+        words = text.decode("utf-8", "replace").strip()
+        if not code or self.connection.status != pq.ConnStatus.OK:
+            self._lost(words, code)
+        self.rollback()
+        if code == BY_DESIGN:
+            raise RolledBackByDesign(words)
+        raise TransactionError(_CLASSES.get(code) or _CLASSES.get(code[:2], ErrorClass.OTHER), code, words)
+
+    def _lost(self, text: str, code: str = "") -> NoReturn:
+        self._begun = self._sent_begin = False
+        raise TransactionError(ErrorClass.CONNECTION_LOST, code or "08006", text.strip() or "the connection is lost")
+
+
+def encoded(value: Any) -> bytes | None:
+    """A value as the server reads it in text form."""
+    if value is None:
+        return None
+    if isinstance(value, tuple | list):
+        return b"{" + b",".join(_element(element) for element in value) + b"}"
+    if isinstance(value, datetime):
+        return value.isoformat(" ").encode()
+    return str(value).encode()
+
+
+def _element(value: Any) -> bytes:
+    if isinstance(value, int):
+        return b"%d" % value
+    text = encoded(value)
+    if text is None:
+        return b"NULL"
+    return b'"' + text.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+
+
+def _filled(statement: Statement, arguments: dict[str, Any]) -> tuple[bytes, list[bytes | None]]:
+    filled = statement.filled(arguments)
+    text = filled.rendered(lambda _, index: f"${index}")
+    return text.encode(), [encoded(arguments[name]) for name in filled.parameters]
+
+
+def _plain(row: Row) -> Row:
+    return tuple(tuple(value) if isinstance(value, list) else value for value in row)

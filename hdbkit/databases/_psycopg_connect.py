@@ -1,0 +1,109 @@
+"""A connection by psycopg's libpq: how it is asked for, and what a refusal means in plain words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hdbkit.config import Target
+from hdbkit.contracts import SessionOptions
+from hdbkit.errors import CannotConnect, MissingDriver
+
+if TYPE_CHECKING:
+    from psycopg.pq.abc import PGconn
+
+_ANOTHER = "create it, name another, or build with an administrator's account"
+_FEWER = "use fewer virtual users or raise the server's limit"
+_RUNS = "check host and port, and that the server runs"
+_REFUSALS = (
+    # what libpq or the server says, what that means, what to do
+    ("no password supplied", "a password is needed, none was given", "set HDBKIT_PASSWORD or name a password file"),
+    (
+        "password authentication failed",
+        "the password of user '{user}' is wrong",
+        "set HDBKIT_PASSWORD to the right one",
+    ),
+    ("authentication failed", "user '{user}' was not accepted", "check the user name and the server's pg_hba.conf"),
+    ("no pg_hba.conf entry", "the server admits no such connection", "add user, database and address to pg_hba.conf"),
+    ("could not translate host name", "there is no host '{host}'", "check the name of the host"),
+    ("too many", "no more connections are allowed", _FEWER),
+    ("connection slots are reserved", "all its connections are in use", _FEWER),
+    ("permission denied for database", "user '{user}' may not use database '{database}'", "grant it CONNECT on it"),
+    ("not permitted to log in", "user '{user}' may not log in", "use another account or give it LOGIN"),
+    ("is starting up", "the server is starting up", "try again in a moment"),
+    ("is shutting down", "the server is shutting down", "start it again"),
+    ("timeout expired", "no answer came from {place} in time", "check host, port and firewall"),
+    ("Connection refused", "nothing listens on {place}", _RUNS),
+    ("No such file or directory", "nothing listens on {place}", _RUNS),
+    ("SSL", "no agreement about TLS", "check the options sslmode and sslrootcert of the target"),
+    ("invalid connection option", "an option of the target is unknown", "check the options of the target"),
+    ('database "', "there is no database '{database}'", _ANOTHER),
+    ('role "', "there is no user '{user}'", _ANOTHER),
+)
+
+
+def connected(target: Target, group: str, options: SessionOptions) -> PGconn:
+    """An open libpq connection whose search path is the schema named after ``group``.
+
+    Raises:
+        CannotConnect: with what is wrong and what to do, never with a password.
+        MissingDriver: psycopg is not installed.
+    """
+    try:
+        from psycopg import pq
+    except ImportError:
+        raise MissingDriver(target.kind, "psycopg", target.kind) from None
+    connection = pq.PGconn.connect(_connection_string(target, group, options))
+    if connection.status != pq.ConnStatus.OK:
+        text = connection.error_message.decode("utf-8", "replace").strip()
+        connection.finish()
+        raise _refused(target, text)
+    return connection
+
+
+def _connection_string(target: Target, group: str, options: SessionOptions) -> bytes:
+    settings = {
+        **target.options,
+        "host": target.host,
+        "port": target.port,
+        "dbname": target.database,
+        "user": target.user,
+        "password": target.secret(),
+        "passfile": target.password_file,
+        "connect_timeout": options.connect_timeout_s,
+        "application_name": options.application,
+        "client_encoding": "UTF8",
+        "options": " ".join(filter(None, [target.options.get("options"), *_session_settings(group, options)])),
+    }
+    given = {name: str(value) for name, value in settings.items() if value is not None}
+    return " ".join(f"{name}={_quoted(value)}" for name, value in given.items()).encode()
+
+
+def _session_settings(group: str, options: SessionOptions) -> list[str]:
+    settings = {
+        "search_path": group,
+        "datestyle": "ISO",
+        "statement_timeout": options.statement_timeout_ms or None,
+        "lock_timeout": options.lock_timeout_ms or None,
+        "default_transaction_isolation": options.isolation.replace("_", r"\ ") if options.isolation else None,
+    }
+    return [f"-c {name}={value}" for name, value in settings.items() if value is not None]
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _refused(target: Target, text: str) -> CannotConnect:
+    host = target.host or "the local socket"
+    words = {
+        "user": target.user or "(none given)",
+        "database": target.database or target.user or "(none given)",
+        "host": host,
+        "place": f"{host}, port {target.port or 'not given'}",
+    }
+    for sign, reason, advice in _REFUSALS:
+        if sign in text:
+            return CannotConnect(target.url, reason.format(**words), advice)
+    last = text.splitlines()[-1] if text else "no reason given"
+    return CannotConnect(target.url, last.removeprefix("FATAL:").strip(), "check the target")

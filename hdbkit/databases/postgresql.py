@@ -1,0 +1,130 @@
+"""PostgreSQL 15 and later, through psycopg 3's libpq interface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from hdbkit.config import Target
+from hdbkit.contracts import Capability, Session, SessionOptions
+from hdbkit.databases._psycopg_connect import connected
+from hdbkit.errors import MissingDriver
+
+if TYPE_CHECKING:
+    from hdbkit.databases._psycopg import PsycopgSession
+
+_KIND = "postgresql"
+
+
+class PostgreSQL:
+    """Contract: :class:`hdbkit.contracts.Database`."""
+
+    kind = _KIND
+    title = "PostgreSQL"
+    capabilities = frozenset(Capability)
+    extra = "postgresql"
+    preload = ("psycopg.pq", "hdbkit.databases._psycopg")
+
+    def driver_version(self) -> str:
+        """Psycopg, and how it reaches which libpq."""
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingDriver(_KIND, "psycopg", self.extra) from None
+        libpq = psycopg.pq.version()
+        return f"psycopg {psycopg.__version__} ({psycopg.pq.__impl__}, libpq {libpq // 10000}.{libpq % 10000})"
+
+    def connect(self, target: Target, group: str, options: SessionOptions | None = None) -> Session:
+        """A session whose search path is the schema named after ``group``."""
+        return self._session(target, group, options)
+
+    def _session(self, target: Target, group: str, options: SessionOptions | None = None) -> PsycopgSession:
+        connection = connected(target, group, options or SessionOptions())
+        from hdbkit.databases._psycopg import PsycopgSession
+
+        return PsycopgSession(connection, _KIND, group)
+
+    def version(self, session: Session) -> str:
+        """Such as ``PostgreSQL 18.4``."""
+        return f"{self.title} {session.query('server_version')[0][0]}"
+
+    def free_connections(self, session: Session) -> int | None:
+        """The least that server, database and role still allow."""
+        (limits,) = session.query("free_connections")
+        return max(0, min(int(limit) for limit in limits if limit is not None))
+
+    def counters(self, session: Session) -> dict[str, float]:
+        """Totals over all databases; a backend reports its own at most once a second."""
+        totals = {name: float(value or 0) for name, value in session.query("counters")}
+        before = "" if _major(session) >= 17 else "_before_17"
+        return {**totals, "checkpoints": float(session.query(f"checkpoints{before}")[0][0])}
+
+    def server_process(self, session: Session) -> int | None:
+        """The postmaster, when it is a process of this host."""
+        connection = _own(session).connection
+        host = connection.host.decode()
+        if not (host.startswith(("/", "@", "127.")) or host in ("", "localhost", "::1")):
+            return None
+        return _parent_of(connection.backend_pid)
+
+    def non_default_settings(self, session: Session) -> dict[str, dict[str, Any]]:
+        """Every setting as this session sees it; ``changed`` where it is not the built-in default."""
+        return {
+            name: {"value": value, "unit": unit, "default": default, "changed": changed}
+            for name, value, unit, default, changed in session.query("read_settings")
+        }
+
+    def provision(self, admin: Target, target: Target) -> list[str]:
+        """Create the account and its database where missing. No password travels: the client makes the verifier."""
+        role = target.user or target.database or ""
+        database = target.database or role
+        session = self._session(admin, "server")
+        try:
+            superuser, roles, databases = session.query("account", role=role, database=database)[0]
+            created = []
+            if not roles:
+                _create_role(session, role, target.secret(), superuser)
+                created.append(f"role {role}")
+            if not databases:
+                session.execute(_text(session, "create_database", database=database, role=role))
+                created.append(f"database {database}")
+            return created
+        finally:
+            session.close()
+
+
+def _create_role(session: PsycopgSession, role: str, password: str | None, superuser: bool) -> None:
+    if password is None:
+        session.execute(_text(session, "create_role_without_password", role=role))
+    else:
+        verifier = session.connection.encrypt_password(password.encode(), role.encode(), None).decode()
+        session.execute(_text(session, "create_role", role=role, verifier=verifier))
+    if not superuser:  # only a member may make the role an owner
+        session.execute(_text(session, "grant_role", role=role))
+
+
+def _text(session: PsycopgSession, statement: str, **arguments: Any) -> str:
+    return str(session.query(statement, **arguments)[0][0])
+
+
+def _major(session: Session) -> int:
+    return _own(session).connection.server_version // 10000
+
+
+def _own(session: Session) -> PsycopgSession:
+    return cast("PsycopgSession", session)
+
+
+def _parent_of(backend: int) -> int | None:
+    """The parent of a server process of this host; None when the number belongs to something else."""
+    process = Path(f"/proc/{backend}")
+    try:
+        if not process.joinpath("cmdline").read_bytes().startswith(b"postgres"):
+            return None
+        after_name = process.joinpath("stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return int(after_name[1])
+
+
+DATABASE = PostgreSQL()

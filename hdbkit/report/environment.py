@@ -1,0 +1,56 @@
+"""The surroundings of a run as tables: software, host, server, and the settings that are not the default."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hdbkit.report.tables import Table, pairs_table, text_table
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import CheckLine, Manifest
+
+
+def environment(manifest: Manifest, settings: dict[str, Any] | None = None) -> list[Table]:
+    """The tables of a run's surroundings; ``settings`` as ``settings.json`` holds them."""
+    plan = manifest.plan
+    tables = [
+        pairs_table("Server", {**manifest.server, "target": _address(plan.get("target", {}))}),
+        pairs_table("Host of the clients", manifest.host),
+        pairs_table("Software", manifest.software),
+        pairs_table("Workload and load", {**plan.get("workload", {}), **_given(plan.get("load", {}))}),
+    ]
+    changed = {name: one for name, one in (settings or {}).items() if one.get("changed")}
+    if changed:
+        rows = [
+            [name, _with_unit(one.get("value"), one.get("unit")), _with_unit(one.get("default"), one.get("unit"))]
+            for name, one in sorted(changed.items())
+        ]
+        tables.append(text_table("Settings that are not the default", ["setting", "value", "default"], rows))
+    return [table for table in tables if table.rows]
+
+
+def read_settings(folder: RunFolder) -> dict[str, Any]:
+    """The server's settings that a run kept; empty where there are none to be read."""
+    try:
+        content = json.loads(folder.settings.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def mark(check: CheckLine) -> str:
+    """The class of a check's line."""
+    return "unsure" if check.passed is None else "good" if check.passed else "bad"
+
+
+def _given(load: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in load.items() if value is not None}
+
+
+def _with_unit(value: Any, unit: str | None) -> str | None:
+    return None if value is None else f"{value} {unit}" if unit else str(value)
+
+
+def _address(target: dict[str, Any]) -> str:
+    port = f":{target['port']}" if target.get("port") else ""
+    return f"{target.get('kind', '')}://{target.get('host') or ''}{port}/{target.get('database') or ''}"

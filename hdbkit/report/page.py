@@ -1,0 +1,95 @@
+"""The page itself: template, charts as JSON, one embedded plotly.js, colours of both grounds.
+
+The page forbids itself every outside address (a Content-Security-Policy of ``none``), so it shows the same with
+the network off; every text is escaped by the template, and ``<`` in the charts' JSON as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import plotly.offline
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.style import COLOURS
+from hdbkit.report.tables import Table, frame_table
+from hdbkit.results.folder import replace_file
+from hdbkit.results.manifest import CheckLine
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A key figure: what it is, its value, and what it means."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that a report says, in the order in which it says it."""
+
+    kicker: str
+    question: str
+    answer: str
+    notice: str
+    command: str
+    figures: Sequence[Figure] = ()
+    warnings: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    charts: Sequence[Chart] = ()
+    checks: Sequence[CheckLine] = ()
+    environment: Sequence[Table] = field(default_factory=tuple)
+    journal: Table | None = None
+
+
+def write_page(path: Path, page: Page) -> Path:
+    """Write ``page`` as one HTML file and give its path."""
+    replace_file(path, render(page).encode("utf-8"))
+    return path
+
+
+def render(page: Page) -> str:
+    """The whole page as HTML."""
+    return (
+        _templates()
+        .get_template("page.html")
+        .render(
+            page=page,
+            chart_tables=[frame_table(chart.table, "") for chart in page.charts],
+            colours=COLOURS,
+            plotly=Markup(_plotly()) if page.charts else "",  # noqa: S704 (plotly's own script)
+            specs=Markup(_specs(page.charts)),  # noqa: S704 (escaped by _specs)
+        )
+    )
+
+
+def _specs(charts: Sequence[Chart]) -> str:
+    names = {colour.light.lower(): name for name, colour in COLOURS.items()}
+    figures = {chart.key: chart.figure.to_plotly_json() for chart in charts}
+    text = json.dumps({"names": names, "figures": figures}, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@cache
+def _plotly() -> str:
+    script: str = plotly.offline.get_plotlyjs()
+    return script.replace("</script", "<\\/script")
+
+
+@cache
+def _templates() -> Environment:
+    return Environment(
+        loader=PackageLoader("hdbkit.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

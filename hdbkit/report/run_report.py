@@ -1,0 +1,118 @@
+"""The report of one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.run_charts import run_charts
+from hdbkit.errors import DamagedResult
+from hdbkit.report.environment import environment, read_settings
+from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.tables import Table, cell, milliseconds, number, text_table
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+
+QUANTILES = ("p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
+
+
+def run_report(folder: RunFolder) -> Path:
+    """Write the report of a run into its folder and give its path; a run without a result has one too.
+
+    Raises:
+        DamagedResult: the manifest cannot be read.
+    """
+    manifest = folder.read()
+    charts, warnings = _charts(folder, manifest)
+    result = manifest.result
+    page = Page(
+        kicker=manifest.run_id,
+        question=_question(manifest),
+        answer=_answer(manifest),
+        notice=manifest.notice,
+        command=manifest.command,
+        figures=_figures(result) if result else [],
+        warnings=warnings,
+        tables=_tables(result) if result else [],
+        charts=charts,
+        checks=manifest.checks,
+        environment=environment(manifest, read_settings(folder)),
+        journal=text_table(
+            "Course of the run",
+            ["status", "at", "note"],
+            [[event.status.value, f"{event.at:%Y-%m-%d %H:%M:%S} UTC", event.note] for event in manifest.history],
+        ),
+    )
+    return write_page(folder.report, page)
+
+
+def _charts(folder: RunFolder, manifest: Manifest) -> tuple[list[Chart], list[str]]:
+    try:
+        return run_charts(folder, manifest), []
+    except DamagedResult as error:
+        return [], [str(error)]
+
+
+def _question(manifest: Manifest) -> str:
+    users, server = manifest.plan["load"]["virtual_users"], manifest.server.get("version", "the server")
+    return f"How many new orders a minute does {server} carry with {_plural(users, 'virtual user')}?"
+
+
+def _answer(manifest: Manifest) -> str:
+    result = manifest.result
+    nopm = result.get("nopm")
+    if not result:
+        note = manifest.history[-1].note if manifest.history else ""
+        return f"The run is {manifest.status.value} and has no result{f': {note}' if note else ''}."
+    rate = f"{nopm:,.0f} NOPM" if nopm is not None else "An unknown number of new orders (the schema was not read)"
+    p95 = result["transactions"][manifest.counted]["p95_us"]
+    latency = f"; 95 % of them took at most {milliseconds(p95)} ms" if p95 is not None else ""
+    return f"{rate}, measured over {result['window_s']:.1f} s{latency}. {_verdict(manifest)}"
+
+
+def _verdict(manifest: Manifest) -> str:
+    failed = [check.name for check in manifest.checks if check.passed is False]
+    if failed:
+        return f"Doubt it: {_plural(len(failed), 'check')} failed ({', '.join(failed)})."
+    passed = sum(check.passed is True for check in manifest.checks)
+    return f"All {passed} checks that could be decided passed." if passed else ""
+
+
+def _figures(result: dict[str, Any]) -> list[Figure]:
+    shares = result["host_cpu_pct"] or {}
+    cpu = f"{100 - shares['idle']:.0f} %" if "idle" in shares else cell(None)
+    figures = [
+        Figure("NOPM", _whole(result["nopm"]), "by the schema's count"),
+        Figure("engine TPM", _whole(result["engine_tpm"]), "within one engine only"),
+        Figure("failed", f"{result['failed']:,}", f"{result['retries']:,} retries"),
+        Figure("client CPU", _us(result["client_cpu_us_per_transaction"]), "a transaction"),
+    ]
+    if result["server_cpu_us_per_transaction"] is not None:
+        figures.append(Figure("server CPU", _us(result["server_cpu_us_per_transaction"]), "a transaction"))
+    return [*figures, Figure("host CPU busy", cpu, f"steal {number(shares['steal'])} %" if "steal" in shares else "")]
+
+
+def _tables(result: dict[str, Any]) -> list[Table]:
+    lines = [(name, line) for name, line in result["transactions"].items() if line["count"]]
+    head = ["transaction", "count", "a second", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
+    rows = [
+        [name, f"{line['count']:,}", number(line["count"] / result["window_s"])]
+        + [milliseconds(line[quantile]) for quantile in QUANTILES]
+        + [f"{line['failed']:,}", f"{line['retries']:,}"]
+        for name, line in lines
+    ]
+    title = "Transactions of the window (service time in ms)"
+    return [Table(title, head, rows, [False, *[True] * (len(head) - 1)])]
+
+
+def _whole(value: float | None) -> str:
+    return cell(None) if value is None else f"{value:,.0f}"
+
+
+def _us(value: float | None) -> str:
+    return cell(None) if value is None else f"{value:,.0f} us"
+
+
+def _plural(n: int, word: str) -> str:
+    return f"{n:,} {word}{'' if n == 1 else 's'}"

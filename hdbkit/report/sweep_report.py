@@ -1,0 +1,122 @@
+"""The report of a sweep: which configuration is best, how sure that is, and what each setting changes.
+
+The frames are those of :mod:`hdbkit.charts.sweep_charts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hdbkit.charts.sweep_charts import labels, sweep_charts
+from hdbkit.report.environment import environment
+from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.tables import Table, cell, frame_table
+from hdbkit.results.manifest import CheckLine, Manifest
+
+_MARKS = {"faster": "good", "slower": "bad", "failed": "bad", "undecided": "unsure"}
+
+
+def sweep_report(
+    path: Path,
+    *,
+    plan: Mapping[str, Any],
+    runs: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    effects: pd.DataFrame,
+    answer: str,
+    command: str,
+    manifests: Sequence[Manifest],
+) -> Path:
+    """Write the report of a sweep to ``path`` and give it back.
+
+    ``plan`` is the sweep's spec as plain data (name, question, settings, blocks, virtual_users, smallest_effect);
+    ``answer`` one sentence; ``manifests`` those of its finished runs.
+    """
+    settings = [str(name) for name in plan["settings"]]
+    smallest = float(plan.get("smallest_effect", 0.02))
+    measured = int(runs["nopm"].notna().sum())
+    page = Page(
+        kicker=str(plan.get("name") or "sweep"),
+        question=str(plan.get("question") or f"Which values of {_listed(settings)} are fastest?"),
+        answer=answer,
+        notice=manifests[0].notice if manifests else "",
+        command=command,
+        figures=[
+            Figure("runs measured", f"{measured:,}", f"of {len(runs):,} in the journal"),
+            Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {_listed(settings)}"),
+            Figure("blocks", f"{plan.get('blocks', runs['block'].nunique())}", "each in its own random order"),
+            Figure("smallest effect", f"{100 * smallest:g} %", "that matters"),
+        ],
+        tables=[_verdict_table(runs, verdicts, settings)] if measured else [],
+        charts=sweep_charts(runs, verdicts, effects, settings, smallest),
+        checks=_checks(manifests),
+        environment=environment(manifests[0]) if manifests else [],
+        journal=_journal(runs, verdicts, settings),
+    )
+    return write_page(path, page)
+
+
+def _verdict_table(runs: pd.DataFrame, verdicts: pd.DataFrame, settings: list[str]) -> Table:
+    names = labels(runs, verdicts, settings)
+    rows = [_verdict_row(row, runs, names) for row in verdicts.to_dict("records")]
+    marks = [_MARKS.get(str(verdict), "") for verdict in verdicts["verdict"]]
+    head = ["configuration", "users", "runs", "mean NOPM", "change", "95 % interval", "verdict", "in words"]
+    numeric = [False, True, True, True, True, True, False, False]
+    return Table("Configurations against the baseline", head, rows, numeric, marks)
+
+
+def _verdict_row(row: dict[Hashable, Any], runs: pd.DataFrame, names: Mapping[int, str]) -> list[str]:
+    at = (runs["configuration"] == row["configuration"]) & (runs["virtual_users"] == row["virtual_users"])
+    nopm = runs.loc[at, "nopm"].dropna().astype(float)
+    compared = row["verdict"] not in ("baseline", "failed")
+    return [
+        names.get(int(row["configuration"]), cell(row["configuration"])),
+        cell(row["virtual_users"]),
+        cell(len(nopm)),
+        f"{nopm.mean():,.0f}" if len(nopm) else cell(None),
+        _change(row["ratio"]) if compared else "",
+        f"{_change(row['low'])} to {_change(row['high'])}" if compared else "",
+        cell(row["verdict"]),
+        cell(row.get("sentence") or ""),
+    ]
+
+
+def _change(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def _checks(manifests: Sequence[Manifest]) -> list[CheckLine]:
+    """Each check over all runs: passed when it failed in none; the detail names the runs where it did."""
+    lines: dict[str, list[tuple[str, CheckLine]]] = {}
+    for manifest in manifests:
+        for check in manifest.checks:
+            lines.setdefault(check.name, []).append((manifest.run_id, check))
+    return [_over_runs(name, found) for name, found in lines.items()]
+
+
+def _over_runs(name: str, found: list[tuple[str, CheckLine]]) -> CheckLine:
+    failed = [(run_id, check) for run_id, check in found if check.passed is False]
+    passed = sum(check.passed is True for _, check in found)
+    if failed:
+        run_id, check = failed[0]
+        more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+        return CheckLine(name=name, passed=False, detail=f"failed in {run_id}{more}: {check.detail}")
+    if not passed:
+        return CheckLine(name=name, passed=None, detail=found[0][1].detail)
+    undecided = f"; {len(found) - passed} could not be decided" if passed < len(found) else ""
+    return CheckLine(name=name, passed=True, detail=f"passed in {passed} of {len(found)} runs{undecided}")
+
+
+def _journal(runs: pd.DataFrame, verdicts: pd.DataFrame, settings: list[str]) -> Table:
+    names = labels(runs, verdicts, settings) if len(runs) else {}
+    columns = ["number", "block", "configuration", "virtual_users", "nopm", "status", "run_id"]
+    shown = runs.sort_values("number")[columns].assign(configuration=lambda one: one["configuration"].map(names))
+    return frame_table(shown.assign(nopm=shown["nopm"].astype(float).round()), "Order of the runs")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

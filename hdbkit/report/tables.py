@@ -1,0 +1,103 @@
+"""Tables of a report: cells are text made here, so that a number reads the same everywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+MOST_ROWS = 1000
+"""Rows of a chart's table; a longer one is cut and says so."""
+LONGEST_TEXT = 400
+UNKNOWN = "\N{EN DASH}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table; ``marks`` may give a row a class (good, bad, unsure) for its look."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numeric: Sequence[bool]
+    marks: Sequence[str] = ()
+    note: str = ""
+
+    def mark(self, index: int) -> str:
+        """The class of a row."""
+        return self.marks[index] if self.marks else ""
+
+
+def frame_table(frame: pd.DataFrame, title: str) -> Table:
+    """Any frame as a table, at most ``MOST_ROWS`` rows of it."""
+    shown = frame.head(MOST_ROWS)
+    numeric = [
+        pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) for dtype in shown.dtypes
+    ]
+    rows = [[cell(value) for value in row] for row in shown.itertuples(index=False)]
+    cut = f"the first {MOST_ROWS:,} of {len(frame):,} rows" if len(frame) > MOST_ROWS else ""
+    return Table(title, [heading(str(name)) for name in frame.columns], rows, numeric, note=cut)
+
+
+def pairs_table(title: str, pairs: Mapping[str, Any]) -> Table:
+    """Names and values, such as the software of a run."""
+    rows = [[heading(str(name)), cell(value)] for name, value in pairs.items()]
+    return Table(title, ["name", "value"], rows, [False, False])
+
+
+def text_table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]], marks: Sequence[str] = ()) -> Table:
+    """Rows of plain values; a column is numeric when all its values are."""
+    listed = [list(row) for row in rows]
+    columns = list(zip(*listed, strict=True)) if listed else [() for _ in head]
+    numeric = [
+        bool(c) and all(v is None or (isinstance(v, int | float) and v is not True) for v in c) for c in columns
+    ]
+    return Table(title, head, [[cell(value) for value in row] for row in listed], numeric, marks)
+
+
+def heading(name: str) -> str:
+    """A column's name for readers: ``p95_us`` as ``p95 (us)``."""
+    for unit in ("us", "ms", "pct", "bytes"):
+        if name.endswith(f"_{unit}"):
+            return f"{name.removesuffix(f'_{unit}').replace('_', ' ')} ({'%' if unit == 'pct' else unit})"
+    return name.replace("_", " ")
+
+
+def cell(value: Any) -> str:
+    """A value as text: thousands in groups, four digits that count, a dash for what is not known."""
+    value = value.item() if hasattr(value, "item") else value
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:,}" if isinstance(value, int) else number(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {cell(one)}" for name, one in value.items())
+    return ", ".join(map(cell, value)) if isinstance(value, list | tuple) else shortened(str(value))
+
+
+def shortened(text: str) -> str:
+    """A text of at most ``LONGEST_TEXT`` characters."""
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 3] + "..."
+
+
+def number(value: float) -> str:
+    """Four significant digits, thousands in groups, never an exponent."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    decimals = max(0, 3 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{min(decimals, 6)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def milliseconds(latency_us: float | None) -> str:
+    """Microseconds as milliseconds with three significant digits."""
+    if latency_us is None:
+        return cell(None)
+    value = latency_us / 1000
+    decimals = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
+    return f"{value:,.{min(decimals, 3)}f}"

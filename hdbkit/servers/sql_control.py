@@ -1,0 +1,250 @@
+"""Settings of a server that is reached through SQL alone, such as a managed service.
+
+The server says itself what a setting needs. Changes go to its own file of settings, take effect by a reload (or the
+target's restart command), and count only when a fresh session of a client reads them back: a role's or
+a database's own setting would win. What fails is undone.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, cast
+
+from hdbkit.config import Target
+from hdbkit.config.mistakes import did_you_mean
+from hdbkit.contracts import ApplyBy, Change, Session, Setting
+from hdbkit.databases import database
+from hdbkit.errors import CannotConnect, HdbkitError, ServerFailed, TransactionError
+from hdbkit.servers.values import may_read_back_otherwise, mistake_in, same_value
+
+GROUP = "server"
+_RELOAD_PATIENCE_S = 15.0
+_RESTART_PATIENCE_S = 120.0
+
+
+class CommandSession(Session, Protocol):
+    """A session that also runs a command which a named statement made: some commands take no values."""
+
+    def execute(self, text: str) -> None:
+        """Run the text of a command."""
+        ...
+
+
+class SqlControl:
+    """``contracts.ServerControl`` through SQL; see the protocol for what each method promises."""
+
+    can_restore_data = False
+
+    def __init__(self, target: Target, admin: Target | None = None) -> None:
+        self._target, self._admin = target, admin or target
+        self.identity = f"{target.kind}://{target.host or 'localhost'}:{target.port or 'default'}"
+
+    # -- reading -----------------------------------------------------------------------------------------
+
+    def settings(self) -> dict[str, Setting]:
+        """Every setting that the controlling account may see."""
+        return {name: setting for name, (setting, *_) in self._read(self._admin).items()}
+
+    def mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
+        """What is wrong with these values; changes nothing."""
+        if not self._target.may_change_settings:
+            return [f"target {self._target.url} does not say 'may_change_settings: true'; nothing is changed there"]
+        known = self.settings()
+        found = []
+        for name, values in changes.items():
+            setting = known.get(name)
+            if setting is None:
+                same = [one for one in known if one.lower() == name.lower()]
+                found.append(f"the server has no setting '{name}'.{did_you_mean(name, same or list(known))}")
+            elif setting.apply_by is ApplyBy.FIXED:
+                found.append(f"{name} cannot be changed; it is {setting.value}")
+            elif setting.apply_by is ApplyBy.RESTART and not self._may_restart():
+                found.append(f"{name} needs a restart of the server; {self._restart_advice()}")
+            else:
+                found += [wrong for value in values if (wrong := mistake_in(setting, value))]
+        return found
+
+    def snapshot(self) -> dict[str, Any]:
+        """The entries of the server's own file of settings."""
+        return {"identity": self.identity, "entries": self._entries()}
+
+    # -- changing ----------------------------------------------------------------------------------------
+
+    def apply(self, changes: Mapping[str, str]) -> Change:
+        """Set, reload or restart as the server asks, and verify; undone when anything fails."""
+        wrong = self.mistakes({name: [value] for name, value in changes.items()})
+        if wrong:
+            raise ServerFailed("; ".join(wrong))
+        before, began = self.snapshot(), time.monotonic()
+        try:
+            with self._session() as session:
+                for name, value in changes.items():
+                    _run_made(session, "make_set_setting", name=name, value=value)
+            applied_by = self._take_effect(changes)
+            read_back = self._verified(changes)
+        except HdbkitError as error:
+            asked = ", ".join(f"{name} = {value}" for name, value in changes.items())
+            undone = self._undo(before)
+            raise ServerFailed(f"{asked} was not taken: {error}; {undone}") from error
+        return Change(applied_by, time.monotonic() - began, read_back)
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Set what the snapshot saw, remove what it did not, and have it take effect."""
+        self._check_identity(snapshot)
+        wanted, present = snapshot["entries"], self._entries()
+        with self._session() as session:
+            for name in present.keys() - wanted.keys():
+                _run_made(session, "make_reset_setting", name=name)
+            for name, value in wanted.items():
+                if present.get(name) != value:
+                    _run_made(session, "make_set_setting", name=name, value=value)
+        self._take_effect({**present, **wanted})
+
+    def maintain(self) -> float:
+        """A checkpoint; 0 where the account may not."""
+        began = time.monotonic()
+        try:
+            with self._session() as session:
+                session.query("checkpoint")
+        except TransactionError:
+            return 0.0
+        return time.monotonic() - began
+
+    def keep_data(self) -> float:
+        """Not through SQL alone."""
+        raise ServerFailed(f"the data of {self._target.url} cannot be kept: only a private server's can")
+
+    def restore_data(self) -> float:
+        """Not through SQL alone."""
+        raise ServerFailed(f"the data of {self._target.url} cannot be restored: only a private server's can")
+
+    def drop_kept_data(self) -> None:
+        """There is none."""
+
+    # -- steps -------------------------------------------------------------------------------------------
+
+    def _check_identity(self, snapshot: Mapping[str, Any]) -> None:
+        if snapshot["identity"] != self.identity:
+            raise ServerFailed(f"the settings to restore are those of {snapshot['identity']}, not of {self.identity}")
+
+    def _may_restart(self) -> bool:
+        return self._target.may_restart and bool(self._target.restart_command)
+
+    def _restart_advice(self) -> str:
+        return f"the target {self._target.url} must say 'may_restart: true' and give its 'restart_command'"
+
+    def _restart(self) -> None:
+        before = self._times()
+        command = list(self._target.restart_command)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_RESTART_PATIENCE_S, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ServerFailed(f"the restart command {command[0]} failed: {error}") from error
+        if done.returncode:
+            told = (done.stderr or done.stdout).strip()[-400:]
+            raise ServerFailed(f"the restart command {command[0]} ended with {done.returncode}: {told}")
+        self._wait(lambda now: now[1] != before[1], _RESTART_PATIENCE_S, "was not started again")
+
+    def _undo(self, before: Mapping[str, Any]) -> str:
+        try:
+            self.restore(before)
+        except HdbkitError as error:
+            return f"and the settings could not be brought back ({error}); they were {before}"
+        return "the settings are as before"
+
+    def _take_effect(self, names: Iterable[str]) -> ApplyBy:
+        """Reload; restart when the server says that one of ``names`` waits for it."""
+        before = self._times()
+        with self._session() as session:
+            session.query("reload_settings")
+        self._wait(lambda now: now[0] > before[0], _RELOAD_PATIENCE_S, "did not read its settings again")
+        read = self._read(self._admin)
+        waiting = [name for name in names if name in read and read[name][3]]
+        if not waiting:
+            return ApplyBy.RELOAD
+        if not self._may_restart():
+            raise ServerFailed(f"{', '.join(waiting)} needs a restart of the server; {self._restart_advice()}")
+        self._restart()
+        return ApplyBy.RESTART
+
+    def _verified(self, changes: Mapping[str, str]) -> dict[str, str]:
+        """What a client's fresh session reads. Raises ``ServerFailed`` naming what wins over a change."""
+        own, seen = self._read(self._admin), self._read(self._target)
+        read_back = {}
+        for name, wanted in changes.items():
+            setting, shown, winner, waiting = seen.get(name, own[name])
+            if waiting:
+                raise ServerFailed(f"{name} still waits for a restart")
+            taken = same_value(setting, wanted, setting.value)
+            if not taken and (winner or not may_read_back_otherwise(setting, wanted)):
+                why = f"{winner} wins" if winner else "the server keeps another value"
+                raise ServerFailed(f"a session of {self._target.user} has {name} = {shown}, not {wanted}: {why}")
+            read_back[name] = shown
+        return read_back
+
+    def _entries(self) -> dict[str, str]:
+        try:
+            with self._session() as session:
+                return {str(name): str(value) for name, value in session.query("file_entries")}
+        except TransactionError as error:
+            raise ServerFailed(
+                f"account {self._admin.user} may not read which settings were changed, so they could not be "
+                f"brought back ({error.text}); use an account that may"
+            ) from error
+
+    def _times(self) -> tuple[Any, Any]:
+        with self._session() as session:
+            (row,) = session.query("settings_loaded_at")
+        return row[0], row[1]
+
+    def _wait(self, reached: Any, patience_s: float, otherwise: str) -> None:
+        """Ask fresh sessions until ``reached`` holds for the server's times."""
+        end = time.monotonic() + patience_s
+        while True:
+            try:
+                if reached(self._times()):
+                    return
+                reason = ""
+            except (CannotConnect, TransactionError) as error:
+                reason = f": {error}"
+            if time.monotonic() > end:
+                raise ServerFailed(f"the server {otherwise} within {patience_s:g} s{reason}")
+            time.sleep(0.02)
+
+    def _read(self, target: Target) -> dict[str, tuple[Setting, str, str | None, bool]]:
+        """Each setting, how it is shown, what wins over the server's file, whether it waits for a restart."""
+        with self._session(target) as session:
+            rows = session.query("control_settings")
+        return {row[0]: (_setting(row), row[10], row[11], row[12]) for row in rows}
+
+    @contextmanager
+    def _session(self, target: Target | None = None) -> Iterator[Session]:
+        session = database(self._target.kind).connect(target or self._admin, GROUP)
+        try:
+            yield session
+        finally:
+            session.close()
+
+
+def _run_made(session: Session, statement: str, **arguments: Any) -> None:
+    for (text,) in session.query(statement, **arguments):
+        cast(CommandSession, session).execute(text)
+
+
+def _setting(row: Sequence[Any]) -> Setting:
+    name, value, unit, default, apply_by, low, high, choices, kind, text = row[:10]
+    return Setting(
+        name=name,
+        value=value if value is not None else "",
+        unit=unit,
+        default=default,
+        apply_by=ApplyBy(apply_by),
+        minimum=float(low) if low is not None else None,
+        maximum=float(high) if high is not None else None,
+        choices=tuple(choices or ()),
+        kind=kind,
+        description=text or "",
+    )

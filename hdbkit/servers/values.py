@@ -1,0 +1,116 @@
+"""Values of settings as a server reads them: numbers with units, switches, choices, lists.
+
+A setting's own value and bounds are numbers in its unit (``128MB`` is 16384 of ``8kB``). Units are case-sensitive,
+and a number without one is in the setting's own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from hdbkit.config.mistakes import did_you_mean
+from hdbkit.contracts import Setting
+
+_KIB = 1024
+_BYTES = {"B": 1, "kB": _KIB, "MB": _KIB**2, "GB": _KIB**3, "TB": _KIB**4}
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_NUMBER = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))\s*([A-Za-z]*)\s*")
+_ON = frozenset({"on", "true", "yes", "1", "t", "tr", "tru", "y", "ye"})
+_OFF = frozenset({"off", "of", "false", "no", "0", "f", "fa", "fal", "fals", "n"})
+_AUTOMATIC = -1.0
+
+
+def mistake_in(setting: Setting, text: str) -> str | None:
+    """What is wrong with ``text`` as a value of ``setting``; None when nothing is."""
+    if setting.kind == "bool":
+        known = text.strip().lower() in _ON | _OFF
+        return None if known else f"{setting.name} must be on or off, not {text!r}"
+    if setting.kind == "enum":
+        if _choice(setting, text) is not None:
+            return None
+        listed = ", ".join(setting.choices)
+        return f"{setting.name} must be one of {listed}, not {text!r}.{did_you_mean(text, setting.choices)}"
+    if setting.kind in ("integer", "real"):
+        return _mistake_in_number(setting, text)
+    return None
+
+
+def number_in(setting: Setting, text: str) -> float | None:
+    """A number with or without unit, in the setting's unit; None when it is none or the unit does not fit."""
+    found = _NUMBER.fullmatch(text)
+    if not found:
+        return None
+    digits, unit = found.groups()
+    number = float(int(digits, 16)) if "x" in digits.lower() else float(digits)
+    if unit:
+        factor = _factor(unit, setting.unit)
+        if factor is None:
+            return None
+        number *= factor
+    return float(round(number)) if setting.kind == "integer" else number
+
+
+def same_value(setting: Setting, wanted: str, got: str) -> bool:
+    """Whether ``got``, as read back in the setting's unit, is what ``wanted`` asked for."""
+    if setting.kind == "bool":
+        return (wanted.strip().lower() in _ON) == (got.strip().lower() in _ON)
+    if setting.kind == "enum":
+        return _choice(setting, wanted) == _choice(setting, got)
+    if setting.kind in ("integer", "real"):
+        number, read = number_in(setting, wanted), number_in(setting, got)
+        if number is None or read is None:
+            return wanted == got
+        return math.isclose(number, read, rel_tol=1e-9)
+    return _items(wanted) == _items(got) if setting.kind == "list" else wanted == got
+
+
+def may_read_back_otherwise(setting: Setting, wanted: str) -> bool:
+    """Whether a server may keep ``wanted`` in a form of its own: texts do, and -1 often means automatic."""
+    return setting.kind == "string" or number_in(setting, wanted) == _AUTOMATIC
+
+
+def _items(text: str) -> list[str]:
+    """The items of a list such as ``a, "b"``; one empty item for an empty text."""
+    return [item.strip().strip('"') for item in text.split(",")]
+
+
+def _mistake_in_number(setting: Setting, text: str) -> str | None:
+    number = number_in(setting, text)
+    if number is None:
+        kinds = _BYTES if _family(setting.unit) is _BYTES else _SECONDS if setting.unit else {}
+        units = f" (in {setting.unit}, or with one of {', '.join(kinds)})" if kinds else " (it has no unit)"
+        return f"{setting.name} must be a number{units}, not {text!r}"
+    low, high = setting.minimum, setting.maximum
+    if (low is not None and number < low) or (high is not None and number > high):
+        unit = f" (in {setting.unit})" if setting.unit else ""
+        meant = f", which is {number:.15g}" if _NUMBER.fullmatch(text)[2] else ""  # type: ignore[index]
+        return f"{setting.name} must be between {low:.15g} and {high:.15g}{unit}, not {text}{meant}"
+    return None
+
+
+def _choice(setting: Setting, text: str) -> str | None:
+    """The choice that is meant; switches have their usual other names."""
+    word = text.strip().lower()
+    if word in (choice.lower() for choice in setting.choices):
+        return word
+    for name, others in (("on", _ON), ("off", _OFF)):
+        if word in others and len(word) != 2 and name in setting.choices:
+            return name
+    return None
+
+
+def _family(unit: str | None) -> dict[str, int] | dict[str, float]:
+    bare = (unit or "").lstrip("0123456789")
+    return _BYTES if bare in _BYTES else _SECONDS
+
+
+def _factor(unit: str, base: str | None) -> float | None:
+    """How many ``base`` (such as ``8kB``) make one ``unit``; None when they do not go together."""
+    if base is None:
+        return None
+    count, bare = re.fullmatch(r"(\d*)(\w+)", base).groups()  # type: ignore[union-attr]
+    family = _family(base)
+    if unit not in family or bare not in family:
+        return None
+    return family[unit] / (int(count or 1) * family[bare])

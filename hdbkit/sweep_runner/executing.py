@@ -1,0 +1,186 @@
+"""The course of a sweep: check, save, then for each planned run prepare, run, note; at every end restore."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hdbkit.config import Reset, Target
+from hdbkit.contracts import ServerControl
+from hdbkit.errors import ConfigErrors, HdbkitError, InputError, Mistake
+from hdbkit.plan import RunPlan
+from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState, only_sweep, sweep_folder
+from hdbkit.sweep import PlannedRun, SweepPlan, extended, run_plan
+from hdbkit.sweep_runner.progress import Kind, Progress, Watcher, unwatched
+from hdbkit.sweep_runner.settling import settle, settle_earlier
+
+RunOne = Callable[[RunPlan], Manifest]
+"""Does one run to its end. Raises ``HdbkitError`` when it cannot; Ctrl-C leaves it as ``KeyboardInterrupt``."""
+
+
+def start(
+    plan: SweepPlan, root: Path, control: ServerControl, run_one: RunOne, watch: Watcher = unwatched
+) -> SweepFolder:
+    """Execute a new sweep under the folder ``root`` of all results.
+
+    Failed runs are kept as failed and the sweep goes on.
+
+    Raises:
+        ConfigErrors: the server would refuse values of the settings, all told at once; nothing was started.
+        InputError: the sweep exists, another sweep is running on the server, data cannot be restored as asked, or a
+            run at the baseline's settings cannot be started at all.
+        ServerFailed: the server did not take its settings back; they are restored at the next start.
+        KeyboardInterrupt: stopped; the settings are restored, ``resume`` continues.
+    """
+    folder = sweep_folder(root, plan.sweep_id)
+    if folder.planned:
+        raise InputError(f"there is a sweep {plan.sweep_id} already; run: hdbkit sweep --resume {plan.sweep_id}")
+    _check(plan, control)
+    with only_sweep(root, control.identity):
+        _tell_settled(plan, root, control, watch)
+        folder.write_plan(plan)
+        _Execution(plan, folder, control, run_one, watch).execute()
+    return folder
+
+
+def resume(
+    folder: SweepFolder,
+    control: ServerControl,
+    run_one: RunOne,
+    watch: Watcher = unwatched,
+    blocks: int | None = None,
+    target: Target | None = None,
+) -> SweepFolder:
+    """Continue a sweep with the runs that are missing; the arguments and errors are those of :func:`start`.
+
+    Args:
+        blocks: extend it to so many blocks; what was planned stays as it is.
+        target: the same target, when its password is only in memory.
+    """
+    plan = SweepPlan.model_validate(folder.read_plan())
+    if target is not None:
+        plan = plan.model_copy(update={"target": target})
+    identity = SweepState(folder.journal()).identity
+    if identity not in (None, control.identity):
+        raise InputError(f"{folder.sweep_id} was run on {identity}, not on {control.identity}; resume it there")
+    longer = plan if blocks is None else extended(plan, blocks)
+    _check(longer, control)
+    with only_sweep(folder.root, control.identity):
+        _tell_settled(longer, folder.root, control, watch)
+        if len(longer.runs) > len(plan.runs):
+            folder.write_plan(longer)
+            folder.append(Step.EXTENDED, blocks=longer.spec.blocks)
+        _Execution(longer, folder, control, run_one, watch).execute()
+    return folder
+
+
+def _check(plan: SweepPlan, control: ServerControl) -> None:
+    """Find all mistakes before anything is changed."""
+    mistakes = [Mistake("settings", one) for one in control.mistakes(plan.spec.settings)]
+    if plan.spec.reset is Reset.RESTORE and not control.can_restore_data:
+        mistakes.append(Mistake("reset", f"the data of {control.identity} cannot be restored; use 'none' or 'auto'"))
+    if mistakes:
+        raise ConfigErrors(f"the sweep '{plan.spec.name}'", mistakes)
+
+
+def _tell_settled(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -> None:
+    for note in settle_earlier(root, control):
+        watch(Progress(Kind.SETTLED, len(plan.runs), note=note))
+
+
+@dataclass
+class _Execution:
+    """One sweep on its way."""
+
+    plan: SweepPlan
+    folder: SweepFolder
+    control: ServerControl
+    run_one: RunOne
+    watch: Watcher
+
+    def execute(self) -> None:
+        ended = SweepState(self.folder.journal()).ended
+        missing = [planned for planned in self.plan.runs if planned.number not in ended]
+        if missing:
+            self._execute(missing)
+        if not SweepState(self.folder.journal()).finished:
+            self.folder.append(Step.SWEEP_FINISHED)
+
+    def _execute(self, missing: list[PlannedRun]) -> None:
+        try:
+            self._save()
+            for planned in missing:
+                self._one(planned)
+        finally:
+            settle(self.folder, self.control)
+            self._tell(Kind.RESTORED)
+
+    def _save(self) -> None:
+        """What the server is now, on disk, before the first change."""
+        self.folder.save_before(self.control.identity, self.control.snapshot())
+        if self._restores_data:
+            took_s = self.control.keep_data()
+            self.folder.append(Step.DATA_KEPT, took_s=took_s)
+        self._tell(Kind.SAVED)
+
+    @property
+    def _restores_data(self) -> bool:
+        reset = self.plan.spec.reset
+        return reset is Reset.RESTORE or (reset is Reset.AUTO and self.control.can_restore_data)
+
+    def _one(self, planned: PlannedRun) -> None:
+        """One planned run to its end; a failure of it is noted and does not end the sweep."""
+        run_id = ""
+        try:
+            self._tell(Kind.PREPARING, planned)
+            prepared = self._prepare(planned)
+            plan = run_plan(self.plan, planned, datetime.now(UTC))
+            run_id = plan.run_id
+            self.folder.append(Step.RUN_STARTED, planned.number, run_id, **prepared)
+            self._tell(Kind.STARTED, planned)
+            manifest = self.run_one(plan)
+        except InputError as error:
+            if planned.configuration == 0:
+                raise
+            self._failed(planned, run_id, str(error))
+        except HdbkitError as error:
+            self._failed(planned, run_id, str(error))
+        else:
+            self._ended(planned, manifest)
+
+    def _prepare(self, planned: PlannedRun) -> dict[str, Any]:
+        """Bring the server to the same state before each run; how long each step took.
+
+        The settings come first: one that is refused costs no copy of the data, and the caches meet the data alike
+        whether or not the settings needed a restart.
+        """
+        change = self.control.apply(self.plan.configurations[planned.configuration])
+        restored_s = self.control.restore_data() if self._restores_data else 0.0
+        maintained_s = self.control.maintain()
+        time.sleep(self.plan.spec.cooldown_s)
+        applied = {"applied_by": change.applied_by.value, "applied_s": change.duration_s}
+        return {**applied, "restored_s": restored_s, "maintained_s": maintained_s}
+
+    def _ended(self, planned: PlannedRun, manifest: Manifest) -> None:
+        if manifest.status is Status.DONE:
+            self.folder.append(Step.RUN_FINISHED, planned.number, manifest.run_id)
+            self._tell(Kind.FINISHED, planned, manifest)
+        elif manifest.status is Status.STOPPED:
+            raise KeyboardInterrupt(f"{manifest.run_id} was stopped, and the sweep with it")
+        else:
+            reason = next((event.note for event in reversed(manifest.history) if event.note), "")
+            self._failed(planned, manifest.run_id, reason or f"it ended as {manifest.status.value}", manifest)
+
+    def _failed(self, planned: PlannedRun, run_id: str, note: str, manifest: Manifest | None = None) -> None:
+        self.folder.append(Step.RUN_FAILED, planned.number, run_id, note)
+        self._tell(Kind.FAILED, planned, manifest, note)
+
+    def _tell(
+        self, kind: Kind, planned: PlannedRun | None = None, manifest: Manifest | None = None, note: str = ""
+    ) -> None:
+        self.watch(Progress(kind, len(self.plan.runs), planned, manifest, note))

@@ -1,0 +1,40 @@
+"""What a sweep tells while it goes on, for a table on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hdbkit.results.manifest import Manifest
+from hdbkit.sweep import PlannedRun
+
+
+class Kind(StrEnum):
+    """What has just happened."""
+
+    SETTLED = "settled"  # an earlier sweep that was killed: its settings are restored
+    SAVED = "saved"  # the settings as they were are on disk, the data is kept
+    PREPARING = "preparing"  # the server is brought to a run's configuration
+    STARTED = "started"
+    FINISHED = "finished"
+    FAILED = "failed"
+    RESTORED = "restored"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One step of a sweep: ``planned`` is the run it is about, ``total`` the number of planned runs."""
+
+    kind: Kind
+    total: int
+    planned: PlannedRun | None = None
+    manifest: Manifest | None = None
+    note: str = ""
+
+
+Watcher = Callable[[Progress], None]
+
+
+def unwatched(_: Progress) -> None:
+    """Nobody looks."""

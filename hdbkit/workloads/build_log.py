@@ -1,0 +1,62 @@
+"""What a schema is built as and how far that came: the log that a build keeps in the schema itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from hdbkit.config import WorkloadSpec
+from hdbkit.contracts import Session
+from hdbkit.errors import ConfigErrors, SchemaProblem
+
+LOG_TABLES = ("build_spec", "build_part")
+
+
+@dataclass(frozen=True)
+class BuildLog:
+    """What was found: whether there is a schema, its tables, and what the build noted of itself.
+
+    ``spec`` is None as long as no build has begun; ``parts`` are the loaded ones with their rows.
+    """
+
+    schema_exists: bool
+    tables: frozenset[str]
+    spec: WorkloadSpec | None
+    finished: bool
+    parts: dict[str, int]
+
+
+def read_build_log(session: Session, kind: str, tables: Collection[str]) -> BuildLog:
+    """The log of the schema ``kind``, whose tables are ``tables``.
+
+    Raises:
+        SchemaProblem: there are tables in it that hdbkit did not make, or its record cannot be read.
+    """
+    if not session.query("schema_exists")[0][0]:
+        return BuildLog(False, frozenset(), None, False, {})
+    found = frozenset(row[0] for row in session.query("list_tables"))
+    _refuse_foreign(kind, found, tables)
+    specs = session.query("select_build_spec") if found else []
+    if not specs:
+        return BuildLog(True, found, None, False, {})
+    finished = bool(session.query("select_build_finished")[0][0])
+    return BuildLog(True, found, _read(kind, specs[0][0]), finished, dict(session.query("select_build_parts")))
+
+
+def _refuse_foreign(kind: str, found: frozenset[str], tables: Collection[str]) -> None:
+    foreign = sorted(found - set(tables) - set(LOG_TABLES))
+    if found and not foreign and not found.issuperset(LOG_TABLES):
+        foreign = sorted(found)
+    if foreign:
+        raise SchemaProblem(
+            f"schema {kind} holds tables that hdbkit did not make ({', '.join(foreign)}); use another database"
+        )
+
+
+def _read(kind: str, text: str) -> WorkloadSpec:
+    try:
+        return WorkloadSpec.model_validate_json(text)
+    except (ValueError, ConfigErrors):
+        raise SchemaProblem(
+            f"schema {kind} was built by another hdbkit, whose record this one cannot read; run: hdbkit drop ..."
+        ) from None

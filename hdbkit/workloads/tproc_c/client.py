@@ -1,0 +1,163 @@
+"""The five transactions as client SQL: the same work and the same result as the stored routines.
+
+Each takes a routine's arguments and gives its one row. A transaction is a few batches, each one round trip
+where the engine can, and a commit. Whatever goes wrong, nothing of it is left. Rows are locked in the order in
+which the routines lock them: stock by (warehouse, item), a payment's customer before district and warehouse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import ROUND_HALF_UP, Decimal
+from functools import wraps
+from typing import Any, Final
+
+from hdbkit.contracts import Arguments, Row, Session
+from hdbkit.errors import RolledBackByDesign
+from hdbkit.workloads.tproc_c.tables import DISTRICTS
+
+STATEMENTS: Final = tuple(
+    f"client_{name}"
+    for name in (
+        *("number_order", "select_order_number", "select_item", "insert_order", "insert_new_order"),
+        *("update_stock", "select_quantity", "insert_order_line", "select_named", "update_payer", "select_payer"),
+        *("update_district_ytd", "update_warehouse_ytd", "select_addresses", "insert_history"),
+        *("select_last_order", "select_lines", "lock_deliveries", "select_oldest", "delete_new_order"),
+        *("update_carrier", "update_lines", "update_receiver", "count_low_stock"),
+    )
+)
+"""All that these transactions send, to be prepared."""
+
+_CENT: Final = Decimal("0.01")
+
+
+def _transaction(work: Callable[[Session, Arguments], Row]) -> Callable[[Session, Arguments], list[Row]]:
+    """``work`` between begin and commit; any failure rolls back."""
+
+    @wraps(work)
+    def whole(session: Session, inputs: Arguments) -> list[Row]:
+        session.begin()
+        try:
+            row = work(session, inputs)
+            session.commit()
+        except BaseException:
+            session.rollback()
+            raise
+        return [row]
+
+    return whole
+
+
+@_transaction
+def new_order(session: Session, inputs: Arguments) -> Row:
+    """TPC-C 2.4.2. Raises ``RolledBackByDesign`` when an item is unknown, after the work on the others."""
+    w_id, d_id, c_id, item_ids, supply_w_ids, quantities = inputs
+    lines = list(zip(item_ids, supply_w_ids, quantities, strict=True))
+    _, (heading,), *items = session.batch(
+        [
+            ("client_number_order", (w_id, d_id)),
+            ("client_select_order_number", (c_id, w_id, d_id)),
+            *(("client_select_item", (d_id, item_id, supply_w_id)) for item_id, supply_w_id, _ in lines),
+        ]
+    )
+    o_id, entered, w_tax, d_tax, discount, c_last, c_credit = heading
+    stocked = _taken(session, (w_id, d_id, o_id, c_id, entered), lines, items)
+    if not all(items):
+        raise RolledBackByDesign("item number is not valid")
+    names, prices, brands = zip(*((name, price, _brand(i, s)) for ((name, price, i, s, _),) in items), strict=True)
+    amounts = tuple(quantity * price for quantity, price in zip(quantities, prices, strict=True))
+    total = (sum(amounts) * (1 - discount) * (1 + w_tax + d_tax)).quantize(_CENT, ROUND_HALF_UP)
+    return (o_id, entered, w_tax, d_tax, discount, c_last, c_credit, total, names, stocked, brands, prices, amounts)
+
+
+def _taken(
+    session: Session, order: tuple[Any, ...], lines: list[tuple[int, int, int]], items: list[list[Row]]
+) -> tuple[int, ...]:
+    """The order and its lines written and the stock taken; the stock left behind each line."""
+    w_id, d_id, o_id, c_id, entered = order
+    local = int(all(supply_w_id == w_id for _, supply_w_id, _ in lines))
+    calls: list[tuple[str, Arguments]] = [
+        ("client_insert_order", (w_id, d_id, o_id, c_id, entered, len(lines), local)),
+        ("client_insert_new_order", (w_id, d_id, o_id)),
+    ]
+    known = [number for number, item in enumerate(items) if item]
+    known.sort(key=lambda number: (lines[number][1], lines[number][0], number))
+    for number in known:
+        item_id, supply_w_id, quantity = lines[number]
+        ((_, price, _, _, dist_info),) = items[number]
+        line = (w_id, d_id, o_id, number + 1, item_id, supply_w_id, quantity, quantity * price, dist_info)
+        calls += [
+            ("client_update_stock", (quantity, int(supply_w_id != w_id), supply_w_id, item_id)),
+            ("client_select_quantity", (supply_w_id, item_id)),
+            ("client_insert_order_line", line),
+        ]
+    replies = session.batch(calls)
+    left = {number: replies[3 + 3 * place][0][0] for place, number in enumerate(known)}
+    return tuple(left[number] for number in sorted(left))
+
+
+def _brand(i_data: str, s_data: str) -> str:
+    return "B" if "ORIGINAL" in i_data and "ORIGINAL" in s_data else "G"
+
+
+@_transaction
+def payment(session: Session, inputs: Arguments) -> Row:
+    """TPC-C 2.5.2."""
+    w_id, d_id, c_w_id, c_d_id, c_id, c_last, amount = inputs
+    c_id = c_id or _named(session, c_w_id, c_d_id, c_last)
+    note = f"{c_id} {c_d_id} {c_w_id} {d_id} {w_id} {amount} | "
+    _, (payer,), _, _, (place,), _ = session.batch(
+        [
+            ("client_update_payer", (amount, note, c_w_id, c_d_id, c_id)),
+            ("client_select_payer", (c_w_id, c_d_id, c_id)),
+            ("client_update_district_ytd", (amount, w_id, d_id)),
+            ("client_update_warehouse_ytd", (amount, w_id)),
+            ("client_select_addresses", (w_id, d_id)),
+            ("client_insert_history", (c_id, c_d_id, c_w_id, amount, w_id, d_id)),
+        ]
+    )
+    return (*payer[:4], *place[:-1], *payer[4:], place[-1])
+
+
+@_transaction
+def order_status(session: Session, inputs: Arguments) -> Row:
+    """TPC-C 2.6.2."""
+    w_id, d_id, c_id, c_last = inputs
+    c_id = c_id or _named(session, w_id, d_id, c_last)
+    (heading,) = session.call("client_select_last_order", w_id, d_id, c_id)
+    lines = session.call("client_select_lines", w_id, d_id, heading[5])
+    return (*heading, *zip(*lines, strict=True))
+
+
+@_transaction
+def delivery(session: Session, inputs: Arguments) -> Row:
+    """TPC-C 2.7.4."""
+    w_id, carrier_id = inputs
+    districts = range(1, DISTRICTS + 1)
+    oldest: list[tuple[str, Arguments]] = [("client_select_oldest", (w_id, d_id)) for d_id in districts]
+    _, *heads = session.batch([("client_lock_deliveries", (w_id,)), *oldest])
+    orders = [(d_id, head[0][0]) for d_id, head in zip(districts, heads, strict=True) if head]
+    if orders:
+        session.batch([call for d_id, o_id in orders for call in _delivered(w_id, d_id, o_id, carrier_id)])
+    return tuple(d_id for d_id, _ in orders), tuple(o_id for _, o_id in orders)
+
+
+def _delivered(w_id: int, d_id: int, o_id: int, carrier_id: int) -> Iterator[tuple[str, Arguments]]:
+    order = (w_id, d_id, o_id)
+    yield "client_delete_new_order", order
+    yield "client_update_carrier", (carrier_id, *order)
+    yield "client_update_lines", order
+    yield "client_update_receiver", order
+
+
+@_transaction
+def stock_level(session: Session, inputs: Arguments) -> Row:
+    """TPC-C 2.8.2."""
+    (row,) = session.call("client_count_low_stock", *inputs)
+    return row
+
+
+def _named(session: Session, w_id: int, d_id: int, c_last: str) -> int:
+    """The customer in the middle of those of a name, rounded up (TPC-C 2.5.2.2)."""
+    found = session.call("client_select_named", w_id, d_id, c_last)
+    return int(found[(len(found) - 1) // 2][0])

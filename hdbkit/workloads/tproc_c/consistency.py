@@ -1,0 +1,106 @@
+"""The check of a schema: tables, row counts, indexes, routines, and the conditions of TPC-C 3.3.2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from hdbkit.config import WorkloadSpec
+from hdbkit.config.load import TRANSACTIONS
+from hdbkit.contracts import Check, Session
+from hdbkit.workloads.tproc_c.tables import FEWEST_LINES, TABLES
+
+ALL_UP_TO: Final = 20
+"""So many warehouses are checked whole; of more, three ranges are."""
+INDEXES: Final = (
+    *("warehouse_pk", "district_pk", "customer_pk", "customer_by_name", "orders_pk", "orders_by_customer"),
+    *("new_order_pk", "order_line_pk", "stock_pk", "item_pk"),
+)
+CONDITIONS: Final = {
+    1: "w_ytd = sum(d_ytd)",
+    2: "d_next_o_id - 1 = max(o_id) = max(no_o_id)",
+    3: "new orders are numbered without a gap",
+    4: "sum(o_ol_cnt) = number of lines",
+    5: "no carrier = new order",
+    6: "o_ol_cnt = lines of the order",
+    7: "no delivery date = no carrier",
+    8: "w_ytd = sum(h_amount)",
+    9: "d_ytd = sum(h_amount)",
+    10: "c_balance = delivered lines - payments",
+    11: "orders - new orders = 2100 + delivered",
+    12: "c_balance + c_ytd_payment = delivered lines",
+}
+_GROWING: Final = ("history", "orders", "order_line")
+
+
+def check(session: Session, spec: WorkloadSpec) -> list[Check]:
+    """Everything there is to check of a schema that was built as ``spec``; failed lines say what is wrong."""
+    missing = _missing(session, "list_tables", TABLES)
+    if missing:
+        return [Check("tables", False, f"missing: {missing}")]
+    return [
+        *(_rows(session, spec, table) for table in TABLES),
+        _all_there(session, "indexes", INDEXES),
+        _all_there(session, "routines", TRANSACTIONS),
+        *_conditions(session, spec.warehouses),
+        _stock(session),
+    ]
+
+
+def _rows(session: Session, spec: WorkloadSpec, table: str) -> Check:
+    """The cardinality of TPC-C 4.3.3.1; new orders come and go, and lines are 5 to 15 an order."""
+    rows = int(session.query(f"count_{table}")[0][0])
+    scale = 1 if table == "item" else spec.warehouses
+    if table == "new_order":
+        return Check(f"rows of {table}", None if rows == 0 else True, f"{rows}; deliveries and orders change it")
+    wanted = TABLES[table].rows * scale
+    if table == "order_line":
+        wanted = TABLES["orders"].rows * scale * FEWEST_LINES
+    if table in _GROWING:
+        return Check(f"rows of {table}", rows >= wanted, f"{rows}, at least {wanted} expected")
+    return Check(f"rows of {table}", rows == wanted, f"{rows}, {wanted} expected")
+
+
+def _all_there(session: Session, name: str, expected: tuple[str, ...]) -> Check:
+    missing = _missing(session, f"list_{name}", expected)
+    return Check(name, not missing, f"missing: {missing}" if missing else f"all {len(expected)} are there")
+
+
+def _missing(session: Session, statement: str, expected: Iterable[str]) -> str:
+    there = {row[0] for row in session.query(statement)}
+    return ", ".join(name for name in expected if name not in there)
+
+
+def _conditions(session: Session, warehouses: int) -> Iterator[Check]:
+    ranges = sample(warehouses)
+    for number, meaning in CONDITIONS.items():
+        broken = sum(
+            int(session.query(f"consistency_{number:02d}", w_low=low, w_high=high)[0][0]) for low, high in ranges
+        )
+        detail = f"{meaning}: {_verdict(broken)}, {_stated(warehouses, ranges)}"
+        yield Check(f"condition {number}", broken == 0, detail)
+
+
+def _stock(session: Session) -> Check:
+    broken = int(session.query("consistency_stock")[0][0])
+    detail = f"s_ytd, s_order_cnt, s_remote_cnt = lines since the build: {_verdict(broken)}, all warehouses"
+    return Check("stock", broken == 0, detail)
+
+
+def sample(warehouses: int) -> list[tuple[int, int]]:
+    """The ranges of warehouses that are looked at: all up to 20, else seven at the start, middle and end."""
+    if warehouses <= ALL_UP_TO:
+        return [(1, warehouses)]
+    length = ALL_UP_TO // 3 + 1
+    middle = (warehouses - length) // 2 + 1
+    return [(1, length), (middle, middle + length - 1), (warehouses - length + 1, warehouses)]
+
+
+def _verdict(broken: int) -> str:
+    return "holds" if broken == 0 else f"broken in {broken} places"
+
+
+def _stated(warehouses: int, ranges: list[tuple[int, int]]) -> str:
+    if warehouses <= ALL_UP_TO:
+        return "all warehouses"
+    return "warehouses " + ", ".join(f"{low} to {high}" for low, high in ranges)

@@ -1,0 +1,144 @@
+"""What a terminal's user types in: the inputs of the five transactions, drawn by the hundred.
+
+``spec`` follows TPC-C 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1. ``hammerdb`` differs where HammerDB does: customers and
+items are uniform, amounts are whole, last names have the constant of the load, and 1 of 99 new orders is rolled back.
+Each method gives a list of argument tuples, in the order in which the routines take them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdbkit.config import InputRules, Load, WorkloadSpec
+from hdbkit.contracts import Arguments, UserPlan
+from hdbkit.workloads.tproc_c.nurand import (
+    A_CUSTOMER,
+    A_ITEM,
+    A_LAST,
+    LAST_NAMES,
+    NAMES,
+    Constants,
+    nurand,
+)
+from hdbkit.workloads.tproc_c.tables import CUSTOMERS, DISTRICTS, FEWEST_LINES, ITEMS, MOST_LINES, UNUSED_ITEM
+
+Numbers = NDArray[Any]
+_ROLLED_BACK: Final = {InputRules.SPEC: 100, InputRules.HAMMERDB: 99}
+"""One new order of so many names the unused item."""
+_REMOTE_LINE: Final = 1
+_REMOTE_PAYMENT: Final = 15
+_BY_NAME: Final = 60
+_MOST_QUANTITY: Final = 10
+_MOST_AMOUNT: Final = 5_000
+_CARRIERS: Final = 10
+
+
+class Inputs:
+    """The inputs of one virtual user; everything random comes from ``generator``."""
+
+    def __init__(self, spec: WorkloadSpec, load: Load, plan: UserPlan, generator: np.random.Generator) -> None:
+        self._warehouses = spec.warehouses
+        self._home_w_id = None if load.all_warehouses else plan.home_w_id
+        self._own_d_id = plan.index // spec.warehouses % DISTRICTS + 1
+        self._by_spec = load.input_rules is InputRules.SPEC
+        self._one_rolled_back_of = _ROLLED_BACK[load.input_rules]
+        self._constants = Constants.of(spec.seed, load.seed)
+        self._generator = generator
+
+    def new_order(self, count: int) -> list[Arguments]:
+        """(w_id, d_id, c_id, item ids, supplying warehouses, quantities); lines in the order they were drawn."""
+        w_id, d_id, c_id = self._w_id(count), self._between(1, DISTRICTS, count), self._customer(count)
+        line_counts = self._between(FEWEST_LINES, MOST_LINES, count)
+        ends = np.cumsum(line_counts)
+        lines = int(ends[-1]) if count else 0
+        items = self._item(lines)
+        rolled_back = self._between(1, self._one_rolled_back_of, count) == 1
+        items[ends[rolled_back] - 1] = UNUSED_ITEM
+        home = np.repeat(w_id, line_counts)
+        supplied = np.where(self._percent(_REMOTE_LINE, lines), self._other_warehouse(home), home)
+        quantities = self._between(1, _MOST_QUANTITY, lines)
+        i, s, q, end = tuple(items.tolist()), tuple(supplied.tolist()), tuple(quantities.tolist()), ends.tolist()
+        return (
+            [
+                (w, d, c, i[a:z], s[a:z], q[a:z])
+                for w, d, c, a, z in zip(
+                    w_id.tolist(), d_id.tolist(), c_id.tolist(), [0, *end[:-1]], end, strict=True
+                )
+            ]
+            if count
+            else []
+        )
+
+    def payment(self, count: int) -> list[Arguments]:
+        """(w_id, d_id, c_w_id, c_d_id, c_id or None, c_last or None, amount)."""
+        w_id, d_id = self._w_id(count), self._between(1, DISTRICTS, count)
+        remote = self._percent(_REMOTE_PAYMENT, count) & (self._warehouses > 1)
+        c_w_id = np.where(remote, self._other_warehouse(w_id), w_id)
+        c_d_id = np.where(remote, self._between(1, DISTRICTS, count), d_id)
+        homes = (column.tolist() for column in (w_id, d_id, c_w_id, c_d_id))
+        return list(zip(*homes, *self._who(count), self._amounts(count), strict=True))
+
+    def order_status(self, count: int) -> list[Arguments]:
+        """(w_id, d_id, c_id or None, c_last or None)."""
+        w_id, d_id = self._w_id(count), self._between(1, DISTRICTS, count)
+        return list(zip(w_id.tolist(), d_id.tolist(), *self._who(count), strict=True))
+
+    def delivery(self, count: int) -> list[Arguments]:
+        """(w_id, carrier)."""
+        return list(zip(self._w_id(count).tolist(), self._between(1, _CARRIERS, count).tolist(), strict=True))
+
+    def stock_level(self, count: int) -> list[Arguments]:
+        """(w_id, d_id, threshold); the district is the terminal's own (TPC-C 2.8.1.1)."""
+        d_id, threshold = self._own_d_id, self._between(10, 20, count)
+        return [(w, d_id, t) for w, t in zip(self._w_id(count).tolist(), threshold.tolist(), strict=True)]
+
+    def _between(self, low: int, high: int, count: int) -> Numbers:
+        return self._generator.integers(low, high, count, endpoint=True)
+
+    def _percent(self, share: int, count: int) -> NDArray[np.bool_]:
+        return self._between(1, 100, count) <= share
+
+    def _w_id(self, count: int) -> Numbers:
+        if self._home_w_id is None:
+            return self._between(1, self._warehouses, count)
+        return np.full(count, self._home_w_id)
+
+    def _other_warehouse(self, home: Numbers) -> Numbers:
+        """A warehouse other than ``home``; the same where there is only one."""
+        if self._warehouses == 1:
+            return home
+        other = self._between(1, self._warehouses - 1, len(home))
+        return other + (other >= home)
+
+    def _skewed(self, a: int, low: int, high: int, constant: int, count: int) -> Numbers:
+        return nurand(self._between(0, a, count), self._between(low, high, count), constant, low, high)
+
+    def _customer(self, count: int) -> Numbers:
+        if not self._by_spec:
+            return self._between(1, CUSTOMERS, count)
+        return self._skewed(A_CUSTOMER, 1, CUSTOMERS, self._constants.customer, count)
+
+    def _item(self, count: int) -> Numbers:
+        if not self._by_spec:
+            return self._between(1, ITEMS, count)
+        return self._skewed(A_ITEM, 1, ITEMS, self._constants.item, count)
+
+    def _who(self, count: int) -> tuple[list[int | None], list[str | None]]:
+        """Customers by number, or by last name in 60 of 100 cases (TPC-C 2.5.1.2)."""
+        constant = self._constants.last if self._by_spec else self._constants.last_of_load
+        by_name = self._percent(_BY_NAME, count).tolist()
+        c_ids = self._customer(count).tolist()
+        names = self._skewed(A_LAST, 0, NAMES - 1, constant, count).tolist()
+        return (
+            [None if named else c_id for named, c_id in zip(by_name, c_ids, strict=True)],
+            [LAST_NAMES[name] if named else None for named, name in zip(by_name, names, strict=True)],
+        )
+
+    def _amounts(self, count: int) -> list[str]:
+        """Decimal text; from 1.00 to 5000.00."""
+        if not self._by_spec:
+            return [str(units) for units in self._between(1, _MOST_AMOUNT, count).tolist()]
+        return [f"{c // 100}.{c % 100:02d}" for c in self._between(100, 100 * _MOST_AMOUNT, count).tolist()]

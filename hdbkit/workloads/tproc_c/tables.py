@@ -1,0 +1,104 @@
+"""The nine tables: their columns in loading order, and how much of each there is (TPC-C 1.3 and 4.3.3.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+ITEMS: Final = 100_000
+UNUSED_ITEM: Final = ITEMS + 1
+"""The item that no table holds; a new order that names it is rolled back (TPC-C 2.4.1.5)."""
+DISTRICTS: Final = 10
+CUSTOMERS: Final = 3_000
+"""Customers of a district, and its orders at the start."""
+ORDERS: Final = CUSTOMERS
+FIRST_NEW_ORDER: Final = 2_101
+"""The first order of a district that is not delivered yet."""
+FEWEST_LINES: Final = 5
+MOST_LINES: Final = 15
+MEAN_LINES: Final = (FEWEST_LINES + MOST_LINES) // 2
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. ``rows`` is for one warehouse (for ``item``: all there are), ``row_bytes`` a row's mean as text.
+
+    ``number`` tells its random stream from the others'; it never changes.
+    """
+
+    name: str
+    number: int
+    rows: int
+    row_bytes: int
+    columns: tuple[str, ...]
+
+
+_S_DISTS = tuple(f"s_dist_{d:02d}" for d in range(1, DISTRICTS + 1))
+_ADDRESS = ("street_1", "street_2", "city", "state", "zip")
+
+
+def _address(prefix: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}_{name}" for name in _ADDRESS)
+
+
+TABLES: Final = {
+    table.name: table
+    for table in (
+        Table("item", 1, ITEMS, 75, ("i_id", "i_im_id", "i_name", "i_price", "i_data")),
+        Table("warehouse", 2, 1, 95, ("w_id", "w_name", *_address("w"), "w_tax", "w_ytd")),
+        Table(
+            "district",
+            3,
+            DISTRICTS,
+            95,
+            ("d_id", "d_w_id", "d_name", *_address("d"), "d_tax", "d_ytd", "d_next_o_id"),
+        ),
+        Table(
+            "stock",
+            4,
+            ITEMS,
+            306,
+            ("s_i_id", "s_w_id", "s_quantity", *_S_DISTS, "s_ytd", "s_order_cnt", "s_remote_cnt", "s_data"),
+        ),
+        Table(
+            "customer",
+            5,
+            DISTRICTS * CUSTOMERS,
+            573,
+            (
+                *("c_id", "c_d_id", "c_w_id", "c_first", "c_middle", "c_last"),
+                *_address("c"),
+                *("c_phone", "c_since", "c_credit", "c_credit_lim", "c_discount", "c_balance"),
+                *("c_ytd_payment", "c_payment_cnt", "c_delivery_cnt", "c_data"),
+            ),
+        ),
+        Table(
+            "history",
+            6,
+            DISTRICTS * CUSTOMERS,
+            57,
+            ("h_c_id", "h_c_d_id", "h_c_w_id", "h_d_id", "h_w_id", "h_date", "h_amount", "h_data"),
+        ),
+        Table(
+            "orders",
+            7,
+            DISTRICTS * ORDERS,
+            41,
+            ("o_id", "o_d_id", "o_w_id", "o_c_id", "o_entry_d", "o_carrier_id", "o_ol_cnt", "o_all_local"),
+        ),
+        Table("new_order", 8, DISTRICTS * (ORDERS - FIRST_NEW_ORDER + 1), 9, ("no_o_id", "no_d_id", "no_w_id")),
+        Table(
+            "order_line",
+            9,
+            DISTRICTS * ORDERS * MEAN_LINES,
+            67,
+            (
+                *("ol_o_id", "ol_d_id", "ol_w_id", "ol_number", "ol_i_id", "ol_supply_w_id"),
+                *("ol_delivery_d", "ol_quantity", "ol_amount", "ol_dist_info"),
+            ),
+        ),
+    )
+}
+"""By name. ``item`` is loaded once, the others for each warehouse in this order."""
+
+WAREHOUSE_TABLES: Final = tuple(name for name in TABLES if name != "item")

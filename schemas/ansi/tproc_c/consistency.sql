@@ -1,0 +1,129 @@
+-- The consistency conditions of TPC-C 3.3.2, over the warehouses :w_low to :w_high. Each gives one row
+-- with the number of warehouses, districts, customers, orders or lines that break it.
+
+-- name: consistency_01
+-- 3.3.2.1: w_ytd is the sum of its districts' d_ytd.
+SELECT count(*) FROM (
+    SELECT w_id FROM warehouse LEFT JOIN district ON d_w_id = w_id
+    WHERE w_id BETWEEN :w_low AND :w_high
+    GROUP BY w_id, w_ytd HAVING w_ytd <> coalesce(sum(d_ytd), 0)) AS broken;
+
+-- name: consistency_02
+-- 3.3.2.2: d_next_o_id - 1 is the district's highest order, and its highest new order where it has any.
+SELECT count(*) FROM district
+LEFT JOIN (SELECT o_w_id, o_d_id, max(o_id) AS highest FROM orders
+           WHERE o_w_id BETWEEN :w_low AND :w_high GROUP BY o_w_id, o_d_id) AS o
+       ON o_w_id = d_w_id AND o_d_id = d_id
+LEFT JOIN (SELECT no_w_id, no_d_id, max(no_o_id) AS newest FROM new_order
+           WHERE no_w_id BETWEEN :w_low AND :w_high GROUP BY no_w_id, no_d_id) AS n
+       ON no_w_id = d_w_id AND no_d_id = d_id
+WHERE d_w_id BETWEEN :w_low AND :w_high
+  AND (d_next_o_id - 1 <> coalesce(highest, 0) OR d_next_o_id - 1 <> coalesce(newest, d_next_o_id - 1));
+
+-- name: consistency_03
+-- 3.3.2.3: the new orders of a district are numbered without a gap.
+SELECT count(*) FROM (
+    SELECT no_w_id FROM new_order WHERE no_w_id BETWEEN :w_low AND :w_high
+    GROUP BY no_w_id, no_d_id HAVING max(no_o_id) - min(no_o_id) + 1 <> count(*)) AS broken;
+
+-- name: consistency_04
+-- 3.3.2.4: the order lines of a district are as many as its orders' o_ol_cnt say.
+SELECT count(*) FROM district
+LEFT JOIN (SELECT o_w_id, o_d_id, sum(o_ol_cnt) AS said FROM orders
+           WHERE o_w_id BETWEEN :w_low AND :w_high GROUP BY o_w_id, o_d_id) AS o
+       ON o_w_id = d_w_id AND o_d_id = d_id
+LEFT JOIN (SELECT ol_w_id, ol_d_id, count(*) AS there FROM order_line
+           WHERE ol_w_id BETWEEN :w_low AND :w_high GROUP BY ol_w_id, ol_d_id) AS l
+       ON ol_w_id = d_w_id AND ol_d_id = d_id
+WHERE d_w_id BETWEEN :w_low AND :w_high AND coalesce(said, 0) <> coalesce(there, 0);
+
+-- name: consistency_05
+-- 3.3.2.5: an order has no carrier exactly while it is a new order; a new order is an order.
+SELECT count(*) FROM (SELECT * FROM orders WHERE o_w_id BETWEEN :w_low AND :w_high) AS o
+FULL JOIN (SELECT * FROM new_order WHERE no_w_id BETWEEN :w_low AND :w_high) AS n
+       ON no_w_id = o_w_id AND no_d_id = o_d_id AND no_o_id = o_id
+WHERE o_id IS NULL OR (o_carrier_id IS NULL AND no_o_id IS NULL)
+   OR (o_carrier_id IS NOT NULL AND no_o_id IS NOT NULL);
+
+-- name: consistency_06
+-- 3.3.2.6: each order has as many lines as its o_ol_cnt says; each line has an order.
+SELECT count(*) FROM (SELECT * FROM orders WHERE o_w_id BETWEEN :w_low AND :w_high) AS o
+FULL JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, count(*) AS there FROM order_line
+           WHERE ol_w_id BETWEEN :w_low AND :w_high GROUP BY ol_w_id, ol_d_id, ol_o_id) AS l
+       ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
+WHERE coalesce(o_ol_cnt, 0) <> coalesce(there, 0);
+
+-- name: consistency_07
+-- 3.3.2.7: a line has no delivery date exactly while its order has no carrier.
+SELECT count(*) FROM order_line
+JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id
+WHERE ol_w_id BETWEEN :w_low AND :w_high AND o_w_id BETWEEN :w_low AND :w_high
+  AND ((ol_delivery_d IS NULL AND o_carrier_id IS NOT NULL) OR (ol_delivery_d IS NOT NULL AND o_carrier_id IS NULL));
+
+-- name: consistency_08
+-- 3.3.2.8: w_ytd is the sum of the payments made in the warehouse.
+SELECT count(*) FROM warehouse
+LEFT JOIN (SELECT h_w_id, sum(h_amount) AS paid FROM history
+           WHERE h_w_id BETWEEN :w_low AND :w_high GROUP BY h_w_id) AS h ON h_w_id = w_id
+WHERE w_id BETWEEN :w_low AND :w_high AND w_ytd <> coalesce(paid, 0);
+
+-- name: consistency_09
+-- 3.3.2.9: d_ytd is the sum of the payments made in the district.
+SELECT count(*) FROM district
+LEFT JOIN (SELECT h_w_id, h_d_id, sum(h_amount) AS paid FROM history
+           WHERE h_w_id BETWEEN :w_low AND :w_high GROUP BY h_w_id, h_d_id) AS h
+       ON h_w_id = d_w_id AND h_d_id = d_id
+WHERE d_w_id BETWEEN :w_low AND :w_high AND d_ytd <> coalesce(paid, 0);
+
+-- name: consistency_10
+-- 3.3.2.10: c_balance is the amount of the customer's delivered lines less his payments.
+SELECT count(*) FROM customer
+LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(ol_amount) AS bought FROM orders
+           JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
+           WHERE o_w_id BETWEEN :w_low AND :w_high AND ol_w_id BETWEEN :w_low AND :w_high
+             AND ol_delivery_d IS NOT NULL
+           GROUP BY o_w_id, o_d_id, o_c_id) AS o
+       ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id
+LEFT JOIN (SELECT h_c_w_id, h_c_d_id, h_c_id, sum(h_amount) AS paid FROM history
+           WHERE h_c_w_id BETWEEN :w_low AND :w_high GROUP BY h_c_w_id, h_c_d_id, h_c_id) AS h
+       ON h_c_w_id = c_w_id AND h_c_d_id = c_d_id AND h_c_id = c_id
+WHERE c_w_id BETWEEN :w_low AND :w_high AND c_balance <> coalesce(bought, 0) - coalesce(paid, 0);
+
+-- name: consistency_11
+-- 3.3.2.11 once deliveries ran: orders less new orders are the 2100 of the population and those delivered since.
+SELECT count(*) FROM district
+LEFT JOIN (SELECT o_w_id, o_d_id, count(*) AS ordered FROM orders
+           WHERE o_w_id BETWEEN :w_low AND :w_high GROUP BY o_w_id, o_d_id) AS o
+       ON o_w_id = d_w_id AND o_d_id = d_id
+LEFT JOIN (SELECT no_w_id, no_d_id, count(*) AS open FROM new_order
+           WHERE no_w_id BETWEEN :w_low AND :w_high GROUP BY no_w_id, no_d_id) AS n
+       ON no_w_id = d_w_id AND no_d_id = d_id
+LEFT JOIN (SELECT c_w_id, c_d_id, sum(c_delivery_cnt) AS delivered FROM customer
+           WHERE c_w_id BETWEEN :w_low AND :w_high GROUP BY c_w_id, c_d_id) AS c
+       ON c_w_id = d_w_id AND c_d_id = d_id
+WHERE d_w_id BETWEEN :w_low AND :w_high
+  AND coalesce(ordered, 0) - coalesce(open, 0) <> 2100 + coalesce(delivered, 0);
+
+-- name: consistency_12
+-- 3.3.2.12: c_balance + c_ytd_payment is the amount of the customer's delivered lines.
+SELECT count(*) FROM customer
+LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(ol_amount) AS bought FROM orders
+           JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
+           WHERE o_w_id BETWEEN :w_low AND :w_high AND ol_w_id BETWEEN :w_low AND :w_high
+             AND ol_delivery_d IS NOT NULL
+           GROUP BY o_w_id, o_d_id, o_c_id) AS o
+       ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id
+WHERE c_w_id BETWEEN :w_low AND :w_high AND c_balance + c_ytd_payment <> coalesce(bought, 0);
+
+-- name: consistency_stock
+-- No condition of the specification covers stock. The population's is untouched and its orders are 1 to 3000,
+-- so s_ytd, s_order_cnt and s_remote_cnt are the lines since. All warehouses at once: lines come from any.
+SELECT count(*) FROM (
+    SELECT s_w_id, sum(s_ytd) AS ytd, sum(s_order_cnt) AS order_cnt, sum(s_remote_cnt) AS remote_cnt
+    FROM stock GROUP BY s_w_id) AS s
+FULL JOIN (
+    SELECT ol_supply_w_id, sum(ol_quantity) AS quantity, count(*) AS lines,
+           sum(CASE WHEN ol_supply_w_id <> ol_w_id THEN 1 ELSE 0 END) AS remote
+    FROM order_line WHERE ol_o_id > 3000 GROUP BY ol_supply_w_id) AS l ON ol_supply_w_id = s_w_id
+WHERE coalesce(ytd, 0) <> coalesce(quantity, 0) OR coalesce(order_cnt, 0) <> coalesce(lines, 0)
+   OR coalesce(remote_cnt, 0) <> coalesce(remote, 0);

@@ -1,0 +1,32 @@
+-- How much there is: rows of each table, and the orders ever numbered.
+
+-- name: count_warehouse
+SELECT count(*) FROM warehouse;
+
+-- name: count_district
+SELECT count(*) FROM district;
+
+-- name: count_customer
+SELECT count(*) FROM customer;
+
+-- name: count_history
+SELECT count(*) FROM history;
+
+-- name: count_orders
+SELECT count(*) FROM orders;
+
+-- name: count_new_order
+SELECT count(*) FROM new_order;
+
+-- name: count_order_line
+SELECT count(*) FROM order_line;
+
+-- name: count_stock
+SELECT count(*) FROM stock;
+
+-- name: count_item
+SELECT count(*) FROM item;
+
+-- name: count_new_orders
+-- The running total of new orders: growth of this is what throughput counts.
+SELECT CAST(sum(d_next_o_id) AS BIGINT) FROM district;

@@ -1,0 +1,65 @@
+-- What a session asks of its server; every ordinary account may.
+
+-- name: counters
+-- Running totals, one a row: over all databases, and of this one's automatic vacuums.
+SELECT c.name, c.value
+FROM (SELECT sum(xact_commit) AS commits, sum(xact_rollback) AS rollbacks, sum(deadlocks) AS deadlocks,
+             sum(blks_hit) AS blks_hit, sum(blks_read) AS blks_read, sum(temp_bytes) AS temp_bytes
+      FROM pg_stat_database) AS d
+CROSS JOIN (SELECT wal_bytes, wal_fpi, wal_records FROM pg_stat_wal) AS w
+CROSS JOIN (SELECT sum(autovacuum_count) AS autovacuums FROM pg_stat_user_tables) AS t
+CROSS JOIN LATERAL (VALUES
+    ('commits', d.commits), ('rollbacks', d.rollbacks), ('deadlocks', d.deadlocks), ('blks_hit', d.blks_hit),
+    ('blks_read', d.blks_read), ('temp_bytes', d.temp_bytes), ('wal_bytes', w.wal_bytes), ('wal_fpi', w.wal_fpi),
+    ('wal_records', w.wal_records), ('autovacuums', t.autovacuums)) AS c (name, value);
+
+-- name: checkpoints
+-- Checkpoints so far, from version 17 on.
+SELECT num_timed + num_requested FROM pg_stat_checkpointer;
+
+-- name: checkpoints_before_17
+SELECT checkpoints_timed + checkpoints_req FROM pg_stat_bgwriter;
+
+-- name: free_connections
+-- What the server, the database and the role each still allow; null where that one has no limit.
+SELECT CASE WHEN r.rolsuper THEN s.most - s.used ELSE s.most - s.reserved - s.used END,
+       CASE WHEN d.datconnlimit >= 0 AND NOT r.rolsuper THEN d.datconnlimit - d.used END,
+       CASE WHEN r.rolconnlimit >= 0 AND NOT r.rolsuper THEN r.rolconnlimit - r.used END
+FROM (SELECT current_setting('max_connections')::integer AS most,
+             current_setting('superuser_reserved_connections')::integer
+             + coalesce(current_setting('reserved_connections', true)::integer, 0) AS reserved,
+             (SELECT sum(numbackends)::integer FROM pg_stat_database) AS used) AS s,
+     (SELECT datconnlimit, pg_stat_get_db_numbackends(oid) AS used
+      FROM pg_database WHERE datname = current_database()) AS d,
+     (SELECT rolsuper, rolconnlimit,
+             (SELECT count(*)::integer FROM pg_stat_activity WHERE usesysid = pg_roles.oid AND datid IS NOT NULL) AS used
+      FROM pg_roles WHERE rolname = current_user) AS r;
+
+-- name: read_settings
+-- Every setting as this session sees it. Those that may hold a password are not shown.
+SELECT name, setting, unit, boot_val, setting IS DISTINCT FROM boot_val
+FROM pg_settings
+WHERE name NOT IN ('primary_conninfo', 'ssl_passphrase_command', 'archive_command', 'restore_command')
+ORDER BY name;
+
+-- name: account
+-- Whether this account is a superuser, and whether role and database are there.
+SELECT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
+       (SELECT count(*) FROM pg_roles WHERE rolname = :role),
+       (SELECT count(*) FROM pg_database WHERE datname = :database);
+
+-- name: create_role
+-- The text of a command: it takes no parameters. The verifier is made by the client, so that no password is sent.
+SELECT format('CREATE ROLE %I LOGIN PASSWORD %L', :role::text, :verifier::text);
+
+-- name: create_role_without_password
+SELECT format('CREATE ROLE %I LOGIN', :role::text);
+
+-- name: grant_role
+SELECT format('GRANT %I TO CURRENT_USER', :role::text);
+
+-- name: create_database
+SELECT format('CREATE DATABASE %I OWNER %I', :database::text, :role::text);
+
+-- name: server_version
+SELECT split_part(current_setting('server_version'), ' ', 1);

@@ -1,0 +1,285 @@
+-- The five transactions as functions. Statements about a routine have "routine" in their name, as there
+-- is a table new_order as well: create_routine_x, drop_routine_x, and call_x that sessions prepare.
+--
+-- Rows are locked in one order by everyone, so that these never deadlock among each other: stock by
+-- (warehouse, item), which only a nested loop over the sorted lines keeps; deliveries of a warehouse one by one.
+
+-- name: create_routine_new_order
+-- TPC-C 2.4.2. UPDATE ... FROM touches a row once, so a line whose item stands in the order before is left
+-- over by the set and taken by itself; a line left over whose item is unknown rolls the order back (HK001).
+CREATE FUNCTION new_order(
+    in_w_id integer, in_d_id integer, in_c_id integer,
+    item_ids integer[], supply_w_ids integer[], quantities integer[],
+    OUT o_id integer, OUT o_entry_d timestamp, OUT w_tax numeric, OUT d_tax numeric, OUT c_discount numeric,
+    OUT c_last text, OUT c_credit text, OUT total_amount numeric, OUT i_names text[], OUT s_quantities integer[],
+    OUT brand_generics text[], OUT i_prices numeric[], OUT ol_amounts numeric[])
+LANGUAGE plpgsql SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    line integer;
+    stocked record;
+BEGIN
+    o_entry_d := localtimestamp;
+
+    UPDATE district AS d SET d_next_o_id = d.d_next_o_id + 1
+    FROM warehouse AS w, customer AS c
+    WHERE d.d_w_id = in_w_id AND d.d_id = in_d_id AND w.w_id = in_w_id
+      AND c.c_w_id = in_w_id AND c.c_d_id = in_d_id AND c.c_id = in_c_id
+    RETURNING d.d_next_o_id - 1, w.w_tax, d.d_tax, c.c_discount, c.c_last, c.c_credit
+    INTO STRICT o_id, w_tax, d_tax, c_discount, c_last, c_credit;
+
+    WITH placed AS (
+        INSERT INTO orders (o_w_id, o_d_id, o_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local)
+        VALUES (in_w_id, in_d_id, new_order.o_id, in_c_id, new_order.o_entry_d, cardinality(item_ids),
+                CASE WHEN in_w_id = ALL (supply_w_ids) THEN 1 ELSE 0 END))
+    INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (in_w_id, in_d_id, new_order.o_id);
+
+    WITH lines AS MATERIALIZED (
+        SELECT number, item_id, supply_w_id, quantity
+        FROM unnest(item_ids, supply_w_ids, quantities) WITH ORDINALITY
+             AS ordered (item_id, supply_w_id, quantity, number)
+        ORDER BY supply_w_id, item_id, number
+    ), taken AS (
+        UPDATE stock AS s
+        SET s_quantity = s.s_quantity - l.quantity + CASE WHEN s.s_quantity >= l.quantity + 10 THEN 0 ELSE 91 END,
+            s_ytd = s.s_ytd + l.quantity,
+            s_order_cnt = s.s_order_cnt + 1,
+            s_remote_cnt = s.s_remote_cnt + CASE WHEN l.supply_w_id = in_w_id THEN 0 ELSE 1 END
+        FROM lines AS l JOIN item AS i ON i.i_id = l.item_id
+        WHERE s.s_w_id = l.supply_w_id AND s.s_i_id = l.item_id
+        RETURNING l.number, l.item_id, l.supply_w_id, l.quantity, s.s_quantity, i.i_name, i.i_price,
+                  l.quantity * i.i_price AS amount,
+                  CASE WHEN i.i_data LIKE '%ORIGINAL%' AND s.s_data LIKE '%ORIGINAL%' THEN 'B' ELSE 'G' END AS brand,
+                  CASE in_d_id
+                      WHEN 1 THEN s.s_dist_01 WHEN 2 THEN s.s_dist_02 WHEN 3 THEN s.s_dist_03
+                      WHEN 4 THEN s.s_dist_04 WHEN 5 THEN s.s_dist_05 WHEN 6 THEN s.s_dist_06
+                      WHEN 7 THEN s.s_dist_07 WHEN 8 THEN s.s_dist_08 WHEN 9 THEN s.s_dist_09
+                      ELSE s.s_dist_10 END AS dist_info
+    ), written AS (
+        INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity,
+                                ol_amount, ol_dist_info)
+        SELECT in_w_id, in_d_id, new_order.o_id, t.number, t.item_id, t.supply_w_id, t.quantity, t.amount, t.dist_info
+        FROM taken AS t
+    )
+    SELECT sum(r.amount), array_agg(r.i_name), array_agg(r.s_quantity), array_agg(r.brand), array_agg(r.i_price),
+           array_agg(r.amount)
+    INTO total_amount, i_names, s_quantities, brand_generics, i_prices, ol_amounts
+    FROM (SELECT t.* FROM lines AS l LEFT JOIN taken AS t ON t.number = l.number ORDER BY l.number) AS r;
+
+    WHILE array_position(ol_amounts, NULL) IS NOT NULL LOOP
+        line := array_position(ol_amounts, NULL);
+        UPDATE stock AS s
+        SET s_quantity = s.s_quantity - quantities[line]
+                       + CASE WHEN s.s_quantity >= quantities[line] + 10 THEN 0 ELSE 91 END,
+            s_ytd = s.s_ytd + quantities[line],
+            s_order_cnt = s.s_order_cnt + 1,
+            s_remote_cnt = s.s_remote_cnt + CASE WHEN supply_w_ids[line] = in_w_id THEN 0 ELSE 1 END
+        FROM item AS i
+        WHERE i.i_id = item_ids[line] AND s.s_w_id = supply_w_ids[line] AND s.s_i_id = item_ids[line]
+        RETURNING s.s_quantity, i.i_name, i.i_price, quantities[line] * i.i_price AS amount,
+                  CASE WHEN i.i_data LIKE '%ORIGINAL%' AND s.s_data LIKE '%ORIGINAL%' THEN 'B' ELSE 'G' END AS brand,
+                  (ARRAY[s.s_dist_01, s.s_dist_02, s.s_dist_03, s.s_dist_04, s.s_dist_05,
+                         s.s_dist_06, s.s_dist_07, s.s_dist_08, s.s_dist_09, s.s_dist_10])[in_d_id] AS dist_info
+        INTO stocked;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'item number is not valid' USING ERRCODE = 'HK001';
+        END IF;
+        INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity,
+                                ol_amount, ol_dist_info)
+        VALUES (in_w_id, in_d_id, new_order.o_id, line, item_ids[line], supply_w_ids[line], quantities[line],
+                stocked.amount, stocked.dist_info);
+        i_names[line] := stocked.i_name;
+        s_quantities[line] := stocked.s_quantity;
+        brand_generics[line] := stocked.brand;
+        i_prices[line] := stocked.i_price;
+        ol_amounts[line] := stocked.amount;
+        total_amount := coalesce(total_amount, 0) + stocked.amount;
+    END LOOP;
+    total_amount := round(total_amount * (1 - c_discount) * (1 + w_tax + d_tax), 2);
+END $$;
+
+-- name: call_new_order
+SELECT o_id, o_entry_d, w_tax, d_tax, c_discount, c_last, c_credit, total_amount,
+       i_names, s_quantities, brand_generics, i_prices, ol_amounts
+FROM new_order(:w_id, :d_id, :c_id, :item_ids, :supply_w_ids, :quantities);
+
+-- name: create_routine_payment
+-- TPC-C 2.5.2. By name: of the n customers ordered by first name the one at n/2, rounded up.
+CREATE FUNCTION payment(
+    in_w_id integer, in_d_id integer, in_c_w_id integer, in_c_d_id integer, in_c_id integer, in_c_last text,
+    in_amount numeric,
+    OUT c_id integer, OUT c_first text, OUT c_middle text, OUT c_last text,
+    OUT w_street_1 text, OUT w_street_2 text, OUT w_city text, OUT w_state text, OUT w_zip text,
+    OUT d_street_1 text, OUT d_street_2 text, OUT d_city text, OUT d_state text, OUT d_zip text,
+    OUT c_street_1 text, OUT c_street_2 text, OUT c_city text, OUT c_state text, OUT c_zip text,
+    OUT c_phone text, OUT c_since timestamp, OUT c_credit text, OUT c_credit_lim numeric,
+    OUT c_discount numeric, OUT c_balance numeric, OUT c_data text, OUT h_date timestamp)
+LANGUAGE plpgsql AS $$
+BEGIN
+    h_date := localtimestamp;
+    c_id := in_c_id;
+    IF c_id IS NULL THEN
+        SELECT (array_agg(named.c_id))[(count(*) + 1) / 2] INTO c_id
+        FROM (SELECT c.c_id FROM customer AS c
+              WHERE c.c_w_id = in_c_w_id AND c.c_d_id = in_c_d_id AND c.c_last = in_c_last
+              ORDER BY c.c_first, c.c_id) AS named;
+    END IF;
+
+    WITH payer AS (
+        UPDATE customer AS c
+        SET c_balance = c.c_balance - in_amount,
+            c_ytd_payment = c.c_ytd_payment + in_amount,
+            c_payment_cnt = c.c_payment_cnt + 1,
+            c_data = CASE WHEN c.c_credit = 'BC'
+                     THEN left(concat_ws(' ', c.c_id, c.c_d_id, c.c_w_id, in_d_id, in_w_id, in_amount) || ' | '
+                               || c.c_data, 500)
+                     ELSE c.c_data END
+        WHERE c.c_w_id = in_c_w_id AND c.c_d_id = in_c_d_id AND c.c_id = payment.c_id
+        RETURNING c.*
+    ), paid_district AS (
+        UPDATE district AS d SET d_ytd = d.d_ytd + in_amount
+        WHERE d.d_w_id = in_w_id AND d.d_id = in_d_id
+        RETURNING d.*
+    ), paid_warehouse AS (
+        UPDATE warehouse AS w SET w_ytd = w.w_ytd + in_amount
+        WHERE w.w_id = in_w_id
+        RETURNING w.*
+    ), noted AS (
+        INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data)
+        SELECT c.c_id, in_c_d_id, in_c_w_id, in_d_id, in_w_id, payment.h_date, in_amount,
+               w.w_name || '    ' || d.d_name
+        FROM payer AS c, paid_district AS d, paid_warehouse AS w
+    )
+    SELECT c.c_first, c.c_middle, c.c_last,
+           w.w_street_1, w.w_street_2, w.w_city, w.w_state, w.w_zip,
+           d.d_street_1, d.d_street_2, d.d_city, d.d_state, d.d_zip,
+           c.c_street_1, c.c_street_2, c.c_city, c.c_state, c.c_zip, c.c_phone, c.c_since, c.c_credit,
+           c.c_credit_lim, c.c_discount, c.c_balance, CASE WHEN c.c_credit = 'BC' THEN left(c.c_data, 200) END
+    INTO STRICT c_first, c_middle, c_last, w_street_1, w_street_2, w_city, w_state, w_zip,
+         d_street_1, d_street_2, d_city, d_state, d_zip, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone,
+         c_since, c_credit, c_credit_lim, c_discount, c_balance, c_data
+    FROM payer AS c, paid_district AS d, paid_warehouse AS w;
+END $$;
+
+-- name: call_payment
+SELECT c_id, c_first, c_middle, c_last, w_street_1, w_street_2, w_city, w_state, w_zip,
+       d_street_1, d_street_2, d_city, d_state, d_zip, c_street_1, c_street_2, c_city, c_state, c_zip,
+       c_phone, c_since, c_credit, c_credit_lim, c_discount, c_balance, c_data, h_date
+FROM payment(:w_id, :d_id, :c_w_id, :c_d_id, :c_id, :c_last, :h_amount);
+
+-- name: create_routine_order_status
+-- TPC-C 2.6.2: a customer's balance and his last order.
+CREATE FUNCTION order_status(
+    in_w_id integer, in_d_id integer, in_c_id integer, in_c_last text,
+    OUT c_id integer, OUT c_first text, OUT c_middle text, OUT c_last text, OUT c_balance numeric,
+    OUT o_id integer, OUT o_entry_d timestamp, OUT o_carrier_id integer,
+    OUT ol_i_ids integer[], OUT ol_supply_w_ids integer[], OUT ol_quantities integer[],
+    OUT ol_amounts numeric[], OUT ol_delivery_ds timestamp[])
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    c_id := in_c_id;
+    IF c_id IS NULL THEN
+        SELECT (array_agg(named.c_id))[(count(*) + 1) / 2] INTO c_id
+        FROM (SELECT c.c_id FROM customer AS c
+              WHERE c.c_w_id = in_w_id AND c.c_d_id = in_d_id AND c.c_last = in_c_last
+              ORDER BY c.c_first, c.c_id) AS named;
+    END IF;
+
+    SELECT c.c_first, c.c_middle, c.c_last, c.c_balance, o.o_id, o.o_entry_d, o.o_carrier_id,
+           l.i_ids, l.supply_w_ids, l.quantities, l.amounts, l.delivery_ds
+    INTO STRICT c_first, c_middle, c_last, c_balance, o_id, o_entry_d, o_carrier_id,
+         ol_i_ids, ol_supply_w_ids, ol_quantities, ol_amounts, ol_delivery_ds
+    FROM customer AS c
+    CROSS JOIN LATERAL (
+        SELECT latest.o_id, latest.o_entry_d, latest.o_carrier_id FROM orders AS latest
+        WHERE latest.o_w_id = in_w_id AND latest.o_d_id = in_d_id AND latest.o_c_id = c.c_id
+        ORDER BY latest.o_id DESC LIMIT 1) AS o
+    CROSS JOIN LATERAL (
+        SELECT array_agg(line.ol_i_id) AS i_ids, array_agg(line.ol_supply_w_id) AS supply_w_ids,
+               array_agg(line.ol_quantity) AS quantities, array_agg(line.ol_amount) AS amounts,
+               array_agg(line.ol_delivery_d) AS delivery_ds
+        FROM (SELECT * FROM order_line AS ol
+              WHERE ol.ol_w_id = in_w_id AND ol.ol_d_id = in_d_id AND ol.ol_o_id = o.o_id
+              ORDER BY ol.ol_number) AS line) AS l
+    WHERE c.c_w_id = in_w_id AND c.c_d_id = in_d_id AND c.c_id = order_status.c_id;
+END $$;
+
+-- name: call_order_status
+SELECT c_id, c_first, c_middle, c_last, c_balance, o_id, o_entry_d, o_carrier_id,
+       ol_i_ids, ol_supply_w_ids, ol_quantities, ol_amounts, ol_delivery_ds
+FROM order_status(:w_id, :d_id, :c_id, :c_last);
+
+-- name: create_routine_delivery
+-- TPC-C 2.7.4: the oldest undelivered order of each district. Deliveries of a warehouse wait for each other
+-- before they look at the queues, so none is skipped and no order is delivered twice.
+CREATE FUNCTION delivery(in_w_id integer, in_carrier_id integer, OUT d_ids integer[], OUT o_ids integer[])
+LANGUAGE plpgsql SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('tproc_c delivery'), in_w_id);
+
+    WITH oldest AS MATERIALIZED (
+        SELECT d.d_id, head.no_o_id
+        FROM (SELECT d_id FROM district WHERE d_w_id = in_w_id ORDER BY d_id) AS d
+        CROSS JOIN LATERAL (
+            SELECT n.no_o_id FROM new_order AS n
+            WHERE n.no_w_id = in_w_id AND n.no_d_id = d.d_id
+            ORDER BY n.no_o_id LIMIT 1) AS head
+    ), taken AS (
+        DELETE FROM new_order AS n USING oldest AS o
+        WHERE n.no_w_id = in_w_id AND n.no_d_id = o.d_id AND n.no_o_id = o.no_o_id
+        RETURNING n.no_d_id AS d_id, n.no_o_id AS o_id
+    ), carried AS (
+        UPDATE orders AS o SET o_carrier_id = in_carrier_id
+        FROM taken AS t
+        WHERE o.o_w_id = in_w_id AND o.o_d_id = t.d_id AND o.o_id = t.o_id
+        RETURNING o.o_d_id AS d_id, o.o_id, o.o_c_id
+    ), delivered AS (
+        UPDATE order_line AS l SET ol_delivery_d = localtimestamp
+        FROM taken AS t
+        WHERE l.ol_w_id = in_w_id AND l.ol_d_id = t.d_id AND l.ol_o_id = t.o_id
+        RETURNING l.ol_d_id AS d_id, l.ol_amount
+    ), billed AS (
+        UPDATE customer AS c SET c_balance = c.c_balance + bill.amount, c_delivery_cnt = c.c_delivery_cnt + 1
+        FROM carried AS o
+        JOIN (SELECT d_id, sum(ol_amount) AS amount FROM delivered GROUP BY d_id) AS bill ON bill.d_id = o.d_id
+        WHERE c.c_w_id = in_w_id AND c.c_d_id = o.d_id AND c.c_id = o.o_c_id
+    )
+    SELECT coalesce(array_agg(o.d_id ORDER BY o.d_id), '{}'), coalesce(array_agg(o.o_id ORDER BY o.d_id), '{}')
+    INTO d_ids, o_ids
+    FROM carried AS o;
+END $$;
+
+-- name: call_delivery
+SELECT d_ids, o_ids FROM delivery(:w_id, :o_carrier_id);
+
+-- name: create_routine_stock_level
+-- TPC-C 2.8.2: how many items of the district's last 20 orders are low in stock.
+CREATE FUNCTION stock_level(in_w_id integer, in_d_id integer, in_threshold integer, OUT low_stock integer)
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    SELECT count(*) INTO low_stock
+    FROM (SELECT DISTINCT l.ol_i_id
+          FROM district AS d
+          JOIN order_line AS l ON l.ol_w_id = d.d_w_id AND l.ol_d_id = d.d_id
+                              AND l.ol_o_id >= d.d_next_o_id - 20 AND l.ol_o_id < d.d_next_o_id
+          WHERE d.d_w_id = in_w_id AND d.d_id = in_d_id) AS recent
+    JOIN stock AS s ON s.s_w_id = in_w_id AND s.s_i_id = recent.ol_i_id
+    WHERE s.s_quantity < in_threshold;
+END $$;
+
+-- name: call_stock_level
+SELECT low_stock FROM stock_level(:w_id, :d_id, :threshold);
+
+-- name: drop_routine_new_order
+DROP FUNCTION new_order;
+
+-- name: drop_routine_payment
+DROP FUNCTION payment;
+
+-- name: drop_routine_order_status
+DROP FUNCTION order_status;
+
+-- name: drop_routine_delivery
+DROP FUNCTION delivery;
+
+-- name: drop_routine_stock_level
+DROP FUNCTION stock_level;

@@ -1,0 +1,214 @@
+"""The five transactions on the small database, by stored routines and as client SQL (TPC-C 2.4 to 2.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal as D
+from typing import Any
+
+import pytest
+from conftest import runner
+from small import BAD_CREDIT, NAMED, Small
+
+from hdbkit.contracts import Session
+from hdbkit.errors import RolledBackByDesign
+
+Run = Callable[..., tuple[Any, ...]]
+
+
+def test_a_new_order_gives_every_field_of_the_terminal(run: Run) -> None:
+    """TPC-C 2.4.3.3: 2 x 4.25 + 3 x 3.25 = 18.25; less 20 %, with 15 % tax: 16.79."""
+    row = run("new_order", 1, 1, 2, (4, 3), (1, 1), (2, 3))
+    assert row[0] == 3001
+    assert row[1].year >= 2026
+    assert row[2:8] == (D("0.1"), D("0.05"), D("0.2"), "ABLE", "GC", D("16.79"))
+    assert row[8:] == (("item 4", "item 3"), (48, 47), ("G", "B"), (D("4.25"), D("3.25")), (D("8.50"), D("9.75")))
+
+
+def test_a_new_order_writes_order_queue_and_lines(run: Run, small: Small) -> None:
+    """TPC-C 2.4.2.2."""
+    run("new_order", 1, 2, 2, (4, 3), (1, 1), (2, 3))
+    order = small.row("orders", o_w_id=1, o_d_id=2)
+    assert (order["o_id"], order["o_c_id"], order["o_ol_cnt"], order["o_all_local"]) == (3001, 2, 2, 1)
+    assert order["o_carrier_id"] is None
+    assert small.content("new_order") == [(3001, 2, 1)]
+    first, second = small.rows("order_line", ol_w_id=1, ol_d_id=2, ol_o_id=3001)
+    assert (first["ol_number"], first["ol_i_id"], first["ol_quantity"], first["ol_amount"]) == (1, 4, 2, D("8.50"))
+    assert (second["ol_number"], second["ol_i_id"], second["ol_quantity"], second["ol_amount"]) == (2, 3, 3, D("9.75"))
+    assert first["ol_delivery_d"] is None
+    assert first["ol_dist_info"].startswith("warehouse 1 district 02")
+    assert small.row("district", d_w_id=1, d_id=2)["d_next_o_id"] == 3002
+
+
+def test_order_ids_are_taken_once(run: Run) -> None:
+    """TPC-C 2.4.2.2: no two orders of a district have one number."""
+    assert [run("new_order", 1, 1, 1, (1,), (1,), (1,))[0] for _ in range(3)] == [3001, 3002, 3003]
+
+
+@pytest.mark.parametrize(("quantity", "left"), [(1, 11), (2, 10), (3, 100), (10, 93)])
+def test_stock_below_ten_is_filled_up_by_91(run: Run, small: Small, quantity: int, left: int) -> None:
+    """TPC-C 2.4.2.2: of 12 are left 11 and 10; what would be 9 becomes 100."""
+    row = run("new_order", 1, 1, 1, (7,), (1,), (quantity,))
+    assert row[9] == (left,)
+    stock = small.row("stock", s_w_id=1, s_i_id=7)
+    assert (stock["s_quantity"], stock["s_ytd"], stock["s_order_cnt"], stock["s_remote_cnt"]) == (left, quantity, 1, 0)
+
+
+def test_an_item_twice_in_an_order_counts_twice(run: Run, small: Small) -> None:
+    """Of 12: the first line leaves 12 - 2 = 10, the third 10 - 5 + 91 = 96."""
+    row = run("new_order", 1, 1, 1, (7, 8, 7), (1, 1, 1), (2, 1, 5))
+    assert row[8] == ("item 7", "item 8", "item 7")
+    assert row[9] == (10, 49, 96)
+    assert row[12] == (D("14.50"), D("8.25"), D("36.25"))
+    assert row[7] == D("54.28")  # 59.00 x 0.8 x 1.15
+    stock = small.row("stock", s_w_id=1, s_i_id=7)
+    assert (stock["s_quantity"], stock["s_ytd"], stock["s_order_cnt"]) == (96, 7, 2)
+    lines = small.rows("order_line", ol_w_id=1)
+    assert [(line["ol_number"], line["ol_i_id"], line["ol_quantity"]) for line in lines] == [
+        (1, 7, 2),
+        (2, 8, 1),
+        (3, 7, 5),
+    ]
+
+
+def test_a_line_from_another_warehouse_is_remote(run: Run, small: Small) -> None:
+    """TPC-C 2.4.2.2: o_all_local is 0, and the supplying stock counts it."""
+    run("new_order", 1, 1, 1, (1, 1), (1, 2), (1, 4))
+    assert small.row("orders", o_w_id=1)["o_all_local"] == 0
+    near, far = small.row("stock", s_w_id=1, s_i_id=1), small.row("stock", s_w_id=2, s_i_id=1)
+    assert (near["s_quantity"], near["s_remote_cnt"]) == (49, 0)
+    assert (far["s_quantity"], far["s_ytd"], far["s_order_cnt"], far["s_remote_cnt"]) == (46, 4, 1, 1)
+    assert small.rows("order_line", ol_number=2)[0]["ol_dist_info"].startswith("warehouse 2 district 01")
+
+
+@pytest.mark.parametrize("items", [(1, 2, 100_001), (100_001,), (3, 3, 100_001)])
+def test_an_unused_item_rolls_the_whole_order_back(run: Run, small: Small, items: tuple[int, ...]) -> None:
+    """TPC-C 2.4.2.3; the session goes on."""
+    before = small.everything()
+    with pytest.raises(RolledBackByDesign):
+        run("new_order", 1, 1, 1, items, (1,) * len(items), (5,) * len(items))
+    assert small.everything() == before
+    assert run("new_order", 1, 1, 1, (1,), (1,), (1,))[0] == 3001
+
+
+def test_a_payment_gives_every_field_of_the_terminal(run: Run) -> None:
+    """TPC-C 2.5.3.3."""
+    row = run("payment", 1, 2, 2, 1, 2, None, D("12.34"))
+    street = ("1 Long Lane", "Flat 2", "Ely", "NY", "123411111")
+    assert row[:4] == (2, "CARL", "OE", "ABLE")
+    assert row[4:19] == street * 3
+    assert (row[19], row[20].day, *row[21:26]) == (
+        *("1234567890123456", 2, "GC", D("50000.00"), D("0.2000"), D("-12.34"), None),
+    )
+    assert row[26].year >= 2026
+
+
+def test_a_payment_moves_money_and_leaves_a_note(run: Run, small: Small) -> None:
+    """TPC-C 2.5.2.2."""
+    run("payment", 1, 2, 2, 1, 2, None, D("12.34"))
+    assert small.row("warehouse", w_id=1)["w_ytd"] == D("12.34")
+    assert small.row("district", d_w_id=1, d_id=2)["d_ytd"] == D("12.34")
+    payer = small.row("customer", c_w_id=2, c_d_id=1, c_id=2)
+    assert (payer["c_balance"], payer["c_ytd_payment"], payer["c_payment_cnt"]) == (D("-12.34"), D("12.34"), 1)
+    assert payer["c_data"] == "x" * 480
+    (note,) = small.rows("history")
+    assert [note[name] for name in ("h_c_id", "h_c_d_id", "h_c_w_id", "h_d_id", "h_w_id")] == [2, 1, 2, 2, 1]
+    assert (note["h_amount"], note["h_data"]) == (D("12.34"), "WARE1    DIST2")
+
+
+def test_of_four_customers_with_one_name_the_second_is_meant(run: Run) -> None:
+    """TPC-C 2.5.2.2: n/2 rounded up, by first name."""
+    assert run("payment", 1, 1, 1, 1, None, "ABLE", D("1.00"))[0] == NAMED
+
+
+def test_of_one_customer_with_a_name_he_is_meant(run: Run) -> None:
+    assert run("payment", 1, 1, 1, 1, None, "OUGHT", D("1.00"))[0] == BAD_CREDIT
+
+
+def test_bad_credit_is_written_into_the_customers_data(run: Run, small: Small) -> None:
+    """TPC-C 2.5.2.2: put in front, cut at 500; the terminal shows the first 200."""
+    shown = run("payment", 1, 2, 2, 1, BAD_CREDIT, None, D("12.34"))[25]
+    data = small.row("customer", c_w_id=2, c_d_id=1, c_id=BAD_CREDIT)["c_data"]
+    assert data == ("5 1 2 2 1 12.34 | " + "x" * 480)[:500]
+    assert shown == data[:200]
+    run("payment", 1, 1, 2, 1, BAD_CREDIT, None, D("7.00"))
+    again = small.row("customer", c_w_id=2, c_d_id=1, c_id=BAD_CREDIT)["c_data"]
+    assert again == ("5 1 2 1 1 7.00 | " + data)[:500]
+
+
+def test_order_status_shows_the_last_order_of_the_customer(run: Run) -> None:
+    """TPC-C 2.6.2.2."""
+    run("new_order", 1, 1, NAMED, (1,), (1,), (1,))
+    run("new_order", 1, 1, NAMED, (2, 9), (1, 2), (3, 4))
+    run("new_order", 1, 1, 2, (5,), (1,), (1,))
+    row = run("order_status", 1, 1, None, "ABLE")
+    assert row[:6] == (NAMED, "BERT", "OE", "ABLE", D(0), 3002)
+    assert row[7:] == (None, (2, 9), (1, 2), (3, 4), (D("6.75"), D("37.00")), (None, None))
+    assert run("order_status", 1, 1, 2, None)[5] == 3003
+
+
+def test_a_delivery_takes_the_oldest_order_of_each_district(run: Run, small: Small) -> None:
+    """TPC-C 2.7.4.2; districts without a new order are left out."""
+    run("new_order", 1, 1, 1, (2,), (1,), (4,))
+    run("new_order", 1, 1, 2, (1,), (1,), (1,))
+    run("new_order", 1, 2, 3, (4, 4), (1, 1), (1, 1))
+    assert run("delivery", 1, 6) == ((1, 2), (3001, 3001))
+    assert small.content("new_order") == [(3002, 1, 1)]
+    assert small.row("orders", o_d_id=1, o_id=3001)["o_carrier_id"] == 6
+    assert small.row("orders", o_d_id=1, o_id=3002)["o_carrier_id"] is None
+    assert [line["ol_delivery_d"] is not None for line in small.rows("order_line")] == [True, False, True, True]
+    first, second = small.row("customer", c_w_id=1, c_d_id=1, c_id=1), small.row("customer", c_w_id=1, c_d_id=2, c_id=3)
+    assert (first["c_balance"], first["c_delivery_cnt"]) == (D("9.00"), 1)
+    assert (second["c_balance"], second["c_delivery_cnt"]) == (D("8.50"), 1)
+    assert run("delivery", 1, 7) == ((1,), (3002,))
+    assert run("delivery", 1, 8) == ((), ())
+
+
+def test_stock_level_counts_low_items_of_the_last_twenty_orders_once(run: Run) -> None:
+    """TPC-C 2.8.2.2: items 1 to 3 were ordered (3 too long ago), 1 twice."""
+    run("new_order", 1, 1, 1, (3,), (1,), (10,))
+    for _ in range(18):
+        run("new_order", 1, 1, 1, (10,), (1,), (1,))
+    run("new_order", 1, 1, 1, (1, 2), (1, 1), (10, 5))
+    run("new_order", 1, 1, 1, (1,), (1,), (1,))
+    assert run("stock_level", 1, 1, 40) == (2,)  # 1 has 39 left, 10 has 32, 2 has 45, 3 has 40
+    assert run("stock_level", 1, 1, 46) == (3,)
+    assert run("stock_level", 1, 2, 100) == (0,)
+
+
+def test_stored_routines_and_client_sql_leave_the_same_tables(db: Session, small: Small) -> None:
+    """The same inputs in two districts that are alike, and the same rows but for the time and the district."""
+    rows = {way: _some_of_each(runner(way, db), w_id) for w_id, way in ((1, "stored"), (2, "client"))}
+    assert rows["stored"] == rows["client"]
+    for table, content in small.everything().items():
+        if table in ("item", "warehouse", "stock"):
+            continue
+        place = next(i for i, name in enumerate(_columns(table)) if name.endswith("w_id"))
+        halves = [[_elsewhere(row) for row in content if row[place] == w_id] for w_id in (1, 2)]
+        assert halves[0] == halves[1], table
+
+
+def _columns(table: str) -> tuple[str, ...]:
+    from hdbkit.workloads.tproc_c.tables import TABLES
+
+    return TABLES[table].columns
+
+
+def _elsewhere(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(v for v in row if v not in (1, 2) and not (isinstance(v, str) and ("ware" in v or "WARE" in v)))
+
+
+def _some_of_each(run: Run, w_id: int) -> list[tuple[Any, ...]]:
+    rows = [
+        run("new_order", w_id, 1, 3, (7, 8, 7, 4), (w_id,) * 4, (2, 1, 5, 9)),
+        run("new_order", w_id, 2, 4, (5, 3), (w_id, w_id), (10, 10)),
+        run("payment", w_id, 1, w_id, 2, 4, None, D("3.21")),
+        run("order_status", w_id, 1, 3, None),
+        run("delivery", w_id, 9),
+        run("stock_level", w_id, 1, 49),
+    ]
+    return [tuple(None if hasattr(v, "year") else v for v in row) for row in rows if not _dated(row)]
+
+
+def _dated(row: tuple[Any, ...]) -> bool:
+    return any(isinstance(v, tuple) and any(hasattr(one, "year") for one in v) for v in row)

@@ -1,0 +1,147 @@
+"""A server made of files, and runs on it: what a sweep needs, alive across killed processes.
+
+Settings and data are files, so that a killed sweep leaves them as it left them. Every operation, and every write to
+disk, passes ``Doom.step``, which can end the process there as ``kill -9`` does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hdbkit.contracts import ApplyBy, Change, Setting
+from hdbkit.errors import ServerFailed
+from hdbkit.plan import RunPlan
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Event, Manifest, Status
+
+DEFAULTS = {"flush": "on", "memory": "1GB", "untouched": "as it was"}
+DATA = "the data as built"
+RATIO = {"on": 1.0, "off": 2.0}
+
+
+@dataclass
+class Doom:
+    """Kills this process at the step ``at``; 0 for never."""
+
+    at: int = 0
+    passed: int = 0
+
+    def step(self) -> None:
+        self.passed += 1
+        if self.passed == self.at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class FileServer:
+    """Settings and data of a server in a folder, behind the contract ``ServerControl``."""
+
+    def __init__(self, folder: Path, doom: Doom | None = None, can_restore_data: bool = True) -> None:
+        self.folder, self.doom, self.can_restore_data = folder, doom or Doom(), can_restore_data
+        self.identity = f"files in {folder}"
+        self.refused: dict[str, str] = {}
+        self.calls: list[str] = []
+        if not folder.exists():
+            folder.mkdir()
+            self._write("settings", json.dumps(DEFAULTS))
+            self._write("data", DATA)
+
+    def now(self) -> dict[str, str]:
+        return dict(json.loads((self.folder / "settings").read_text()))
+
+    def data(self) -> str:
+        return (self.folder / "data").read_text()
+
+    def grow(self) -> None:
+        self._write("data", self.data() + " and more")
+
+    def settings(self) -> dict[str, Setting]:
+        return {name: Setting(name, value, None, None, ApplyBy.RELOAD) for name, value in self.now().items()}
+
+    def mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
+        unknown = [f"there is no setting '{name}'" for name in changes if name not in DEFAULTS]
+        return unknown + [
+            f"{name} cannot be {v!r}" for name, values in changes.items() for v in values if v == "impossible"
+        ]
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"settings": self.now()}
+
+    def apply(self, changes: Mapping[str, str]) -> Change:
+        self._did("apply")
+        for name, value in changes.items():
+            if self.refused.get(name) == value:
+                raise ServerFailed(f"the server did not start with {name} = {value}: not enough memory")
+        self._write("settings", json.dumps({**self.now(), **changes}))
+        return Change(ApplyBy.RELOAD, 0.0, dict(changes))
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        self._did("restore")
+        self._write("settings", json.dumps(snapshot["settings"]))
+
+    def keep_data(self) -> float:
+        self._did("keep_data")
+        self._write("kept", self.data())
+        return 0.0
+
+    def restore_data(self) -> float:
+        self._did("restore_data")
+        self._write("data", (self.folder / "kept").read_text())
+        return 0.0
+
+    def drop_kept_data(self) -> None:
+        self._did("drop_kept_data")
+        (self.folder / "kept").unlink(missing_ok=True)
+        self.doom.step()
+
+    def maintain(self) -> float:
+        self._did("maintain")
+        return 0.0
+
+    def _did(self, call: str) -> None:
+        self.doom.step()
+        self.calls.append(call)
+
+    def _write(self, name: str, text: str) -> None:
+        draft = self.folder / f".{name}"
+        draft.write_text(text)
+        draft.replace(self.folder / name)
+        self.doom.step()
+
+
+def runner(server: FileServer, root: Path) -> Callable[[RunPlan], Manifest]:
+    """Runs that check the state they were promised, and find the throughput that their settings give."""
+
+    def run_one(plan: RunPlan) -> Manifest:
+        assert plan.sweep is not None
+        assert server.now() == {**DEFAULTS, **plan.sweep.settings}
+        assert server.data() == DATA or not server.can_restore_data
+        folder = RunFolder(root / plan.run_id)
+        folder.path.mkdir()
+        server.doom.step()
+        begun = Event(status=Status.STARTING, at=datetime.now(UTC))
+        manifest = Manifest(
+            run_id=plan.run_id,
+            notice="",
+            status=Status.STARTING,
+            history=[begun],
+            plan=plan.model_dump(mode="json"),
+            transactions=[],
+            counted="",
+            supervisor_pid=os.getpid(),
+        )
+        folder.write(manifest)
+        server.grow()
+        nopm = 1000.0 * RATIO[plan.sweep.settings["flush"]] + plan.sweep.number
+        done = manifest.model_copy(update={"result": {"nopm": nopm}}).moved_to(Status.DONE)
+        folder.write(done)
+        server.doom.step()
+        return done
+
+    return run_one

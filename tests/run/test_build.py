@@ -1,0 +1,211 @@
+"""Builds on a real private server: whole, broken and resumed, refused, killed, dropped."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hdbkit.build import Stage, build, drop, estimate
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.contracts import Session
+from hdbkit.databases import database
+from hdbkit.errors import BuildFailed, InputError, SchemaProblem
+from hdbkit.processes import is_alive
+from hdbkit.servers import private_server
+from hdbkit.workloads import workload
+
+ONE = WorkloadSpec(warehouses=1, seed=3)
+WORK = workload("tproc_c")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Target]:
+    with private_server(settings={"fsync": "off"}) as one:
+        yield one.target
+
+
+@pytest.fixture
+def target(server: Target) -> Iterator[Target]:
+    yield server
+    with _session(server) as session:
+        exists = session.query("schema_exists")[0][0]
+    if exists:
+        drop(server, "tproc_c")
+
+
+class _session:  # noqa: N801  a context manager, used as one
+    def __init__(self, target: Target) -> None:
+        self._session = database(target.kind).connect(target, "tproc_c")
+
+    def __enter__(self) -> Session:
+        return self._session
+
+    def __exit__(self, *_: object) -> None:
+        self._session.close()
+
+
+class Watcher:
+    """Keeps what a build tells."""
+
+    def __init__(self) -> None:
+        self.stages: list[Stage] = []
+        self.rows: list[tuple[int, int, int]] = []
+
+    def stage(self, stage: Stage) -> None:
+        self.stages.append(stage)
+
+    def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
+        self.rows.append((rows, total_rows, size_bytes))
+
+
+class Killer(Watcher):
+    """Kills the only loader when the items are there and the first warehouse has begun."""
+
+    def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
+        super().loaded(rows, total_rows, size_bytes)
+        if rows > 100_000:
+            (loader,) = multiprocessing.active_children()
+            loader.kill()
+
+
+def test_a_build_passes_its_own_checks_and_is_not_built_twice(target: Target) -> None:
+    watcher = Watcher()
+    result = build(target, WorkloadSpec(warehouses=1, partitions=2), loaders=2, progress=watcher)
+    assert [check for check in result.checks if not check.passed] == []
+    assert result.passed
+    assert watcher.stages == list(Stage)
+    assert watcher.rows[0][0] == 0
+    assert watcher.rows[-1] == (result.rows, result.rows, result.size_bytes)
+    assert result.rows == pytest.approx(estimate(ONE).rows, rel=0.01)
+    assert result.size_bytes == pytest.approx(estimate(ONE).size_bytes, rel=0.01)
+    with _session(target) as session:
+        assert WORK.schema(session) == WorkloadSpec(warehouses=1, partitions=2)
+        assert WORK.counted_total(session) == 10 * 3001
+    with pytest.raises(SchemaProblem, match=r"already built \(1 warehouses\); run: hdbkit drop"):
+        build(target, ONE)
+
+
+def test_a_dead_loader_ends_the_build_which_is_resumed(target: Target) -> None:
+    with pytest.raises(BuildFailed, match=r"loading warehouse-1: its process ended by itself .*again to resume"):
+        build(target, ONE, loaders=1, progress=Killer())
+    with _session(target) as session:
+        assert session.query("select_build_parts") == [("item", 100_000)]
+        assert session.query("count_stock") == [(0,)]
+        with pytest.raises(SchemaProblem, match=r"half built \(1 of 2 parts"):
+            WORK.schema(session)
+    with pytest.raises(SchemaProblem, match=r"half built as another one \(seed 3, not 4\)"):
+        build(target, ONE.model_copy(update={"seed": 4}))
+    watcher = Watcher()
+    result = build(target, ONE, loaders=1, progress=watcher)
+    assert result.parts_kept == 1
+    assert watcher.rows[0][0] == 100_000
+    assert result.passed
+
+
+def test_drop_leaves_what_is_not_its_own(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the table ``history`` were somebody else's."""
+    with pytest.raises(BuildFailed):
+        build(target, ONE, loaders=1, progress=Killer())
+    monkeypatch.setattr(WORK, "tables", tuple(name for name in WORK.tables if name != "history"))
+    with pytest.raises(SchemaProblem, match=r"did not make \(history\)"):
+        build(target, ONE)
+    dropped = drop(target, "tproc_c")
+    assert "table stock" in dropped
+    assert "schema tproc_c" not in dropped
+    with _session(target) as session:
+        assert session.query("list_tables") == [("history",)]
+        session.query("drop_history")
+    assert drop(target, "tproc_c") == ["schema tproc_c"]
+    with pytest.raises(SchemaProblem, match="there is no schema tproc_c"):
+        drop(target, "tproc_c")
+
+
+def test_tables_that_no_build_made_are_left_alone(target: Target) -> None:
+    with _session(target) as session:
+        session.query("create_schema")
+        session.query("create_item")
+        for attempt in (lambda: build(target, ONE), lambda: WORK.schema(session)):
+            with pytest.raises(SchemaProblem, match=r"did not make \(item\)"):
+                attempt()
+        with pytest.raises(SchemaProblem, match="was not made by hdbkit"):
+            drop(target, "tproc_c")
+        assert session.query("list_tables") == [("item",)]
+        session.query("drop_item")
+
+
+def test_no_loader_outlives_a_killed_build_and_no_guard_is_needed(target: Target, tmp_path: Path) -> None:
+    """The script has no ``if __name__ == "__main__"``: loaders must not run it again."""
+    script, pids = tmp_path / "builds.py", tmp_path / "pids"
+    script.write_text(
+        "import multiprocessing, pathlib, sys\n"
+        "from hdbkit.build import build\n"
+        "from hdbkit.config import Target, WorkloadSpec\n"
+        "class Tell:\n"
+        "    def stage(self, stage): pass\n"
+        "    def loaded(self, rows, total, size):\n"
+        "        if rows > 150_000:\n"
+        "            text = ' '.join(str(p.pid) for p in multiprocessing.active_children())\n"
+        f"            draft = pathlib.Path({str(pids)!r} + '.draft')\n"
+        "            draft.write_text(text)\n"
+        f"            draft.rename({str(pids)!r})\n"
+        f"target = Target.model_validate_json({target.model_dump_json()!r})\n"
+        "build(target, WorkloadSpec(warehouses=50), 2, Tell())\n"
+    )
+    builder = subprocess.Popen([sys.executable, str(script)])
+    try:
+        _until(pids.exists, builder)
+    finally:
+        builder.kill()
+        builder.wait()
+    loaders = [int(pid) for pid in pids.read_text().split()]
+    assert len(loaders) == 2
+    _until(lambda: not any(is_alive(pid) for pid in loaders))
+
+
+def _until(condition: object, process: subprocess.Popen[bytes] | None = None) -> None:
+    assert callable(condition)
+    while not condition():
+        assert process is None or process.poll() is None
+        time.sleep(0.05)
+
+
+def test_what_the_engine_cannot_do_is_refused_before_anything_begins(target: Target) -> None:
+    with pytest.raises(InputError, match="loaders must be 1 or more, not 0"):
+        build(target, ONE, loaders=0)
+    with pytest.raises(InputError, match=r"allows \d+ more connections, but 5000 loaders"):
+        build(target, ONE, loaders=5000)
+    with pytest.raises(InputError, match="has no partitions here; leave out partitions=2"):
+        build(Target(kind="nulldb", database="refuses"), WorkloadSpec(partitions=2))
+    with _session(target) as session:
+        assert session.query("schema_exists") == [(0,)]
+
+
+def test_an_engine_without_tables_remembers_what_was_built() -> None:
+    null = Target(kind="nulldb", database=f"build{os.getpid()}")
+    result = build(null, ONE, loaders=2)
+    assert result.checks == ()
+    assert result.rows == pytest.approx(estimate(ONE).rows, rel=0.01)
+    with _session(null) as session:
+        assert WORK.schema(session) == ONE
+    assert drop(null, "tproc_c") == ["schema tproc_c"]
+    with _session(null) as session:
+        assert WORK.schema(session) is None
+
+
+def test_stop_by_the_keyboard_ends_all_loaders(target: Target) -> None:
+    class Stop(Watcher):
+        def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
+            if rows:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        build(target, ONE, loaders=2, progress=Stop())
+    assert multiprocessing.active_children() == []

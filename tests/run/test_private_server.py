@@ -1,0 +1,284 @@
+"""A private server: it starts for every account, asks for a password, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from hdbkit.databases import database
+from hdbkit.errors import CannotConnect, InputError, ServerFailed
+from hdbkit.servers import Binaries, PrivateServer, find_binaries, private_server
+
+pytestmark = pytest.mark.skipif(not find_binaries(), reason="no server binaries here; see: hdbkit doctor")
+ALL_BINARIES = find_binaries()
+NOBODY = 65534
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PrivateServer]:
+    with private_server() as server:
+        yield server
+
+
+def processes_of(folder: Path | str) -> list[int]:
+    """The living processes that name a folder on their command line, and the children of these."""
+    named, parents = set(), {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().decode(errors="replace")
+            state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if state not in "ZX":
+            parents[int(entry.name)] = int(parent)
+            if str(folder) in words and int(entry.name) != os.getpid():
+                named.add(int(entry.name))
+    return sorted(named | {pid for pid, parent in parents.items() if parent in named})
+
+
+def wait_until(reached: Callable[[], bool]) -> None:
+    """The test's own time limit ends a wait for what never comes."""
+    while not reached():
+        time.sleep(0.02)
+
+
+def answers(server: PrivateServer) -> bool:
+    session = database(server.target.kind).connect(server.target, "server")
+    try:
+        return bool(database(server.target.kind).version(session))
+    finally:
+        session.close()
+
+
+def run_python(script: str, *, uid: int | None = None, temporary: Path | None = None) -> subprocess.Popen[str]:
+    """A process of our Python with a script; its parent folder of fresh files is ``temporary``."""
+    environment = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd="/",
+        env=environment,
+        user=uid,
+        group=uid,
+        extra_groups=None if uid is None else [],
+    )
+
+
+OWNER = """
+    import json, sys
+    from hdbkit.servers import private_server
+    server = private_server({arguments}).start()
+    print(json.dumps([str(server.folder), server.target.port]), flush=True)
+    sys.stdin.readline()
+    {end}
+"""
+
+
+@pytest.mark.parametrize("one", ALL_BINARIES, ids=lambda one: f"{one.kind}-{one.version}-{one.source}")
+def test_every_server_of_this_host_starts_stops_and_starts_again(one: Binaries) -> None:
+    with private_server(one.kind, version=one.version, source=str(one.folder)) as server:
+        assert server.running
+        assert answers(server)
+        server.restart()
+        assert answers(server)
+        server.stop()
+        assert not server.running
+        assert server.folder.is_dir()
+        with pytest.raises(CannotConnect):
+            answers(server)
+        server.start()
+        assert answers(server)
+        folder = server.folder
+    assert not folder.exists()
+    assert processes_of(folder) == []
+
+
+def test_the_server_runs_without_the_rights_of_root(server: PrivateServer) -> None:
+    owners = {os.stat(f"/proc/{pid}").st_uid for pid in processes_of(server.folder / "data")}
+    assert owners == {NOBODY if os.geteuid() == 0 else os.geteuid()}
+
+
+def test_an_ordinary_user_has_a_private_server_too() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("every other test here runs as an ordinary user already")
+    script = OWNER.format(arguments="", end="server.close(); print(server.folder.exists())")
+    with run_python(script, uid=NOBODY) as owner:
+        assert owner.stdout is not None
+        folder, _ = json.loads(owner.stdout.readline())
+        assert Path(folder).owner() == Path(f"/proc/{owner.pid}").owner()
+        assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
+        assert owner.communicate("\n")[0].strip() == "False"
+        assert owner.returncode == 0
+    assert processes_of(folder) == []
+
+
+def test_nobody_gets_in_without_the_password(server: PrivateServer) -> None:
+    for target in (server.target, server.admin):
+        for host in (target.host, str(server.place.sockets)):
+            for change in ({"password_file": Path("/dev/null")}, {"password": SecretStr("wrong")}):
+                with pytest.raises(CannotConnect):
+                    database(target.kind).connect(target.with_(host=host, **change), "server")
+
+
+def test_passwords_are_in_one_file_that_only_the_owner_reads(server: PrivateServer) -> None:
+    assert stat.S_IMODE(server.place.password_file.stat().st_mode) == 0o600
+    lines = server.place.password_file.read_text().splitlines()
+    passwords = [line.rpartition(":")[2].encode() for line in lines]
+    assert len(set(passwords)) == 2
+    for pid in Path("/proc").glob("[0-9]*"):
+        for name in ("cmdline", "environ"):
+            try:
+                content = (pid / name).read_bytes()
+            except OSError:
+                continue
+            assert not any(password in content for password in passwords), f"{pid / name} holds a password"
+    for file in (path for path in server.folder.rglob("*") if path.is_file()):
+        if file != server.place.password_file:
+            content = file.read_bytes()
+            assert not any(password in content for password in passwords), f"{file} holds a password"
+
+
+def test_it_listens_on_this_host_alone(server: PrivateServer) -> None:
+    port = f":{server.target.port:04X}"
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        places = [line.split()[1] for line in Path(table).read_text().splitlines()[1:] if line.split()[3] == "0A"]
+        assert [place for place in places if place.endswith(port)] == (
+            ["0100007F" + port] if table[-1] == "p" else []
+        )
+
+
+def test_servers_of_one_host_live_side_by_side(server: PrivateServer) -> None:
+    with private_server() as other:
+        assert other.target.port != server.target.port
+        assert answers(other)
+        assert answers(server)
+    assert answers(server)
+
+
+def test_a_deep_folder_still_has_a_socket(tmp_path: Path) -> None:
+    deep = Path("/var/tmp") / f"hdbkit-test-{os.getpid()}-{'deep' * 20}"
+    with private_server(folder=deep) as server:
+        assert answers(server)
+        sockets = server.place.sockets
+        assert len(str(sockets)) < 100
+    assert not deep.exists()
+    assert not sockets.exists()
+
+
+@pytest.mark.parametrize("end", ["sys.exit()", "raise SystemExit(3)", "os.kill(os.getpid(), 2)"])
+def test_nothing_is_left_when_the_interpreter_ends(end: str) -> None:
+    with run_python(OWNER.format(arguments="", end=f"import os; {end}")) as owner:
+        assert owner.stdout is not None
+        folder, _ = json.loads(owner.stdout.readline())
+        assert processes_of(folder)
+        owner.communicate("\n")
+    assert not Path(folder).exists()
+    assert processes_of(folder) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_is_left_when_the_owner_is_killed(number: signal.Signals) -> None:
+    with run_python(OWNER.format(arguments="", end="")) as owner:
+        assert owner.stdout is not None
+        folder, _ = json.loads(owner.stdout.readline())
+        owner.send_signal(number)
+        owner.wait()
+        wait_until(lambda: not processes_of(folder))
+    assert not Path(folder).exists()
+
+
+def test_nothing_is_left_when_the_owner_is_killed_while_it_makes_the_server() -> None:
+    name = f"/var/tmp/hdbkit-test-early-{os.getpid()}"
+    with run_python(OWNER.format(arguments=f"folder={name!r}", end="")) as owner:
+        wait_until(lambda: Path(name, "data").exists())
+        owner.kill()
+        owner.wait()
+        wait_until(lambda: not processes_of(name))
+    assert not Path(name).exists()
+
+
+def test_a_forked_child_does_not_end_the_servers_of_its_parent(server: PrivateServer) -> None:
+    with private_server() as other:
+        child = os.fork()
+        if child == 0:
+            other.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert answers(other)
+        folder = other.folder
+    assert not folder.exists()
+
+
+def test_a_kept_server_runs_on_and_can_be_attached_started_and_removed() -> None:
+    with run_python(OWNER.format(arguments="keep=True", end="")) as owner:
+        assert owner.stdout is not None
+        folder, port = json.loads(owner.stdout.readline())
+        owner.communicate("\n")
+    kept = PrivateServer.attach(folder)
+    try:
+        assert kept.running
+        assert kept.target.port == port
+        assert answers(kept)
+        with pytest.raises(InputError, match="already"):
+            private_server(folder=folder).start()
+        kept.stop()
+        with private_server(folder=folder) as again:
+            assert again.target.port == port
+            assert answers(again)
+        assert not Path(folder).exists()
+    finally:
+        kept.remove()
+
+
+def test_attaching_owns_nothing(server: PrivateServer) -> None:
+    with PrivateServer.attach(server.folder) as other:
+        assert other.target == server.target
+    assert answers(server)
+    with pytest.raises(InputError, match="not the folder of a private server"):
+        PrivateServer.attach("/var/tmp")
+
+
+def test_settings_of_the_beginning_are_in_force() -> None:
+    with private_server(settings={"work_mem": "7MB", "fsync": False}) as server:
+        session = database(server.target.kind).connect(server.target, "server")
+        settings = database(server.target.kind).non_default_settings(session)
+        session.close()
+    assert settings["work_mem"]["value"] == "7168"
+    assert settings["fsync"]["value"] == "off"
+
+
+def test_a_server_that_does_not_start_tells_its_own_words_and_leaves_nothing() -> None:
+    folder = Path(f"/var/tmp/hdbkit-test-bad-{os.getpid()}")
+    with pytest.raises(ServerFailed, match="shared_bufers"):
+        private_server(folder=folder, settings={"shared_bufers": "1GB"}).start()
+    assert not folder.exists()
+    assert processes_of(folder) == []
+
+
+def test_a_folder_with_something_in_it_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("precious")
+    with pytest.raises(InputError, match="not an empty folder"):
+        private_server(folder=tmp_path).start()
+    assert (tmp_path / "mine").read_text() == "precious"
+
+
+def test_binaries_that_are_not_there_are_told_with_those_that_are() -> None:
+    with pytest.raises(InputError, match=r"99.*found: .*pip install"):
+        private_server(version="99")
+    with pytest.raises(InputError, match="nosuch"):
+        private_server("nosuch")

@@ -1,0 +1,263 @@
+"""Settings are set, verified by a client's session, and brought back; what fails leaves nothing changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hdbkit.config import Target
+from hdbkit.contracts import ApplyBy, ServerControl, Session
+from hdbkit.databases import database
+from hdbkit.errors import InputError, ServerFailed
+from hdbkit.servers import PrivateServer, control, find_binaries, private_server
+
+pytestmark = pytest.mark.skipif(not find_binaries(), reason="no server binaries here; see: hdbkit doctor")
+TWO = sorted({one.version.split(".")[0] for one in find_binaries()})
+
+
+@pytest.fixture(scope="module", params=TWO)
+def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
+    with private_server(version=request.param) as server:
+        yield server
+
+
+@pytest.fixture
+def private(server: PrivateServer) -> Iterator[ServerControl]:
+    """Control with the server's files."""
+    it = control(server.target)
+    before = it.snapshot()
+    yield it
+    it.restore(before)
+
+
+@pytest.fixture
+def foreign(server: PrivateServer) -> Target:
+    """The same server as one that hdbkit did not start: all rights in it, none on its host."""
+    return server.admin.with_(server_folder=None, may_restart=False)
+
+
+@pytest.fixture
+def by_sql(foreign: Target, private: ServerControl) -> ServerControl:
+    """Control through SQL alone."""
+    return control(foreign)
+
+
+def shown(target: Target, name: str) -> str:
+    session = database(target.kind).connect(target, "server")
+    try:
+        return str(database(target.kind).non_default_settings(session)[name]["value"])
+    finally:
+        session.close()
+
+
+def command(target: Target, text: str) -> None:
+    session: Session = database(target.kind).connect(target, "server")
+    try:
+        session.execute(text)  # type: ignore[attr-defined]
+    finally:
+        session.close()
+
+
+def test_a_reload_is_enough_where_the_server_says_so(private: ServerControl, server: PrivateServer) -> None:
+    change = private.apply({"work_mem": "9MB", "synchronous_commit": "false"})
+    assert change.applied_by is ApplyBy.RELOAD
+    assert change.read_back == {"work_mem": "9MB", "synchronous_commit": "off"}
+    assert shown(server.target, "work_mem") == str(9 * 1024)
+
+
+def test_a_restart_is_made_where_the_server_says_so(private: ServerControl, server: PrivateServer) -> None:
+    change = private.apply({"shared_buffers": "64MB", "work_mem": "10MB"})
+    assert change.applied_by is ApplyBy.RESTART
+    assert change.read_back["shared_buffers"] == "64MB"
+    assert shown(server.target, "shared_buffers") == "8192"
+
+
+def test_a_value_that_stands_already_needs_no_restart(private: ServerControl) -> None:
+    private.apply({"shared_buffers": "64MB"})
+    assert private.apply({"shared_buffers": "65536kB"}).applied_by is ApplyBy.RELOAD
+
+
+def test_settings_come_back_byte_for_byte_and_twice(private: ServerControl, server: PrivateServer) -> None:
+    private.apply({"random_page_cost": "1.25"})
+    content, before = server.settings_file.read_bytes(), private.snapshot()
+    private.apply({"shared_buffers": "80MB", "random_page_cost": "3"})
+    assert server.settings_file.read_bytes() != content
+    for _ in range(2):
+        private.restore(before)
+        assert server.settings_file.read_bytes() == content
+        assert server.settings_file.stat().st_mode & 0o777 == 0o600
+        assert shown(server.target, "random_page_cost") == "1.25"
+        assert shown(server.target, "shared_buffers") == "16384"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"work_mem": "12MB", "default_text_search_config": "no_such"}, "no_such"),
+        ({"work_mem": "12MB", "data_directory": "/nowhere"}, "data_directory"),
+    ],
+)
+def test_what_the_server_refuses_leaves_nothing_changed(
+    private: ServerControl, server: PrivateServer, changes: dict[str, str], told: str
+) -> None:
+    content = server.settings_file.read_bytes()
+    with pytest.raises(ServerFailed, match=told):
+        private.apply(changes)
+    assert server.settings_file.read_bytes() == content
+    assert shown(server.target, "work_mem") == "4096"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"shared_buffers": "4TB"}, {"shared_preload_libraries": "no_such_library"}, {"port": "5"}, {"port": "19997"}],
+    ids=lambda changes: "-".join(changes),
+)
+def test_a_value_that_keeps_the_server_from_starting_is_undone(
+    private: ServerControl, server: PrivateServer, changes: dict[str, str]
+) -> None:
+    content = server.settings_file.read_bytes()
+    with pytest.raises(ServerFailed, match="the settings are as before"):
+        private.apply(changes)
+    assert server.running
+    assert server.settings_file.read_bytes() == content
+    assert shown(server.target, "shared_buffers") == "16384"
+
+
+def test_a_server_that_was_left_stopped_with_a_bad_value_is_repaired(
+    private: ServerControl, server: PrivateServer
+) -> None:
+    """As after a kill between setting and restarting."""
+    before = private.snapshot()
+    with server.settings_file.open("a") as file:
+        file.write("shared_buffers = '4TB'\n")
+    with pytest.raises(ServerFailed):
+        server.restart()
+    assert not server.running
+    private.restore(before)
+    assert shown(server.target, "shared_buffers") == "16384"
+
+
+def test_a_list_is_set_item_by_item_and_emptied(private: ServerControl) -> None:
+    assert private.apply({"local_preload_libraries": "plpgsql,plpgsql"}).read_back == {
+        "local_preload_libraries": "plpgsql, plpgsql"
+    }
+    assert private.apply({"local_preload_libraries": ""}).read_back == {"local_preload_libraries": ""}
+
+
+def test_a_value_is_only_a_value(private: ServerControl) -> None:
+    odd = 'it\'s; \\ "odd" %s $1'
+    assert private.apply({"cluster_name": odd}).read_back == {"cluster_name": odd}
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [("ROLE hdbkit", "the account's own setting"), ("DATABASE hdbkit", "the database's own setting")],
+)
+def test_an_own_setting_that_wins_is_named(
+    private: ServerControl, server: PrivateServer, own: str, words: str
+) -> None:
+    command(server.admin, f"ALTER {own} SET work_mem = '1MB'")
+    try:
+        with pytest.raises(ServerFailed, match=f"1MB, not 11MB: {words} wins"):
+            private.apply({"work_mem": "11MB"})
+    finally:
+        command(server.admin, f"ALTER {own} RESET work_mem")
+    assert private.settings()["work_mem"].value == "4096"
+
+
+def test_mistakes_are_told_all_at_once_and_change_nothing(private: ServerControl, server: PrivateServer) -> None:
+    content = server.settings_file.read_bytes()
+    told = private.mistakes(
+        {"shared_bufers": ["1GB"], "work_mem": ["1MB", "1"], "block_size": ["1"], "fsync": ["on", "perhaps"]}
+    )
+    assert len(told) == 4
+    assert "Did you mean 'shared_buffers'?" in told[0]
+    assert "work_mem" in told[1]
+    assert "cannot be changed" in told[2]
+    assert "perhaps" in told[3]
+    assert server.settings_file.read_bytes() == content
+
+
+def test_a_foreign_server_is_left_alone_unless_its_target_allows_changes(foreign: Target) -> None:
+    refusing = control(foreign.with_(may_change_settings=False))
+    assert "may_change_settings" in refusing.mistakes({"work_mem": ["1MB"]})[0]
+    with pytest.raises(ServerFailed, match="may_change_settings"):
+        refusing.apply({"work_mem": "1MB"})
+
+
+def test_a_restart_is_refused_where_the_target_does_not_allow_it(
+    by_sql: ServerControl, server: PrivateServer
+) -> None:
+    assert by_sql.mistakes({"work_mem": ["1MB"]}) == []
+    assert "restart_command" in by_sql.mistakes({"shared_buffers": ["64MB"]})[0]
+    forbidding = control(server.target.with_(may_restart=False))
+    assert "may_restart" in forbidding.mistakes({"shared_buffers": ["64MB"]})[0]
+
+
+def test_through_sql_alone_settings_change_and_come_back(by_sql: ServerControl, server: PrivateServer) -> None:
+    by_sql.apply({"random_page_cost": "1.5", "local_preload_libraries": "plpgsql,plpgsql"})
+    before = by_sql.snapshot()
+    assert before["entries"] == {"random_page_cost": "1.5", "local_preload_libraries": "plpgsql, plpgsql"}
+    by_sql.apply({"random_page_cost": "2", "work_mem": "13MB", "local_preload_libraries": ""})
+    assert shown(server.target, "work_mem") == str(13 * 1024)
+    for _ in range(2):
+        by_sql.restore(before)
+        assert by_sql.snapshot() == before
+        assert shown(server.target, "work_mem") == "4096"
+        assert shown(server.target, "random_page_cost") == "1.5"
+
+
+def test_a_restart_command_restarts_a_foreign_server(
+    by_sql: ServerControl, foreign: Target, server: PrivateServer
+) -> None:
+    script = f"from hdbkit.servers import PrivateServer; PrivateServer.attach({str(server.folder)!r}).restart()"
+    allowing = control(foreign.with_(may_restart=True, restart_command=(sys.executable, "-c", script)))
+    before = allowing.snapshot()
+    assert allowing.apply({"shared_buffers": "72MB"}).applied_by is ApplyBy.RESTART
+    allowing.restore(before)
+    assert shown(server.target, "shared_buffers") == "16384"
+    failing = control(foreign.with_(may_restart=True, restart_command=("false",)))
+    with pytest.raises(ServerFailed, match="false ended with 1"):
+        failing.apply({"shared_buffers": "72MB"})
+
+
+def test_settings_of_one_server_are_not_brought_back_on_another(private: ServerControl) -> None:
+    with pytest.raises(ServerFailed, match="/elsewhere"):
+        private.restore({**private.snapshot(), "identity": "/elsewhere"})
+
+
+def test_rest_is_reached_or_skipped_where_the_account_may_not(by_sql: ServerControl, server: PrivateServer) -> None:
+    assert by_sql.maintain() > 0
+    assert control(server.target.with_(server_folder=None)).maintain() == 0
+
+
+def test_settings_of_a_server_without_any_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        control(Target(kind="nulldb"))
+
+
+def test_data_come_back_as_they_were_kept(private: ServerControl, server: PrivateServer) -> None:
+    assert private.can_restore_data
+    command(server.admin, "CREATE SCHEMA kept AUTHORIZATION hdbkit")
+    command(server.target, "CREATE TABLE kept.t (n integer); INSERT INTO kept.t VALUES (1)")
+    idle = database(server.target.kind).connect(server.target, "server")  # a session in the way
+    assert private.keep_data() > 0
+    for _ in range(2):
+        command(server.target, "INSERT INTO kept.t VALUES (2); DROP TABLE IF EXISTS kept.other")
+        assert private.restore_data() > 0
+        command(server.target, "DO $$ BEGIN ASSERT (SELECT sum(n) FROM kept.t) = 1; END $$")
+    idle.close()
+    private.drop_kept_data()
+    private.drop_kept_data()
+    with pytest.raises(ServerFailed, match="no database 'hdbkit_kept'"):
+        private.restore_data()
+    command(server.target, "DROP SCHEMA kept CASCADE")
+
+
+def test_data_of_a_foreign_server_cannot_be_kept(by_sql: ServerControl) -> None:
+    assert not by_sql.can_restore_data
+    with pytest.raises(ServerFailed):
+        by_sql.keep_data()

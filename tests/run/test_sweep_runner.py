@@ -1,0 +1,222 @@
+"""A sweep from its first look at the server to its last: order, journal, failures, stopping."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sweep_server import DATA, DEFAULTS, FileServer, runner
+
+from hdbkit.config import Reset, SweepSpec, Target
+from hdbkit.errors import ConfigErrors, InputError, RunFailed, ServerFailed
+from hdbkit.plan import RunPlan
+from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.sweep_folder import Step, SweepFolder, only_sweep, runs_frame, sweep_folder
+from hdbkit.sweep import SweepPlan, plan_sweep
+from hdbkit.sweep_runner import Kind, Progress, resume, start
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> FileServer:
+    return FileServer(tmp_path / "server")
+
+
+def planned(**changes: object) -> SweepPlan:
+    spec = {"settings": {"flush": ["on", "off"], "memory": ["1GB", "2GB"]}, "blocks": 2, **changes}
+    return plan_sweep(Target(kind="nulldb"), SweepSpec(**spec), "sweep-1")
+
+
+def steps(folder: SweepFolder) -> list[Step]:
+    return [line.step for line in folder.journal()]
+
+
+def test_every_planned_run_is_done_once_in_its_order(server: FileServer, results: Path) -> None:
+    folder = start(planned(), results, server, runner(server, results))
+    frame = runs_frame(folder)
+    assert list(frame["status"]) == ["done"] * 8
+    assert frame["run_id"].nunique() == 8
+    started = [line.number for line in folder.journal() if line.step is Step.RUN_STARTED]
+    assert started == list(range(1, 9))
+    assert frame.groupby("flush")["nopm"].mean().to_dict() == pytest.approx({"on": 1004.5, "off": 2004.5}, abs=4)
+
+
+def test_afterwards_the_server_is_what_it_was(server: FileServer, results: Path) -> None:
+    folder = start(planned(), results, server, runner(server, results))
+    assert (server.now(), server.data()) == (DEFAULTS, DATA)
+    assert not (server.folder / "kept").exists()
+    assert steps(folder)[-2:] == [Step.SETTINGS_RESTORED, Step.SWEEP_FINISHED]
+
+
+def test_the_server_is_brought_to_the_same_state_before_each_run(server: FileServer, results: Path) -> None:
+    start(planned(), results, server, runner(server, results))
+    assert server.calls == [
+        "keep_data",
+        *["apply", "restore_data", "maintain"] * 8,
+        *["restore", "restore_data", "drop_kept_data"],
+    ]
+
+
+def test_nothing_is_changed_before_the_settings_are_on_disk(server: FileServer, results: Path) -> None:
+    seen = []
+
+    def apply(_: object) -> None:
+        folder = sweep_folder(results, "sweep-1")
+        seen.append((folder.read_before(), steps(folder)[:1]))
+        raise KeyboardInterrupt
+
+    server.apply = apply
+    with pytest.raises(KeyboardInterrupt):
+        start(planned(), results, server, runner(server, results))
+    assert seen == [({"settings": DEFAULTS}, [Step.SETTINGS_SAVED])]
+
+
+@pytest.mark.parametrize(
+    ("reset", "able", "kept"), [("auto", True, True), ("auto", False, False), ("none", True, False)]
+)
+def test_data_is_restored_when_asked_and_possible(
+    tmp_path: Path, results: Path, reset: str, able: bool, kept: bool
+) -> None:
+    server = FileServer(tmp_path / "server", can_restore_data=able)
+    folder = sweep_folder(results, "sweep-1")
+    if reset == "none":
+        server.data = lambda: DATA
+    start(planned(reset=reset), results, server, runner(server, results))
+    assert (Step.DATA_KEPT in steps(folder)) == kept
+    assert ("restore_data" in server.calls) == kept
+
+
+def test_all_mistakes_are_told_at_once_and_nothing_is_started(tmp_path: Path, results: Path) -> None:
+    server = FileServer(tmp_path / "server", can_restore_data=False)
+    plan = planned(settings={"flush": ["on", "impossible"], "flsh": ["on"]}, reset=Reset.RESTORE)
+    with pytest.raises(ConfigErrors, match="has 3 mistakes; nothing was started") as caught:
+        start(plan, results, server, runner(server, results))
+    assert [one.where for one in caught.value.mistakes] == ["settings", "settings", "reset"]
+    assert server.calls == []
+    assert not (results / "sweeps").exists()
+
+
+def test_a_refused_setting_fails_its_runs_with_the_servers_words(server: FileServer, results: Path) -> None:
+    server.refused = {"memory": "2GB"}
+    told: list[Progress] = []
+    folder = start(planned(), results, server, runner(server, results), told.append)
+    frame = runs_frame(folder)
+    assert set(frame[frame["memory"] == "2GB"]["status"]) == {"failed"}
+    assert set(frame[frame["memory"] == "1GB"]["status"]) == {"done"}
+    assert "not enough memory" in frame[frame["memory"] == "2GB"]["note"].iloc[0]
+    assert sum(one.kind is Kind.FAILED for one in told) == 4
+    assert server.now() == DEFAULTS
+
+
+@pytest.mark.parametrize("by", ["error", "status"])
+def test_a_failed_run_is_kept_as_failed_and_the_sweep_goes_on(server: FileServer, results: Path, by: str) -> None:
+    whole = runner(server, results)
+
+    def run_one(plan: RunPlan) -> Manifest:
+        if plan.sweep and plan.sweep.number == 3 and by == "error":
+            raise RunFailed(plan.run_id, "its clients died")
+        manifest = whole(plan)
+        lost = plan.sweep and plan.sweep.number == 3
+        return manifest.moved_to(Status.FAILED, "its clients died") if lost else manifest
+
+    folder = start(planned(), results, server, run_one)
+    frame = runs_frame(folder)
+    assert list(frame["status"]) == ["done", "done", "failed", "done", "done", "done", "done", "done"]
+    assert "its clients died" in frame["note"][2]
+    resume(folder, server, whole)
+    assert runs_frame(folder)["status"][2] == "failed"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ServerFailed("gone"), ZeroDivisionError()])
+def test_settings_are_restored_whatever_ends_the_sweep(
+    server: FileServer, results: Path, error: BaseException
+) -> None:
+    server.maintain = lambda: (_ for _ in ()).throw(error)
+    plan = planned()
+    if isinstance(error, ServerFailed):
+        start(plan, results, server, runner(server, results))
+    else:
+        with pytest.raises(type(error)):
+            start(plan, results, server, runner(server, results))
+    assert (server.now(), server.data()) == (DEFAULTS, DATA)
+
+
+def test_what_is_wrong_with_the_baseline_itself_ends_the_sweep(server: FileServer, results: Path) -> None:
+    def run_one(plan: RunPlan) -> Manifest:
+        raise InputError("there is no schema")
+
+    with pytest.raises(InputError, match="there is no schema"):
+        start(planned(), results, server, run_one)
+    frame = runs_frame(sweep_folder(results, "sweep-1"))
+    assert not (set(frame[frame["configuration"] == 0]["status"]) - {"planned"})
+    assert server.now() == DEFAULTS
+
+
+def test_a_stopped_run_stops_the_sweep_and_is_done_again(server: FileServer, results: Path) -> None:
+    whole = runner(server, results)
+
+    def stopping(plan: RunPlan) -> Manifest:
+        manifest = whole(plan)
+        return manifest.moved_to(Status.STOPPED) if plan.sweep and plan.sweep.number == 4 else manifest
+
+    def stopped(plan: RunPlan) -> Manifest:
+        manifest = stopping(plan)
+        (results / plan.run_id / "manifest.json").write_text(manifest.model_dump_json())
+        return manifest
+
+    with pytest.raises(KeyboardInterrupt):
+        start(planned(), results, server, stopped)
+    folder = sweep_folder(results, "sweep-1")
+    assert list(runs_frame(folder)["status"]) == ["done"] * 3 + ["planned"] * 5
+    assert server.now() == DEFAULTS
+    resume(folder, server, whole)
+    assert list(runs_frame(folder)["status"]) == ["done"] * 8
+    (discarded,) = [line for line in folder.journal() if line.step is Step.RUN_DISCARDED]
+    assert "was stopped when the sweep ended; the planned run 4 is done again" in discarded.note
+
+
+def test_more_blocks_are_added_behind_the_ones_that_are_done(server: FileServer, results: Path) -> None:
+    folder = start(planned(), results, server, runner(server, results))
+    before = runs_frame(folder)
+    resume(folder, server, runner(server, results), blocks=3)
+    after = runs_frame(folder)
+    assert before.equals(after.iloc[:8])
+    assert list(after["status"]) == ["done"] * 12
+    assert steps(folder).count(Step.SWEEP_FINISHED) == 2
+
+
+def test_resuming_a_finished_sweep_does_nothing(server: FileServer, results: Path) -> None:
+    folder = start(planned(), results, server, runner(server, results))
+    before, server.calls = folder.journal(), []
+    resume(folder, server, runner(server, results))
+    assert (folder.journal(), server.calls) == (before, [])
+
+
+def test_a_sweep_is_resumed_on_its_own_server_only(tmp_path: Path, server: FileServer, results: Path) -> None:
+    folder = start(planned(), results, server, runner(server, results))
+    other = FileServer(tmp_path / "other")
+    with pytest.raises(InputError, match="resume it there"):
+        resume(folder, other, runner(other, results), blocks=3)
+
+
+def test_a_sweep_is_started_once(server: FileServer, results: Path) -> None:
+    start(planned(), results, server, runner(server, results))
+    with pytest.raises(InputError, match="hdbkit sweep --resume sweep-1"):
+        start(planned(), results, server, runner(server, results))
+
+
+def test_a_server_is_swept_by_one_at_a_time(server: FileServer, results: Path) -> None:
+    with only_sweep(results, server.identity), pytest.raises(InputError, match="another sweep is running"):
+        start(planned(), results, server, runner(server, results))
+    assert server.calls == []
+
+
+def test_the_table_on_the_screen_hears_every_step(server: FileServer, results: Path) -> None:
+    told: list[Progress] = []
+    start(planned(), results, server, runner(server, results), told.append)
+    assert [one.kind for one in told] == [
+        Kind.SAVED,
+        *[Kind.PREPARING, Kind.STARTED, Kind.FINISHED] * 8,
+        Kind.RESTORED,
+    ]
+    assert all(one.total == 8 for one in told)
+    assert [one.manifest.result["nopm"] > 0 for one in told if one.manifest] == [True] * 8

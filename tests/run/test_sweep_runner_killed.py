@@ -1,0 +1,138 @@
+"""A sweep that is killed with ``kill -9``, at any point, loses nothing and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sweep_server import DATA, DEFAULTS, Doom, FileServer, runner
+
+from hdbkit.config import SweepSpec, Target
+from hdbkit.plan import RunPlan
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.sweep_folder import Step, SweepFolder, runs_frame, sweep_folder
+from hdbkit.sweep import SweepPlan, plan_sweep
+from hdbkit.sweep_runner import Kind, Progress, resume, start
+
+
+def planned(sweep_id: str = "sweep-1", blocks: int = 2) -> SweepPlan:
+    spec = SweepSpec(settings={"flush": ["on", "off"]}, blocks=blocks)
+    return plan_sweep(Target(kind="nulldb"), spec, sweep_id)
+
+
+def go_on(server: FileServer, results: Path, run_one: Callable[[RunPlan], Manifest] | None = None) -> SweepFolder:
+    """Start the sweep, or continue it."""
+    run_one = run_one or runner(server, results)
+    folder = sweep_folder(results, "sweep-1")
+    if folder.planned:
+        return resume(folder, server, run_one)
+    return start(planned(), results, server, run_one)
+
+
+def killed_at(step: int, server: Path, results: Path) -> bool:
+    """Go on with the sweep in a process of its own that is killed at ``step``; whether it was."""
+    child = os.fork()
+    if child:
+        return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    doom, fsync = Doom(step), os.fsync
+
+    def doomed_fsync(descriptor: int) -> None:
+        doom.step()
+        fsync(descriptor)
+
+    os.fsync = doomed_fsync
+    try:
+        go_on(FileServer(server, doom), results)
+    except BaseException as error:
+        os.write(2, f"{error!r}\n".encode())
+        os._exit(1)
+    os._exit(0)
+
+
+def assert_whole(server: FileServer, folder: SweepFolder) -> None:
+    frame = runs_frame(folder)
+    assert list(frame["status"]) == ["done"] * 4
+    assert frame["run_id"].nunique() == 4
+    ended = [line.number for line in folder.journal() if line.step in (Step.RUN_FINISHED, Step.RUN_FAILED)]
+    assert sorted(ended) == [1, 2, 3, 4]
+    assert (server.now(), server.data()) == (DEFAULTS, DATA)
+    assert not (server.folder / "kept").exists()
+
+
+def test_killed_at_each_step_and_resumed_each_run_exists_once(tmp_path: Path) -> None:
+    step, killed = 0, True
+    while killed:
+        step += 1
+        server, results = tmp_path / f"server-{step}", tmp_path / f"results-{step}"
+        FileServer(server)
+        killed = killed_at(step, server, results)
+        alive = FileServer(server)
+        assert_whole(alive, go_on(alive, results))
+    assert step > 60
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_again_and_again_at_random_each_run_exists_once(tmp_path: Path, results: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    server = FileServer(tmp_path / "server")
+    kills = sum(killed_at(draw.randrange(5, 40), server.folder, results) for _ in range(8))
+    assert kills >= 2
+    assert_whole(server, go_on(server, results))
+
+
+def test_the_next_sweep_restores_what_a_killed_one_left(tmp_path: Path, results: Path) -> None:
+    server = FileServer(tmp_path / "server")
+    while server.now() == DEFAULTS:
+        assert killed_at(30, server.folder, results)
+    assert server.data() != DATA or (server.folder / "kept").exists()
+    told: list[Progress] = []
+    start(planned("sweep-2"), results, server, runner(server, results), told.append)
+    assert told[0].kind is Kind.SETTLED
+    assert "sweep-1 was killed; the settings of files in" in told[0].note
+    assert server.now() == DEFAULTS
+    assert sweep_folder(results, "sweep-2").read_before() == {"settings": DEFAULTS}
+
+
+_OUTLIVING = """
+import json, sys, time
+time.sleep(0.6)
+path = sys.argv[1]
+manifest = json.load(open(path))
+manifest["status"] = sys.argv[2]
+manifest["result"] = {"nopm": 77.0}
+json.dump(manifest, open(path + ".new", "w"))
+__import__("os").replace(path + ".new", path)
+"""
+
+
+@pytest.mark.parametrize("end", [Status.DONE, Status.STOPPED])
+def test_a_run_that_outlives_its_sweep_is_waited_for(tmp_path: Path, results: Path, end: Status) -> None:
+    """It counts when it is whole, and is done again when it is not; it never meets another run on the server."""
+    server = FileServer(tmp_path / "server")
+
+    def killed_while_running(plan: RunPlan) -> Manifest:
+        path = results / plan.run_id / "manifest.json"
+        whole = runner(server, results)(plan)
+        child = subprocess.Popen([sys.executable, "-c", _OUTLIVING, str(path), end.value], start_new_session=True)
+        going = whole.model_copy(update={"status": Status.MEASURING, "supervisor_pid": child.pid, "result": {}})
+        RunFolder(path.parent).write(going)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return going
+
+    if not (child := os.fork()):
+        go_on(server, results, killed_while_running)
+    os.waitpid(child, 0)
+    folder = go_on(server, results)
+    assert_whole(server, folder)
+    adopted = [line.run_id for line in folder.journal() if "ended by itself" in line.note]
+    assert len(adopted) == (1 if end is Status.DONE else 0)
+    if adopted:
+        assert json.loads((results / adopted[0] / "manifest.json").read_text())["result"] == {"nopm": 77.0}

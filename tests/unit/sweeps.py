@@ -1,0 +1,49 @@
+"""Synthetic sweeps with a known truth, for the tests of statistics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+
+def synthetic_runs(
+    ratios: list[float],
+    blocks: int = 8,
+    noise: float = 0.01,
+    drift: float = 0.0,
+    virtual_users: tuple[int, ...] = (4,),
+    seed: int = 1,
+) -> pd.DataFrame:
+    """A runs frame of two settings; ``drift`` is the fall of throughput from the first run to the last."""
+    draw = np.random.default_rng(seed)
+    rows: list[dict[str, object]] = []
+    total = blocks * len(ratios) * len(virtual_users)
+    for block in range(1, blocks + 1):
+        cells = [(configuration, users) for configuration in range(len(ratios)) for users in virtual_users]
+        draw.shuffle(cells)
+        for configuration, users in cells:
+            number = len(rows) + 1
+            log_noise = draw.normal(0, noise) if noise else 0.0
+            rows.append(
+                {
+                    "number": number,
+                    "block": block,
+                    "configuration": configuration,
+                    "virtual_users": users,
+                    "run_id": f"run-{number}",
+                    "status": "done",
+                    "nopm": 10_000 * users * ratios[configuration] * np.exp(log_noise - drift * number / total),
+                    "note": "",
+                    "flush": ("on", "off")[configuration % 2],
+                    "memory": ("1GB", "2GB")[configuration // 2 % 2],
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def failed(runs: pd.DataFrame, lost: pd.Series) -> pd.DataFrame:
+    """The same sweep in which the runs ``lost`` failed."""
+    changed = runs.copy()
+    changed.loc[lost, "status"] = "failed"
+    changed.loc[lost, "nopm"] = np.nan
+    return changed

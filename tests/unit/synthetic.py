@@ -1,0 +1,259 @@
+"""Run folders made of numbers that are known: what a run writes, without a run.
+
+``write_run`` gives a folder in the public format (``results/columns.py``), its manifest, and the rows as a frame,
+so that a test can reckon the answer in its own way.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.plan import RunPlan
+from hdbkit.results import columns
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Clock, Manifest, Status
+
+NAMES = ["new_order", "payment", "order_status", "delivery", "stock_level"]
+NOTICE = "derived from TPC-C and not comparable to published results, as it does not comply with the specification"
+MEAN_US = np.array([900.0, 500.0, 250.0, 1500.0, 700.0])
+SETTINGS = {
+    "buffers": {"value": "256", "unit": "MB", "default": "128", "changed": True},
+    "durable": {"value": "on", "unit": None, "default": "on", "changed": False},
+}
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """A run folder, its manifest, and the rows of its transactions."""
+
+    folder: RunFolder
+    manifest: Manifest
+    rows: pd.DataFrame
+
+    @property
+    def inside(self) -> pd.DataFrame:
+        """The rows that end in the measured window."""
+        clock = self.manifest.clock
+        assert clock is not None
+        end = self.rows["t_start_us"] + self.rows["latency_us"]
+        return self.rows[(end >= clock.window_start_us) & (end < clock.window_end_us)]
+
+
+def write_table(path: Path, frame: pd.DataFrame, format_: dict[str, str]) -> None:
+    """A frame as a Parquet file with the columns and types of ``results.columns``."""
+    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in format_.items()])
+    pq.write_table(pa.Table.from_pandas(frame[list(format_)], schema=schema, preserve_index=False), path)
+
+
+def transactions(
+    users: int, seconds: float, seed: int = 1, failed: float = 0.0, gap_us: int = 20, drift: float = 0.0
+) -> pd.DataFrame:
+    """Closed loops of ``users`` over ``seconds``: exponential latencies plus 100 us, ``gap_us`` between calls.
+
+    ``failed`` is the share of failures, ``drift`` how much slower (relative) the run is at its end.
+    """
+    draw = np.random.default_rng(seed)
+    parts = []
+    for user in range(users):
+        n = int(seconds * 1e6 / 700)
+        kind = draw.choice(5, n, p=[0.45, 0.43, 0.04, 0.04, 0.04])
+        latency = 100 + draw.exponential(MEAN_US[kind] - 100)
+        latency = (latency * (1 + drift * np.arange(n) / n)).astype(np.int64)
+        start = np.r_[0, np.cumsum(latency + gap_us)[:-1]]
+        outcome = np.where(draw.random(n) < failed, 2, np.where((kind == 0) & (draw.random(n) < 0.01), 1, 0))
+        parts.append(
+            pd.DataFrame(
+                {
+                    "virtual_user": user,
+                    "t_start_us": start,
+                    "latency_us": latency,
+                    "wait_us": 0,
+                    "transaction": kind,
+                    "outcome": outcome,
+                    "retries": (draw.random(n) < 0.001).astype(int),
+                    "error_class": np.where(outcome == 2, 1, 0),
+                    "w_id": user + 1,
+                    "d_id": draw.integers(1, 11, n),
+                    "o_id": 0,
+                }
+            )
+        )
+    rows = pd.concat(parts, ignore_index=True)
+    return rows[rows["t_start_us"] + rows["latency_us"] < seconds * 1e6].reset_index(drop=True)
+
+
+def counters_of(rows: pd.DataFrame, start_us: int, end_us: int, before: int = 3000) -> pd.DataFrame:
+    """The counter queries of a server that counts exactly; each takes 2 ms around its edge."""
+    end = rows["t_start_us"] + rows["latency_us"]
+    lines = []
+    for edge, at in (("run_start", 0), ("start", start_us), ("", (start_us + end_us) // 2), ("end", end_us)):
+        done = rows[end <= at]
+        orders = int(((done["transaction"] == 0) & (done["outcome"] == 0)).sum())
+        totals = {
+            "new_orders": before + orders,
+            "commits": int((done["outcome"] == 0).sum()),
+            "rollbacks": int((done["outcome"] != 0).sum()),
+            "wal_bytes": 1000 * len(done),
+        }
+        sent = max(0, at - 1000) if edge != "run_start" else -2000
+        returned = at + 1000 if edge != "run_start" else 0
+        lines += [
+            {"t_sent_us": sent, "t_returned_us": returned, "edge": edge, "name": k, "value": v}
+            for k, v in totals.items()
+        ]
+    return pd.DataFrame(lines)
+
+
+def host_of(seconds: float, cores: int = 2, steal: float = 0.0, pressure: float = 0.1) -> pd.DataFrame:
+    """One sample a second: 50 % user, 20 % system, 5 % iowait, ``steal``, the rest idle; the server half of user."""
+    t = np.arange(0, int(seconds) + 1, dtype=float)
+    shares = {"user": 0.5, "system": 0.2, "iowait": 0.05, "steal": steal, "idle": 0.25 - steal}
+    frame = pd.DataFrame({"t_us": (t * 1e6).astype(np.int64)})
+    for part, share in shares.items():
+        frame[f"cpu_{part}_s"] = share * cores * t
+    frame["cpu_pressure_s"] = pressure * t
+    frame["server_cpu_s"] = 0.25 * cores * t
+    for name in list(columns.HOST)[8:]:
+        frame[name] = (t * 1_000_000).astype(np.int64)
+    return frame
+
+
+def clients_of(rows: pd.DataFrame, users: int, cpu_s: float = 1.0) -> pd.DataFrame:
+    """Clients that all ended as planned and used ``cpu_s`` in the window, each."""
+    done = rows.groupby("virtual_user").size().reindex(range(users), fill_value=0)
+    return pd.DataFrame(
+        {
+            "virtual_user": range(users),
+            "pid": [1000 + user for user in range(users)],
+            "cpu_start_s": 0.25,
+            "cpu_end_s": 0.25 + cpu_s,
+            "transactions": done.to_numpy(),
+            "ended": "done",
+        }
+    )
+
+
+def write_run(
+    path: Path,
+    *,
+    users: int = 4,
+    rampup_s: float = 2,
+    duration_s: float = 20,
+    seed: int = 1,
+    rows: pd.DataFrame | None = None,
+    host: pd.DataFrame | None = None,
+    load: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Synthetic:
+    """A finished run at ``path``; ``changes`` go to :func:`transactions`, ``load`` to the plan's load."""
+    start_us, end_us = int(rampup_s * 1e6), int((rampup_s + duration_s) * 1e6)
+    seconds = rampup_s + duration_s + 0.5
+    rows = transactions(users, seconds, seed, **changes) if rows is None else rows
+    folder = RunFolder(path)
+    folder.transactions.mkdir(parents=True)
+    for user, part in rows.groupby("virtual_user"):
+        write_table(folder.transactions / f"user-{user:05d}.parquet", part, columns.TRANSACTIONS)
+    write_table(folder.table("counters"), counters_of(rows, start_us, end_us), columns.COUNTERS)
+    write_table(folder.table("host"), host_of(seconds + 1) if host is None else host, columns.HOST)
+    write_table(folder.table("clients"), clients_of(rows, users), columns.CLIENTS)
+    folder.settings.write_text(json.dumps(SETTINGS), encoding="utf-8")
+    plan = RunPlan(
+        run_id=path.name,
+        target=Target(kind="nulldb", host="db1", database="bench"),
+        workload=WorkloadSpec(warehouses=users),
+        load=Load(virtual_users=users, rampup_s=rampup_s, duration_s=duration_s, **(load or {})),
+    )
+    manifest = Manifest(
+        run_id=path.name,
+        notice=NOTICE,
+        status=Status.DONE,
+        plan=plan.model_dump(mode="json"),
+        transactions=NAMES,
+        counted="new_order",
+        command=f"hdbkit run nulldb://db1/bench --users {users}",
+        software={"hdbkit": "0.1.0", "python": "3.11"},
+        host={"cpu": "a <fast> one", "cores": 2},
+        server={"version": "nulldb 1 & more"},
+        clock=Clock(
+            start_monotonic_ns=0,
+            start_wall=datetime(2026, 1, 1, tzinfo=UTC),
+            window_start_us=start_us,
+            window_end_us=end_us,
+        ),
+    )
+    folder.write(manifest)
+    return Synthetic(folder, manifest, rows)
+
+
+GRID = {"buffers": ["64MB", "256MB"], "durable": ["on", "off"]}
+
+
+def sweep_frames(
+    blocks: int = 3, users: tuple[int, ...] = (4,), seed: int = 1
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Runs, verdicts and effects of a 2 x 2 sweep: ``durable=off`` gives 1.4 times, ``buffers=256MB`` 1.01 times."""
+    draw = np.random.default_rng(seed)
+    runs = []
+    for block in range(1, blocks + 1):
+        plan = [(c, u) for c in range(4) for u in users]
+        for configuration, count in draw.permutation(plan).tolist():
+            off, big = configuration % 2 == 1, configuration >= 2
+            nopm = 20_000 * count**0.5 * (1.4 if off else 1) * (1.01 if big else 1) * draw.normal(1, 0.01)
+            runs.append(
+                {
+                    "block": block,
+                    "configuration": configuration,
+                    "number": len(runs) + 1,
+                    "run_id": f"20260101-{len(runs):06d}-nulldb-c-w4-u{count}-abc",
+                    "nopm": nopm,
+                    "virtual_users": count,
+                    "status": "done",
+                    "buffers": GRID["buffers"][big],
+                    "durable": GRID["durable"][off],
+                }
+            )
+    verdicts = [
+        {
+            "configuration": configuration,
+            "virtual_users": count,
+            "ratio": ratio,
+            "low": ratio * 0.98,
+            "high": ratio * 1.02,
+            "verdict": verdict,
+            "equivalent": False,
+            "blocks_needed": 8 if verdict == "undecided" else None,
+            "sentence": f"configuration {configuration} is {verdict} <as known>",
+        }
+        for count in users
+        for configuration, ratio, verdict in (
+            (0, 1.0, "baseline"),
+            (1, 1.4, "faster"),
+            (2, 1.01, "undecided"),
+            (3, 1.414, "faster"),
+        )
+    ]
+    effects = [
+        {
+            "setting": setting,
+            "value": GRID[setting][1],
+            "reference": GRID[setting][0],
+            "virtual_users": count,
+            "ratio": ratio,
+            "low": ratio * 0.985,
+            "high": ratio * 1.015,
+            "verdict": "faster" if ratio > 1.1 else "undecided",
+        }
+        for count in users
+        for setting, ratio in (("buffers", 1.01), ("durable", 1.4))
+    ]
+    return pd.DataFrame(runs), pd.DataFrame(verdicts), pd.DataFrame(effects)

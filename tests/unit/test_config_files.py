@@ -1,0 +1,114 @@
+"""Parameter files: every mistake at once, with its line; nothing but InputError whatever the file holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from hdbkit.config import Load, SweepSpec, read_params, read_yaml
+from hdbkit.errors import ConfigErrors, InputError
+
+PARAMS = Path(__file__).resolve().parents[2] / "params"
+SOURCES = {path.name: path.read_bytes() for path in sorted(PARAMS.iterdir())}
+
+
+def write(folder: Path, text: str, name: str = "file.yaml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "blocks: 1\nload:\n  virtual_users: 0\n  duration: 5\nsettings:\n  work_mem: 4MB\nquestoin: why\n",
+    )
+    with pytest.raises(ConfigErrors) as caught:
+        SweepSpec.read(path)
+    assert sorted((m.line, m.where, m.what) for m in caught.value.mistakes) == [
+        (1, "blocks", "must be 2 or more, not 1"),
+        (3, "load.virtual_users", "must be 1 or more, not 0"),
+        (4, "load.duration", "unknown key. Did you mean 'duration_s'?"),
+        (5, "settings", "work_mem: give a list of values, such as [4MB]"),
+        (7, "questoin", "unknown key. Did you mean 'question'?"),
+    ]
+    assert str(caught.value).startswith(f"{path} has 5 mistakes; nothing was started:\n")
+
+
+def test_a_key_given_twice_is_a_mistake(tmp_path: Path) -> None:
+    path = write(tmp_path, "seed: 1\nmix:\n  payment: 1\n  payment: 2\nseed: 2\n")
+    with pytest.raises(ConfigErrors) as caught:
+        read_params(path, Load)
+    assert [(m.line, m.where) for m in caught.value.mistakes] == [(4, "mix.payment"), (5, "seed")]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a: [1", "is not YAML: line 1"),
+        ("1: a", "line 1: a key must be a word"),
+        ("a: !!bool maybe", "line 1: the value is not of the type"),
+        ("a: !!python/object:os.system x", "is not YAML: line 1"),
+        ("just words", "must be keys and values"),
+        ("", "must be keys and values"),
+        ("a: &a [*a]", "more than 40 levels"),
+    ],
+)
+def test_a_file_that_cannot_be_understood_is_told_in_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        read_params(write(tmp_path, text), Load)
+
+
+def test_aliases_that_grow_without_end_are_refused(tmp_path: Path) -> None:
+    levels = [f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}, *a{i - 1}, *a{i - 1}]" for i in range(1, 30)]
+    with pytest.raises(InputError, match="more than 100000 values"):
+        read_yaml(write(tmp_path, "\n".join(["a0: &a0 x", *levels])))
+
+
+def test_a_missing_binary_or_huge_file_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no file"):
+        read_yaml(tmp_path / "none.yaml")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="cannot be read as text"):
+        read_yaml(tmp_path / "binary")
+    (tmp_path / "huge").write_bytes(b"#" * (2 << 20))
+    with pytest.raises(InputError, match="larger than 1 MB"):
+        read_yaml(tmp_path / "huge")
+    with pytest.raises(InputError, match="cannot be read as text"):
+        read_yaml(tmp_path)
+
+
+def test_the_text_of_a_broken_line_is_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read_yaml(write(tmp_path, 'password: "hunter2\n'))
+    assert "hunter2" not in str(caught.value)
+
+
+def read_any(path: Path) -> None:
+    read_params(path, Load) if path.name.startswith("run") else SweepSpec.read(path)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    name=st.sampled_from([name for name in SOURCES if name != "targets.yaml"]),
+    at=st.integers(0, 600),
+    cut=st.integers(0, 12),
+    put=st.one_of(st.binary(max_size=6), st.text("&*!{}[]:,-?|>%@`\"'#\n\t~=<0x.9e", max_size=8).map(str.encode)),
+)
+@example(name="run-oltp.yaml", at=0, cut=600, put=b"seed: 0x" + b"f" * 9000)
+@example(name="run-oltp.yaml", at=0, cut=600, put=b"seed: !!int ''")
+@example(name="run-oltp.yaml", at=0, cut=600, put=b"seed: !!timestamp x")
+@example(name="run-oltp.yaml", at=0, cut=600, put=b"[" * 5000)
+@example(name="sweep-demo.yaml", at=0, cut=600, put=b"settings: {a: [0x" + b"f" * 9000 + b"]}")
+@example(name="sweep-demo.yaml", at=0, cut=600, put=b"settings: {a: [.nan, {b: 1}], <<: *x}")
+def test_a_spoilt_file_is_read_or_refused_in_words(tmp_path: Path, name: str, at: int, cut: int, put: bytes) -> None:
+    source = SOURCES[name]
+    path = tmp_path / name
+    path.write_bytes(source[:at] + put + source[at + cut :])
+    try:
+        read_any(path)
+    except InputError as error:
+        assert len(str(error)) > 20

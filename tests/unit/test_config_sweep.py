@@ -1,0 +1,59 @@
+"""The two forms of a sweep: ours, and hammerpost's as it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hdbkit.config import SweepSpec
+from hdbkit.errors import ConfigErrors
+
+GRID = {"shared_buffers": ["128MB", "512MB"], "jit": ["on", "off"]}
+
+
+def test_hammerposts_file_is_a_grid_of_settings(tmp_path: Path) -> None:
+    path = tmp_path / "params.json"
+    path.write_text(json.dumps(GRID, indent="\t"), encoding="utf-8")
+    spec = SweepSpec.read(path)
+    assert spec.name == "params"
+    assert spec.settings == {"shared_buffers": ("128MB", "512MB"), "jit": ("on", "off")}
+
+
+def test_the_yaml_form_and_hammerposts_mean_the_same(tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "sweep.yaml", tmp_path / "sweep.json"
+    ours.write_text("settings:\n  shared_buffers: [128MB, 512MB]\n  jit: [on, off]\n", encoding="utf-8")
+    theirs.write_text(json.dumps(GRID), encoding="utf-8")
+    assert SweepSpec.read(ours) == SweepSpec.read(theirs)
+
+
+def test_a_mistake_in_hammerposts_file_has_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "params.json"
+    path.write_text('{\n "a": ["1", "2"],\n "b": ["x", "x"]\n}', encoding="utf-8")
+    with pytest.raises(ConfigErrors, match="b: each value once"):
+        SweepSpec.read(path)
+
+
+def test_options_of_the_command_line_replace_the_files_keys(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.yaml"
+    path.write_text("settings: {jit: [on, off]}\nblocks: 3\nseed: 7\n", encoding="utf-8")
+    spec = SweepSpec.read(path, blocks=5, seed=None)
+    assert (spec.blocks, spec.seed) == (5, 7)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"settings": {}}, "settings"),
+        ({"settings": {"jit": []}}, "give at least one value"),
+        ({"settings": {"jit": ["on"]}, "baseline": {"git": "on"}}, "'git' is not among the settings"),
+        ({"settings": {"jit": ["on"]}, "baseline": {"jit": "off"}}, "is not among its values"),
+        ({"settings": {"jit": ["on"]}, "virtual_users": [4, 0]}, "each must be 1 or more, not 0"),
+        ({"settings": {"jit": ["on"]}, "virtual_users": [4, 4]}, "each count once"),
+        ({"settings": {"jit": [None]}}, "a value must be text, a number, or on/off"),
+    ],
+)
+def test_a_grid_that_makes_no_sense_is_refused(given: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ConfigErrors, match=sentence):
+        SweepSpec(**given)

@@ -1,0 +1,135 @@
+"""A target: its address in both directions, and its password nowhere."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hdbkit.config import Target
+from hdbkit.errors import ConfigErrors, InputError
+
+SECRET = "hunter2"
+word = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
+socket_folder = st.builds("/{}/{}".format, word, word)
+host = st.sampled_from(["db1", "DB1.Example", "10.0.0.1", "::1", "fe80::1"])
+
+
+@given(
+    host=st.none() | host | socket_folder,
+    port=st.none() | st.integers(1, 65535),
+    database=st.none() | word,
+    user=st.none() | word,
+    options=st.dictionaries(st.from_regex(r"[a-y]{3,8}", fullmatch=True), st.text(max_size=8), max_size=3),
+)
+def test_an_address_reads_back_as_the_same_target(
+    host: str | None, port: int | None, database: str | None, user: str | None, options: dict[str, str]
+) -> None:
+    hidden = ("host", "secret", "token", "pwd")
+    options = {k: v for k, v in options.items() if k not in hidden and "pass" not in k and k.isascii()}
+    target = Target(kind="some_db", host=host, port=port, database=database, user=user, options=options)
+    assert Target.parse(target.url) == target
+
+
+@pytest.mark.parametrize("password", [SECRET, "a/b?c#d", "p@ss:w@rd", quote("a b"), "5432"])
+@pytest.mark.parametrize("rest", ["@db1/tpcc", "@db1:5432/tpcc", "@[::1]:5432/tpcc?sslmode=require", "@/x"])
+def test_a_password_in_a_url_is_refused_and_not_repeated(password: str, rest: str) -> None:
+    with pytest.raises(InputError, match="HDBKIT_PASSWORD") as caught:
+        Target.parse(f"nulldb://bench:{password}{rest}")
+    assert password not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("nulldb://bench@db1:54x/tpcc", "54x"),
+        ("nulldb://bench@db1:99999/tpcc", "0-65535"),
+        ("nulldb://[::1/tpcc", "IPv6"),
+        ("://bench@db1/tpcc", "kind"),
+        ("nulldb://db1/tpcc?password=hunter2", "looks like a secret"),
+        ("nulldb://db1/tpcc?sslmode", "bad query field"),
+    ],
+)
+def test_a_wrong_url_is_told_in_a_sentence(url: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence) as caught:
+        Target.parse(url)
+    assert SECRET not in str(caught.value)
+
+
+def test_a_password_is_in_no_text_of_a_target() -> None:
+    target = Target(kind="nulldb", host="db1", password=SECRET).with_(database="tpcc")
+    texts = [repr(target), str(target), target.url, target.model_dump_json(), repr(target.model_dump())]
+    assert not [text for text in texts if SECRET in text]
+    assert target.secret() == SECRET
+    assert pickle.loads(pickle.dumps(target)).secret() == SECRET, "a client needs it"
+
+
+def test_a_password_comes_from_memory_or_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HDBKIT_PASSWORD", raising=False)
+    assert Target(kind="nulldb").secret() is None
+    monkeypatch.setenv("HDBKIT_PASSWORD", "from outside")
+    assert Target(kind="nulldb").secret() == "from outside"
+    assert Target(kind="nulldb", password=SECRET).secret() == SECRET
+
+
+def test_a_password_file_may_stand_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Target(kind="nulldb", password_file="~/.pass").password_file == tmp_path / ".pass"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"password": [SECRET]},
+        {"passwrd": SECRET},
+        {"options": {"password": SECRET}},
+        {"options": {"access_token": [SECRET]}},
+        {"kind": f"nulldb://bench:{SECRET}@db1/tpcc"},
+    ],
+)
+def test_a_mistake_about_a_secret_does_not_repeat_it(given: dict[str, object]) -> None:
+    with pytest.raises(ConfigErrors) as caught:
+        Target(**{"kind": "nulldb", **given})
+    assert SECRET not in str(caught.value)
+
+
+@pytest.fixture
+def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "targets.yaml"
+    path.write_text(
+        "lab:\n  kind: nulldb\n  host: db1\nspoilt:\n  kind: nulldb\n  prot: 1\n  port: 0\n"
+        f"open:\n  kind: nulldb\n  password: {SECRET}\nshort: nulldb://db1\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("HDBKIT_TARGETS", str(path))
+    return path
+
+
+def test_a_name_is_an_entry_of_the_targets_file(named: Path) -> None:
+    assert Target.parse("lab") == Target(kind="nulldb", host="db1")
+
+
+def test_an_unknown_name_is_told_with_the_known_ones(named: Path) -> None:
+    with pytest.raises(InputError, match=r"no target 'lba'.*known: lab, open, short, spoilt.*Did you mean 'lab'"):
+        Target.parse("lba")
+
+
+def test_the_mistakes_of_an_entry_have_the_lines_of_the_file(named: Path) -> None:
+    with pytest.raises(ConfigErrors) as caught:
+        Target.parse("spoilt")
+    assert sorted((m.line, m.where) for m in caught.value.mistakes) == [(6, "prot"), (7, "port")]
+
+
+def test_a_password_in_the_targets_file_is_refused(named: Path) -> None:
+    with pytest.raises(ConfigErrors, match="a file holds no password") as caught:
+        Target.parse("open")
+    assert SECRET not in str(caught.value)
+
+
+def test_an_entry_must_be_keys_and_values(named: Path) -> None:
+    with pytest.raises(ConfigErrors, match="must be keys and values"):
+        Target.parse("short")

@@ -1,0 +1,67 @@
+"""Dunnett's critical value against published tables and against other ways to the same number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import dunnett, multivariate_t, t
+
+from hdbkit.analysis.dunnett import critical_value, equal_replication
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "df", "published"),
+    [
+        (1, 10, 2.23),
+        (2, 10, 2.57),
+        (3, 10, 2.76),
+        (4, 20, 2.65),
+        (9, 20, 2.95),
+        (2, 5, 3.03),
+        (1, 60, 2.00),
+        (5, 60, 2.58),
+    ],
+)
+def test_two_sided_95_percent_values_are_those_of_the_table(comparisons: int, df: int, published: float) -> None:
+    assert round(critical_value(equal_replication(comparisons), df), 2) == published
+
+
+@pytest.mark.parametrize("df", [1, 2, 7, 14, 500])
+def test_one_comparison_needs_students_t(df: int) -> None:
+    assert critical_value([[0.3]], df, 0.99) == pytest.approx(t.isf(0.005, df), rel=1e-6)
+
+
+def test_unequal_replication_agrees_with_the_multivariate_t() -> None:
+    factors = np.array([0.4, 0.6, 0.8])
+    correlation = np.outer(factors, factors)
+    np.fill_diagonal(correlation, 1)
+    c = critical_value([factors.tolist()], 12)
+    joint = multivariate_t(loc=np.zeros(3), shape=correlation, df=12, seed=1)
+    assert joint.cdf(np.full(3, c), lower_limit=np.full(3, -c)) == pytest.approx(0.95, abs=5e-4)
+
+
+def test_groups_share_only_the_noise() -> None:
+    joint = multivariate_t(loc=np.zeros(4), shape=np.kron(np.eye(2), [[1, 0.5], [0.5, 1]]), df=9, seed=1)
+    c = critical_value(equal_replication(2, groups=2), 9)
+    assert joint.cdf(np.full(4, c), lower_limit=np.full(4, -c)) == pytest.approx(0.95, abs=5e-4)
+
+
+def test_a_one_way_layout_has_the_intervals_of_scipy() -> None:
+    draw = np.random.default_rng(7)
+    control, *samples = (draw.normal(mean, 1, size=9) for mean in (0.0, 0.5, 1.5, 3.0))
+    known = dunnett(*samples, control=control, rng=np.random.default_rng(1)).confidence_interval(0.95)
+    pooled = np.sqrt(np.mean([np.var(one, ddof=1) for one in (control, *samples)]))
+    half = critical_value(equal_replication(3), df=32) * pooled * np.sqrt(2 / 9)
+    differences = np.array([one.mean() - control.mean() for one in samples])
+    assert known.low == pytest.approx(differences - half, abs=0.01)
+    assert known.high == pytest.approx(differences + half, abs=0.01)
+
+
+def test_the_family_is_wider_than_one_and_narrower_than_bonferroni() -> None:
+    c = critical_value(equal_replication(6), 30)
+    assert t.isf(0.025, 30) < c < t.isf(0.025 / 6, 30)
+
+
+def test_without_degrees_of_freedom_there_is_no_value() -> None:
+    with pytest.raises(ValueError, match="1 degree of freedom or more"):
+        critical_value(equal_replication(2), 0)

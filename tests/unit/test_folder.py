@@ -1,0 +1,118 @@
+"""A run's folder: found by id, read whole or refused in words, replaced in one step."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hdbkit.errors import DamagedResult, InputError
+from hdbkit.results.columns import FORMAT_VERSION
+from hdbkit.results.folder import RunFolder, find_run, replace_file, run_folders
+from hdbkit.results.manifest import Manifest, Status
+
+
+def make(root: Path, run_id: str) -> RunFolder:
+    (root / run_id).mkdir(parents=True)
+    folder = RunFolder(root / run_id)
+    folder.write(
+        Manifest(
+            run_id=run_id,
+            notice="derived",
+            status=Status.DONE,
+            plan={},
+            transactions=["new_order"],
+            counted="new_order",
+        )
+    )
+    return folder
+
+
+def test_a_manifest_reads_back_as_it_was_written(results: Path) -> None:
+    folder = make(results, "a")
+    manifest = folder.read().moved_to(Status.FAILED, "the disk was full")
+    folder.write(manifest)
+    assert folder.read() == manifest
+    assert [(event.status, event.note) for event in manifest.history] == [(Status.FAILED, "the disk was full")]
+
+
+def test_a_file_is_replaced_whole_and_leaves_no_draft(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    path.write_bytes(b"old")
+    replace_file(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert [one.name for one in tmp_path.iterdir()] == ["manifest.json"]
+
+
+def test_a_folder_without_manifest_is_no_run(results: Path) -> None:
+    with pytest.raises(DamagedResult, match=r"has no manifest\.json"):
+        RunFolder(results / "none").read()
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"run_id": 1}', "\0"])
+def test_a_damaged_manifest_is_told_in_a_sentence(results: Path, content: str) -> None:
+    folder = make(results, "a")
+    (folder.path / "manifest.json").write_text(content, encoding="utf-8")
+    with pytest.raises(DamagedResult, match=r"manifest\.json is damaged"):
+        folder.read()
+
+
+def test_a_newer_format_says_what_to_do(results: Path) -> None:
+    folder = make(results, "a")
+    path = folder.path / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format_version": FORMAT_VERSION + 1}))
+    with pytest.raises(DamagedResult, match=f"format version {FORMAT_VERSION + 1}.*pip install --upgrade"):
+        folder.read()
+
+
+def test_what_a_later_version_adds_is_passed_over(results: Path) -> None:
+    folder = make(results, "a")
+    path = folder.path / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "mood": "sunny"}))
+    assert folder.read().run_id == "a"
+
+
+def test_runs_are_listed_newest_first_without_foreign_files(results: Path) -> None:
+    for run_id in ("20261120-a", "20261121-b"):
+        make(results, run_id)
+    (results / "sweeps").mkdir()
+    (results / "README.md").write_text("words")
+    assert [one.run_id for one in run_folders(results)] == ["20261121-b", "20261120-a"]
+    assert list(run_folders(results / "none")) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("20261120-c-u4-abc", "20261120-c-u4-abc"),
+        ("20261121", "20261121-c-u4-xyz"),
+        ("abc", "20261120-c-u4-abc"),
+        ("last", "20261121-c-u4-xyz"),
+    ],
+)
+def test_a_run_is_found_by_id_by_its_beginning_by_its_letters_and_as_the_last(
+    results: Path, asked: str, found: str
+) -> None:
+    for run_id in ("20261120-c-u4-abc", "20261121-c-u4-xyz"):
+        make(results, run_id)
+    assert find_run(results, asked).run_id == found
+
+
+def test_a_copied_run_is_found_by_its_path(results: Path, tmp_path: Path) -> None:
+    make(tmp_path, "copied")
+    assert find_run(results, str(tmp_path / "copied")).read().run_id == "copied"
+
+
+def test_an_id_of_several_runs_or_of_none_is_told_in_a_sentence(results: Path) -> None:
+    for run_id in ("20261120-a", "20261120-b"):
+        make(results, run_id)
+    with pytest.raises(InputError, match="'20261120' fits 2 runs: 20261120-b, 20261120-a"):
+        find_run(results, "20261120")
+    with pytest.raises(InputError, match=r"there is no run 'x' in .*; see: hdbkit runs list"):
+        find_run(results, "x")
+
+
+def test_the_last_of_no_runs_is_told_in_a_sentence(results: Path) -> None:
+    with pytest.raises(InputError, match="there is no run 'last'"):
+        find_run(results, "last")

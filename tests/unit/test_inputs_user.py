@@ -1,0 +1,100 @@
+"""A virtual user of TPROC-C: what it hands to the loop, from its seed alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.load import TRANSACTIONS
+from hdbkit.contracts import Arguments, Prepared, Session, User, UserPlan
+from hdbkit.databases import database
+from hdbkit.workloads import workload
+
+SPEC = WorkloadSpec(warehouses=4)
+PLAN = UserPlan(index=2, home_w_id=3, seed=11)
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    target = Target(kind="nulldb", database=f"user{os.getpid()}")
+    one = database("nulldb").connect(target, "tproc_c")
+    yield one
+    one.close()
+
+
+def user(session: Session, plan: UserPlan = PLAN, **load: Any) -> User:
+    return workload("tproc_c").user(session, SPEC, Load(**load), plan)
+
+
+@pytest.fixture
+def bound(session: Session, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Arguments]]:
+    """Every statement and arguments that the session was asked to bind."""
+    asked: list[tuple[str, Arguments]] = []
+    bind = session.bind
+    monkeypatch.setattr(session, "bind", lambda name, args: (asked.append((name, args)), bind(name, args))[1])
+    return asked
+
+
+def test_a_batch_holds_the_mix_and_says_where_each_transaction_works(
+    session: Session, bound: list[tuple[str, Arguments]]
+) -> None:
+    batch = user(session).next_batch()
+    assert np.bincount([one.transaction for one in batch]).tolist() == [225, 215, 20, 20, 20]
+    assert {one.w_id for one in batch} == {PLAN.home_w_id}
+    for one, (statement, arguments) in zip(batch, bound, strict=True):
+        name = TRANSACTIONS[one.transaction]
+        assert statement == f"call_{name}"
+        assert one.d_id == (0 if name == "delivery" else arguments[1])
+
+
+def test_equal_seeds_give_equal_users_and_others_differ(session: Session, bound: list[tuple[str, Arguments]]) -> None:
+    for plan in (PLAN, PLAN, UserPlan(index=2, home_w_id=3, seed=12)):
+        one = user(session, plan)
+        one.next_batch()
+        one.next_batch()
+    first, second, other = bound[:1000], bound[1000:2000], bound[2000:]
+    assert first == second
+    assert first[:500] != first[500:]
+    assert first != other
+
+
+def test_the_order_id_is_the_first_value_of_a_new_order(session: Session) -> None:
+    drawn = user(session)
+    made = [one for one in drawn.next_batch() if one.transaction == 0][:3]
+    raw = [one.perform(one.bound) for one in made]
+    assert [drawn.order_id(one, answer) for one, answer in zip(made, raw, strict=True)] == [1, 2, 3]
+    assert drawn.order_id(Prepared(1, 1, 1, print, None), raw[0]) == 0
+
+
+def test_client_routines_get_the_arguments_as_they_are(session: Session) -> None:
+    drawn = user(session, routines="client")
+    new_order = next(one for one in drawn.next_batch() if one.transaction == 0)
+    assert new_order.perform.args == (session,)
+    assert new_order.bound[:2] == (new_order.w_id, new_order.d_id)
+    assert drawn.order_id(new_order, [(3001, "rest")]) == 3001
+
+
+def test_waits_are_those_of_clause_5_2_5_7(session: Session) -> None:
+    drawn = user(session, keying_and_thinking=True)
+    batch = [one for _ in range(40) for one in drawn.next_batch()]
+    for kind, keying_s, thinking_s in zip(range(5), (18, 3, 2, 2, 2), (12, 12, 10, 5, 5), strict=True):
+        waits = [one.thinking_s for one in batch if one.transaction == kind]
+        assert {one.keying_s for one in batch if one.transaction == kind} == {keying_s}
+        assert np.mean(waits) == pytest.approx(thinking_s, rel=0.12)
+        assert 0 <= min(waits)
+        assert 4 * thinking_s < max(waits) <= 10 * thinking_s
+
+
+def test_nobody_waits_unless_asked(session: Session) -> None:
+    assert {(one.keying_s, one.thinking_s) for one in user(session).next_batch()} == {(0.0, 0.0)}
+
+
+def test_hammerdb_rules_draw_the_mix_at_random(session: Session) -> None:
+    drawn = user(session, input_rules="hammerdb")
+    counts = {tuple(np.bincount([one.transaction for one in drawn.next_batch()], minlength=5)) for _ in range(4)}
+    assert len(counts) > 1

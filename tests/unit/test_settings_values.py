@@ -1,0 +1,112 @@
+"""Values of settings are read as the server reads them: units, switches, choices, bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from hdbkit.contracts import ApplyBy, Setting
+from hdbkit.servers.values import may_read_back_otherwise, mistake_in, number_in, same_value
+
+
+def setting(kind: str, unit: str | None = None, low: float | None = None, high: float | None = None) -> Setting:
+    choices = ("local", "remote_write", "on", "off") if kind == "enum" else ()
+    return Setting("it", "", unit, None, ApplyBy.RELOAD, low, high, choices, kind)
+
+
+PAGES = setting("integer", "8kB", 16, 1073741823)
+SECONDS = setting("integer", "s", 30, 86400)
+MILLISECONDS = setting("real", "ms", 0, 1000)
+COUNT = setting("integer", None, -1, 100)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "number"),
+    [
+        (PAGES, "1GB", 131072),
+        (PAGES, "128MB", 16384),
+        (PAGES, "4096", 4096),
+        (PAGES, " 8 kB ", 1),
+        (PAGES, "0.5GB", 65536),
+        (PAGES, "0x10", 16),
+        (SECONDS, "5min", 300),
+        (SECONDS, "100ms", 0),
+        (SECONDS, "1h", 3600),
+        (MILLISECONDS, "500us", 0.5),
+        (COUNT, "-1", -1),
+        (PAGES, "1gb", None),
+        (PAGES, "5ms", None),
+        (COUNT, "1kB", None),
+        (COUNT, "many", None),
+    ],
+)
+def test_a_number_is_read_in_the_unit_of_its_setting(kind: Setting, text: str, number: float | None) -> None:
+    assert number_in(kind, text) == number
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (PAGES, "64kB"),
+        (PAGES, "2TB"),
+        (PAGES, "1gb"),
+        (SECONDS, "2d"),
+        (SECONDS, "100ms"),
+        (COUNT, "101"),
+        (COUNT, ""),
+        (setting("bool"), "o"),
+        (setting("bool"), "maybe"),
+        (setting("enum"), "remote"),
+    ],
+)
+def test_a_wrong_value_is_told_with_what_was_given_and_expected(kind: Setting, text: str) -> None:
+    told = mistake_in(kind, text) if text != "2TB" else mistake_in(setting("integer", "8kB", 16, 1000), text)
+    assert told is not None
+    assert text in told
+    assert "must be" in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (PAGES, "16"),
+        (PAGES, "1GB"),
+        (SECONDS, "1d"),
+        (COUNT, "-1"),
+        (setting("bool"), "YES"),
+        (setting("bool"), "tr"),
+        (setting("enum"), "LOCAL"),
+        (setting("enum"), "true"),
+        (setting("string"), "anything"),
+    ],
+)
+def test_a_right_value_is_no_mistake(kind: Setting, text: str) -> None:
+    assert mistake_in(kind, text) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "got", "same"),
+    [
+        (PAGES, "1GB", "131072", True),
+        (PAGES, "1GB", "131071", False),
+        (SECONDS, "5min", "300", True),
+        (setting("bool"), "yes", "on", True),
+        (setting("bool"), "no", "on", False),
+        (setting("enum"), "false", "off", True),
+        (setting("enum"), "local", "off", False),
+        (setting("list"), "a,b", 'a, "b"', True),
+        (setting("list"), "a", "a, b", False),
+        (setting("string"), "a", "b", False),
+        (setting("real"), "0.1", "0.1", True),
+    ],
+)
+def test_units_and_names_of_switches_count_when_values_are_compared(
+    kind: Setting, wanted: str, got: str, same: bool
+) -> None:
+    assert same_value(kind, wanted, got) is same
+
+
+def test_only_a_text_and_an_automatic_number_may_be_read_back_otherwise() -> None:
+    assert may_read_back_otherwise(setting("string"), "ISO")
+    assert may_read_back_otherwise(COUNT, "-1")
+    assert not may_read_back_otherwise(COUNT, "1")
+    assert not may_read_back_otherwise(setting("list"), "a")

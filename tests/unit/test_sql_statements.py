@@ -1,0 +1,85 @@
+"""Named statements: ANSI once, differences by name, values and words never mixed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hdbkit import sql
+from hdbkit.errors import InputError
+
+ANSI = """-- Header of the file, no statement.
+
+-- name: take_item
+-- The price of an item,
+-- by its number.
+SELECT i_price FROM item WHERE i_id = :i_id AND i_im_id > :low AND :i_id > 0;
+
+-- name: count_rows
+SELECT count(*) FROM {table};
+"""
+
+
+@pytest.fixture
+def schemas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    for engine in ("ansi", "own"):
+        (tmp_path / engine / "shop").mkdir(parents=True)
+    (tmp_path / "ansi" / "shop" / "a.sql").write_text(ANSI, encoding="utf-8")
+    monkeypatch.setattr(sql, "data_folder", lambda _: tmp_path)
+    sql.statements.cache_clear()
+    yield tmp_path
+    sql.statements.cache_clear()
+
+
+def test_a_statement_has_its_text_description_and_origin(schemas: Path) -> None:
+    found = sql.find("own", "shop", "take_item")
+    assert found.text == "SELECT i_price FROM item WHERE i_id = :i_id AND i_im_id > :low AND :i_id > 0"
+    assert found.description == "The price of an item, by its number."
+    assert found.origin == schemas / "ansi" / "shop" / "a.sql"
+
+
+def test_an_engines_statement_replaces_the_ansi_one_of_its_name_only(schemas: Path) -> None:
+    (schemas / "own" / "shop" / "b.sql").write_text("-- name: count_rows\nSELECT 1\n", encoding="utf-8")
+    assert {name: one.origin.name for name, one in sql.statements("own", "shop").items()} == {
+        "take_item": "a.sql",
+        "count_rows": "b.sql",
+    }
+
+
+def test_values_are_numbered_by_first_use_and_each_once(schemas: Path) -> None:
+    found = sql.find("own", "shop", "take_item")
+    assert found.parameters == ("i_id", "low")
+    assert found.rendered(lambda _, index: f"${index}").endswith("i_id = $1 AND i_im_id > $2 AND $1 > 0")
+
+
+@pytest.mark.parametrize("text", ["a::bigint", "now()::date", "x[1:2]", "'12:30'"])
+def test_a_colon_that_is_no_value_is_left_alone(text: str, tmp_path: Path) -> None:
+    statement = sql.Statement("s", text, tmp_path, "")
+    assert statement.parameters == ()
+    assert statement.rendered(lambda *_: "?") == text
+
+
+def test_a_word_takes_an_identifier_or_an_integer(schemas: Path) -> None:
+    found = sql.find("own", "shop", "count_rows")
+    assert found.words == {"table"}
+    assert found.filled({"table": "stock"}).text == "SELECT count(*) FROM stock"
+    assert found.filled({"table": 7}).text == "SELECT count(*) FROM 7"
+
+
+@pytest.mark.parametrize("word", ["stock; DROP TABLE item", "a b", "", '"x"', "1a", "-1"])
+def test_a_word_that_is_no_identifier_is_refused(schemas: Path, word: str) -> None:
+    with pytest.raises(InputError, match="table must be an identifier or an integer"):
+        sql.find("own", "shop", "count_rows").filled({"table": word})
+
+
+def test_an_unknown_statement_is_told_in_a_sentence(schemas: Path) -> None:
+    with pytest.raises(InputError, match=r"own has no statement 'take' in shop; see: hdbkit sql show own"):
+        sql.find("own", "shop", "take")
+
+
+def test_two_statements_of_one_name_in_a_file_are_refused(schemas: Path) -> None:
+    (schemas / "own" / "shop" / "c.sql").write_text("-- name: x\nSELECT 1\n-- name: x\nSELECT 2\n", encoding="utf-8")
+    with pytest.raises(InputError, match="two statements named 'x'"):
+        sql.statements("own", "shop")

@@ -1,0 +1,134 @@
+"""A sweep's folder: nothing that was noted is lost, nothing half written is believed."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hdbkit.config import SweepSpec, Target
+from hdbkit.errors import DamagedResult, InputError
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.sweep_folder import (
+    Step,
+    SweepFolder,
+    SweepState,
+    find_sweep,
+    only_sweep,
+    runs_frame,
+    sweep_folder,
+    unrestored,
+)
+from hdbkit.sweep import plan_sweep
+
+
+def made(root: Path, sweep_id: str = "one") -> SweepFolder:
+    spec = SweepSpec(settings={"flush": ["on", "off"]}, blocks=2)
+    folder = sweep_folder(root, sweep_id)
+    folder.write_plan(plan_sweep(Target(kind="nulldb"), spec, sweep_id))
+    return folder
+
+
+def test_the_journal_gives_back_what_was_noted(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    folder.append(Step.RUN_STARTED, 1, "run-a", applied_s=0.5)
+    folder.append(Step.RUN_FAILED, 1, "run-a", "out of memory")
+    started, ended = folder.journal()
+    assert (started.number, started.run_id, started.details) == (1, "run-a", {"applied_s": 0.5})
+    assert (ended.step, ended.note) == (Step.RUN_FAILED, "out of memory")
+
+
+def test_a_torn_last_line_is_passed_over_and_spoils_nothing_after_it(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    folder.append(Step.RUN_STARTED, 1, "run-a")
+    folder.append(Step.RUN_FINISHED, 1, "run-a")
+    path = folder.path / "journal.ndjson"
+    path.write_bytes(path.read_bytes()[:-9])
+    assert [line.step for line in folder.journal()] == [Step.RUN_STARTED]
+    folder.append(Step.RUN_DISCARDED, 1, "run-a")
+    assert [line.step for line in folder.journal()] == [Step.RUN_STARTED, Step.RUN_DISCARDED]
+
+
+@pytest.mark.parametrize(
+    ("steps", "left"),
+    [
+        ([], False),
+        ([Step.SETTINGS_SAVED], True),
+        ([Step.SETTINGS_SAVED, Step.SETTINGS_RESTORED], False),
+        ([Step.SETTINGS_SAVED, Step.DATA_KEPT, Step.RUN_STARTED, Step.DATA_RESTORED], True),
+        ([Step.SETTINGS_SAVED, Step.DATA_KEPT, Step.DATA_RESTORED, Step.SETTINGS_RESTORED], False),
+        ([Step.SETTINGS_SAVED, Step.SETTINGS_RESTORED, Step.SETTINGS_SAVED], True),
+    ],
+)
+def test_a_sweep_is_unrestored_until_all_is_back(
+    tmp_path: Path, steps: list[Step], left: bool
+) -> None:
+    folder = made(tmp_path)
+    for step in steps:
+        folder.append(step, identity="server-1") if step is Step.SETTINGS_SAVED else folder.append(step)
+    assert unrestored(tmp_path, "server-1") == ([folder] if left else [])
+    assert unrestored(tmp_path, "server-2") == []
+
+
+def test_the_settings_before_are_on_disk_for_their_owner_alone(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    folder.save_before("server-1", {"flush": "on"})
+    assert folder.read_before() == {"flush": "on"}
+    assert stat.S_IMODE(folder.before.stat().st_mode) == 0o600
+    assert SweepState(folder.journal()).identity == "server-1"
+
+
+def test_lost_settings_are_told(tmp_path: Path) -> None:
+    with pytest.raises(DamagedResult, match="so the settings are not restored"):
+        made(tmp_path).read_before()
+
+
+def test_two_sweeps_never_share_a_server(tmp_path: Path) -> None:
+    with only_sweep(tmp_path, "server-1"):
+        with only_sweep(tmp_path, "server-2"):
+            pass
+        with (
+            pytest.raises(InputError, match="another sweep is running on server-1"),
+            only_sweep(tmp_path, "server-1"),
+        ):
+            pass
+    with only_sweep(tmp_path, "server-1"):
+        pass
+
+
+def test_the_frame_tells_what_became_of_each_planned_run(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    done = Manifest(
+        run_id="run-a", notice="", status=Status.DONE, plan={}, transactions=[], counted="", result={"nopm": 1234.5}
+    )
+    (tmp_path / "run-a").mkdir()
+    RunFolder(tmp_path / "run-a").write(done)
+    folder.append(Step.RUN_FINISHED, 1, "run-a")
+    folder.append(Step.RUN_FAILED, 2, "", "no memory")
+    folder.append(Step.RUN_FINISHED, 3, "run-removed")
+    frame = runs_frame(folder)
+    assert list(frame["status"]) == ["done", "failed", "missing", "planned"]
+    assert list(frame["nopm"].fillna(-1)) == [1234.5, -1, -1, -1]
+    assert frame["note"][1] == "no memory"
+    assert sorted(frame["flush"]) == ["off", "off", "on", "on"]
+    assert frame["block"].tolist() == [1, 1, 2, 2]
+    assert frame["nopm"].dtype == np.float64
+
+
+def test_a_sweep_is_found_by_its_id_its_beginning_or_as_the_last(tmp_path: Path) -> None:
+    first, second = made(tmp_path, "20261120-210400-memory-abc"), made(tmp_path, "20261120-220000-memory-xyz")
+    assert find_sweep(tmp_path, "last") == second
+    assert find_sweep(tmp_path, "abc") == first
+    assert find_sweep(tmp_path, "20261120-22") == second
+    with pytest.raises(InputError, match="fits 2 sweeps"):
+        find_sweep(tmp_path, "2026")
+    with pytest.raises(InputError, match="there is no sweep 'other'"):
+        find_sweep(tmp_path, "other")
+
+
+def test_a_folder_without_a_plan_is_no_sweep(tmp_path: Path) -> None:
+    with pytest.raises(DamagedResult, match="is no sweep"):
+        sweep_folder(tmp_path, "none").read_plan()

@@ -1,0 +1,109 @@
+"""What a sweep decides before it starts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import groupby
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.errors import InputError
+from hdbkit.sweep import SweepPlan, extended, new_sweep_id, plan_sweep, run_plan
+
+TARGET = Target(kind="nulldb")
+AT = datetime(2026, 11, 20, 21, 4, tzinfo=UTC)
+
+
+def spec(**changes: object) -> SweepSpec:
+    grid = {"memory": ["1GB", "2GB", "4GB"], "flush": [True, False]}
+    return SweepSpec(**{"settings": grid, "virtual_users": [2, 8], "blocks": 4, **changes})
+
+
+def order(plan: SweepPlan) -> list[tuple[int, int, int]]:
+    return [(one.block, one.configuration, one.virtual_users) for one in plan.runs]
+
+
+def test_the_grid_is_full_and_the_baseline_comes_first() -> None:
+    plan = plan_sweep(TARGET, spec(), "s")
+    assert plan.configurations[0] == {"memory": "1GB", "flush": "on"}
+    assert len({tuple(one.items()) for one in plan.configurations}) == 6
+
+
+def test_the_baseline_is_what_the_spec_names() -> None:
+    plan = plan_sweep(TARGET, spec(baseline={"memory": "4GB"}), "s")
+    assert plan.configurations[0] == {"memory": "4GB", "flush": "on"}
+    assert len(plan.configurations) == 6
+
+
+def test_a_block_runs_everything_once_and_blocks_follow_each_other() -> None:
+    plan = plan_sweep(TARGET, spec(), "s")
+    assert [one.number for one in plan.runs] == list(range(1, 6 * 2 * 4 + 1))
+    blocks = [[place[1:] for place in block] for _, block in groupby(order(plan), key=lambda place: place[0])]
+    assert len(blocks) == 4
+    assert all(sorted(block) == [(c, u) for c in range(6) for u in (2, 8)] for block in blocks)
+
+
+def test_the_order_within_blocks_is_random_and_repeatable() -> None:
+    plan = plan_sweep(TARGET, spec(), "s")
+    blocks = [[place[1:] for place in block] for _, block in groupby(order(plan), key=lambda place: place[0])]
+    assert len({tuple(block) for block in blocks}) == 4
+    assert order(plan) == order(plan_sweep(TARGET, spec(), "other"))
+    assert order(plan) != order(plan_sweep(TARGET, spec(seed=2), "s"))
+
+
+def test_every_configuration_is_first_in_some_block() -> None:
+    plan = plan_sweep(TARGET, spec(blocks=60, virtual_users=[1]), "s")
+    firsts = [next(block)[1] for _, block in groupby(order(plan), key=lambda place: place[0])]
+    assert set(firsts) == set(range(6))
+
+
+@given(before=st.integers(2, 6), more=st.integers(0, 6), seed=st.integers(0, 2**40))
+def test_more_blocks_leave_the_earlier_ones_as_they_were(before: int, more: int, seed: int) -> None:
+    plan = plan_sweep(TARGET, spec(blocks=before, seed=seed), "s")
+    longer = extended(plan, before + more)
+    assert longer.runs[: len(plan.runs)] == plan.runs
+    assert len(longer.runs) == 12 * (before + more)
+
+
+def test_blocks_are_never_taken_away() -> None:
+    with pytest.raises(InputError, match="has 4 blocks already"):
+        extended(plan_sweep(TARGET, spec(), "s"), 3)
+
+
+def test_runs_of_a_block_have_one_seed_and_blocks_have_different_ones() -> None:
+    plan = plan_sweep(TARGET, spec(load=Load(seed=41)), "s")
+    seeds = {(planned.block, run_plan(plan, planned, AT).load.seed) for planned in plan.runs}
+    assert sorted(seeds) == [(1, 41), (2, 42), (3, 43), (4, 44)]
+
+
+def test_a_run_knows_its_place() -> None:
+    plan = plan_sweep(TARGET, spec(load=Load(duration_s=7)), "s")
+    planned = plan.runs[5]
+    run = run_plan(plan, planned, AT)
+    assert run.sweep is not None
+    assert (run.sweep.sweep_id, run.sweep.number, run.sweep.block) == ("s", 6, planned.block)
+    assert run.sweep.settings == plan.configurations[planned.configuration]
+    assert (run.load.virtual_users, run.load.duration_s) == (planned.virtual_users, 7)
+    assert f"-u{planned.virtual_users}-" in run.run_id
+
+
+def test_the_time_is_estimated_from_the_phases() -> None:
+    short = plan_sweep(TARGET, spec(load=Load(rampup_s=1, duration_s=2)), "s").estimated_s
+    assert plan_sweep(
+        TARGET, spec(load=Load(rampup_s=3, duration_s=5), cooldown_s=4), "s"
+    ).estimated_s == pytest.approx(short + 48 * (2 + 3 + 4))
+
+
+def test_a_sweep_without_end_is_refused() -> None:
+    grid = {f"setting_{i}": list(range(10)) for i in range(9)}
+    with pytest.raises(InputError, match="16000000000 runs"):
+        plan_sweep(TARGET, spec(settings=grid, blocks=8), "s")
+
+
+def test_a_plan_survives_its_file() -> None:
+    plan = plan_sweep(TARGET, spec(), new_sweep_id(AT, spec(name="memory")))
+    assert SweepPlan.model_validate_json(plan.model_dump_json()) == plan
+    assert plan.sweep_id.startswith("20261120-210400-memory-")

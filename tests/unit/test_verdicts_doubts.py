@@ -1,0 +1,30 @@
+"""What makes a sweep doubtful is said, and only that."""
+
+from __future__ import annotations
+
+from sweeps import failed, synthetic_runs
+
+from hdbkit.analysis.doubts import doubts, warning
+
+
+def test_a_quiet_sweep_raises_no_doubt() -> None:
+    assert warning(synthetic_runs([1, 1.5, 2.0], blocks=5)) == ""
+
+
+def test_an_outlying_block_is_named_with_its_distance() -> None:
+    runs = synthetic_runs([1, 1.5], blocks=5, noise=0.01)
+    runs.loc[runs["block"] == 3, "nopm"] *= 0.7
+    assert warning(runs).splitlines()[0] == "the result may be unstable:"
+    (line,) = doubts(runs)
+    assert line.startswith("throughput of block 3 is ")
+    assert line.endswith(" % below the median of the 5")
+
+
+def test_drift_is_told_with_its_size() -> None:
+    (line,) = [one for one in doubts(synthetic_runs([1, 1], drift=0.05)) if "from the first run" in one]
+    assert line.startswith("throughput falls by ")
+
+
+def test_failed_runs_are_counted() -> None:
+    runs = synthetic_runs([1, 1.5])
+    assert "1 of 16 runs failed and is not counted" in doubts(failed(runs, runs["number"] == 4))
