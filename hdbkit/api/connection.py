@@ -15,7 +15,7 @@ from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Capability, Check
 from hdbkit.databases import database
 from hdbkit.errors import InputError
-from hdbkit.run.precheck import schema_of
+from hdbkit.execution.precheck import schema_of
 from hdbkit.servers import control
 from hdbkit.workloads import workload
 

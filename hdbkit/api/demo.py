@@ -9,8 +9,8 @@ from hdbkit.api.connection import connect
 from hdbkit.api.sweeping import SweepResult, sweep
 from hdbkit.build import BuildProgress
 from hdbkit.config import SweepSpec
+from hdbkit.execution.handle import Watch
 from hdbkit.paths import data_folder
-from hdbkit.run.handle import Watch
 from hdbkit.servers import private_server
 from hdbkit.sweep_runner import Watcher
 from hdbkit.sweep_runner.progress import unwatched

@@ -8,14 +8,14 @@ from datetime import datetime
 from hdbkit.api.result import Result
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.databases import database
+from hdbkit.execution.handle import RunHandle, require_done
+from hdbkit.execution.handle import start as start_run
+from hdbkit.execution.live import LiveView
+from hdbkit.execution.precheck import schema_of
 from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan, new_run_id
 from hdbkit.results.folder import find_run
 from hdbkit.results.manifest import Status
-from hdbkit.run.handle import RunHandle, require_done
-from hdbkit.run.handle import start as start_run
-from hdbkit.run.live import LiveView
-from hdbkit.run.precheck import schema_of
 
 Watch = Callable[["Running"], None]
 

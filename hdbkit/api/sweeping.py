@@ -13,16 +13,16 @@ from hdbkit.analysis.verdicts import answer, judge
 from hdbkit.api.running import as_target
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import DamagedResult
+from hdbkit.execution.handle import Watch as RunWatch
+from hdbkit.execution.handle import execute
 from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan
 from hdbkit.report import sweep_report
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import SweepFolder, find_sweep, runs_frame
-from hdbkit.run.handle import Watch as RunWatch
-from hdbkit.run.handle import execute
 from hdbkit.servers import control
-from hdbkit.sweep import SweepPlan, new_sweep_id, plan_sweep
+from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
 from hdbkit.sweep_runner import Watcher, resume, start
 from hdbkit.sweep_runner.progress import unwatched
 

@@ -11,9 +11,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from hdbkit.api import Running
 from hdbkit.build import Stage
 from hdbkit.cli.show import notes
+from hdbkit.execution.handle import RunHandle
+from hdbkit.execution.live import LiveView
 from hdbkit.results.manifest import Status
-from hdbkit.run.handle import RunHandle
-from hdbkit.run.live import LiveView
 from hdbkit.sweep_runner import Kind
 from hdbkit.sweep_runner import Progress as SweepStep
 

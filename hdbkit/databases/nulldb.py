@@ -28,6 +28,7 @@ from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDes
 
 _TOTALS = struct.Struct("<qqq")  # new orders, commits, rollbacks
 _LARGEST_ITEM = 100_000
+_FIRST_TOTAL = 30_010  # the sum of the next order ids of a warehouse after its build
 _LATENCIES = 1024
 _OPTIONS = {"latency_us", "spread", "seed", "error_rate", "error_class", "connections"}
 
@@ -146,31 +147,30 @@ class NullSession:
     # -- everything else ----------------------------------------------------------------------------------
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
-        """The few statements that a build, a run and a drop need; others give no rows."""
-        state, build = self._state, self._state.read("build")
+        """The few statements that a build and a run need; others give no rows."""
+        build = self._state.read("build")
         match statement:
-            case "count_new_orders":
-                return [(3001 * 10 * int(json.loads(build["spec"])["warehouses"]) + state.sums()[0],)]
-            case "schema_exists":
-                return [(bool(build),)]
-            case "list_tables":
-                return [("build_spec",), ("build_part",)] if build else []
-            case "select_build_spec":
-                return [(build["spec"],)] if build else []
-            case "select_build_finished":
-                return [(build.get("finished", False),)]
-            case "select_build_parts":
-                return [tuple(part) for part in build.get("parts", [])]
             case "insert_build_spec":
-                state.write("build", {"spec": arguments["spec"], "parts": []})
+                self._state.write("build", {"spec": arguments["spec"], "parts": []})
             case "insert_build_part":
-                build["parts"].append([arguments["part"], arguments["rows"]])
-                state.write("build", build)
+                self._state.write(
+                    "build", build | {"parts": [*build["parts"], [arguments["part"], arguments["rows"]]]}
+                )
             case "finish_build":
-                state.write("build", build | {"finished": True})
-            case "drop_build":
-                state.remove("build")
-        return []
+                self._state.write("build", build | {"finished": True})
+        return self._answers(statement, build)
+
+    def _answers(self, statement: str, build: Mapping[str, Any]) -> list[Row]:
+        rows: dict[str, list[Row]] = {
+            "schema_exists": [(bool(build),)],
+            "list_tables": [("build_spec",), ("build_part",)],
+            "select_build_spec": [(build.get("spec"),)],
+            "select_build_finished": [(build.get("finished", False),)],
+            "select_build_parts": [tuple(part) for part in build.get("parts", [])],
+        }
+        if statement == "count_new_orders":
+            return [(_FIRST_TOTAL * int(json.loads(build["spec"])["warehouses"]) + self._state.sums()[0],)]
+        return rows.get(statement, []) if build or statement == "schema_exists" else []
 
     def begin(self) -> None:
         """Start a transaction."""

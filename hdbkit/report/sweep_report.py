@@ -11,10 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.charts.sweep_charts import labels, sweep_charts
+from hdbkit.analysis.block_model import usable
+from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
-from hdbkit.report.tables import Table, cell, frame_table
+from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table
 from hdbkit.results.manifest import CheckLine, Manifest
 
 _MARKS = {"faster": "good", "slower": "bad", "failed": "bad", "undecided": "unsure"}
@@ -33,56 +34,48 @@ def sweep_report(
 ) -> Path:
     """Write the report of a sweep to ``path`` and give it back.
 
-    ``plan`` is the sweep's spec as plain data (name, question, settings, blocks, virtual_users, smallest_effect);
-    ``answer`` one sentence; ``manifests`` those of its finished runs.
+    ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``answer`` one sentence, and
+    ``manifests`` those of its finished runs.
     """
-    settings = [str(name) for name in plan["settings"]]
-    smallest = float(plan.get("smallest_effect", 0.02))
-    measured = int(runs["nopm"].notna().sum())
+    spec: Mapping[str, Any] = plan["spec"]
+    settings = [str(name) for name in spec["settings"]]
+    smallest = float(spec["smallest_effect"])
+    measured = usable(runs)
     page = Page(
-        kicker=str(plan.get("name") or "sweep"),
-        question=str(plan.get("question") or f"Which values of {_listed(settings)} are fastest?"),
+        kicker=str(plan["sweep_id"]),
+        question=str(spec.get("question") or f"Which values of {_listed(settings)} are fastest?"),
         answer=answer,
         notice=manifests[0].notice if manifests else "",
         command=command,
         figures=[
-            Figure("runs measured", f"{measured:,}", f"of {len(runs):,} in the journal"),
+            Figure("runs measured", f"{len(measured):,}", f"of {len(runs):,} planned"),
             Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {_listed(settings)}"),
-            Figure("blocks", f"{plan.get('blocks', runs['block'].nunique())}", "each in its own random order"),
+            Figure("blocks", f"{spec['blocks']:,}", "each in its own random order"),
             Figure("smallest effect", f"{100 * smallest:g} %", "that matters"),
         ],
-        tables=[_verdict_table(runs, verdicts, settings)] if measured else [],
+        tables=[_verdict_table(verdicts)],
         charts=sweep_charts(runs, verdicts, effects, settings, smallest),
         checks=_checks(manifests),
         environment=environment(manifests[0]) if manifests else [],
-        journal=_journal(runs, verdicts, settings),
+        journal=_journal(runs, verdicts),
     )
     return write_page(path, page)
 
 
-def _verdict_table(runs: pd.DataFrame, verdicts: pd.DataFrame, settings: list[str]) -> Table:
-    names = labels(runs, verdicts, settings)
-    rows = [_verdict_row(row, runs, names) for row in verdicts.to_dict("records")]
+def _verdict_table(verdicts: pd.DataFrame) -> Table:
+    rows = [_verdict_row(row) for row in verdicts.to_dict("records")]
     marks = [_MARKS.get(str(verdict), "") for verdict in verdicts["verdict"]]
     head = ["configuration", "users", "runs", "mean NOPM", "change", "95 % interval", "verdict", "in words"]
     numeric = [False, True, True, True, True, True, False, False]
     return Table("Configurations against the baseline", head, rows, numeric, marks)
 
 
-def _verdict_row(row: dict[Hashable, Any], runs: pd.DataFrame, names: Mapping[int, str]) -> list[str]:
-    at = (runs["configuration"] == row["configuration"]) & (runs["virtual_users"] == row["virtual_users"])
-    nopm = runs.loc[at, "nopm"].dropna().astype(float)
-    compared = row["verdict"] not in ("baseline", "failed")
-    return [
-        names.get(int(row["configuration"]), cell(row["configuration"])),
-        cell(row["virtual_users"]),
-        cell(len(nopm)),
-        f"{nopm.mean():,.0f}" if len(nopm) else cell(None),
-        _change(row["ratio"]) if compared else "",
-        f"{_change(row['low'])} to {_change(row['high'])}" if compared else "",
-        cell(row["verdict"]),
-        cell(row.get("sentence") or ""),
-    ]
+def _verdict_row(row: dict[Hashable, Any]) -> list[str]:
+    nopm = f"{row['nopm']:,.0f}" if pd.notna(row["nopm"]) else UNKNOWN
+    change = _change(row["ratio"]) if pd.notna(row["ratio"]) and row["verdict"] != "baseline" else ""
+    interval = f"{_change(row['low'])} to {_change(row['high'])}" if change and pd.notna(row["low"]) else ""
+    counts = [cell(row["virtual_users"]), cell(row["runs"])]
+    return [cell(row["label"]), *counts, nopm, change, interval, cell(row["verdict"]), cell(row["sentence"])]
 
 
 def _change(ratio: float) -> str:
@@ -111,8 +104,8 @@ def _over_runs(name: str, found: list[tuple[str, CheckLine]]) -> CheckLine:
     return CheckLine(name=name, passed=True, detail=f"passed in {passed} of {len(found)} runs{undecided}")
 
 
-def _journal(runs: pd.DataFrame, verdicts: pd.DataFrame, settings: list[str]) -> Table:
-    names = labels(runs, verdicts, settings) if len(runs) else {}
+def _journal(runs: pd.DataFrame, verdicts: pd.DataFrame) -> Table:
+    names = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
     columns = ["number", "block", "configuration", "virtual_users", "nopm", "status", "run_id"]
     shown = runs.sort_values("number")[columns].assign(configuration=lambda one: one["configuration"].map(names))
     return frame_table(shown.assign(nopm=shown["nopm"].astype(float).round()), "Order of the runs")

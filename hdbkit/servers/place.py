@@ -23,6 +23,8 @@ from hdbkit.servers._guard import NOTE, read_note
 
 SERVER_UID = 65534
 """The account without rights that a server runs as when its owner is root."""
+COPIES = Path("/var/cache/hdbkit")
+"""Where binaries are copied to once when the server's account may not run them where they are."""
 _LONGEST_FOLDER = 70  # the path of a socket in it must stay within 107 bytes
 _PORTS = range(20_000, 32_000)
 
@@ -173,7 +175,7 @@ def readable_by(uid: int | None, binaries: Binaries, probe: str) -> Path:
         return binaries.folder
     root = binaries.folder.parent
     made = int((binaries.folder / probe).stat().st_mtime)
-    copy = Path("/var/cache/hdbkit") / f"{binaries.kind}-{binaries.version}-{made}"
+    copy = COPIES / f"{binaries.kind}-{binaries.version}-{made}"
     if not copy.is_dir():
         copy.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
         fresh = Path(tempfile.mkdtemp(dir=copy.parent))

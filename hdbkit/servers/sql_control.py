@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
@@ -40,6 +40,8 @@ class SqlControl:
 
     def __init__(self, target: Target, admin: Target | None = None) -> None:
         self._target, self._admin = target, admin or target
+        self._standby: Session | None = None
+        self._undoing = False
         self.identity = f"{target.kind}://{target.host or 'localhost'}:{target.port or 'default'}"
 
     # -- reading -----------------------------------------------------------------------------------------
@@ -79,16 +81,19 @@ class SqlControl:
         if wrong:
             raise ServerFailed("; ".join(wrong))
         before, began = self.snapshot(), time.monotonic()
-        try:
-            with self._session() as session:
+        with self._session() as session:
+            self._standby = session
+            try:
                 for name, value in changes.items():
                     _run_made(session, "make_set_setting", name=name, value=value)
-            applied_by = self._take_effect(changes)
-            read_back = self._verified(changes)
-        except HdbkitError as error:
-            asked = ", ".join(f"{name} = {value}" for name, value in changes.items())
-            undone = self._undo(before)
-            raise ServerFailed(f"{asked} was not taken: {error}; {undone}") from error
+                applied_by = self._take_effect(changes)
+                read_back = self._verified(changes)
+            except HdbkitError as error:
+                asked = ", ".join(f"{name} = {value}" for name, value in changes.items())
+                undone = self._undo(before)
+                raise ServerFailed(f"{asked} was not taken: {error}; {undone}") from error
+            finally:
+                self._standby = None
         return Change(applied_by, time.monotonic() - began, read_back)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -146,13 +151,17 @@ class SqlControl:
         if done.returncode:
             told = (done.stderr or done.stdout).strip()[-400:]
             raise ServerFailed(f"the restart command {command[0]} ended with {done.returncode}: {told}")
-        self._wait(lambda now: now[1] != before[1], _RESTART_PATIENCE_S, "was not started again")
+        away = (CannotConnect, TransactionError)
+        self._wait(lambda now: now[1] != before[1], _RESTART_PATIENCE_S, "was not started again", away)
 
     def _undo(self, before: Mapping[str, Any]) -> str:
+        self._undoing = True
         try:
             self.restore(before)
         except HdbkitError as error:
             return f"and the settings could not be brought back ({error}); they were {before}"
+        finally:
+            self._undoing = False
         return "the settings are as before"
 
     def _take_effect(self, names: Iterable[str]) -> ApplyBy:
@@ -160,7 +169,7 @@ class SqlControl:
         before = self._times()
         with self._session() as session:
             session.query("reload_settings")
-        self._wait(lambda now: now[0] > before[0], _RELOAD_PATIENCE_S, "did not read its settings again")
+        self._wait(lambda now: now[0] > before[0], _RELOAD_PATIENCE_S, "did not read its settings again", ())
         read = self._read(self._admin)
         waiting = [name for name in names if name in read and read[name][3]]
         if not waiting:
@@ -200,15 +209,21 @@ class SqlControl:
             (row,) = session.query("settings_loaded_at")
         return row[0], row[1]
 
-    def _wait(self, reached: Any, patience_s: float, otherwise: str) -> None:
-        """Ask fresh sessions until ``reached`` holds for the server's times."""
+    def _wait(
+        self,
+        reached: Callable[[tuple[Any, Any]], bool],
+        patience_s: float,
+        otherwise: str,
+        expected: tuple[type[HdbkitError], ...],
+    ) -> None:
+        """Ask fresh sessions until ``reached`` holds for the server's times; ``expected`` refusals are waited out."""
         end = time.monotonic() + patience_s
         while True:
             try:
                 if reached(self._times()):
                     return
                 reason = ""
-            except (CannotConnect, TransactionError) as error:
+            except expected as error:
                 reason = f": {error}"
             if time.monotonic() > end:
                 raise ServerFailed(f"the server {otherwise} within {patience_s:g} s{reason}")
@@ -222,7 +237,14 @@ class SqlControl:
 
     @contextmanager
     def _session(self, target: Target | None = None) -> Iterator[Session]:
-        session = database(self._target.kind).connect(target or self._admin, GROUP)
+        """A fresh session; the one from before a change where that change lets no new one in."""
+        try:
+            session = database(self._target.kind).connect(target or self._admin, GROUP)
+        except CannotConnect:
+            if self._standby is None or not self._undoing:
+                raise
+            yield self._standby
+            return
         try:
             yield session
         finally:

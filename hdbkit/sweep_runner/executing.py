@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +15,8 @@ from hdbkit.contracts import ServerControl
 from hdbkit.errors import ConfigErrors, HdbkitError, InputError, Mistake
 from hdbkit.plan import RunPlan
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState, only_sweep, sweep_folder
-from hdbkit.sweep import PlannedRun, SweepPlan, extended, run_plan
+from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState, only_sweep, sweep_folder, unrestored
+from hdbkit.sweep_plan import PlannedRun, SweepPlan, extended, run_plan
 from hdbkit.sweep_runner.progress import Kind, Progress, Watcher, unwatched
 from hdbkit.sweep_runner.settling import settle, settle_earlier
 
@@ -40,9 +41,7 @@ def start(
     folder = sweep_folder(root, plan.sweep_id)
     if folder.planned:
         raise InputError(f"there is a sweep {plan.sweep_id} already; run: hdbkit sweep --resume {plan.sweep_id}")
-    _check(plan, control)
-    with only_sweep(root, control.identity):
-        _tell_settled(plan, root, control, watch)
+    with _held(plan, root, control, watch):
         folder.write_plan(plan)
         _Execution(plan, folder, control, run_one, watch).execute()
     return folder
@@ -69,9 +68,7 @@ def resume(
     if identity not in (None, control.identity):
         raise InputError(f"{folder.sweep_id} was run on {identity}, not on {control.identity}; resume it there")
     longer = plan if blocks is None else extended(plan, blocks)
-    _check(longer, control)
-    with only_sweep(folder.root, control.identity):
-        _tell_settled(longer, folder.root, control, watch)
+    with _held(longer, folder.root, control, watch):
         if len(longer.runs) > len(plan.runs):
             folder.write_plan(longer)
             folder.append(Step.EXTENDED, blocks=longer.spec.blocks)
@@ -88,9 +85,21 @@ def _check(plan: SweepPlan, control: ServerControl) -> None:
         raise ConfigErrors(f"the sweep '{plan.spec.name}'", mistakes)
 
 
-def _tell_settled(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -> None:
-    for note in settle_earlier(root, control):
-        watch(Progress(Kind.SETTLED, len(plan.runs), note=note))
+@contextmanager
+def _held(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -> Iterator[None]:
+    """The server for this sweep alone, as it was before any other.
+
+    Mistakes are told before anything is made, unless a killed sweep left the server where it cannot be asked.
+    """
+    if not unrestored(root, control.identity):
+        _check(plan, control)
+    with only_sweep(root, control.identity):
+        settled = settle_earlier(root, control)
+        for note in settled:
+            watch(Progress(Kind.SETTLED, len(plan.runs), note=note))
+        if settled:
+            _check(plan, control)
+        yield
 
 
 @dataclass

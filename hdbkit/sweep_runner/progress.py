@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hdbkit.results.manifest import Manifest
-from hdbkit.sweep import PlannedRun
+from hdbkit.sweep_plan import PlannedRun
 
 
 class Kind(StrEnum):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -59,27 +60,29 @@ def connect(target: Target, engine: Database) -> Iterator[Connect]:
         one.close()
 
 
-@pytest.fixture
-def schema(target: Target, engine: Database) -> Iterator[Session]:
-    """Empty tables with indexes and routines; dropped at the end."""
-    session = engine.connect(target, "tproc_c", SessionOptions(lock_timeout_ms=10_000))
-    session.query("create_schema")
-    names = list(statements(target.kind, "tproc_c"))
-    session.query("create_build")
-    for table in workload("tproc_c").tables:
-        session.query(f"create_{table}")
-    for name in names:
-        if name.startswith(("index_", "create_routine_")):
-            session.query(name)
+@contextmanager
+def tables(target: Target) -> Iterator[Session]:
+    """Empty tables with indexes and routines, dropped at the end."""
+    session = database(target.kind).connect(target, "tproc_c", SessionOptions(lock_timeout_ms=10_000))
+    names, own_tables = list(statements(target.kind, "tproc_c")), workload("tproc_c").tables
+    makes = [f"create_{table}" for table in own_tables]
+    makes += [name for name in names if name.startswith(("index_", "create_routine_"))]
+    drops = [name for name in names if name.startswith("drop_routine_")]
+    drops += [f"drop_{table}" for table in own_tables]
+    for name in ("create_schema", "create_build", *makes):
+        session.query(name)
     yield session
     session.rollback()
-    for name in [name for name in names if name.startswith("drop_routine_")]:
+    for name in (*drops, "drop_build", "drop_schema"):
         session.query(name)
-    for table in workload("tproc_c").tables:
-        session.query(f"drop_{table}")
-    session.query("drop_build")
-    session.query("drop_schema")
     session.close()
+
+
+@pytest.fixture
+def schema(target: Target) -> Iterator[Session]:
+    """The session that made the empty tables."""
+    with tables(target) as session:
+        yield session
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ every odd stock are ORIGINAL. Stock is 50 of each item, but 12 of item 7. Next o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
+from datetime import datetime
 from typing import Any
 
 from hdbkit.contracts import Session
@@ -92,14 +92,13 @@ class Small:
         """Every row of a table."""
         return self.session.query(f"content_{table}")
 
-    def everything(self) -> dict[str, list[tuple[Any, ...]]]:
+    def everything(self) -> dict[str, Any]:
         """Every table; a point in time only as whether there is one."""
-        return {table: [tuple(map(_timeless, row)) for row in self.content(table)] for table in TABLES}
+        return {table: timeless(self.content(table)) for table in TABLES}
 
 
-def _timeless(value: Any) -> Any:
-    return "some time" if hasattr(value, "year") else value
-
-
-def money(text: str) -> Decimal:
-    return Decimal(text)
+def timeless(value: Any) -> Any:
+    """The value with every point in time in it made equal."""
+    if isinstance(value, tuple | list):
+        return tuple(map(timeless, value))
+    return "some time" if isinstance(value, datetime) else value

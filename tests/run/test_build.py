@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -141,40 +141,52 @@ def test_tables_that_no_build_made_are_left_alone(target: Target) -> None:
         session.query("drop_item")
 
 
+_SCRIPT = """
+import multiprocessing, pathlib, sys
+from hdbkit.build import build
+from hdbkit.config import Target, WorkloadSpec
+
+class Tell:
+    def stage(self, stage): pass
+    def loaded(self, rows, total, size):
+        if rows >= 100_000:
+            draft = pathlib.Path(sys.argv[1] + ".draft")
+            draft.write_text(" ".join(str(process.pid) for process in multiprocessing.active_children()))
+            draft.rename(sys.argv[1])
+
+build(Target.model_validate_json(sys.argv[2]), WorkloadSpec.model_validate_json(sys.argv[3]), 1, Tell())
+"""
+
+
 def test_no_loader_outlives_a_killed_build_and_no_guard_is_needed(target: Target, tmp_path: Path) -> None:
-    """The script has no ``if __name__ == "__main__"``: loaders must not run it again."""
+    """The loader waits for a lock when its builder dies. The script has no guard: loaders must not run it again."""
     script, pids = tmp_path / "builds.py", tmp_path / "pids"
-    script.write_text(
-        "import multiprocessing, pathlib, sys\n"
-        "from hdbkit.build import build\n"
-        "from hdbkit.config import Target, WorkloadSpec\n"
-        "class Tell:\n"
-        "    def stage(self, stage): pass\n"
-        "    def loaded(self, rows, total, size):\n"
-        "        if rows > 150_000:\n"
-        "            text = ' '.join(str(p.pid) for p in multiprocessing.active_children())\n"
-        f"            draft = pathlib.Path({str(pids)!r} + '.draft')\n"
-        "            draft.write_text(text)\n"
-        f"            draft.rename({str(pids)!r})\n"
-        f"target = Target.model_validate_json({target.model_dump_json()!r})\n"
-        "build(target, WorkloadSpec(warehouses=50), 2, Tell())\n"
-    )
-    builder = subprocess.Popen([sys.executable, str(script)])
-    try:
-        _until(pids.exists, builder)
-    finally:
-        builder.kill()
-        builder.wait()
-    loaders = [int(pid) for pid in pids.read_text().split()]
-    assert len(loaders) == 2
-    _until(lambda: not any(is_alive(pid) for pid in loaders))
+    script.write_text(_SCRIPT)
+    with _session(target) as session:
+        session.query("create_schema")
+        session.query("create_build")
+        session.query("insert_build_spec", spec=ONE.model_dump_json())
+        session.begin()
+        session.query("insert_build_part", part="item", rows=0)
+        arguments = [str(pids), target.model_dump_json(), ONE.model_dump_json()]
+        builder = subprocess.Popen([sys.executable, str(script), *arguments])
+        try:
+            _until(pids.exists, builder)
+        finally:
+            builder.kill()
+            builder.wait()
+        (loader,) = [int(pid) for pid in pids.read_text().split()]
+        _until(lambda: not is_alive(loader))
+        session.rollback()
 
 
-def _until(condition: object, process: subprocess.Popen[bytes] | None = None) -> None:
-    assert callable(condition)
-    while not condition():
+def _until(condition: Callable[[], bool], process: subprocess.Popen[bytes] | None = None) -> None:
+    for _ in range(600):
+        if condition():
+            return
         assert process is None or process.poll() is None
         time.sleep(0.05)
+    raise AssertionError("it did not happen within half a minute")
 
 
 def test_what_the_engine_cannot_do_is_refused_before_anything_begins(target: Target) -> None:

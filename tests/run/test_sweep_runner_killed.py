@@ -8,19 +8,20 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from sweep_server import DATA, DEFAULTS, Doom, FileServer, runner
 
 from hdbkit.config import SweepSpec, Target
+from hdbkit.errors import CannotConnect
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import Step, SweepFolder, runs_frame, sweep_folder
-from hdbkit.sweep import SweepPlan, plan_sweep
+from hdbkit.sweep_plan import SweepPlan, plan_sweep
 from hdbkit.sweep_runner import Kind, Progress, resume, start
+from tests.run.sweep_server import DATA, DEFAULTS, Doom, FileServer, runner
 
 
 def planned(sweep_id: str = "sweep-1", blocks: int = 2) -> SweepPlan:
@@ -99,6 +100,21 @@ def test_the_next_sweep_restores_what_a_killed_one_left(tmp_path: Path, results:
     assert "sweep-1 was killed; the settings of files in" in told[0].note
     assert server.now() == DEFAULTS
     assert sweep_folder(results, "sweep-2").read_before() == {"settings": DEFAULTS}
+
+
+def test_a_server_that_a_killed_sweep_left_down_is_restored_before_it_is_asked(tmp_path: Path, results: Path) -> None:
+    server = FileServer(tmp_path / "server")
+    while server.now() == DEFAULTS:
+        assert killed_at(30, server.folder, results)
+    ask = server.mistakes
+
+    def mistakes(changes: Mapping[str, Sequence[str]]) -> list[str]:
+        if "restore" not in server.calls:
+            raise CannotConnect("server", "connection refused", "start it")
+        return ask(changes)
+
+    server.mistakes = mistakes
+    assert_whole(server, go_on(server, results))
 
 
 _OUTLIVING = """

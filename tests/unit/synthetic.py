@@ -17,11 +17,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.analysis.effects import main_effects
+from hdbkit.analysis.verdicts import judge
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Clock, Manifest, Status
+from hdbkit.sweep_plan import plan_sweep
 
 NAMES = ["new_order", "payment", "order_status", "delivery", "stock_level"]
 NOTICE = "derived from TPC-C and not comparable to published results, as it does not comply with the specification"
@@ -211,49 +214,24 @@ def sweep_frames(
             nopm = 20_000 * count**0.5 * (1.4 if off else 1) * (1.01 if big else 1) * draw.normal(1, 0.01)
             runs.append(
                 {
+                    "number": len(runs) + 1,
                     "block": block,
                     "configuration": configuration,
-                    "number": len(runs) + 1,
-                    "run_id": f"20260101-{len(runs):06d}-nulldb-c-w4-u{count}-abc",
-                    "nopm": nopm,
                     "virtual_users": count,
-                    "status": "done",
                     "buffers": GRID["buffers"][big],
                     "durable": GRID["durable"][off],
+                    "run_id": f"20260101-{len(runs):06d}-nulldb-c-w4-u{count}-abc",
+                    "status": "done",
+                    "nopm": nopm,
                 }
             )
-    verdicts = [
-        {
-            "configuration": configuration,
-            "virtual_users": count,
-            "ratio": ratio,
-            "low": ratio * 0.98,
-            "high": ratio * 1.02,
-            "verdict": verdict,
-            "equivalent": False,
-            "blocks_needed": 8 if verdict == "undecided" else None,
-            "sentence": f"configuration {configuration} is {verdict} <as known>",
-        }
-        for count in users
-        for configuration, ratio, verdict in (
-            (0, 1.0, "baseline"),
-            (1, 1.4, "faster"),
-            (2, 1.01, "undecided"),
-            (3, 1.414, "faster"),
-        )
-    ]
-    effects = [
-        {
-            "setting": setting,
-            "value": GRID[setting][1],
-            "reference": GRID[setting][0],
-            "virtual_users": count,
-            "ratio": ratio,
-            "low": ratio * 0.985,
-            "high": ratio * 1.015,
-            "verdict": "faster" if ratio > 1.1 else "undecided",
-        }
-        for count in users
-        for setting, ratio in (("buffers", 1.01), ("durable", 1.4))
-    ]
-    return pd.DataFrame(runs), pd.DataFrame(verdicts), pd.DataFrame(effects)
+    frame = pd.DataFrame(runs)
+    baseline = {name: values[0] for name, values in GRID.items()}
+    return frame, judge(frame), main_effects(frame, list(GRID), baseline)
+
+
+def sweep_plan(blocks: int = 3, users: tuple[int, ...] = (4,)) -> dict[str, Any]:
+    """The plan of such a sweep, as plain data."""
+    settings = {name: tuple(values) for name, values in GRID.items()}
+    spec = SweepSpec(name="demo", settings=settings, virtual_users=users, blocks=blocks)
+    return plan_sweep(Target(kind="nulldb"), spec, "20260101-000000-demo-abc").model_dump(mode="json")

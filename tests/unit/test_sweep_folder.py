@@ -22,7 +22,7 @@ from hdbkit.results.sweep_folder import (
     sweep_folder,
     unrestored,
 )
-from hdbkit.sweep import plan_sweep
+from hdbkit.sweep_plan import plan_sweep
 
 
 def made(root: Path, sweep_id: str = "one") -> SweepFolder:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import InputError
-from hdbkit.sweep import SweepPlan, extended, new_sweep_id, plan_sweep, run_plan
+from hdbkit.sweep_plan import SweepPlan, extended, new_sweep_id, plan_sweep, run_plan
 
 TARGET = Target(kind="nulldb")
 AT = datetime(2026, 11, 20, 21, 4, tzinfo=UTC)

@@ -17,8 +17,8 @@ from typing import Any
 from hdbkit.contracts import Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
+from hdbkit.execution import host
 from hdbkit.plan import RunPlan
-from hdbkit.run import host
 from hdbkit.workloads import workload
 
 COUNTED_NAME = "new_orders"

@@ -18,14 +18,14 @@ from pathlib import Path
 from hdbkit.contracts import Capability, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
+from hdbkit.execution import host
+from hdbkit.execution.control import ClientState, Control, Stop, Word
+from hdbkit.execution.finish import complete, remove_spools
+from hdbkit.execution.pool import Pool
+from hdbkit.execution.sampler import Lines, Sampler
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, Manifest, Status
-from hdbkit.run import host
-from hdbkit.run.control import ClientState, Control, Stop, Word
-from hdbkit.run.finish import complete, remove_spools
-from hdbkit.run.pool import Pool
-from hdbkit.run.sampler import Lines, Sampler
 from hdbkit.workloads import workload
 
 _TICK_S = 0.1

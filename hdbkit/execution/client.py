@@ -15,14 +15,14 @@ from pathlib import Path
 from hdbkit.contracts import Database, Session, SessionOptions, User, UserPlan, Workload
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, TransactionError
+from hdbkit.execution import preload
+from hdbkit.execution.control import ClientState, Control, Word
+from hdbkit.execution.pacing import Pacer
+from hdbkit.execution.refusals import Refusals
+from hdbkit.execution.user import End, Loop
 from hdbkit.plan import RunPlan
 from hdbkit.processes import die_with_parent
 from hdbkit.results.spool import SpoolWriter, spool_path
-from hdbkit.run import preload
-from hdbkit.run.control import ClientState, Control, Word
-from hdbkit.run.pacing import Pacer
-from hdbkit.run.refusals import Refusals
-from hdbkit.run.user import End, Loop
 from hdbkit.workloads import workload
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0

@@ -14,11 +14,11 @@ from typing import Any
 
 from hdbkit.analysis.checks import check_run
 from hdbkit.analysis.summary import summarize
+from hdbkit.execution.sampler import COUNTED_NAME
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Clock, Manifest
 from hdbkit.results.writer import read_lines, write_rows, write_table, write_transactions
-from hdbkit.run.sampler import COUNTED_NAME
 
 
 def complete(folder: RunFolder, manifest: Manifest) -> Manifest:

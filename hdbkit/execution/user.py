@@ -2,7 +2,7 @@
 
 A user takes prepared inputs, notes the clock, calls, notes the clock, and writes one record to its spool.
 Nothing else happens between the two clock readings: no logging, no allocation that grows. What a refusal means,
-and whether it is tried again, is decided in :mod:`hdbkit.run.refusals`, inside the service time it costs.
+and whether it is tried again, is decided in :mod:`hdbkit.execution.refusals`, inside the service time it costs.
 Times are of this host's monotonic clock.
 """
 
@@ -13,11 +13,11 @@ from enum import Enum, auto
 
 from hdbkit.contracts import Prepared, User
 from hdbkit.errors import RolledBackByDesign, TransactionError
+from hdbkit.execution.control import Word
+from hdbkit.execution.pacing import Pacer
+from hdbkit.execution.refusals import Refusals
 from hdbkit.results.columns import Outcome
 from hdbkit.results.spool import SpoolWriter
-from hdbkit.run.control import Word
-from hdbkit.run.pacing import Pacer
-from hdbkit.run.refusals import Refusals
 
 COMMITTED, BY_DESIGN = int(Outcome.COMMITTED), int(Outcome.ROLLED_BACK_BY_DESIGN)
 

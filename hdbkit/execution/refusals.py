@@ -25,7 +25,7 @@ _MOST_TEXTS = 200
 
 @dataclass
 class Settled:
-    """How a refused transaction ended. ``end`` names the :class:`~hdbkit.run.user.End` it brings, if any."""
+    """How a refused transaction ended. ``end`` names the :class:`~hdbkit.execution.user.End` it brings, if any."""
 
     outcome: int
     retries: int

@@ -13,12 +13,12 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
 from hdbkit.databases import database
+from hdbkit.execution.client import client_main, reason_path
+from hdbkit.execution.control import ClientState, Control
+from hdbkit.execution.preload import PARENT_VARIABLE
 from hdbkit.plan import RunPlan
 from hdbkit.processes import is_alive
 from hdbkit.results.folder import RunFolder
-from hdbkit.run.client import client_main, reason_path
-from hdbkit.run.control import ClientState, Control
-from hdbkit.run.preload import PARENT_VARIABLE
 
 
 class Pool:
@@ -33,7 +33,7 @@ class Pool:
         """Start every client; they connect on their own. Call it from the main thread."""
         os.environ[PARENT_VARIABLE] = str(os.getpid())
         context = mp.get_context("forkserver")
-        modules = ("hdbkit.run.preload", "hdbkit.run.client", *database(self._plan.target.kind).preload)
+        modules = ("hdbkit.execution.preload", "hdbkit.execution.client", *database(self._plan.target.kind).preload)
         context.set_forkserver_preload([*modules, f"hdbkit.workloads.{self._plan.workload.kind}"])
         for user in self._plan.users:
             process = context.Process(target=client_main, args=(self._folder.path, self._plan, user), daemon=True)

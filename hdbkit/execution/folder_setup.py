@@ -8,10 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from hdbkit.errors import InputError
+from hdbkit.execution.control import Control
+from hdbkit.execution.precheck import Ready
 from hdbkit.results.folder import RunFolder, replace_file
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.run.control import Control
-from hdbkit.run.precheck import Ready
 from hdbkit.workloads import workload
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from hdbkit.contracts import Prepared
-from hdbkit.run.control import Word
+from hdbkit.execution.control import Word
 
 _LONGEST_NAP_S = 0.1
 

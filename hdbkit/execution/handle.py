@@ -14,15 +14,15 @@ from pathlib import Path
 
 from hdbkit.config.target import PASSWORD_VARIABLE
 from hdbkit.errors import InputError, RunFailed
+from hdbkit.execution.control import Control, Stop, Word
+from hdbkit.execution.finish import complete, remove_spools
+from hdbkit.execution.folder_setup import make_folder
+from hdbkit.execution.live import LiveView
+from hdbkit.execution.precheck import precheck
 from hdbkit.plan import RunPlan
 from hdbkit.processes import is_alive
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.run.control import Control, Stop, Word
-from hdbkit.run.finish import complete, remove_spools
-from hdbkit.run.folder_setup import make_folder
-from hdbkit.run.live import LiveView
-from hdbkit.run.precheck import precheck
 
 Watch = Callable[["RunHandle"], None]
 
@@ -122,7 +122,7 @@ def start(plan: RunPlan, root: Path, command: str = "") -> RunHandle:
         environment[PASSWORD_VARIABLE] = secret
     with (folder.path / "supervisor.err").open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-c", "from hdbkit.run.supervisor import main; main()", str(folder.path)],
+            [sys.executable, "-c", "from hdbkit.execution.supervisor import main; main()", str(folder.path)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,

@@ -1,0 +1,71 @@
+"""Many at once: deliveries and orders of one warehouse (TPC-C 2.4, 2.7 and 3.4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal as D
+from typing import Any
+
+import pytest
+from conftest import Connect, runner
+from small import Small
+
+from hdbkit.contracts import Session
+
+
+@pytest.mark.parametrize("ways", [("stored",) * 4, ("client",) * 4, ("stored", "client") * 2], ids=" ".join)
+def test_deliveries_of_one_warehouse_skip_no_district_and_deliver_once(
+    connect: Connect, db: Session, small: Small, ways: tuple[str, ...]
+) -> None:
+    """20 orders in each of two districts, 20 deliveries by four at once: each takes one of each district."""
+    order = runner("stored", db)
+    for d_id in (1, 2):
+        for _ in range(20):
+            order("new_order", 1, d_id, 1, (1,), (1,), (1,))
+
+    def five(way: str) -> list[Any]:
+        run = runner(way, connect())
+        return [run("delivery", 1, 3) for _ in range(5)]
+
+    rows = _at_once(five, ways)
+    assert {d_ids for d_ids, _ in rows} == {(1, 2)}
+    taken = Counter((d_id, o_id) for d_ids, o_ids in rows for d_id, o_id in zip(d_ids, o_ids, strict=True))
+    assert taken == Counter((d_id, o_id) for d_id in (1, 2) for o_id in range(3001, 3021))
+    assert small.content("new_order") == []
+    receiver = small.row("customer", c_w_id=1, c_d_id=1, c_id=1)
+    assert (receiver["c_balance"], receiver["c_delivery_cnt"]) == (D("25.00"), 20)
+
+
+def test_orders_of_the_same_items_in_any_order_never_deadlock(connect: Connect, db: Session, small: Small) -> None:
+    """Stock is locked by (warehouse, item), whatever the order of the lines: no failure, and nothing is lost."""
+
+    def twenty(way: str, forwards: bool) -> None:
+        run = runner(way, connect())
+        for _ in range(20):
+            items, homes = (1, 2, 3, 1, 2, 3), (1, 1, 1, 2, 2, 2)
+            chosen = (items, homes) if forwards else (items[::-1], homes[::-1])
+            run("new_order", 1 if forwards else 2, 1, 1, *chosen, (1,) * 6)
+
+    _at_once(twenty, ("stored", "client", "stored", "client"), (True, False, False, True))
+    assert small.row("stock", s_w_id=1, s_i_id=1)["s_order_cnt"] == 80
+    assert small.row("district", d_w_id=1, d_id=1)["d_next_o_id"] == 3041
+    assert [row["o_id"] for row in small.rows("orders", o_w_id=2)] == list(range(3001, 3041))
+
+
+def test_payments_at_once_lose_no_money(connect: Connect, small: Small) -> None:
+    def twenty(way: str) -> None:
+        run = runner(way, connect())
+        for _ in range(20):
+            run("payment", 1, 1, 2, 1, None, "OUGHT", D("1.00"))
+
+    _at_once(twenty, ("stored", "client", "stored", "client"))
+    assert small.row("warehouse", w_id=1)["w_ytd"] == D(80)
+    assert small.row("customer", c_w_id=2, c_d_id=1, c_id=5)["c_payment_cnt"] == 80
+    assert len(small.rows("history")) == 80
+
+
+def _at_once(work: Callable[..., Any], *arguments: tuple[Any, ...]) -> list[Any]:
+    with ThreadPoolExecutor(max_workers=len(arguments[0])) as pool:
+        return [row for part in pool.map(work, *arguments) for row in part or ()]

@@ -1,0 +1,138 @@
+"""What a refusal is called, and that the session outlives it (contracts.py, errors.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal as D
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from small import Small, load, warehouse
+
+from hdbkit.config import Isolation, Target
+from hdbkit.contracts import Capability, Database, Session
+from hdbkit.errors import CannotConnect, ErrorClass, TransactionError
+
+PAY = "client_update_warehouse_ytd"
+Connect = Callable[..., Session]
+
+
+def refused(work: Callable[..., Any], *arguments: Any) -> ErrorClass | None:
+    """The class of the refusal that ``work`` meets; None when it is done."""
+    try:
+        work(*arguments)
+    except TransactionError as error:
+        return error.error_class
+    return None
+
+
+def test_two_sessions_in_each_others_way_are_a_deadlock(connect: Connect, small: Small) -> None:
+    sessions = connect(), connect()
+    for session, w_id in zip(sessions, (1, 2), strict=True):
+        session.begin()
+        session.call(PAY, D(1), w_id)
+    with ThreadPoolExecutor() as pool:
+        waiting = [pool.submit(refused, one.call, PAY, D(1), w) for one, w in zip(sessions, (2, 1), strict=True)]
+        met = [one.result(timeout=30) for one in waiting]
+    assert sorted(met, key=str) == [None, ErrorClass.DEADLOCK]
+    loser = sessions[met.index(ErrorClass.DEADLOCK)]
+    sessions[met.index(None)].commit()
+    assert [row["w_ytd"] for row in small.rows("warehouse")] == [D(1), D(1)]
+    assert loser.query("count_warehouse") == [(2,)]
+
+
+def test_a_row_that_changed_since_is_a_serialization_failure(connect: Connect, db: Session) -> None:
+    session = connect(isolation=Isolation.REPEATABLE_READ)
+    session.begin()
+    session.query("count_warehouse")
+    db.query(PAY, h_amount=D(1), w_id=1)
+    assert refused(session.call, PAY, D(1), 1) is ErrorClass.SERIALIZATION
+    assert session.query("count_warehouse") == [(2,)]
+
+
+def test_waiting_too_long_for_a_lock_is_a_lock_timeout(connect: Connect, db: Session) -> None:
+    db.begin()
+    db.call(PAY, D(1), 1)
+    session = connect(lock_timeout_ms=50)
+    session.begin()
+    assert refused(session.call, PAY, D(1), 1) is ErrorClass.LOCK_TIMEOUT
+    db.rollback()
+    assert session.query("count_warehouse") == [(2,)]
+
+
+def test_a_statement_that_takes_too_long_is_a_statement_timeout(connect: Connect, db: Session) -> None:
+    db.begin()
+    db.call(PAY, D(1), 1)
+    session = connect(statement_timeout_ms=50)
+    session.begin()
+    assert refused(session.call, PAY, D(1), 1) is ErrorClass.STATEMENT_TIMEOUT
+    db.rollback()
+    assert session.query("count_warehouse") == [(2,)]
+
+
+def test_a_duplicate_key_is_a_constraint(db: Session) -> None:
+    db.begin()
+    assert refused(load, db, "warehouse", [warehouse(1)]) is ErrorClass.CONSTRAINT
+    assert db.query("count_warehouse") == [(2,)]
+
+
+@pytest.mark.parametrize("how", ["call", "batch", "query", "perform", "commit", "load"])
+def test_a_session_that_the_server_ended_is_a_lost_connection(
+    target: Target, connect: Connect, small: Small, how: str
+) -> None:
+    session, other = connect(), connect()
+    session.prepare([PAY, "call_stock_level"])
+    session.begin()
+    session.call(PAY, D(1), 1)
+    other.query("end_other_sessions", database_name=target.database)
+    ways: dict[str, Callable[[], object]] = {
+        "call": lambda: session.call(PAY, D(1), 1),
+        "batch": lambda: session.batch([(PAY, (D(1), 1))] * 3),
+        "query": lambda: session.query("count_warehouse"),
+        "perform": lambda: session.perform(session.bind("call_stock_level", (1, 1, 10))),
+        "commit": session.commit,
+        "load": lambda: load(session, "warehouse", [warehouse(9)]),
+    }
+    assert refused(ways[how]) is ErrorClass.CONNECTION_LOST
+    session.rollback()
+    assert refused(session.query, "count_warehouse") is ErrorClass.CONNECTION_LOST
+    small.session = other
+    assert small.row("warehouse", w_id=1)["w_ytd"] == D(0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"password": SecretStr("not-this-one")}, "the password of user"),
+        ({"port": 1}, "nothing listens on"),
+        ({"host": "no-such-host.invalid"}, "there is no host 'no-such-host.invalid'"),
+        ({"database": "no_such_database"}, "there is no database 'no_such_database'"),
+        ({"options": {"colour": "red"}}, "an option of the target is unknown"),
+    ],
+    ids=["password", "port", "host", "database", "option"],
+)
+def test_a_refused_connection_says_which_part_is_wrong(
+    target: Target, engine: Database, changes: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(CannotConnect) as met:
+        engine.connect(target.with_(**changes), "tproc_c")
+    assert reason in str(met.value)
+    assert "not-this-one" not in str(met.value)
+    assert (target.secret() or "not-this-one") not in str(met.value)
+
+
+def test_an_administrator_makes_what_is_missing_once(target: Target, engine: Database) -> None:
+    """Account and database, with a password that works."""
+    if Capability.ADMIN not in engine.capabilities or target.server_folder is None:
+        pytest.skip("needs an administrator's account")
+    from hdbkit.servers import PrivateServer
+
+    admin = PrivateServer.attach(target.server_folder).admin
+    wanted = target.with_(user='O\'Neil "x"', database="new-one", password=SecretStr("it's \\secret"))
+    assert engine.provision(admin, wanted) == ['role O\'Neil "x"', "database new-one"]
+    assert engine.provision(admin, wanted) == []
+    session = engine.connect(wanted, "tproc_c")
+    session.query("create_schema")
+    session.close()

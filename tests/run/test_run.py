@@ -1,0 +1,177 @@
+"""A run on the null engine, from plan to complete folder."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import hdbkit
+from hdbkit.api import Running
+from hdbkit.config import Load, WorkloadSpec
+from hdbkit.errors import InputError, RunFailed, SchemaProblem
+from hdbkit.paths import results_folder
+from hdbkit.results.columns import TRANSACTIONS
+from hdbkit.results.manifest import Status
+from tests.run.conftest import NullTarget
+
+
+def rows(result: object, query: str) -> list[tuple[object, ...]]:
+    folder = result.folder  # type: ignore[attr-defined]
+    return duckdb.sql(query.format(t=f"'{folder.transactions}/*.parquet'")).fetchall()
+
+
+def test_every_transaction_of_the_window_is_kept_and_counted(null_target: NullTarget, short_load: Load) -> None:
+    result = hdbkit.run(null_target(latency_us=1000, spread=0.3), load=short_load)
+    start, end = result.manifest.clock.window_start_us, result.manifest.clock.window_end_us
+    in_window = f"t_start_us + latency_us >= {start} and t_start_us + latency_us < {end}"
+    kept = rows(result, f"select count(*), count(distinct virtual_user) from {{t}} where outcome < 2 and {in_window}")
+    assert kept == [(result.summary["completed"], 2)]
+    assert result.nopm is not None
+    assert result.nopm > 0
+    failed = [check for check in result.manifest.checks if check.passed is False]
+    assert not [check for check in failed if check.name not in ("steal time", "CPU pressure", "Little's law")]
+
+
+def test_a_run_folder_is_complete_and_has_no_spool_left(null_target: NullTarget, short_load: Load) -> None:
+    result = hdbkit.run(null_target(latency_us=1000), load=short_load)
+    names = {path.name for path in result.folder.path.iterdir()}
+    assert {"manifest.json", "settings.json", "transactions", "log.ndjson"} <= names
+    assert {f"{table}.parquet" for table in ("seconds", "counters", "host", "clients", "errors")} <= names
+    assert not {"spools", "control.bin"} & names
+    described = rows(result, "select column_name from (describe select * from {t})")
+    assert [name for (name,) in described] == list(TRANSACTIONS)
+
+
+def test_the_same_seed_draws_the_same_transactions(null_target: NullTarget) -> None:
+    load = Load(virtual_users=2, rampup_s=0, duration_s=5, iterations=200, seed=7)
+    drawn = "select virtual_user, list(transaction order by t_start_us) from {t} group by 1 order by 1"
+    first, second = (rows(hdbkit.run(null_target(), load=load), drawn) for _ in range(2))
+    assert first == second
+    assert [len(kinds) for _, kinds in first] == [200, 200]
+
+
+def test_iterations_end_a_run_before_its_time(null_target: NullTarget) -> None:
+    began = time.monotonic()
+    result = hdbkit.run(null_target(), load=Load(virtual_users=2, rampup_s=0, duration_s=60, iterations=50))
+    assert rows(result, "select count(*) from {t}") == [(100,)]
+    assert time.monotonic() - began < 30
+    assert result.manifest.status is Status.DONE
+
+
+def test_deadlocks_are_tried_again_and_counted(null_target: NullTarget, short_load: Load) -> None:
+    target = null_target(latency_us=500, error_rate=0.2, error_class="deadlock")
+    result = hdbkit.run(target, load=short_load)
+    assert result.summary["failed"] == 0
+    assert result.summary["retries"] > 50
+    errors = result.table("errors")
+    assert set(errors["error_class"]) == {"deadlock"}
+    assert errors["retried"].sum() == errors["count"].sum() > 50
+
+
+def test_a_failure_that_no_try_mends_is_counted_by_class(null_target: NullTarget, short_load: Load) -> None:
+    target = null_target(latency_us=500, error_rate=0.1, error_class="constraint")
+    result = hdbkit.run(target, load=short_load)
+    assert result.summary["failed"] > 20
+    assert result.summary["errors"]["constraint"] == result.summary["failed"]
+    assert not result.passed
+
+
+def test_raise_error_ends_the_run_at_the_first_failure(null_target: NullTarget) -> None:
+    target = null_target(latency_us=500, error_rate=0.1, error_class="constraint")
+    began = time.monotonic()
+    with pytest.raises(RunFailed, match="constraint"):
+        hdbkit.run(target, load=Load(virtual_users=2, rampup_s=0, duration_s=60, raise_error=True))
+    assert time.monotonic() - began < 30
+
+
+def test_order_ids_are_kept_when_asked_for(null_target: NullTarget, short_load: Load) -> None:
+    load = short_load.model_copy(update={"keep_order_ids": True})
+    result = hdbkit.run(null_target(latency_us=500), load=load)
+    assert rows(result, "select count(*) from {t} where transaction = 0 and outcome = 0 and o_id = 0") == [(0,)]
+    assert rows(result, "select count(*) from {t} where transaction <> 0 and o_id <> 0") == [(0,)]
+
+
+def test_keying_and_thinking_keep_to_their_schedule(null_target: NullTarget) -> None:
+    load = Load(virtual_users=4, rampup_s=0, duration_s=4, keying_and_thinking=True, mix={"payment": 1})
+    result = hdbkit.run(null_target(latency_us=1000), load=load)
+    [(count, first_us, most_wait_us)] = rows(result, "select count(*), min(t_start_us), max(wait_us) from {t}")
+    assert first_us >= 3_000_000  # TPC-C 5.2.5.7: a payment is keyed in 3 s
+    assert 1 <= count <= 8
+    assert 0 <= most_wait_us < 500_000
+
+
+def test_stopping_closes_the_window_and_keeps_the_result(null_target: NullTarget) -> None:
+    running = hdbkit.start(null_target(latency_us=1000), load=Load(virtual_users=2, rampup_s=0, duration_s=600))
+    wait_for(running, Status.MEASURING)
+    time.sleep(0.5)
+    hdbkit.attach(running.run_id).stop()
+    result = running.wait()
+    assert result.manifest.status is Status.STOPPED
+    assert result.nopm is not None
+    assert result.summary["window_s"] < 30
+
+
+def test_stopping_in_rampup_keeps_the_transactions_and_claims_no_figure(null_target: NullTarget) -> None:
+    running = hdbkit.start(null_target(latency_us=1000), load=Load(rampup_s=600, duration_s=1))
+    wait_for(running, Status.RAMPUP)
+    time.sleep(0.3)
+    running.stop()
+    result = running.wait()
+    assert result.nopm is None
+    assert rows(result, "select count(*) > 0 from {t}") == [(True,)]
+
+
+def test_live_ticks_tell_throughput_and_latency(null_target: NullTarget) -> None:
+    running = hdbkit.start(null_target(latency_us=2000), load=Load(virtual_users=2, rampup_s=0, duration_s=3))
+    wait_for(running, Status.MEASURING)
+    view = running.live()
+    time.sleep(1)
+    tick = view.tick()
+    view.close()
+    running.wait()
+    assert tick.nopm > 1000
+    assert 2000 <= tick.p50_us["new_order"] < 20_000
+
+
+def test_a_missing_schema_is_told_before_anything_is_made(null_target: NullTarget) -> None:
+    target = null_target().with_(database="nothing-here")
+    before = list(results_folder().glob("*"))
+    with pytest.raises(SchemaProblem, match="hdbkit build nulldb:///nothing-here --warehouses 3"):
+        hdbkit.run(target, WorkloadSpec(warehouses=3))
+    assert list(results_folder().glob("*")) == before
+
+
+def test_another_scale_than_planned_is_refused(null_target: NullTarget) -> None:
+    with pytest.raises(SchemaProblem, match="has 2 warehouses, but the plan needs 3"):
+        hdbkit.run(null_target(), WorkloadSpec(warehouses=3))
+
+
+def test_too_few_connections_are_told_before_the_start(null_target: NullTarget) -> None:
+    with pytest.raises(InputError, match=r"8 virtual users need 9 more connections.*allows 5"):
+        hdbkit.run(null_target(connections=5), load=Load(virtual_users=8))
+
+
+def test_runs_are_found_again_by_condition(null_target: NullTarget, short_load: Load) -> None:
+    result = hdbkit.run(null_target(latency_us=1000), load=short_load, label="found-again")
+    found = hdbkit.runs("label = 'found-again' and nopm > 0")
+    assert result.run_id in list(found["run_id"])
+    with pytest.raises(InputError, match="columns: run_id"):
+        hdbkit.runs("speed > 3")
+
+
+def test_a_copied_folder_is_whole(null_target: NullTarget, short_load: Load, tmp_path: Path) -> None:
+    result = hdbkit.run(null_target(latency_us=1000), load=short_load)
+    manifest = json.loads((result.folder.path / "manifest.json").read_text())
+    assert manifest["plan"]["load"]["virtual_users"] == 2
+    assert "not comparable to published results" in manifest["notice"]
+
+
+def wait_for(running: Running, status: Status) -> None:
+    deadline = time.monotonic() + 30
+    while running.status is not status:
+        assert time.monotonic() < deadline, running.status
+        time.sleep(0.02)
