@@ -7,8 +7,10 @@ any split of the users over processes or hosts is the same workload.
 from __future__ import annotations
 
 import random
+import shlex
 import string
 from datetime import datetime
+from typing import Any
 
 from pydantic import Field
 
@@ -45,6 +47,24 @@ class RunPlan(ConfigModel):
             UserPlan(index=i, home_w_id=i % warehouses + 1, seed=user_seed(load.seed, i))
             for i in range(load.virtual_users)
         )
+
+    @property
+    def command(self) -> str:
+        """The command line that repeats the run; what is as by default is left out."""
+        given = self.load.model_dump(mode="json", exclude_defaults=True)
+        words = ["hdbkit", "run", self.target.url, "--warehouses", str(self.workload.warehouses)]
+        for name, value in given.items():
+            words += _option(name, value)
+        return shlex.join([*words, *(["--label", self.label] if self.label else [])])
+
+
+def _option(name: str, value: Any) -> list[str]:
+    flag = f"--{name.replace('_', '-')}"
+    if isinstance(value, bool):
+        return [flag] if value else []
+    if isinstance(value, dict):
+        value = ",".join(f"{key}={weight:g}" for key, weight in value.items())
+    return [flag, str(value)]
 
 
 def user_seed(run_seed: int, index: int) -> int:

@@ -40,6 +40,7 @@ class SweepPlan(ConfigModel):
     """A sweep, whole: the configurations, and every run in its order."""
 
     sweep_id: str
+    command: str = Field(default="", description="the command that repeats it, where it is not `hdbkit sweep`")
     target: Target
     spec: SweepSpec
     configurations: tuple[dict[str, str], ...]

@@ -1,4 +1,4 @@
-"""What makes the result of a sweep doubtful: failed runs, an outlying block, drift."""
+"""What makes the result of a sweep doubtful (failed runs, an outlying block, drift), and what to do next."""
 
 from __future__ import annotations
 
@@ -32,6 +32,16 @@ def warning(runs: pd.DataFrame) -> str:
     """The doubts as the screen shows them; empty when there are none."""
     found = doubts(runs)
     return "\n".join(["the result may be unstable:", *(f"* {one}" for one in found)]) if found else ""
+
+
+def next_step(verdicts: pd.DataFrame, sweep_id: str) -> str:
+    """What to type to decide what is undecided; empty when all is, or when no number of blocks is known."""
+    needed = verdicts["blocks_needed"].dropna()
+    if needed.empty:
+        return ""
+    return (
+        f"about {needed.max()} blocks in all would decide: hdbkit sweep --resume {sweep_id} --blocks {needed.max()}"
+    )
 
 
 def _centred(done: pd.DataFrame) -> pd.DataFrame:

@@ -44,7 +44,7 @@ def share(fraction: float) -> str:
 def change(ratio: float) -> str:
     """A ratio as ``1.2 % slower``, ``3.4 % faster`` or ``2.31 times as fast``."""
     if ratio >= _MANY:
-        return f"{ratio:.2f} times as fast"
+        return f"{ratio:.{2 if ratio < 10 else 0}f} times as fast"
     return f"{abs(ratio - 1) * 100:.1f} % {'faster' if ratio >= 1 else 'slower'}"
 
 

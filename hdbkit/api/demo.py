@@ -42,5 +42,6 @@ def demo(
         connection = connect(server.target)
         say(f"{connection.version}, private server on {server.target.url}")
         connection.build(workload=spec.workload, progress=build_progress)
-        done = sweep(server.target, spec, watch=watch, watch_run=watch_run)
+        command = "hdbkit demo --quick" if quick else "hdbkit demo"
+        done = sweep(server.target, spec, watch=watch, watch_run=watch_run, command=command)
     return done, done.report()

@@ -67,7 +67,6 @@ def start(
     load: Load | None = None,
     *,
     label: str | None = None,
-    command: str = "",
 ) -> Running:
     """Start a run in processes of its own and return at once.
 
@@ -76,7 +75,6 @@ def start(
         workload: what must be in the database; by default whatever was built there.
         load: how it is driven; by default one virtual user, HammerDB's 2 minutes of rampup and 5 of window.
         label: a name of your own, to find the run again.
-        command: the command that repeats the run, for its report.
 
     Raises:
         InputError: it cannot be run; nothing was started.
@@ -86,7 +84,7 @@ def start(
     workload = workload or _present(target)
     run_id = new_run_id(datetime.now(), target, workload, load)
     planned = RunPlan(run_id=run_id, target=target, workload=workload, load=load, label=label)
-    return Running(start_run(planned, results_folder(), command))
+    return Running(start_run(planned, results_folder()))
 
 
 def run(
@@ -95,7 +93,6 @@ def run(
     load: Load | None = None,
     *,
     label: str | None = None,
-    command: str = "",
     watch: Watch | None = None,
 ) -> Result:
     """Run and wait; Ctrl-C stops the run, keeps what it measured and gives that.
@@ -111,7 +108,7 @@ def run(
         >>> load = hdbkit.Load(virtual_users=4, rampup_s=10, duration_s=60)
         >>> hdbkit.run("postgresql://bench@db1/tpcc", load=load).latencies  # doctest: +SKIP
     """
-    running = start(target, workload, load, label=label, command=command)
+    running = start(target, workload, load, label=label)
     try:
         return running.wait(watch)
     except KeyboardInterrupt:

@@ -74,7 +74,7 @@ class SweepResult:
             verdicts=self.verdicts,
             effects=self.effects,
             answer=self.answer,
-            command=f"hdbkit sweep {self.folder.path / 'plan.json'} --repeat",
+            command=self.plan.command or f"hdbkit sweep {self.plan.target.url} {self.folder.path / 'plan.json'}",
             manifests=self._manifests(),
         )
 
@@ -106,6 +106,7 @@ def sweep(
     blocks: int | None = None,
     watch: Watcher = unwatched,
     watch_run: RunWatch | None = None,
+    command: str = "",
 ) -> SweepResult:
     """Measure a grid of server settings and judge each against the baseline.
 
@@ -114,6 +115,7 @@ def sweep(
         spec: a :class:`~hdbkit.SweepSpec`, or the file of one (YAML, or hammerpost's JSON).
         resume_id: continue this sweep instead (``last`` is the newest), with the runs that are missing.
         blocks: so many blocks in all.
+        command: the command that repeats the sweep, where it is not ``hdbkit sweep``.
         watch: called at each step of the sweep; ``watch_run`` some times a second with the running run.
 
     Raises:
@@ -131,7 +133,7 @@ def sweep(
         return SweepResult(resume(folder, control(at), run_one, watch, blocks, at))
     if target is None or spec is None:
         raise TypeError("sweep needs a target and a specification, or resume_id")
-    planned = plan(target, spec, blocks=blocks)
+    planned = plan(target, spec, blocks=blocks).model_copy(update={"command": command})
     return SweepResult(start(planned, root, control(planned.target), run_one, watch))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from hdbkit.build.loader import Job, LoadPart, RunStatement, Sent, connect
@@ -64,8 +65,6 @@ def build(target: Target, spec: WorkloadSpec, loaders: int = 2, progress: BuildP
     session = connect(target, spec)
     try:
         return _Build(target, spec, session, progress).run(loaders, started)
-    except TransactionError as error:
-        raise BuildFailed("a statement", str(error)) from error
     finally:
         session.close()
 
@@ -80,21 +79,29 @@ class _Build:
     def run(self, loaders: int, started: float) -> BuildResult:
         log = read_build_log(self._session, self._spec.kind, self._workload.tables)
         self._refuse(log, loaders)
-        self._progress.stage(Stage.TABLES)
-        self._make_tables(log)
+        with self._step(Stage.TABLES):
+            self._make_tables(log)
         with Loaders(self._target, self._spec, loaders) as pool:
-            self._progress.stage(Stage.LOAD)
-            self._load(pool, log)
-            self._progress.stage(Stage.INDEXES)
-            pool.do(self._missing_indexes())
-            self._progress.stage(Stage.ROUTINES)
-            self._make_routines()
-            self._progress.stage(Stage.STATISTICS)
-            pool.do(self._statistics())
-        self._session.query("finish_build")
-        self._progress.stage(Stage.CHECKS)
-        checks = self._check()
+            with self._step(Stage.LOAD):
+                self._load(pool, log)
+            with self._step(Stage.INDEXES):
+                pool.do(self._missing_indexes())
+            with self._step(Stage.ROUTINES):
+                self._make_routines()
+            with self._step(Stage.STATISTICS):
+                pool.do(self._statistics())
+                self._session.query("finish_build")
+        with self._step(Stage.CHECKS):
+            checks = self._check()
         return BuildResult(self._rows, self._size_bytes, len(log.parts), time.monotonic() - started, checks)
+
+    @contextmanager
+    def _step(self, stage: Stage) -> Iterator[None]:
+        self._progress.stage(stage)
+        try:
+            yield
+        except TransactionError as error:
+            raise BuildFailed(stage.value, str(error)) from error
 
     def _refuse(self, log: BuildLog, loaders: int) -> None:
         place = f"schema {self._spec.kind} in {self._target.url}"
@@ -117,7 +124,7 @@ class _Build:
     def _make_tables(self, log: BuildLog) -> None:
         session, spec = self._session, self._spec
         if not log.schema_exists:
-            session.query("create_schema")
+            self._make_schema()
         if not log.tables.issuperset(LOG_TABLES):
             session.query("create_build")
         if log.spec is None:
@@ -125,6 +132,15 @@ class _Build:
         for table in self._workload.tables:
             if table not in log.tables:
                 self._make_table(table)
+
+    def _make_schema(self) -> None:
+        try:
+            self._session.query("create_schema")
+        except TransactionError as error:
+            raise InputError(
+                f"schema {self._spec.kind} cannot be created in {self._target.url}: {error.text}; "
+                "use an account that may create a schema there"
+            ) from error
 
     def _make_table(self, table: str) -> None:
         session, partitions = self._session, self._spec.partitions

@@ -17,7 +17,7 @@ from threading import Thread
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Session, SessionOptions, Workload
 from hdbkit.databases import database
-from hdbkit.errors import HdbkitError
+from hdbkit.errors import HdbkitError, InputError, TransactionError
 from hdbkit.workloads import workload
 
 
@@ -87,10 +87,18 @@ def _end_with(alive: Connection) -> None:
 
 
 def connect(target: Target, spec: WorkloadSpec) -> Session:
-    """A session that builds: new tables and indexes go where ``spec`` says."""
+    """A session that builds: new tables and indexes go where ``spec`` says.
+
+    Raises:
+        InputError: the tablespace cannot be used.
+    """
     session = database(target.kind).connect(target, spec.kind, SessionOptions(application="hdbkit build"))
     if spec.tablespace:
-        session.query("use_tablespace", tablespace=spec.tablespace)
+        try:
+            session.query("use_tablespace", tablespace=spec.tablespace)
+        except TransactionError as error:
+            session.close()
+            raise InputError(f"tablespace '{spec.tablespace}' cannot be used: {error.text}") from error
     return session
 
 

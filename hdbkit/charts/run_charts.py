@@ -100,7 +100,7 @@ def latency_over_time(seconds: pd.DataFrame, transaction: str) -> Chart:
 
 def latency_by_transaction(counted: pd.DataFrame, transactions: list[str]) -> Chart:
     """Latency at each share of the transactions, with the slow end stretched; ``counted`` as ``quantiles.counts``."""
-    fig = figure("share of transactions that were at least as fast (slow end stretched)", "service time (ms, log)")
+    fig = figure("share of transactions (slow end stretched)", "service time (ms, log)")
     lines, longest = [], 1
     merged = counted.groupby(["transaction", "latency_us"], as_index=False)[["n"]].sum()
     for index, name in enumerate(transactions):

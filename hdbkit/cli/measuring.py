@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,12 +64,11 @@ def run(
     values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
     load = Load(**{**values, **given})
     workload = WorkloadSpec(warehouses=warehouses) if warehouses else None
-    command = shlex.join(["hdbkit", *sys.argv[1:]])
     if detach:
-        running = api.start(target, workload, load, label=label, command=command)
+        running = api.start(target, workload, load, label=label)
         show.console.print(running.run_id)
         return Exit.DONE
-    result = api.run(target, workload, load, label=label, command=command, watch=RunLines())
+    result = api.run(target, workload, load, label=label, watch=RunLines())
     return _tell_run(result, as_json)
 
 

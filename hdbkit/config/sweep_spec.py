@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from hdbkit.config.files import read_yaml, validate
 from hdbkit.config.load import Load
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.workload_spec import WorkloadSpec
+
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,40}$"
 
 
 class Reset(StrEnum):
@@ -29,7 +32,7 @@ class SweepSpec(ConfigModel):
     The first value of each setting is the baseline's unless ``baseline`` names another.
     """
 
-    name: str = Field(default="sweep", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,40}$")
+    name: str = Field(default="sweep", pattern=_NAME)
     question: str | None = Field(default=None, description="the question the sweep answers, for its report")
     settings: dict[str, tuple[str, ...]] = Field(min_length=1, description="the values of each setting")
     baseline: dict[str, str] = Field(default_factory=dict, description="the baseline's value of a setting")
@@ -79,14 +82,19 @@ class SweepSpec(ConfigModel):
 
     @classmethod
     def read(cls, path: Path, **changes: Any) -> SweepSpec:
-        """The sweep in a YAML file or in hammerpost's JSON form ``{setting: [values]}``.
+        """The sweep in a YAML file, in the plan of an earlier sweep, or in hammerpost's ``{setting: [values]}``.
 
         ``changes`` (not None) replace top-level keys, as the command line's options do.
         """
         content, lines = read_yaml(path)
+        if isinstance(content, dict) and isinstance(content.get("spec"), dict) and "sweep_id" in content:
+            content, lines = (
+                content["spec"],
+                {place[1:]: line for place, line in lines.items() if place[:1] == ("spec",)},
+            )
         if isinstance(content, dict) and "settings" not in content and _is_hammerpost(content):
             lines = {("settings", *place): line for place, line in lines.items()}
-            content = {"name": path.stem if path.stem.isidentifier() else "sweep", "settings": content}
+            content = {"name": path.stem if re.fullmatch(_NAME, path.stem) else "sweep", "settings": content}
         given = {key: value for key, value in changes.items() if value is not None}
         if isinstance(content, dict):
             content = {**content, **given}

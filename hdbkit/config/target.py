@@ -121,8 +121,13 @@ class Target(ConfigModel):
         return f"{self.kind}://{user}{host}{port}/{quote(self.database or '', safe='')}{query}"
 
     def secret(self) -> str | None:
-        """The password from memory or ``HDBKIT_PASSWORD``; None leaves it to the driver's own ways."""
-        return self.password.get_secret_value() if self.password else os.environ.get(PASSWORD_VARIABLE)
+        """The password from memory or ``HDBKIT_PASSWORD``; None leaves it to the driver's own ways.
+
+        A private server's is in its password file and nowhere else: the empty text says so to the driver.
+        """
+        if self.password:
+            return self.password.get_secret_value()
+        return "" if self.server_folder else os.environ.get(PASSWORD_VARIABLE)
 
     def with_(self, **changes: Any) -> Target:
         """The same target with some fields changed (the password stays in memory)."""

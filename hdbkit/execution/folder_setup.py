@@ -15,7 +15,7 @@ from hdbkit.results.manifest import Manifest, Status
 from hdbkit.workloads import workload
 
 
-def make_folder(ready: Ready, root: Path, command: str) -> RunFolder:
+def make_folder(ready: Ready, root: Path) -> RunFolder:
     """The folder of a run that is about to start. Raises ``InputError`` where it cannot be made."""
     plan = ready.plan
     folder = RunFolder(root / plan.run_id)
@@ -33,7 +33,7 @@ def make_folder(ready: Ready, root: Path, command: str) -> RunFolder:
         plan=plan.model_dump(mode="json"),
         transactions=list(kind.transactions),
         counted=kind.counted,
-        command=command,
+        command=plan.command,
         software={"hdbkit": version("hdbkit"), "python": platform.python_version(), "driver": ready.driver},
         server=ready.server,
     )

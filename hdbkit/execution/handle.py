@@ -109,13 +109,13 @@ class RunHandle:
         return is_alive(manifest.supervisor_pid)
 
 
-def start(plan: RunPlan, root: Path, command: str = "") -> RunHandle:
+def start(plan: RunPlan, root: Path) -> RunHandle:
     """Check with the server that ``plan`` can be run, make its folder, and start its supervisor.
 
     Raises:
         InputError: it cannot be run; nothing was made.
     """
-    folder = make_folder(precheck(plan), root, command)
+    folder = make_folder(precheck(plan), root)
     environment = dict(os.environ)
     secret = plan.target.secret()
     if secret is not None:
@@ -132,14 +132,14 @@ def start(plan: RunPlan, root: Path, command: str = "") -> RunHandle:
     return RunHandle(folder, process)
 
 
-def execute(plan: RunPlan, root: Path, watch: Watch | None = None, command: str = "") -> Manifest:
+def execute(plan: RunPlan, root: Path, watch: Watch | None = None) -> Manifest:
     """Start a run and wait for its end. An interrupt stops it gracefully, a second one at once.
 
     Raises:
         InputError: it cannot be run; nothing was made.
         KeyboardInterrupt: it was interrupted; the run has ended and what it measured is kept.
     """
-    handle = start(plan, root, command)
+    handle = start(plan, root)
     try:
         return handle.wait(watch)
     except KeyboardInterrupt:

@@ -7,6 +7,7 @@ looks at the page a few times a second and does nothing else.
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
@@ -14,13 +15,13 @@ import time
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 
 from hdbkit.contracts import Capability, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
 from hdbkit.execution.control import ClientState, Control, Stop, Word
-from hdbkit.execution.finish import complete, remove_spools
 from hdbkit.execution.pool import Pool
 from hdbkit.execution.sampler import Lines, Sampler
 from hdbkit.plan import RunPlan
@@ -74,6 +75,7 @@ class Supervisor:
         """Clients ready, first counters taken, start published."""
         self._sampler.start()
         self._pool.start()
+        _finish()  # its imports take a second, which the clients need to connect anyway
         deadline = time.monotonic() + _READY_S
         while not all(state is ClientState.READY for state in self._page.states()):
             if ClientState.FAILED in self._page.states():
@@ -162,7 +164,7 @@ class Supervisor:
         try:
             if status is Status.DONE:
                 self._write(self._manifest.model_copy(update={"checks": self._schema_checks()}))
-            manifest = complete(self._folder, self._manifest)
+            manifest = _finish().complete(self._folder, self._manifest)
         except Exception as error:
             self._note("trouble", traceback=traceback.format_exc())
             why = f"{note}; " if note else ""
@@ -174,7 +176,7 @@ class Supervisor:
             )
             return Status.FAILED
         self._write(manifest.moved_to(status, note))
-        remove_spools(self._folder)
+        _finish().remove_spools(self._folder)
         return status
 
     def _schema_checks(self) -> list[CheckLine]:
@@ -205,6 +207,11 @@ class Supervisor:
         """SIGTERM: once is graceful, twice is at once."""
         words = self._page.words
         words[Word.STOP_REQUEST] = min(words[Word.STOP_REQUEST] + 1, Stop.AT_ONCE)
+
+
+def _finish() -> ModuleType:
+    """The room's heavy module: pandas, DuckDB, SciPy."""
+    return importlib.import_module("hdbkit.execution.finish")
 
 
 def main() -> None:

@@ -18,6 +18,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.servers._guard import NOTE, read_note
 
@@ -164,31 +166,40 @@ def free_port() -> int:
     raise ServerFailed(f"no free port on 127.0.0.1 between {_PORTS.start} and {_PORTS.stop - 1}")
 
 
-def new_password() -> str:
+def new_password() -> SecretStr:
     """A password that nobody has to type."""
-    return secrets.token_urlsafe(24)
+    return SecretStr(secrets.token_urlsafe(24))
 
 
 def readable_by(uid: int | None, binaries: Binaries, probe: str) -> Path:
     """The folder of the binaries, or of a copy of them where ``uid`` may not run ``probe`` (a private home)."""
     if uid is None or _runs(uid, binaries.folder / probe):
         return binaries.folder
-    root = binaries.folder.parent
     made = int((binaries.folder / probe).stat().st_mtime)
     copy = COPIES / f"{binaries.kind}-{binaries.version}-{made}"
     if not copy.is_dir():
-        copy.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
-        fresh = Path(tempfile.mkdtemp(dir=copy.parent))
-        for part in ("bin", "lib", "share"):
-            shutil.copytree(root / part, fresh / part, symlinks=True)
-        _open_up(fresh)
-        try:
-            fresh.rename(copy)
-        except OSError:  # somebody else was quicker
-            shutil.rmtree(fresh)
-    if not _runs(uid, copy / "bin" / probe):
+        _copy(binaries.folder.parent, copy)
+    programs = copy / binaries.folder.relative_to(binaries.folder.parents[2])
+    if not _runs(uid, programs / probe):
         raise ServerFailed(f"account {uid} may run neither {binaries.folder / probe} nor its copy in {copy}")
-    return copy / "bin"
+    return programs
+
+
+def _copy(root: Path, copy: Path) -> None:
+    """Copy an installation; the libraries that came in its wheel stand in ``PACKAGE.libs``, beside the package."""
+    copy.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+    fresh = Path(tempfile.mkdtemp(dir=copy.parent))
+    package = root.parent
+    for part in ("bin", "lib", "share"):
+        shutil.copytree(root / part, fresh / package.name / root.name / part, symlinks=True)
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, fresh / libraries.name, symlinks=True)
+    _open_up(fresh)
+    try:
+        fresh.rename(copy)
+    except OSError:  # somebody else was quicker
+        shutil.rmtree(fresh)
 
 
 def _runs(uid: int, program: Path) -> bool:

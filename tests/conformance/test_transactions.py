@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal as D
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -21,8 +21,14 @@ def test_a_new_order_gives_every_field_of_the_terminal(run: Run) -> None:
     row = run("new_order", 1, 1, 2, (4, 3), (1, 1), (2, 3))
     assert row[0] == 3001
     assert row[1].year >= 2026
-    assert row[2:8] == (D("0.1"), D("0.05"), D("0.2"), "ABLE", "GC", D("16.79"))
-    assert row[8:] == (("item 4", "item 3"), (48, 47), ("G", "B"), (D("4.25"), D("3.25")), (D("8.50"), D("9.75")))
+    assert row[2:8] == (Decimal("0.1"), Decimal("0.05"), Decimal("0.2"), "ABLE", "GC", Decimal("16.79"))
+    assert row[8:] == (
+        ("item 4", "item 3"),
+        (48, 47),
+        ("G", "B"),
+        (Decimal("4.25"), Decimal("3.25")),
+        (Decimal("8.50"), Decimal("9.75")),
+    )
 
 
 def test_a_new_order_writes_order_queue_and_lines(run: Run, small: Small) -> None:
@@ -33,12 +39,17 @@ def test_a_new_order_writes_order_queue_and_lines(run: Run, small: Small) -> Non
     assert order["o_carrier_id"] is None
     assert small.content("new_order") == [(3001, 2, 1)]
     first, second = small.rows("order_line", ol_w_id=1, ol_d_id=2, ol_o_id=3001)
-    assert (first["ol_number"], first["ol_i_id"], first["ol_quantity"], first["ol_amount"]) == (1, 4, 2, D("8.50"))
+    assert (first["ol_number"], first["ol_i_id"], first["ol_quantity"], first["ol_amount"]) == (
+        1,
+        4,
+        2,
+        Decimal("8.50"),
+    )
     assert (second["ol_number"], second["ol_i_id"], second["ol_quantity"], second["ol_amount"]) == (
         2,
         3,
         3,
-        D("9.75"),
+        Decimal("9.75"),
     )
     assert first["ol_delivery_d"] is None
     assert first["ol_dist_info"].startswith("warehouse 1 district 02")
@@ -69,8 +80,8 @@ def test_an_item_twice_in_an_order_counts_twice(run: Run, small: Small) -> None:
     row = run("new_order", 1, 1, 1, (7, 8, 7), (1, 1, 1), (2, 1, 5))
     assert row[8] == ("item 7", "item 8", "item 7")
     assert row[9] == (10, 49, 96)
-    assert row[12] == (D("14.50"), D("8.25"), D("36.25"))
-    assert row[7] == D("54.28")  # 59.00 x 0.8 x 1.15
+    assert row[12] == (Decimal("14.50"), Decimal("8.25"), Decimal("36.25"))
+    assert row[7] == Decimal("54.28")  # 59.00 x 0.8 x 1.15
     stock = small.row("stock", s_w_id=1, s_i_id=7)
     assert (stock["s_quantity"], stock["s_ytd"], stock["s_order_cnt"]) == (96, 7, 2)
     lines = small.rows("order_line", ol_w_id=1)
@@ -103,45 +114,49 @@ def test_an_unused_item_rolls_the_whole_order_back(run: Run, small: Small, items
 
 def test_a_payment_gives_every_field_of_the_terminal(run: Run) -> None:
     """TPC-C 2.5.3.3."""
-    row = run("payment", 1, 2, 2, 1, 2, None, D("12.34"))
+    row = run("payment", 1, 2, 2, 1, 2, None, Decimal("12.34"))
     street = ("1 Long Lane", "Flat 2", "Ely", "NY", "123411111")
     assert row[:4] == (2, "CARL", "OE", "ABLE")
     assert row[4:19] == street * 3
     assert (row[19], row[20].day, *row[21:26]) == (
-        *("1234567890123456", 2, "GC", D("50000.00"), D("0.2000"), D("-12.34"), None),
+        *("1234567890123456", 2, "GC", Decimal("50000.00"), Decimal("0.2000"), Decimal("-12.34"), None),
     )
     assert row[26].year >= 2026
 
 
 def test_a_payment_moves_money_and_leaves_a_note(run: Run, small: Small) -> None:
     """TPC-C 2.5.2.2."""
-    run("payment", 1, 2, 2, 1, 2, None, D("12.34"))
-    assert small.row("warehouse", w_id=1)["w_ytd"] == D("12.34")
-    assert small.row("district", d_w_id=1, d_id=2)["d_ytd"] == D("12.34")
+    run("payment", 1, 2, 2, 1, 2, None, Decimal("12.34"))
+    assert small.row("warehouse", w_id=1)["w_ytd"] == Decimal("12.34")
+    assert small.row("district", d_w_id=1, d_id=2)["d_ytd"] == Decimal("12.34")
     payer = small.row("customer", c_w_id=2, c_d_id=1, c_id=2)
-    assert (payer["c_balance"], payer["c_ytd_payment"], payer["c_payment_cnt"]) == (D("-12.34"), D("12.34"), 1)
+    assert (payer["c_balance"], payer["c_ytd_payment"], payer["c_payment_cnt"]) == (
+        Decimal("-12.34"),
+        Decimal("12.34"),
+        1,
+    )
     assert payer["c_data"] == "x" * 480
     (note,) = small.rows("history")
     assert [note[name] for name in ("h_c_id", "h_c_d_id", "h_c_w_id", "h_d_id", "h_w_id")] == [2, 1, 2, 2, 1]
-    assert (note["h_amount"], note["h_data"]) == (D("12.34"), "WARE1    DIST2")
+    assert (note["h_amount"], note["h_data"]) == (Decimal("12.34"), "WARE1    DIST2")
 
 
 def test_of_four_customers_with_one_name_the_second_is_meant(run: Run) -> None:
     """TPC-C 2.5.2.2: n/2 rounded up, by first name."""
-    assert run("payment", 1, 1, 1, 1, None, "ABLE", D("1.00"))[0] == NAMED
+    assert run("payment", 1, 1, 1, 1, None, "ABLE", Decimal("1.00"))[0] == NAMED
 
 
 def test_of_one_customer_with_a_name_he_is_meant(run: Run) -> None:
-    assert run("payment", 1, 1, 1, 1, None, "OUGHT", D("1.00"))[0] == BAD_CREDIT
+    assert run("payment", 1, 1, 1, 1, None, "OUGHT", Decimal("1.00"))[0] == BAD_CREDIT
 
 
 def test_bad_credit_is_written_into_the_customers_data(run: Run, small: Small) -> None:
     """TPC-C 2.5.2.2: put in front, cut at 500; the terminal shows the first 200."""
-    shown = run("payment", 1, 2, 2, 1, BAD_CREDIT, None, D("12.34"))[25]
+    shown = run("payment", 1, 2, 2, 1, BAD_CREDIT, None, Decimal("12.34"))[25]
     data = small.row("customer", c_w_id=2, c_d_id=1, c_id=BAD_CREDIT)["c_data"]
     assert data == ("5 1 2 2 1 12.34 | " + "x" * 480)[:500]
     assert shown == data[:200]
-    run("payment", 1, 1, 2, 1, BAD_CREDIT, None, D("7.00"))
+    run("payment", 1, 1, 2, 1, BAD_CREDIT, None, Decimal("7.00"))
     again = small.row("customer", c_w_id=2, c_d_id=1, c_id=BAD_CREDIT)["c_data"]
     assert again == ("5 1 2 1 1 7.00 | " + data)[:500]
 
@@ -152,8 +167,8 @@ def test_order_status_shows_the_last_order_of_the_customer(run: Run) -> None:
     run("new_order", 1, 1, NAMED, (2, 9), (1, 2), (3, 4))
     run("new_order", 1, 1, 2, (5,), (1,), (1,))
     row = run("order_status", 1, 1, None, "ABLE")
-    assert row[:6] == (NAMED, "BERT", "OE", "ABLE", D(0), 3002)
-    assert row[7:] == (None, (2, 9), (1, 2), (3, 4), (D("6.75"), D("37.00")), (None, None))
+    assert row[:6] == (NAMED, "BERT", "OE", "ABLE", Decimal(0), 3002)
+    assert row[7:] == (None, (2, 9), (1, 2), (3, 4), (Decimal("6.75"), Decimal("37.00")), (None, None))
     assert run("order_status", 1, 1, 2, None)[5] == 3003
 
 
@@ -171,8 +186,8 @@ def test_a_delivery_takes_the_oldest_order_of_each_district(run: Run, small: Sma
         small.row("customer", c_w_id=1, c_d_id=1, c_id=1),
         small.row("customer", c_w_id=1, c_d_id=2, c_id=3),
     )
-    assert (first["c_balance"], first["c_delivery_cnt"]) == (D("9.00"), 1)
-    assert (second["c_balance"], second["c_delivery_cnt"]) == (D("8.50"), 1)
+    assert (first["c_balance"], first["c_delivery_cnt"]) == (Decimal("9.00"), 1)
+    assert (second["c_balance"], second["c_delivery_cnt"]) == (Decimal("8.50"), 1)
     assert run("delivery", 1, 7) == ((1,), (3002,))
     assert run("delivery", 1, 8) == ((), ())
 
@@ -207,9 +222,9 @@ def _some_of_each(run: Run) -> list[tuple[Any, ...]]:
         run("new_order", 1, 1, 2, (20, 7, 7, 7), (1, 1, 1, 2), (10, 10, 10, 10)),
     ]
     payments = [
-        run("payment", 1, 1, 2, 2, 4, None, D("3.21")),
-        run("payment", 1, 2, 1, 1, None, "ABLE", D("4999.99")),
-        run("payment", 2, 2, 1, 1, None, "OUGHT", D("1.00")),
+        run("payment", 1, 1, 2, 2, 4, None, Decimal("3.21")),
+        run("payment", 1, 2, 1, 1, None, "ABLE", Decimal("4999.99")),
+        run("payment", 2, 2, 1, 1, None, "OUGHT", Decimal("1.00")),
     ]
     deliveries = [run("delivery", 1, 9), run("delivery", 2, 3)]
     return [*orders, *payments, *deliveries, run("order_status", 1, 1, 3, None), run("stock_level", 1, 1, 49)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from hdbkit.build import Stage, build, drop, estimate
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Session
 from hdbkit.databases import database
+from hdbkit.databases.nulldb import State
 from hdbkit.errors import BuildFailed, InputError, SchemaProblem
 from hdbkit.processes import is_alive
 from hdbkit.servers import private_server
@@ -194,22 +196,31 @@ def test_what_the_engine_cannot_do_is_refused_before_anything_begins(target: Tar
         build(target, ONE, loaders=0)
     with pytest.raises(InputError, match=r"allows \d+ more connections, but 5000 loaders"):
         build(target, ONE, loaders=5000)
+    with pytest.raises(InputError, match="tablespace 'nowhere' cannot be used: "):
+        build(target, WorkloadSpec(tablespace="nowhere"))
+    with pytest.raises(InputError, match=r"schema tproc_c cannot be created in .*; use an account that may"):
+        build(target.with_(database="postgres"), ONE)
     with pytest.raises(InputError, match="has no partitions here; leave out partitions=2"):
         build(Target(kind="nulldb", database="refuses"), WorkloadSpec(partitions=2))
     with _session(target) as session:
         assert session.query("schema_exists") == [(0,)]
 
 
-def test_an_engine_without_tables_remembers_what_was_built() -> None:
-    null = Target(kind="nulldb", database=f"build{os.getpid()}")
+@pytest.fixture
+def null() -> Iterator[Target]:
+    one = Target(kind="nulldb", database=f"build{os.getpid()}")
+    yield one
+    shutil.rmtree(State(one).folder)
+
+
+def test_an_engine_without_tables_remembers_what_was_built(null: Target) -> None:
     result = build(null, ONE, loaders=2)
     assert result.checks == ()
     assert result.rows == pytest.approx(estimate(ONE).rows, rel=0.01)
     with _session(null) as session:
         assert WORK.schema(session) == ONE
-    assert drop(null, "tproc_c") == ["schema tproc_c"]
-    with _session(null) as session:
-        assert WORK.schema(session) is None
+    with pytest.raises(SchemaProblem, match="already built"):
+        build(null, ONE)
 
 
 def test_stop_by_the_keyboard_ends_all_loaders(target: Target) -> None:

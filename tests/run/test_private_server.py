@@ -149,6 +149,16 @@ def test_nobody_gets_in_without_the_password(server: PrivateServer) -> None:
                     database(target.kind).connect(target.with_(host=host, **change), "server")
 
 
+def test_a_password_for_another_server_in_the_environment_is_not_taken(
+    server: PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDBKIT_PASSWORD", "another")
+    monkeypatch.setenv("PGPASSWORD", "another")
+    assert answers(server)
+    with private_server() as fresh:
+        assert answers(fresh)
+
+
 def test_passwords_are_in_one_file_that_only_the_owner_reads(server: PrivateServer) -> None:
     assert stat.S_IMODE(server.place.password_file.stat().st_mode) == 0o600
     lines = server.place.password_file.read_text().splitlines()
@@ -299,14 +309,17 @@ def test_binaries_in_a_private_home_are_copied_to_where_the_server_may_run_them(
     wheel = next((one for one in ALL_BINARIES if one.source == "wheel"), None)
     if wheel is None:
         pytest.skip("installed binaries cannot be moved; pip install 'hdbkit[private]' gives some that can")
-    shutil.copytree(wheel.folder.parent, tmp_path / "home", symlinks=True)
+    package = wheel.folder.parents[1]
+    home = tmp_path / package.name / wheel.folder.parent.name
+    shutil.copytree(wheel.folder.parent, home, symlinks=True)
+    shutil.copytree(f"{package}.libs", tmp_path / f"{package.name}.libs")
     tmp_path.chmod(0o700)
     copies = Path(tempfile.mkdtemp(prefix="hdbkit-test-", dir="/var/tmp"))
     copies.chmod(0o755)
     monkeypatch.setattr("hdbkit.servers.place.COPIES", copies)
     try:
         for _ in range(2):
-            with private_server(source=str(tmp_path / "home")) as server:
+            with private_server(source=str(home)) as server:
                 assert answers(server)
                 assert server.place.binaries.is_relative_to(copies)
         assert len(list(copies.iterdir())) == 1

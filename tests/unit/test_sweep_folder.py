@@ -63,9 +63,7 @@ def test_a_torn_last_line_is_passed_over_and_spoils_nothing_after_it(tmp_path: P
         ([Step.SETTINGS_SAVED, Step.SETTINGS_RESTORED, Step.SETTINGS_SAVED], True),
     ],
 )
-def test_a_sweep_is_unrestored_until_all_is_back(
-    tmp_path: Path, steps: list[Step], left: bool
-) -> None:
+def test_a_sweep_is_unrestored_until_all_is_back(tmp_path: Path, steps: list[Step], left: bool) -> None:
     folder = made(tmp_path)
     for step in steps:
         folder.append(step, identity="server-1") if step is Step.SETTINGS_SAVED else folder.append(step)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sweeps import failed, synthetic_runs
 
-from hdbkit.analysis.doubts import doubts, warning
+from hdbkit.analysis.doubts import doubts, next_step, warning
+from hdbkit.analysis.verdicts import judge
 
 
 def test_a_quiet_sweep_raises_no_doubt() -> None:
@@ -28,3 +29,10 @@ def test_drift_is_told_with_its_size() -> None:
 def test_failed_runs_are_counted() -> None:
     runs = synthetic_runs([1, 1.5])
     assert "1 of 16 runs failed and is not counted" in doubts(failed(runs, runs["number"] == 4))
+
+
+def test_the_next_step_decides_what_is_undecided() -> None:
+    judged = judge(synthetic_runs([1, 1.02, 1.01], blocks=3, noise=0.02))
+    most = judged["blocks_needed"].max()
+    assert next_step(judged, "memory-abc").endswith(f": hdbkit sweep --resume memory-abc --blocks {most}")
+    assert next_step(judge(synthetic_runs([1, 2])), "memory-abc") == ""

@@ -56,7 +56,8 @@ class Draw:
     """The random columns of one table of one warehouse, from a counter-based stream of their own.
 
     The stream's key is (seed, table, warehouse): whoever makes that table of that warehouse, wherever, draws the
-    same, and no two tables or warehouses share anything.
+    same, and no two tables or warehouses share anything. NumPy keeps the stream for ever, but may change how
+    numbers are drawn from it; a test holds the checksum of a whole warehouse.
     """
 
     def __init__(self, seed: int, table: int, w_id: int) -> None:

@@ -1,0 +1,166 @@
+"""Charts: each says the same in a figure, in words and in a table, and stays small."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic import GRID, Synthetic, sweep_frames, write_run
+
+from hdbkit.analysis.summary import summarize
+from hdbkit.analysis.timeline import throughput
+from hdbkit.analysis.windows import Window, window_of
+from hdbkit.charts import run_charts, style, sweep_charts
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.natural import natural
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Synthetic:
+    made = write_run(tmp_path_factory.mktemp("runs") / "a-run", duration_s=12, failed=0.001)
+    result = summarize(made.folder, made.manifest)
+    return Synthetic(made.folder, made.manifest.model_copy(update={"result": result}), made.rows)
+
+
+@pytest.fixture(scope="module")
+def of_run(run: Synthetic) -> list[Chart]:
+    return run_charts.run_charts(run.folder, run.manifest)
+
+
+def of_sweep(users: tuple[int, ...] = (4,)) -> list[Chart]:
+    return sweep_charts.sweep_charts(*sweep_frames(users=users), list(GRID), 0.02)
+
+
+def test_every_chart_has_a_question_words_a_table_and_named_axes(of_run: list[Chart]) -> None:
+    for chart in [*of_run, *of_sweep(), *of_sweep((1, 4))]:
+        assert chart.question.endswith("?")
+        assert chart.alternative.endswith(".")
+        assert len(chart.table) > 0
+        assert chart.figure.layout.xaxis.title.text
+        assert chart.figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
+
+
+def test_every_colour_of_a_figure_has_its_dark_counterpart(of_run: list[Chart]) -> None:
+    known = {colour.light for colour in style.COLOURS.values()}
+    for chart in [*of_run, *of_sweep(), *of_sweep((1, 4))]:
+        used = {piece[:7] for piece in json.dumps(chart.figure.to_plotly_json()).split('"') if piece.startswith("#")}
+        assert used <= known
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("name", [*style.SERIES, "muted", "ink"])
+def test_lines_and_text_stand_out_from_both_grounds(name: str) -> None:
+    """WCAG 1.4.11: at least 3:1; text (1.4.3) 4.5:1."""
+    least = 3 if name in style.SERIES else 4.5
+    colour = style.COLOURS[name]
+    assert 1.05 / (luminance(colour.light) + 0.05) >= least
+    assert (luminance(colour.dark) + 0.05) / (luminance("#14171d") + 0.05) >= least
+
+
+def test_throughput_counts_the_committed_orders_of_each_second(run: Synthetic) -> None:
+    found = throughput(run.folder, run.manifest)
+    rows = run.rows.assign(second=(run.rows["t_start_us"] + run.rows["latency_us"]) // 1_000_000)
+    orders = rows.query("transaction == 0 and outcome == 0").groupby("second").size()
+    assert found["nopm"].tolist() == [60 * orders[second] for second in range(14)]
+    assert found["failed"].sum() == (rows.query("second < 14")["outcome"] == 2).sum()
+
+
+def test_a_longer_step_keeps_the_level(run: Synthetic) -> None:
+    one, two = throughput(run.folder, run.manifest), throughput(run.folder, run.manifest, 2)
+    assert two["nopm"].tolist() == one["nopm"].to_numpy().reshape(-1, 2).mean(axis=1).tolist()
+
+
+def test_a_long_run_is_drawn_with_few_points() -> None:
+    """Three hours: the steps grow, the points do not."""
+    seconds = pd.DataFrame({"second": range(0, 10_800, 27), "nopm": 1000.0, "failed": 0.0})
+    chart = run_charts.throughput_over_time(seconds, Window(0, 10_800_000_000), 1000.0, [60.0])
+    assert len(chart.figure.to_json()) < 50_000
+
+
+def test_rampup_is_shaded_and_checkpoints_are_marked(run: Synthetic) -> None:
+    course = throughput(run.folder, run.manifest)
+    chart = run_charts.throughput_over_time(course, window_of(run.manifest), 1000.0, [5.0, 9.0])
+    shapes = chart.figure.layout.shapes
+    assert (shapes[0].x0, shapes[0].x1) == (0, 2)
+    assert [shape.x0 for shape in shapes if shape.type == "line"] == [5.0, 9.0]
+    assert "2 checkpoints" in chart.alternative
+
+
+def test_the_latency_chart_reads_the_exact_quantiles(run: Synthetic, of_run: list[Chart]) -> None:
+    chart = next(one for one in of_run if one.key == "latency")
+    table = chart.table.set_index("transaction")
+    for name, line in run.manifest.result["transactions"].items():
+        assert table.loc[name, "p95 (ms)"] == line["p95_us"] / 1000
+        assert table.loc[name, "max (ms)"] == line["max_us"] / 1000
+    payment = next(trace for trace in chart.figure.data if trace.name == "payment")
+    done = run.inside.query("transaction == 1 and outcome != 2")["latency_us"]
+    half = list(payment.x).index(2.0)
+    assert payment.y[half] == pytest.approx(np.quantile(done, 0.5, method="inverted_cdf") / 1000)
+
+
+def test_a_pair_differs_in_one_setting_alone() -> None:
+    runs = pd.DataFrame(
+        {
+            "block": [1, 1, 1, 2, 2],
+            "virtual_users": 4,
+            "a": ["x", "y", "y", "x", "y"],
+            "b": ["1", "1", "2", "1", "1"],
+            "nopm": [100.0, 150.0, 999.0, 200.0, 220.0],
+        }
+    )
+    effect = {"setting": "a", "value": "y", "reference": "x", "virtual_users": 0}
+    assert sweep_charts.matched_pairs(runs, effect, ["a", "b"]) == pytest.approx([1.5, 1.1])
+
+
+def test_every_run_is_a_dot() -> None:
+    chart = next(one for one in of_sweep() if one.key == "configurations")
+    assert len(chart.figure.data[0].x) == 12
+
+
+def test_the_grid_holds_the_mean_of_each_cell() -> None:
+    runs, verdicts, _ = sweep_frames()
+    chart = sweep_charts.grid(runs, "buffers", "durable")
+    expected = verdicts.set_index("label")["nopm"]
+    heat = chart.figure.data[0]
+    assert (list(heat.x), list(heat.y)) == (["64MB", "256MB"], ["off", "on"])
+    assert heat.z[0][1] == round(expected["buffers=256MB, durable=off"])
+    assert heat.z[1][0] == round(expected["baseline"])
+
+
+def test_values_stand_in_the_order_of_their_worth() -> None:
+    values = pd.Index(["1GB", "64MB", "off", "8MB", "100", "on", "512kB"])
+    assert values[natural(values).argsort()].tolist() == ["100", "512kB", "8MB", "64MB", "1GB", "off", "on"]
+
+
+def test_a_sweep_without_intervals_is_drawn_without_them() -> None:
+    """One block: ratios, but no interval; a figure is JSON, which has no NaN."""
+    charts = sweep_charts.sweep_charts(*sweep_frames(blocks=1), list(GRID), 0.02)
+    assert json.dumps([chart.figure.to_plotly_json() for chart in charts], allow_nan=False)
+
+
+def test_a_sweep_without_any_result_has_no_chart() -> None:
+    runs, verdicts, effects = sweep_frames()
+    assert not sweep_charts.sweep_charts(
+        runs.assign(status="failed", nopm=np.nan), verdicts, effects, list(GRID), 0.02
+    )
+
+
+def test_checkpoints_are_where_their_counter_grew(tmp_path: Path) -> None:
+    from synthetic import write_table
+
+    from hdbkit.analysis.timeline import checkpoints_s
+    from hdbkit.results import columns
+
+    run = write_run(tmp_path / "a-run", duration_s=2)
+    times, values = [0, 5_000_000, 10_000_000], [3.0, 3.0, 4.0]
+    rows = {"t_sent_us": times, "t_returned_us": times, "edge": "", "name": "checkpoints_timed", "value": values}
+    write_table(run.folder.table("counters"), pd.DataFrame(rows), columns.COUNTERS)
+    assert checkpoints_s(run.folder) == [10.0]

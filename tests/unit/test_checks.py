@@ -1,0 +1,168 @@
+"""Each check of a result passes on a sound run and finds its own fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic import Synthetic, clients_of, counters_of, host_of, transactions, write_run, write_table
+
+from hdbkit.analysis import steady
+from hdbkit.analysis.bracket import brackets
+from hdbkit.analysis.checks import check_run
+from hdbkit.results import columns
+from hdbkit.results.manifest import CheckLine
+
+BRACKET = "schema's count bracketed by the clients"
+Write = Callable[..., Synthetic]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    return lambda **changes: write_run(tmp_path / "a-run", **{"duration_s": 12, **changes})
+
+
+def line(run: Synthetic, name: str) -> CheckLine:
+    return {check.name: check for check in check_run(run.folder, run.manifest)}[name]
+
+
+def with_orders(run: Synthetic, edge: str, more: int) -> Synthetic:
+    """The same run with a schema that counted ``more`` new orders at an edge."""
+    counters = counters_of(run.rows, 2_000_000, 14_000_000)
+    counters.loc[(counters["edge"] == edge) & (counters["name"] == "new_orders"), "value"] += more
+    write_table(run.folder.table("counters"), counters, columns.COUNTERS)
+    return run
+
+
+def test_a_sound_run_passes_every_check(write: Write) -> None:
+    run = write()
+    found = check_run(run.folder, run.manifest)
+    assert {check.name for check in found if check.passed is not True} == {"CPU pressure"}
+    assert len({check.name for check in found}) == len(found) == 10
+
+
+@pytest.mark.parametrize("edge", ["start", "end"])
+@pytest.mark.parametrize("more", [-10, 10])
+def test_orders_too_many_or_too_few_at_either_edge_are_found(write: Write, edge: str, more: int) -> None:
+    assert line(with_orders(write(), edge, more), BRACKET).passed is False
+
+
+def test_the_bracket_is_as_tight_as_the_orders_in_flight(write: Write) -> None:
+    """No more than the orders of 2 ms and four clients lie between the bounds."""
+    run = write()
+    for one in brackets(run.folder, run.manifest, clients_lost=0):
+        assert 0 <= one.started - one.acknowledged < 15
+        assert one.acknowledged > 1000
+
+
+def test_the_bracket_is_undecided_without_the_count_at_the_runs_start(write: Write) -> None:
+    run = write()
+    counters = counters_of(run.rows, 2_000_000, 14_000_000)
+    write_table(run.folder.table("counters"), counters[counters["edge"] != "run_start"], columns.COUNTERS)
+    assert line(run, BRACKET).passed is None
+
+
+def test_orders_of_a_lost_connection_may_have_been_committed(write: Write) -> None:
+    rows = transactions(4, 14.5)
+    sure = ((rows["transaction"] == 0) & (rows["outcome"] == 0)).to_numpy().nonzero()[0][:9]
+    run = write(rows=rows)
+    rows.loc[sure, ["outcome", "error_class"]] = [2, columns.ERROR_CLASSES.index("connection_lost")]
+    for user, part in rows.groupby("virtual_user"):
+        write_table(run.folder.transactions / f"user-{user:05d}.parquet", part, columns.TRANSACTIONS)
+    assert line(run, BRACKET).passed, "counted by the schema, failed for the client"
+    rows.loc[sure, "error_class"] = columns.ERROR_CLASSES.index("deadlock")
+    for user, part in rows.groupby("virtual_user"):
+        write_table(run.folder.transactions / f"user-{user:05d}.parquet", part, columns.TRANSACTIONS)
+    assert line(run, BRACKET).passed is False, "a deadlock leaves nothing behind"
+
+
+def test_a_record_without_a_known_outcome_is_found(write: Write) -> None:
+    rows = transactions(4, 14.5)
+    rows.loc[5000, "outcome"] = 9
+    assert line(write(rows=rows), "every transaction accounted for").passed is False
+
+
+def test_failed_transactions_are_found_by_class(write: Write) -> None:
+    found = line(write(failed=0.001), "no transaction failed")
+    assert found.passed is False
+    assert "deadlock" in found.detail
+
+
+def test_a_killed_client_is_found(write: Write) -> None:
+    run = write()
+    clients = clients_of(run.rows, 4)
+    clients.loc[1, "ended"] = "killed"
+    write_table(run.folder.table("clients"), clients, columns.CLIENTS)
+    found = line(run, "clients ended as planned")
+    assert (found.passed, "3 of 4" in found.detail, "1 killed" in found.detail) == (False, True, True)
+
+
+def test_a_client_that_left_no_trace_is_found(write: Write) -> None:
+    run = write()
+    write_table(run.folder.table("clients"), clients_of(run.rows, 4).head(3), columns.CLIENTS)
+    assert line(run, "clients ended as planned").passed is False
+
+
+def test_another_mix_than_asked_is_found(write: Write) -> None:
+    weights = {"new_order": 40, "payment": 48, "order_status": 4, "delivery": 4, "stock_level": 4}
+    assert line(write(load={"mix": weights}), "mix as asked").passed is False
+
+
+def test_a_transaction_that_was_not_asked_for_is_found(write: Write) -> None:
+    found = line(write(load={"mix": {"new_order": 51, "payment": 49}}), "mix as asked")
+    assert (found.passed, "not asked for" in found.detail) == (False, True)
+
+
+def test_new_orders_must_be_rolled_back_in_one_of_a_hundred(write: Write) -> None:
+    """TPC-C 2.4.1.4."""
+    rows = transactions(4, 14.5)
+    rows.loc[rows["outcome"] == 1, "outcome"] = 0
+    assert line(write(rows=rows), "1 % of new orders rolled back").passed is False
+
+
+def test_the_rollback_rate_is_undecided_under_other_input_rules(write: Write) -> None:
+    assert line(write(load={"input_rules": "hammerdb"}), "1 % of new orders rolled back").passed is None
+
+
+def test_users_that_stood_idle_break_littles_law(write: Write) -> None:
+    rows = transactions(4, 14.5)
+    idle = rows[(rows["virtual_user"] != 3) | (rows["t_start_us"] < 6_000_000)]
+    assert line(write(rows=idle), "Little's law").passed is False
+
+
+def test_time_outside_the_calls_is_told_and_no_fault(write: Write) -> None:
+    found = line(write(gap_us=400), "Little's law")
+    assert found.passed is True
+    assert "35." in found.detail or "36." in found.detail
+
+
+def test_stolen_time_is_found(write: Write) -> None:
+    assert line(write(host=host_of(16, steal=0.05)), "steal time").passed is False
+
+
+def test_pressure_counts_where_the_clients_have_the_host_to_themselves(write: Write) -> None:
+    host = host_of(16, pressure=0.5).assign(server_cpu_s=np.nan)
+    assert line(write(host=host), "CPU pressure").passed is False
+
+
+def test_a_run_that_slows_down_is_not_steady(write: Write) -> None:
+    assert line(write(drift=0.5), "steady state").passed is False
+
+
+def test_a_short_window_cannot_be_steady_or_not(write: Write) -> None:
+    assert line(write(duration_s=5), "steady state").passed is None
+
+
+def test_seconds_that_hang_together_are_no_drift() -> None:
+    """A slow wave fools a test that takes seconds as independent; at most 1 in 5 of these is called a drift."""
+    called = 0
+    for seed in range(60):
+        draw = np.random.default_rng(seed)
+        noise = pd.Series(draw.normal(0, 60, 120)).ewm(alpha=0.5).mean().to_numpy()
+        found = steady.drift(1000 + noise)
+        assert found is not None
+        called += not found.low <= 0 <= found.high
+    assert called <= 12

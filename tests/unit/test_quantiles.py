@@ -1,0 +1,82 @@
+"""Exact quantiles: what is counted gives the very figures that sorting all rows gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic import Synthetic, write_run
+
+from hdbkit.analysis import quantiles
+from hdbkit.analysis.windows import Window, window_of
+from hdbkit.errors import DamagedResult
+from hdbkit.results.folder import RunFolder
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Synthetic:
+    return write_run(tmp_path_factory.mktemp("runs") / "a-run", duration_s=35, failed=0.01)
+
+
+def sorted_quantile(latencies: pd.Series, share: float) -> int:
+    return int(np.quantile(latencies.to_numpy(), share, method="inverted_cdf"))
+
+
+def test_quantiles_by_second_are_those_of_the_sorted_rows(run: Synthetic) -> None:
+    window = window_of(run.manifest)
+    found = quantiles.by_second(run.folder, window)
+    done = run.inside[run.inside["outcome"] != 2]
+    second = (done["t_start_us"] + done["latency_us"] - window.start_us) // 1_000_000
+    groups = done["latency_us"].groupby([second, done["transaction"]])
+    assert len(found) == len(groups) == 35 * 5
+    for name, share in quantiles.SECOND_QUANTILES.items():
+        expected = groups.apply(sorted_quantile, share)
+        assert found[f"{name}_us"].tolist() == expected.tolist()
+    assert found["n"].tolist() == groups.size().tolist()
+    assert found["max_us"].tolist() == groups.max().tolist()
+
+
+def test_a_run_counted_in_slices_gives_the_same(run: Synthetic, monkeypatch: pytest.MonkeyPatch) -> None:
+    window = window_of(run.manifest)
+    whole = quantiles.by_second(run.folder, window)
+    monkeypatch.setattr(quantiles, "ROWS_AT_A_TIME", 50_000)
+    pd.testing.assert_frame_equal(quantiles.by_second(run.folder, window), whole)
+
+
+def test_steps_of_several_seconds_hold_all_their_rows(run: Synthetic) -> None:
+    window = window_of(run.manifest)
+    one, ten = quantiles.by_second(run.folder, window), quantiles.by_second(run.folder, window, 10)
+    assert sorted(set(ten["second"])) == [0, 10, 20]
+    assert ten["n"].sum() == one.loc[one["second"] < 30, "n"].sum()
+
+
+def test_a_quantile_is_a_latency_that_was_seen() -> None:
+    counted = pd.DataFrame({"transaction": 0, "latency_us": [10, 20, 1000], "n": [50, 49, 1]})
+    found = quantiles.quantiles_of(counted, ["transaction"], {"p50": 0.5, "p51": 0.51, "p99": 0.99, "p995": 0.995})
+    assert found.iloc[0].tolist() == [0, 100, 10, 20, 20, 1000, 1000]
+
+
+def test_counts_hold_the_rows_that_end_in_the_window_and_no_other(run: Synthetic) -> None:
+    window = window_of(run.manifest)
+    assert quantiles.counts(run.folder, window)["n"].sum() == len(run.inside)
+    end = run.rows["t_start_us"] + run.rows["latency_us"]
+    last = int(end.max())
+    assert quantiles.counts(run.folder, Window(last, last + 1))["n"].sum() == (end == last).sum()
+    assert quantiles.counts(run.folder, Window(last - 1, last))["n"].sum() == (end == last - 1).sum()
+
+
+def test_a_cut_file_is_told_in_one_sentence(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "cut", duration_s=1)
+    file = sorted(run.folder.transactions.glob("*.parquet"))[0]
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(DamagedResult, match="cannot be read"):
+        quantiles.counts(run.folder, window_of(run.manifest))
+    with pytest.raises(DamagedResult, match="cannot be read"):
+        quantiles.by_second(run.folder, window_of(run.manifest))
+
+
+def test_a_folder_without_transactions_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DamagedResult, match="no transactions"):
+        quantiles.counts(RunFolder(tmp_path), Window(0, 1))

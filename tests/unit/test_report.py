@@ -1,0 +1,176 @@
+"""The report: one file, no outside address, every text escaped, small, whole without a result."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from synthetic import Synthetic, sweep_frames, sweep_plan, write_run
+
+from hdbkit.analysis.checks import check_run
+from hdbkit.analysis.summary import summarize
+from hdbkit.report import run_report, sweep_report
+from hdbkit.report.tables import cell, heading, milliseconds
+from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
+
+LARGEST = 6_000_000
+
+
+def checked(run: Synthetic) -> Manifest:
+    manifest = run.manifest.model_copy(update={"result": summarize(run.folder, run.manifest)})
+    manifest = manifest.model_copy(update={"checks": check_run(run.folder, manifest)})
+    run.folder.write(manifest)
+    return manifest
+
+
+def write_sweep(path: Path, manifests: list[Manifest], blocks: int = 3, users: tuple[int, ...] = (4,)) -> Path:
+    runs, verdicts, effects = sweep_frames(blocks, users)
+    return sweep_report(
+        path,
+        plan=sweep_plan(blocks, users),
+        runs=runs,
+        verdicts=verdicts,
+        effects=effects,
+        answer="durable=off is <b>faster</b> & that is all.",
+        command="hdbkit sweep 'a <file>'",
+        manifests=manifests,
+    )
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("reports")
+    run = write_run(folder / "20260101-000000-nulldb-c-w4-u4-abc", duration_s=12, failed=0.001)
+    manifest = checked(run)
+    return {"run": run_report(run.folder), "sweep": write_sweep(folder / "sweep.html", [manifest] * 12)}
+
+
+class Reader(HTMLParser):
+    """Collects the visible text, the addresses, and whether tags are balanced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text: list[str] = []
+        self.addresses: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "action")]
+        if tag not in ("meta", "br", "link", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"} & set(self.open):
+            self.text.append(data)
+
+
+def read(path: Path) -> Reader:
+    reader = Reader()
+    reader.feed(path.read_text(encoding="utf-8"))
+    assert reader.open == []
+    return reader
+
+
+@pytest.mark.parametrize("which", ["run", "sweep"])
+def test_a_report_is_one_file_without_an_outside_address(reports: dict[str, Path], which: str) -> None:
+    page = reports[which].read_text(encoding="utf-8")
+    assert read(reports[which]).addresses == []
+    assert "default-src 'none'" in page
+    assert page.count("<script") == 3 + page.count('"<script') + page.count("'<script")
+    assert len(page.encode()) < LARGEST
+
+
+def test_a_report_of_a_hundred_runs_stays_small(tmp_path: Path, reports: dict[str, Path]) -> None:
+    manifest = Manifest.model_validate_json((reports["run"].parent / "manifest.json").read_bytes())
+    path = write_sweep(tmp_path / "large.html", [manifest] * 112, blocks=7, users=(1, 2, 4, 8))
+    assert path.stat().st_size < LARGEST
+
+
+def test_a_run_report_says_answer_table_checks_surroundings_and_command(reports: dict[str, Path]) -> None:
+    text = " ".join(read(reports["run"]).text)
+    manifest = Manifest.model_validate_json((reports["run"].parent / "manifest.json").read_bytes())
+    assert f"{manifest.result['nopm']:,.0f} NOPM" in text
+    assert "1 check failed (no transaction failed)" in text
+    for word in ("stock_level", "Little's law", "buffers", "256 MB", "128 MB", "nulldb 1 & more", "a <fast> one"):
+        assert word in text
+    assert manifest.command in text
+    assert "not comparable to published results" in text
+    assert "durable" not in text, "a setting at its default is not shown"
+
+
+def test_a_sweep_report_says_answer_verdicts_order_and_command(reports: dict[str, Path]) -> None:
+    text = " ".join(read(reports["sweep"]).text)
+    _, verdicts, _ = sweep_frames()
+    for sentence in verdicts["sentence"]:
+        assert sentence in text
+    assert "durable=off is <b>faster</b> & that is all." in text
+    assert "hdbkit sweep 'a <file>'" in text
+    assert text.count("20260101-0000") >= 12
+    assert "failed in 20260101-000000-nulldb-c-w4-u4-abc and 11 more" in text
+
+
+def test_charts_cannot_end_their_script(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a-run", duration_s=2)
+    evil = "</script><script>alert(1)</script>"
+    manifest = checked(run)
+    names = [evil, *manifest.transactions[1:]]
+    result = manifest.result | {
+        "transactions": dict(zip(names, manifest.result["transactions"].values(), strict=True))
+    }
+    run.folder.write(manifest.model_copy(update={"transactions": names, "counted": evil, "result": result}))
+    page = run_report(run.folder).read_text(encoding="utf-8")
+    assert "alert(1)" in page
+    assert "<script>alert" not in page
+    specs = re.search(r'id="specs">(.*?)</script>', page, re.DOTALL)
+    assert specs is not None
+    assert evil in json.dumps(json.loads(specs[1])["figures"])
+
+
+def test_a_run_without_a_result_has_a_report_that_says_so(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a-run", duration_s=2)
+    clock = run.manifest.clock.model_copy(update={"window_start_us": None, "window_end_us": None})  # type: ignore[union-attr]
+    event = Event(status=Status.FAILED, at="2026-01-01T00:00:00Z", note="the server went away")  # type: ignore[arg-type]
+    failed = run.manifest.model_copy(update={"clock": clock, "status": Status.FAILED, "history": [event]})
+    run.folder.write(failed)
+    text = " ".join(read(run_report(run.folder)).text)
+    assert "The run is failed and has no result: the server went away." in text
+    assert "no measured window" in text
+
+
+def test_a_check_of_a_sweep_fails_when_it_failed_in_one_run(tmp_path: Path, reports: dict[str, Path]) -> None:
+    manifest = Manifest.model_validate_json((reports["run"].parent / "manifest.json").read_bytes())
+    sound = manifest.model_copy(update={"checks": [CheckLine(name="a rule", passed=True, detail="held")]})
+    broken = CheckLine(name="a rule", passed=False, detail="1 of 2 broke")
+    other = sound.model_copy(update={"run_id": "the-bad-one", "checks": [broken]})
+    text = " ".join(read(write_sweep(tmp_path / "s.html", [sound, other, sound])).text)
+    assert "failed in the-bad-one: 1 of 2 broke" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1234567, "1,234,567"),
+        (1234.56, "1,235"),
+        (12.3456, "12.35"),
+        (0.00012345, "0.000123"),
+        (0.0, "0"),
+        (None, "\N{EN DASH}"),
+        (float("nan"), "\N{EN DASH}"),
+        (True, "yes"),
+        ((1, "a"), "1, a"),
+        ({"a": 1000}, "a 1,000"),
+    ],
+)
+def test_a_value_reads_the_same_everywhere(value: object, text: str) -> None:
+    assert cell(value) == text
+
+
+def test_units_are_told_in_headings_and_latencies_have_three_digits() -> None:
+    assert (heading("p95_us"), heading("outside_pct"), heading("run_id")) == ("p95 (us)", "outside (%)", "run id")
+    assert [milliseconds(us) for us in (12, 1234, 12_345, 1_234_567)] == ["0.012", "1.23", "12.3", "1,235"]

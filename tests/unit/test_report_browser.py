@@ -1,0 +1,62 @@
+"""Both reports in a real browser with the network off: drawn, silent, and different in the dark."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic import write_run
+from test_report import checked, write_sweep
+
+from hdbkit.report import run_report
+
+pytestmark = pytest.mark.browser
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no chromium is installed")
+    with playwright.sync_playwright() as started:
+        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("reports")
+    run = write_run(folder / "a-run", duration_s=10)
+    manifest = checked(run)
+    return {"run": run_report(run.folder), "sweep": write_sweep(folder / "sweep.html", [manifest])}
+
+
+@pytest.mark.parametrize("which", ["run", "sweep"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_report_opens_with_the_network_off(browser: Any, reports: dict[str, Path], which: str, width: int) -> None:
+    looks = {}
+    for scheme in ("light", "dark"):
+        said: list[str] = []
+        asked: list[str] = []
+        viewport = {"width": width, "height": 900}
+        context = browser.new_context(color_scheme=scheme, viewport=viewport, offline=True)
+        page = context.new_page()
+        page.on("console", lambda message, said=said: said.append(message.text))
+        page.on("pageerror", lambda error, said=said: said.append(str(error)))
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        page.goto(reports[which].as_uri())
+        page.wait_for_function("[...document.querySelectorAll('.plot')].every(one => one.querySelector('svg'))")
+        assert page.locator(".plot").count() == 3
+        assert (said, asked) == ([], [reports[which].as_uri()])
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+        looks[scheme] = (
+            page.evaluate("getComputedStyle(document.body).backgroundColor"),
+            page.evaluate("getComputedStyle(document.querySelector('.plot .xtick text')).fill"),
+        )
+        context.close()
+    assert all(light != dark for light, dark in zip(looks["light"], looks["dark"], strict=True))

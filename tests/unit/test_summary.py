@@ -1,0 +1,137 @@
+"""The result of a run against the rows it was made from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic import NAMES, Synthetic, clients_of, counters_of, host_of, transactions, write_run, write_table
+
+from hdbkit.analysis.quantiles import QUANTILES
+from hdbkit.analysis.summary import summarize
+from hdbkit.analysis.windows import window_of
+from hdbkit.errors import DamagedResult
+from hdbkit.results import columns
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Synthetic:
+    return write_run(tmp_path_factory.mktemp("runs") / "a-run", duration_s=40, failed=0.002, seed=7)
+
+
+@pytest.fixture(scope="module")
+def result(run: Synthetic) -> dict:
+    return summarize(run.folder, run.manifest)
+
+
+def test_the_result_is_plain_json(result: dict) -> None:
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+
+
+def test_nopm_is_the_schemas_growth_over_the_measured_time(run: Synthetic, result: dict) -> None:
+    orders = run.inside.query("transaction == 0 and outcome == 0")
+    assert result["nopm"] == pytest.approx(len(orders) * 60 / 40)
+    assert result["engine_tpm"] == pytest.approx(len(run.inside) * 60 / 40)
+    assert result["counters"]["wal_bytes"] == 1000 * len(run.inside)
+
+
+def test_nopm_is_measured_between_the_middles_of_its_own_queries(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "late", duration_s=10)
+    counters = counters_of(run.rows, 2_000_000, 12_000_000)
+    late = (counters["edge"] == "end") & (counters["name"] == "new_orders")
+    counters.loc[late, "t_returned_us"] += 2_000_000
+    counters.loc[(counters["edge"] == "end") & ~late, "t_returned_us"] += 50_000_000
+    write_table(run.folder.table("counters"), counters, columns.COUNTERS)
+    orders = run.inside.query("transaction == 0 and outcome == 0")
+    assert summarize(run.folder, run.manifest)["nopm"] == pytest.approx(len(orders) * 60 / 11)
+
+
+def test_work_done_is_committed_or_rolled_back_by_design_and_never_failed(run: Synthetic, result: dict) -> None:
+    outcomes = run.inside["outcome"].value_counts()
+    assert (result["committed"], result["rolled_back_by_design"], result["failed"]) == tuple(outcomes[[0, 1, 2]])
+    assert result["completed"] == outcomes[0] + outcomes[1]
+    assert result["errors"] == {"deadlock": outcomes[2]}
+    assert result["retries"] == run.inside["retries"].sum()
+
+
+def test_latencies_are_those_of_the_sorted_rows(run: Synthetic, result: dict) -> None:
+    assert len(run.rows) > 200_000
+    for index, name in enumerate(NAMES):
+        line, rows = result["transactions"][name], run.inside[run.inside["transaction"] == index]
+        done = rows.loc[rows["outcome"] != 2, "latency_us"].to_numpy()
+        assert line["count"] == len(rows)
+        for quantile, share in QUANTILES.items():
+            assert line[f"{quantile}_us"] == np.quantile(done, share, method="inverted_cdf")
+        assert (line["max_us"], line["mean_us"]) == (done.max(), pytest.approx(done.mean()))
+
+
+def test_response_times_are_told_besides_where_users_think(tmp_path: Path) -> None:
+    rows = transactions(2, 6).assign(wait_us=500)
+    run = write_run(tmp_path / "thinking", users=2, duration_s=3, rows=rows, load={"keying_and_thinking": True})
+    line = summarize(run.folder, run.manifest)["transactions"]["payment"]
+    assert line["response"]["p95_us"] == line["p95_us"] + 500
+
+
+def test_cpu_time_is_told_a_transaction(run: Synthetic, result: dict) -> None:
+    assert result["client_cpu_us_per_transaction"] == pytest.approx(4 * 1e6 / len(run.inside))
+    assert result["server_cpu_us_per_transaction"] == pytest.approx(0.5 * 40 * 1e6 / result["completed"])
+    assert result["host_cpu_pct"] == pytest.approx({"user": 50, "system": 20, "iowait": 5, "steal": 0, "idle": 25})
+
+
+def test_cpu_time_of_a_lost_client_is_left_out_with_its_transactions(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "lost", duration_s=5)
+    clients = clients_of(run.rows, 4)
+    clients.loc[2, ["cpu_end_s", "ended"]] = [np.nan, "killed"]
+    write_table(run.folder.table("clients"), clients, columns.CLIENTS)
+    result = summarize(run.folder, run.manifest)
+    others = int((run.inside["virtual_user"] != 2).sum())
+    assert result["client_cpu_us_per_transaction"] == pytest.approx(3e6 / others)
+    assert result["clients_lost"] == 1
+
+
+def test_little_counts_the_time_between_calls(result: dict) -> None:
+    law = result["littles_law"]
+    assert law["ratio"] == pytest.approx(1, abs=0.005)
+    assert law["outside_pct"] == pytest.approx(100 * 20 / (law["mean_us"] + 20), rel=0.01)
+
+
+def test_what_was_not_sampled_is_none_and_not_zero(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "bare", duration_s=2)
+    for name in ("counters", "host", "clients"):
+        run.folder.table(name).unlink()
+    result = summarize(run.folder, run.manifest)
+    unknown = ("nopm", "engine_tpm", "client_cpu_us_per_transaction", "server_cpu_us_per_transaction", "host_cpu_pct")
+    assert [result[name] for name in (*unknown, "clients_lost")] == [None] * 6
+    assert result["completed"] > 0
+
+
+def test_a_server_on_another_host_has_no_cpu_time_here(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "remote", duration_s=2, host=host_of(6).assign(server_cpu_s=np.nan))
+    assert summarize(run.folder, run.manifest)["server_cpu_us_per_transaction"] is None
+
+
+def test_a_run_in_which_nothing_ended_has_a_result_of_zeros(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "idle", duration_s=2)
+    for file in run.folder.transactions.glob("*.parquet"):
+        file.unlink()
+    result = summarize(run.folder, run.manifest)
+    assert (result["completed"], result["failed"], result["transactions_per_s"]) == (0, 0, 0)
+    assert result["transactions"]["new_order"]["p95_us"] is None
+    assert json.dumps(result, allow_nan=False)
+
+
+def test_a_run_that_never_measured_is_told(run: Synthetic) -> None:
+    clock = run.manifest.clock.model_copy(update={"window_end_us": None})  # type: ignore[union-attr]
+    with pytest.raises(DamagedResult, match="no measured window"):
+        window_of(run.manifest.model_copy(update={"clock": clock}))
+
+
+def test_the_generator_writes_what_it_says(run: Synthetic) -> None:
+    """The oracle itself: a client's calls never overlap."""
+    for _, rows in run.rows.groupby("virtual_user"):
+        ends = rows["t_start_us"] + rows["latency_us"]
+        assert (rows["t_start_us"].iloc[1:].to_numpy() - ends.iloc[:-1].to_numpy() == 20).all()
+    assert isinstance(run.inside, pd.DataFrame)
