@@ -15,7 +15,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from hdbkit.config import SweepSpec, Target
+from hdbkit.config import SweepSpec, Target, WorkloadSpec
 from hdbkit.config.model import ConfigModel
 from hdbkit.errors import InputError
 from hdbkit.plan import RunPlan, SweepPlace, new_run_id
@@ -90,10 +90,11 @@ def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
 def run_plan(plan: SweepPlan, planned: PlannedRun, at: datetime) -> RunPlan:
     """The plan of one run of a sweep; ``at`` is the time in its id."""
     load = plan.spec.load.model_copy(update={"virtual_users": planned.virtual_users, "seed": planned.seed})
+    workload = plan.spec.workload or WorkloadSpec()
     return RunPlan(
-        run_id=new_run_id(at, plan.target, plan.spec.workload, load),
+        run_id=new_run_id(at, plan.target, workload, load),
         target=plan.target,
-        workload=plan.spec.workload,
+        workload=workload,
         load=load,
         sweep=SweepPlace(
             sweep_id=plan.sweep_id,

@@ -47,10 +47,10 @@ def drift(per_second: npt.NDArray[np.float64]) -> Drift | None:
 
 
 def _means(residuals: npt.NDArray[np.float64], draw: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Means of series put together from blocks of neighbouring seconds."""
+    """Means of series put together from blocks of neighbouring seconds; the last second's neighbour is the first."""
     n = len(residuals)
     length = max(1, round(n ** (1 / 3)))
-    starts = draw.integers(0, n - length + 1, size=(_RESAMPLES, -(-n // length)))
-    picked = residuals[(starts[:, :, None] + np.arange(length)).reshape(_RESAMPLES, -1)[:, :n]]
+    starts = draw.integers(0, n, size=(_RESAMPLES, -(-n // length)))
+    picked = residuals[(starts[:, :, None] + np.arange(length)).reshape(_RESAMPLES, -1)[:, :n] % n]
     means: npt.NDArray[np.float64] = picked.mean(axis=1)
     return means

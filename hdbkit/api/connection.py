@@ -12,9 +12,9 @@ from hdbkit.build import BuildProgress, BuildResult
 from hdbkit.build import build as build_schema
 from hdbkit.build import drop as drop_schema
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.contracts import Capability, Check
+from hdbkit.contracts import Capability, Check, Database
 from hdbkit.databases import database
-from hdbkit.errors import InputError
+from hdbkit.errors import InputError, TransactionError
 from hdbkit.execution.precheck import schema_of
 from hdbkit.servers import control
 from hdbkit.workloads import workload
@@ -88,12 +88,22 @@ def connect(target: Target | str, *, admin: Target | str | None = None) -> Conne
     target = as_target(target)
     engine = database(target.kind)
     engine.driver_version()
-    created = engine.provision(_admin(admin), target) if admin is not None else []
+    created = _provision(engine, _admin(admin), target) if admin is not None else []
     session = engine.connect(target, WorkloadSpec().kind)
     try:
         return Connection(target, engine.version(session), created)
     finally:
         session.close()
+
+
+def _provision(engine: Database, admin: Target, target: Target) -> list[str]:
+    try:
+        return engine.provision(admin, target)
+    except TransactionError as error:
+        raise InputError(
+            f"the administrator's account {admin.url} cannot create what {target.url} needs: {error.text}; "
+            "name one that may create accounts and databases"
+        ) from None
 
 
 def _admin(admin: Target | str) -> Target:

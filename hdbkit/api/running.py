@@ -81,7 +81,7 @@ def start(
     """
     target = as_target(target)
     load = load or Load()
-    workload = workload or _present(target)
+    workload = present_schema(target, workload)
     run_id = new_run_id(datetime.now(), target, workload, load)
     planned = RunPlan(run_id=run_id, target=target, workload=workload, load=load, label=label)
     return Running(start_run(planned, results_folder()))
@@ -134,10 +134,10 @@ def as_target(target: Target | str) -> Target:
     return target if isinstance(target, Target) else Target.parse(target)
 
 
-def _present(target: Target) -> WorkloadSpec:
-    """What was built in the target's database."""
-    session = database(target.kind).connect(target, WorkloadSpec().kind)
+def present_schema(target: Target, wanted: WorkloadSpec | None) -> WorkloadSpec:
+    """What was built in the target's database. Raises ``SchemaProblem`` when it is not what is wanted."""
+    session = database(target.kind).connect(target, (wanted or WorkloadSpec()).kind)
     try:
-        return schema_of(session, target, None)
+        return schema_of(session, target, wanted)
     finally:
         session.close()

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from hdbkit.analysis.doubts import next_step, warning
 from hdbkit.analysis.effects import main_effects
 from hdbkit.analysis.verdicts import answer, judge
-from hdbkit.api.running import as_target
+from hdbkit.api.running import as_target, present_schema
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import DamagedResult
 from hdbkit.execution.handle import Watch as RunWatch
@@ -59,6 +60,12 @@ class SweepResult:
     def answer(self) -> str:
         """The sweep's answer in one sentence."""
         return answer(self.verdicts, self.plan.spec.smallest_effect)
+
+    @property
+    def advice(self) -> str:
+        """What makes the result unstable, and what to type to decide what is undecided; often empty."""
+        said = [warning(self.runs), next_step(self.verdicts, self.sweep_id)]
+        return "\n".join(one for one in said if one)
 
     @property
     def failed(self) -> int:
@@ -133,6 +140,8 @@ def sweep(
         return SweepResult(resume(folder, control(at), run_one, watch, blocks, at))
     if target is None or spec is None:
         raise TypeError("sweep needs a target and a specification, or resume_id")
+    target, spec = as_target(target), _as_spec(spec, None)
+    spec = spec.model_copy(update={"workload": present_schema(target, spec.workload)})
     planned = plan(target, spec, blocks=blocks).model_copy(update={"command": command})
     return SweepResult(start(planned, root, control(planned.target), run_one, watch))
 

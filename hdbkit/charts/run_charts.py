@@ -12,7 +12,7 @@ from hdbkit.analysis import quantiles
 from hdbkit.analysis.timeline import checkpoints_s, throughput
 from hdbkit.analysis.windows import Window, window_of
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.style import colour, figure, series
+from hdbkit.charts.style import colour, figure, log_axis, series
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
@@ -85,7 +85,7 @@ def latency_over_time(seconds: pd.DataFrame, transaction: str) -> Chart:
             line={"color": look["color"], "dash": look["dash"], "width": 2},
             hovertemplate=f"%{{x}} s: {name} %{{y:.3g}} ms<extra></extra>",
         )  # fmt: skip
-    fig.update_yaxes(type="log", dtick="D2", exponentformat="none")
+    fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y))
     words = "Nothing was completed in the window."
     if len(seconds):
         low, high = seconds["p95_us"].min() / 1000, seconds["p95_us"].max() / 1000
@@ -121,7 +121,7 @@ def latency_by_transaction(counted: pd.DataFrame, transactions: list[str]) -> Ch
     ticks = [1.0, 2.0, *nines[1:]]
     labels = [f"{100 * (1 - 1 / tick):.10g} %" for tick in ticks]
     fig.update_xaxes(type="log", tickvals=ticks, ticktext=labels)
-    fig.update_yaxes(type="log", dtick="D2", exponentformat="none")
+    fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y))
     words = "; ".join(
         f"{one['transaction']} p50 {one['p50 (ms)']:.3g}, p99 {one['p99 (ms)']:.3g} ms" for one in lines
     )

@@ -6,6 +6,8 @@ name and its value on a dark ground. Series follow Okabe and Ito, darkened or li
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,6 +50,19 @@ def series(index: int) -> dict[str, Any]:
     """Colour, dash and marker of the ``index``-th series: never told apart by colour alone."""
     i = index % len(SERIES)
     return {"color": colour(SERIES[i]), "dash": DASHES[i], "symbol": MARKERS[i]}
+
+
+def log_axis(values: Iterable[float]) -> dict[str, Any]:
+    """A logarithmic axis from the 1-2-5 step below the least value above 0 to the step above the greatest."""
+    known = [value for value in values if value > 0] or [1.0]
+    low, high = min(known), max(known)
+    decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+    steps = [float(f"{mantissa}e{decade}") for decade in decades for mantissa in (1, 2, 5)]
+    first = max(step for step in steps if step < low)
+    last = min(step for step in steps if step > high)
+    ticks = [step for step in steps if first <= step <= last]
+    bounds = [math.log10(first), math.log10(last)]
+    return {"type": "log", "range": bounds, "tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]}
 
 
 def figure(x: str, y: str, height: int = HEIGHT, **layout: Any) -> go.Figure:

@@ -60,20 +60,25 @@ def effects_of_settings(
     fig.add_trace(_intervals(places, effects))
     _name_rows(fig, names)
     fig.update_xaxes(ticksuffix=" %")
-    return Chart("effects", "What does each setting change?", fig, " ".join(_effect_words(r) for r in rows), effects)
+    overall = [row for row in rows if row["virtual_users"] == effects["virtual_users"].min()]
+    words = [
+        *map(_effect_words, overall),
+        f"The band is the smallest effect that matters, {band:g} %; dots are pairs.",
+    ]
+    return Chart("effects", "What does each setting change?", fig, " ".join(words), effects)
 
 
 def _effect_label(row: dict[Hashable, Any], several: bool) -> str:
-    users = f", {row['virtual_users'] or 'all'} users" if several else ""
+    count = row["virtual_users"]
+    users = f", {count or 'all'} user{'' if count == 1 else 's'}" if several else ""
     return f"{row['setting']} = {row['value']}<br>against {row['reference']}{users}"
 
 
 def _effect_words(row: dict[Hashable, Any]) -> str:
-    users = f" at {row['virtual_users']} virtual users" if row["virtual_users"] else ""
     low, high = 100 * (row["low"] - 1), 100 * (row["high"] - 1)
     interval = f" ({low:+.1f} to {high:+.1f})" if np.isfinite([low, high]).all() else ""
     change = f"{100 * (row['ratio'] - 1):+.1f} %{interval}"
-    return f"{row['setting']} = {row['value']} against {row['reference']}{users}: {change}, {row['verdict']}."
+    return f"{row['setting']} = {row['value']} against {row['reference']}: {change}, {row['verdict']}."
 
 
 def matched_pairs(runs: pd.DataFrame, effect: dict[Hashable, Any], settings: Sequence[str]) -> list[float]:

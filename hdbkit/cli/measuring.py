@@ -13,11 +13,12 @@ from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import with_fields
 from hdbkit.cli.progress import BuildBar, RunLines, SweepLines
 from hdbkit.cli.schema import AsJson, TargetArgument
-from hdbkit.config import Load, WorkloadSpec, read_params
+from hdbkit.config import Load, SweepSpec, WorkloadSpec, read_params
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Status
 
 RunId = Annotated[str, typer.Argument(help="a run's id, a unique part of it, or 'last'")]
+Users = Annotated[str | None, typer.Option("--virtual-users", "-u", help="counts to run at, such as 1,4,16")]
 Blocks = Annotated[int | None, typer.Option(min=2, help="passes over all configurations, in all")]
 
 
@@ -72,27 +73,46 @@ def run(
     return _tell_run(result, as_json)
 
 
+@with_fields(Load, "virtual_users")
 def sweep(
-    target: Annotated[
-        str | None, typer.Argument(help="URL without password, or a name in params/targets.yaml")
-    ] = None,
+    target: Annotated[str | None, typer.Argument(help="URL without password, or a name of a target")] = None,
     spec: Annotated[Path | None, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")] = None,
     resume: Annotated[str | None, typer.Option(help="continue this sweep ('last' is the newest)")] = None,
     blocks: Blocks = None,
+    virtual_users: Users = None,
     as_json: AsJson = False,
+    *,
+    given: dict[str, Any],
 ) -> int:
-    """Measure a grid of server settings in randomized blocks and judge each against the baseline."""
-    if resume is None and (target is None or spec is None):
+    """Measure a grid of server settings in randomized blocks and judge each against the baseline.
+
+    Options of the load replace those of the file.
+    """
+    watch, watch_run = SweepLines(), None if as_json else RunLines()
+    if resume is not None:
+        if spec is not None or virtual_users is not None or given:
+            raise InputError("a resumed sweep keeps its plan; --blocks is all that can be given with --resume")
+        done = api.sweep(target, resume_id=resume, blocks=blocks, watch=watch, watch_run=watch_run)
+    elif target is None or spec is None:
         raise InputError("give a target and a file, such as: hdbkit sweep lab params/sweep-demo.yaml, or --resume ID")
-    done = api.sweep(
-        target, spec, resume_id=resume, blocks=blocks, watch=SweepLines(), watch_run=None if as_json else RunLines()
-    )
+    else:
+        wanted = _spec(spec, virtual_users, given)
+        done = api.sweep(target, wanted, blocks=blocks, watch=watch, watch_run=watch_run)
     return _tell_sweep(done, done.report(), as_json)
 
 
-def plan(target: TargetArgument, spec: Path, blocks: Blocks = None, as_json: AsJson = False) -> None:
+@with_fields(Load, "virtual_users")
+def plan(
+    target: TargetArgument,
+    spec: Annotated[Path, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")],
+    blocks: Blocks = None,
+    virtual_users: Users = None,
+    as_json: AsJson = False,
+    *,
+    given: dict[str, Any],
+) -> None:
     """Print every run of a sweep in its order, and how long it takes; touches no server."""
-    planned = api.plan(target, spec, blocks=blocks)
+    planned = api.plan(target, _spec(spec, virtual_users, given), blocks=blocks)
     if as_json:
         show.print_json(planned.model_dump(mode="json") | {"estimated_s": planned.estimated_s})
         return
@@ -100,6 +120,17 @@ def plan(target: TargetArgument, spec: Path, blocks: Blocks = None, as_json: AsJ
         settings = ", ".join(f"{k}={v}" for k, v in planned.configurations[one.configuration].items())
         show.console.print(f"{one.number:4}  block {one.block}  {one.virtual_users} users  {settings}", markup=False)
     show.console.print(f"{len(planned.runs)} runs, about {planned.estimated_s / 60:.0f} minutes")
+
+
+def _spec(path: Path, virtual_users: str | None, given: dict[str, Any]) -> SweepSpec:
+    """The sweep in a file, with what the command line says besides."""
+    spec = SweepSpec.read(path)
+    load = Load(**{**spec.load.model_dump(exclude_unset=True), **given})
+    try:
+        counts = [int(word) for word in virtual_users.split(",")] if virtual_users else spec.virtual_users
+    except ValueError:
+        raise InputError(f"--virtual-users must read like 1,4,16, not '{virtual_users}'") from None
+    return SweepSpec(**{**dict(spec), "load": load, "virtual_users": counts})
 
 
 def attach(run_id: RunId = "last", as_json: AsJson = False) -> int:

@@ -61,14 +61,15 @@ class BuildBar:
         self._first_rows: int | None = None
 
     def __enter__(self) -> BuildBar:
-        self._bar.start()
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self._bar.stop()
+        if self._bar.live.is_started:
+            self._bar.stop()
 
     def stage(self, stage: Stage) -> None:
-        """A step begins."""
+        """A step begins; the bar is not seen before the first, so that a refusal stands alone."""
+        self._bar.start()
         self._bar.update(self._task, description=stage.value)
 
     def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:

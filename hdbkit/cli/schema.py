@@ -42,11 +42,12 @@ def build(
 
     The administrator's password comes from HDBKIT_ADMIN_PASSWORD, the account's from HDBKIT_PASSWORD.
     """
+    workload = WorkloadSpec(**given)
     connection = connect(target, admin=admin)
     for created in connection.created:
         show.notes.print(f"  created {created}", markup=False)
     with BuildBar() as bar:
-        done = connection.build(workload=WorkloadSpec(**given), loaders=loaders, progress=bar)
+        done = connection.build(workload=workload, loaders=loaders, progress=bar)
     checks = show.checks_frame(done.checks)
     if as_json:
         show.print_json({"rows": done.rows, "duration_s": done.duration_s, "checks": show.frame_json(checks)})

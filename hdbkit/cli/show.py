@@ -8,11 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from hdbkit.api import Result, SweepResult
+
+_LATENCIES = ("transaction", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
+_CONDITION = "schema: "
 
 console = Console(highlight=False, soft_wrap=True)
 notes = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -29,12 +33,14 @@ def frame_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def table(frame: pd.DataFrame, title: str | None = None, columns: Sequence[str] | None = None) -> Table:
-    """A frame as a table; numbers to the right, units in the heads."""
+    """A frame as a table for 80 columns; numbers to the right, units in the heads."""
     shown = frame[list(columns)] if columns else frame
-    made = Table(title=title, title_justify="left", header_style="bold", title_style="bold")
+    made = Table(title=title, title_justify="left", header_style="bold", title_style="bold", box=box.SIMPLE_HEAD)
+    made.pad_edge = False
     for name in shown.columns:
         numeric = pd.api.types.is_numeric_dtype(shown[name]) and not pd.api.types.is_bool_dtype(shown[name])
-        made.add_column(str(name), justify="right" if numeric else "left", overflow="fold")
+        head = str(name).replace("_", " ")
+        made.add_column(head, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for row in shown.itertuples(index=False):
         made.add_row(*(escape(cell(value)) for value in row))
     return made
@@ -93,9 +99,18 @@ def run(result: Result) -> None:
             "server CPU us/transaction": summary["server_cpu_us_per_transaction"],
         }
         console.print("  " + "   ".join(f"{name} {cell(value)}" for name, value in figures.items()))
-        console.print(table(result.latencies.reset_index()))
-    checks(result.checks)
+        console.print(table(result.latencies.reset_index(), columns=_LATENCIES))
+    checks(_without_passed_conditions(result.checks))
     console.print(f"  {escape(manifest.notice)}", style="dim")
+
+
+def _without_passed_conditions(found: pd.DataFrame) -> pd.DataFrame:
+    """The checks, with all conditions of the schema that hold as one line."""
+    held = found["name"].str.startswith(_CONDITION) & (found["passed"] == True)  # noqa: E712
+    if not held.any():
+        return found
+    one = {"name": "schema", "passed": True, "detail": f"{held.sum()} conditions hold; see: hdbkit runs show --json"}
+    return pd.concat([found[~held], pd.DataFrame([one])])
 
 
 def sweep(done: SweepResult) -> None:
@@ -106,3 +121,4 @@ def sweep(done: SweepResult) -> None:
         effects = done.effects[["setting", "value", "reference", "ratio", "low", "high", "verdict"]]
         console.print(table(effects, title="Effect of each setting, over all pairs of the grid"))
     console.print(done.answer, markup=False, style="bold")
+    console.print(done.advice, markup=False) if done.advice else None

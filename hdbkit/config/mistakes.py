@@ -48,6 +48,16 @@ def _line(loc: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int]) -
     return None
 
 
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "dict": "keys and values",
+    "model": "keys and values",
+    "list": "a list",
+    "tuple": "a list",
+}
 _BOUNDS = {
     "greater_than_equal": ("ge", "must be {} or more"),
     "greater_than": ("gt", "must be more than {}"),
@@ -70,6 +80,8 @@ def _words(found: dict[str, Any], model: type[BaseModel]) -> str:
         return f"must be {context['expected']}{_not(found)}"
     if kind == "value_error":
         return str(context["error"])
+    if expected := _TYPES.get(kind.split("_")[0]):
+        return f"must be {expected}{_not(found)}"
     return f"{found['msg'][0].lower()}{found['msg'][1:]}{_not(found)}"
 
 

@@ -45,7 +45,7 @@ class SweepSpec(ConfigModel):
     cooldown_s: float = Field(default=0, ge=0, le=3600, description="idle seconds before each run")
     seed: int = Field(default=1, ge=0, lt=2**63, description="seed of the order of runs")
     load: Load = Field(default_factory=Load)
-    workload: WorkloadSpec = Field(default_factory=WorkloadSpec)
+    workload: WorkloadSpec | None = Field(default=None, description="what must be there; none: what was built")
 
     @field_validator("settings", mode="before")
     @classmethod

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from select import select
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from psycopg import Error, adapt, pq
@@ -184,12 +185,20 @@ class PsycopgSession:
             results.append(self._next_result())
             if connection.status != pq.ConnStatus.OK:
                 self._refuse(results[-1])
+            self._wait()
             connection.get_result()  # the end of one statement's results
         self._next_result()  # the answer to the sync
         connection.exit_pipeline_mode()
         return results[ahead:]
 
+    def _wait(self) -> None:
+        """Wait for the next result with the interpreter's lock released, which ``get_result`` would hold."""
+        while self.connection.is_busy():
+            select([self.connection.socket], [], [])
+            self.connection.consume_input()
+
     def _next_result(self) -> PGresult:
+        self._wait()
         result = self.connection.get_result()
         if result is None:
             self._lost(self.connection.error_message.decode("utf-8", "replace"))
@@ -197,6 +206,7 @@ class PsycopgSession:
 
     def _last_result(self) -> PGresult | None:
         """The result of what was sent, with nothing left behind it."""
+        self._exchanged(self._wait)
         result = self._exchanged(self.connection.get_result)
         while self._exchanged(self.connection.get_result) is not None:
             pass

@@ -24,6 +24,7 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import Arguments, Capability, Row, Session, SessionOptions
+from hdbkit.databases._null_settings import NullSettings
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDesign, TransactionError
 
 _TOTALS = struct.Struct("<qqq")  # new orders, commits, rollbacks
@@ -92,7 +93,8 @@ class NullSession:
             self._error = ErrorClass(target.options.get("error_class", "deadlock"))
         except ValueError as error:
             raise InputError(f"an option of the null engine is wrong: {error}") from None
-        self._latencies = _latencies(numbers, self._state.read("settings"))
+        self.settings = NullSettings(self._state.folder / "settings.json")
+        self._latencies = _latencies(numbers, self.settings)
         self._random = random.Random(int(numbers.get("seed", 1)) + os.getpid())
         self._error_rate = numbers.get("error_rate", 0.0)
         self.connections = int(numbers["connections"]) if "connections" in numbers else None
@@ -148,6 +150,9 @@ class NullSession:
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The few statements that a build and a run need; others give no rows."""
+        about_settings = self.settings.answer(statement, arguments)
+        if about_settings is not None:
+            return about_settings
         build = self._state.read("build")
         match statement:
             case "insert_build_spec":
@@ -171,6 +176,10 @@ class NullSession:
         if statement == "count_new_orders":
             return [(_FIRST_TOTAL * int(json.loads(build["spec"])["warehouses"]) + self._state.sums()[0],)]
         return rows.get(statement, []) if build or statement == "schema_exists" else []
+
+    def execute(self, text: str) -> None:
+        """Run a command about a setting, which a statement made."""
+        self.settings.execute(text)
 
     def begin(self) -> None:
         """Start a transaction."""
@@ -246,20 +255,17 @@ class NullDatabase:
     def non_default_settings(self, session: Session) -> dict[str, dict[str, Any]]:
         """Settings that were changed."""
         assert isinstance(session, NullSession)
-        values = session._state.read("settings")
-        return {
-            name: {"value": value, "unit": None, "default": None, "changed": True} for name, value in values.items()
-        }
+        return session.settings.changed()
 
     def provision(self, admin: Target, target: Target) -> list[str]:
         """Nothing is needed."""
         return []
 
 
-def _latencies(options: Mapping[str, float], settings: Mapping[str, str]) -> Iterator[float]:
-    """Seeded latencies in seconds, again and again; the setting ``speed`` divides them."""
-    median_us = options.get("latency_us", 0.0) / float(settings.get("speed", "1"))
-    if settings.get("commit", "on") == "off":
+def _latencies(options: Mapping[str, float], settings: NullSettings) -> Iterator[float]:
+    """Seeded latencies in seconds, again and again; its settings shorten them."""
+    median_us = options.get("latency_us", 0.0) / float(settings.value("speed"))
+    if settings.value("commit") == "off":
         median_us *= 0.8
     source = random.Random(int(options.get("seed", 1)))
     spread = options.get("spread", 0.0)

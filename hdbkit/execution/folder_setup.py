@@ -22,7 +22,10 @@ def make_folder(ready: Ready, root: Path) -> RunFolder:
     try:
         folder.spools.mkdir(parents=True)
     except OSError as error:
-        raise InputError(f"the run's folder {folder.path} cannot be made: {error.strerror}") from None
+        raise InputError(
+            f"the run's folder {folder.path} cannot be made ({error.strerror}); "
+            "set HDBKIT_RESULTS to a folder that can be written"
+        ) from None
     replace_file(folder.settings, json.dumps(ready.settings, indent=1).encode())
     Control.create(folder.control, plan.load.virtual_users).close()
     kind = workload(plan.workload.kind)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from hdbkit.report.tables import Table, pairs_table, text_table
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.manifest import CheckLine, Manifest
+from hdbkit.results.manifest import Manifest
 
 
-def environment(manifest: Manifest, settings: dict[str, Any] | None = None) -> list[Table]:
+def environment(manifest: Manifest, settings: Mapping[str, Any] | None = None) -> list[Table]:
     """The tables of a run's surroundings; ``settings`` as ``settings.json`` holds them."""
     plan = manifest.plan
     tables = [
@@ -36,11 +37,6 @@ def read_settings(folder: RunFolder) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def mark(check: CheckLine) -> str:
-    """The class of a check's line."""
-    return "unsure" if check.passed is None else "good" if check.passed else "bad"
 
 
 def _given(load: dict[str, Any]) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def _figures(result: dict[str, Any]) -> list[Figure]:
     ]
     if result["server_cpu_us_per_transaction"] is not None:
         figures.append(Figure("server CPU", _us(result["server_cpu_us_per_transaction"]), "a transaction"))
-    return [*figures, Figure("host CPU busy", cpu, f"steal {number(shares['steal'])} %" if "steal" in shares else "")]
+    return [*figures, Figure("host CPU busy", cpu, f"steal {shares['steal']:.1f} %" if "steal" in shares else "")]
 
 
 def _tables(result: dict[str, Any]) -> list[Table]:

@@ -31,11 +31,12 @@ def sweep_report(
     answer: str,
     command: str,
     manifests: Sequence[Manifest],
+    server_settings: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write the report of a sweep to ``path`` and give it back.
 
     ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``answer`` one sentence, and
-    ``manifests`` those of its finished runs.
+    ``manifests`` those of its finished runs; ``server_settings`` as a run's ``settings.json`` holds them.
     """
     spec: Mapping[str, Any] = plan["spec"]
     settings = [str(name) for name in spec["settings"]]
@@ -56,7 +57,7 @@ def sweep_report(
         tables=[_verdict_table(verdicts)],
         charts=sweep_charts(runs, verdicts, effects, settings, smallest),
         checks=_checks(manifests),
-        environment=environment(manifests[0]) if manifests else [],
+        environment=environment(manifests[0], server_settings) if manifests else [],
         journal=_journal(runs, verdicts),
     )
     return write_page(path, page)

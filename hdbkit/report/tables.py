@@ -60,7 +60,7 @@ def text_table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]], m
 
 def heading(name: str) -> str:
     """A column's name for readers: ``p95_us`` as ``p95 (us)``."""
-    for unit in ("us", "ms", "pct", "bytes"):
+    for unit in ("us", "ms", "s", "pct", "bytes"):
         if name.endswith(f"_{unit}"):
             return f"{name.removesuffix(f'_{unit}').replace('_', ' ')} ({'%' if unit == 'pct' else unit})"
     return name.replace("_", " ")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hdbkit.config import WorkloadSpec
 from hdbkit.contracts import Session
-from hdbkit.errors import ConfigErrors, SchemaProblem
+from hdbkit.errors import ConfigErrors, SchemaProblem, TransactionError
 
 LOG_TABLES = ("build_spec", "build_part")
 
@@ -30,17 +30,25 @@ def read_build_log(session: Session, kind: str, tables: Collection[str]) -> Buil
     """The log of the schema ``kind``, whose tables are ``tables``.
 
     Raises:
-        SchemaProblem: there are tables in it that hdbkit did not make, or its record cannot be read.
+        SchemaProblem: there are tables in it that hdbkit did not make, its record cannot be read, or this account
+            may not read it.
     """
     if not session.query("schema_exists")[0][0]:
         return BuildLog(False, frozenset(), None, False, {})
     found = frozenset(row[0] for row in session.query("list_tables"))
     _refuse_foreign(kind, found, tables)
-    specs = session.query("select_build_spec") if found else []
+    if not found:
+        return BuildLog(True, found, None, False, {})
+    try:
+        specs, finished, parts = (session.query(f"select_build_{name}") for name in ("spec", "finished", "parts"))
+    except TransactionError as error:
+        raise SchemaProblem(
+            f"schema {kind} is there, but this account may not read it ({error.text}); "
+            "use the account that built it, or grant it that schema, its tables and routines"
+        ) from None
     if not specs:
         return BuildLog(True, found, None, False, {})
-    finished = bool(session.query("select_build_finished")[0][0])
-    return BuildLog(True, found, _read(kind, specs[0][0]), finished, dict(session.query("select_build_parts")))
+    return BuildLog(True, found, _read(kind, specs[0][0]), bool(finished[0][0]), dict(parts))
 
 
 def _refuse_foreign(kind: str, found: frozenset[str], tables: Collection[str]) -> None:

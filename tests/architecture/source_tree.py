@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_NOT_OURS = {".git", ".venv", "__pycache__", "build", "dist", "node_modules", ".ipynb_checkpoints"}
+_NOT_OURS = {".git", ".venv", "__pycache__", "node_modules", ".ipynb_checkpoints"}
 
 
 @cache

@@ -23,6 +23,8 @@ from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c import client
 
 KINDS = [kind for kind in kinds() if Capability.TABLES in database(kind).capabilities]
+QUICK = {"postgresql": {"fsync": "off", "full_page_writes": "off", "deadlock_timeout": "100ms"}}
+"""Settings with which a server that holds nothing of worth is quick to test on."""
 Connect = Callable[..., Session]
 Run = Callable[..., tuple[Any, ...]]
 
@@ -34,7 +36,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
         yield Target.parse(named)
         return
     try:
-        server = private_server(request.param)
+        server = private_server(request.param, settings=QUICK.get(request.param))
     except InputError as error:
         pytest.skip(f"no server: {error}")
     with server:
@@ -63,7 +65,8 @@ def connect(target: Target, engine: Database) -> Iterator[Connect]:
 @contextmanager
 def tables(target: Target) -> Iterator[Session]:
     """Empty tables with indexes and routines, dropped at the end."""
-    session = database(target.kind).connect(target, "tproc_c", SessionOptions(lock_timeout_ms=10_000))
+    options = SessionOptions(lock_timeout_ms=10_000)
+    session = database(target.kind).connect(target, "tproc_c", options)
     names, own_tables = list(statements(target.kind, "tproc_c")), workload("tproc_c").tables
     makes = [f"create_{table}" for table in own_tables]
     makes += [name for name in names if name.startswith(("index_", "create_routine_"))]
@@ -72,7 +75,8 @@ def tables(target: Target) -> Iterator[Session]:
     for name in ("create_schema", "create_build", *makes):
         session.query(name)
     yield session
-    session.rollback()
+    session.close()
+    session = database(target.kind).connect(target, "tproc_c", options)  # a test may have ended the other
     for name in (*drops, "drop_build", "drop_schema"):
         session.query(name)
     session.close()

@@ -1,4 +1,4 @@
-"""A null database for each test: everything but a server."""
+"""What runs need: a null database for each test (everything but a server), and one real schema for all."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from hdbkit.build import build
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.databases.nulldb import State
+from hdbkit.servers import PrivateServer, find_binaries, private_server
 
 NullTarget = Callable[..., Target]
 
@@ -38,3 +40,13 @@ def null_target() -> Iterator[NullTarget]:
 def short_load() -> Load:
     """Two users, a window of one second."""
     return Load(virtual_users=2, rampup_s=0.3, duration_s=1)
+
+
+@pytest.fixture(scope="session")
+def built() -> Iterator[PrivateServer]:
+    """A private server with a schema of one warehouse; a test leaves its settings and its accounts as they were."""
+    if not find_binaries():
+        pytest.skip("no server binaries here; see: hdbkit doctor")
+    with private_server(settings={"fsync": "off"}) as server:
+        build(server.target, WorkloadSpec(warehouses=1))
+        yield server

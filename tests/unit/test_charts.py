@@ -164,3 +164,13 @@ def test_checkpoints_are_where_their_counter_grew(tmp_path: Path) -> None:
     rows = {"t_sent_us": times, "t_returned_us": times, "edge": "", "name": "checkpoints_timed", "value": values}
     write_table(run.folder.table("counters"), pd.DataFrame(rows), columns.COUNTERS)
     assert checkpoints_s(run.folder) == [10.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [((0.88, 0.97), [0.5, 1]), ((1, 10), [0.5, 1, 2, 5, 10, 20]), ((0, 0.03), [0.02, 0.05]), ((), [0.5, 1, 2])],
+)
+def test_a_logarithmic_axis_always_has_ticks_around_its_values(values: tuple[float, ...], ticks: list[float]) -> None:
+    axis = style.log_axis(values)
+    assert axis["tickvals"] == ticks
+    assert axis["range"] == pytest.approx([np.log10(ticks[0]), np.log10(ticks[-1])])

@@ -166,3 +166,11 @@ def test_seconds_that_hang_together_are_no_drift() -> None:
         assert found is not None
         called += not found.low <= 0 <= found.high
     assert called <= 12
+
+
+def test_the_interval_of_a_drift_lies_around_it() -> None:
+    for seed in range(20):
+        found = steady.drift(np.random.default_rng(seed).normal(1000, 50, 11))
+        assert found is not None
+        assert found.low < found.change < found.high
+        assert (found.high + found.low) / 2 == pytest.approx(found.change, abs=0.3 * (found.high - found.low))

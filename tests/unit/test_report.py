@@ -129,6 +129,7 @@ def test_charts_cannot_end_their_script(tmp_path: Path) -> None:
     assert "<script>alert" not in page
     specs = re.search(r'id="specs">(.*?)</script>', page, re.DOTALL)
     assert specs is not None
+    assert "<" not in specs[1]
     assert evil in json.dumps(json.loads(specs[1])["figures"])
 
 
@@ -172,5 +173,9 @@ def test_a_value_reads_the_same_everywhere(value: object, text: str) -> None:
 
 
 def test_units_are_told_in_headings_and_latencies_have_three_digits() -> None:
-    assert (heading("p95_us"), heading("outside_pct"), heading("run_id")) == ("p95 (us)", "outside (%)", "run id")
+    assert (heading("p95_us"), heading("outside_pct"), heading("virtual_users")) == (
+        "p95 (us)",
+        "outside (%)",
+        "virtual users",
+    )
     assert [milliseconds(us) for us in (12, 1234, 12_345, 1_234_567)] == ["0.012", "1.23", "12.3", "1,235"]

@@ -1,0 +1,82 @@
+"""The settings of a null database, behind the statements that the control of a real server's settings sends.
+
+``speed`` divides every latency (reload), ``commit`` off makes calls a fifth shorter (session), ``buffers`` changes
+nothing and needs a restart, which a null server cannot do by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hdbkit.contracts import Row
+
+_KNOWN: dict[str, tuple[Any, ...]] = {  # unit, default, apply by, minimum, maximum, choices, kind, description
+    "speed": (None, "1", "reload", 0.01, 100, None, "real", "divides every latency"),
+    "commit": (None, "on", "session", None, None, None, "bool", "off makes calls a fifth shorter"),
+    "buffers": ("8kB", "1024", "restart", 16, 1 << 30, None, "integer", "changes nothing"),
+}
+
+
+class NullSettings:
+    """One file: the entries that differ from the defaults, and when they were last loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def value(self, name: str) -> str:
+        """The value in force."""
+        return str(self._entries().get(name, _KNOWN[name][1]))
+
+    def answer(self, statement: str, arguments: Mapping[str, Any]) -> list[Row] | None:
+        """The rows of a statement about settings; None for any other."""
+        match statement:
+            case "control_settings":
+                return [self._row(name) for name in _KNOWN]
+            case "file_entries":
+                return list(self._entries().items())
+            case "make_set_setting" | "make_reset_setting":
+                return [(json.dumps([arguments["name"], arguments.get("value")]),)]
+            case "settings_loaded_at":
+                return [(self._read().get("loaded_ns", 0), 0)]
+            case "reload_settings":
+                self._write(self._entries())
+                return []
+        return None
+
+    def execute(self, text: str) -> None:
+        """Run a command that ``make_set_setting`` or ``make_reset_setting`` made."""
+        name, value = json.loads(text)
+        kept = {key: old for key, old in self._entries().items() if key != name}
+        self._write(kept if value is None else {**kept, name: value})
+
+    def changed(self) -> dict[str, dict[str, Any]]:
+        """The settings that differ from their defaults."""
+        return {
+            name: {"value": value, "unit": _KNOWN[name][0], "default": _KNOWN[name][1], "changed": True}
+            for name, value in self._entries().items()
+        }
+
+    def _row(self, name: str) -> Row:
+        unit, default, apply_by, low, high, choices, kind, text = _KNOWN[name]
+        value = self.value(name)
+        return (name, value, unit, default, apply_by, low, high, choices, kind, text, value, None, False)
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            content: dict[str, Any] = json.loads(self._path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        return content
+
+    def _entries(self) -> dict[str, str]:
+        return dict(self._read().get("entries", {}))
+
+    def _write(self, entries: Mapping[str, str]) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self._path.with_suffix(f".{time.monotonic_ns()}")
+        draft.write_text(json.dumps({"entries": entries, "loaded_ns": time.monotonic_ns()}))
+        draft.replace(self._path)

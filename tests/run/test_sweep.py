@@ -1,0 +1,59 @@
+"""A sweep through the API: the null engine, whose settings have known effects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import hdbkit
+from hdbkit.api import connect, plan, sweep_result
+from hdbkit.config import Load, SweepSpec
+from hdbkit.errors import ConfigErrors, InputError
+from tests.run.conftest import NullTarget
+
+SPEC = SweepSpec(
+    name="speed",
+    settings={"speed": ("1", "2"), "commit": ("on", "off")},
+    virtual_users=(2,),
+    blocks=2,
+    load=Load(rampup_s=0.1, duration_s=0.6),
+)
+
+
+def test_a_sweep_finds_the_known_effect_and_puts_the_settings_back(null_target: NullTarget) -> None:
+    target = null_target(latency_us=4000).with_(may_change_settings=True)
+    done = hdbkit.sweep(target, SPEC)
+    assert list(done.runs["status"]) == ["done"] * 8
+    speed = done.effects[done.effects["setting"] == "speed"].iloc[0]
+    assert 1.6 < speed["ratio"] < 2.1  # twice the speed, less what a wake-up costs
+    assert speed["verdict"] == "faster"
+    assert "speed=2" in done.answer
+    assert set(connect(target).settings()["value"]) == {"1", "on", "1024"}
+    assert done.report().stat().st_size < 6_000_000
+    assert sweep_result(done.sweep_id).answer == done.answer
+
+
+def test_all_mistakes_of_the_settings_are_told_and_nothing_is_started(null_target: NullTarget, results: Path) -> None:
+    target = null_target().with_(may_change_settings=True)
+    spec = SPEC.model_copy(
+        update={"settings": {"sped": ("1", "2"), "commit": ("on", "maybe"), "buffers": ("64", "128")}}
+    )
+    with pytest.raises(ConfigErrors) as caught:
+        hdbkit.sweep(target, spec)
+    text = str(caught.value)
+    assert "'sped'. Did you mean 'speed'?" in text
+    assert "commit" in text
+    assert "buffers needs a restart" in text
+    assert not list(results.glob("sweeps/2*"))
+
+
+def test_a_server_that_is_not_ours_is_not_changed_without_leave(null_target: NullTarget) -> None:
+    with pytest.raises(InputError, match="may_change_settings: true"):
+        hdbkit.sweep(null_target(), SPEC)
+
+
+def test_a_plan_tells_every_run_in_its_order(null_target: NullTarget) -> None:
+    planned = plan(null_target(), SPEC, blocks=3)
+    assert [one.number for one in planned.runs] == list(range(1, 13))
+    assert all({one.configuration for one in planned.runs if one.block == b} == {0, 1, 2, 3} for b in (1, 2, 3))
