@@ -1,4 +1,4 @@
-"""What holds for every test: nothing is written to the project's own results. And a command line, called in process."""
+"""What holds for every test: nothing is written to the project's own results; and the command line, in process."""
 
 from __future__ import annotations
 

@@ -36,11 +36,11 @@ def table(frame: pd.DataFrame, title: str | None = None, columns: Sequence[str] 
     """A frame as a table for 80 columns; numbers to the right, units in the heads."""
     shown = frame[list(columns)] if columns else frame
     made = Table(title=title, title_justify="left", header_style="bold", title_style="bold", box=box.SIMPLE_HEAD)
-    made.pad_edge = False
+    made.pad_edge, made.padding = False, (0, 1, 0, 0)
     for name in shown.columns:
         numeric = pd.api.types.is_numeric_dtype(shown[name]) and not pd.api.types.is_bool_dtype(shown[name])
         head = str(name).replace("_", " ")
-        made.add_column(head, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+        made.add_column(head, justify="right" if numeric else "left", no_wrap=name == "run_id", overflow="fold")
     for row in shown.itertuples(index=False):
         made.add_row(*(escape(cell(value)) for value in row))
     return made

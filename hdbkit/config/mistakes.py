@@ -80,9 +80,9 @@ def _words(found: dict[str, Any], model: type[BaseModel]) -> str:
         return f"must be {context['expected']}{_not(found)}"
     if kind == "value_error":
         return str(context["error"])
-    if expected := _TYPES.get(kind.split("_")[0]):
-        return f"must be {expected}{_not(found)}"
-    return f"{found['msg'][0].lower()}{found['msg'][1:]}{_not(found)}"
+    expected = _TYPES.get(kind.split("_")[0])
+    text = f"must be {expected}" if expected else found["msg"][0].lower() + found["msg"][1:]
+    return f"{text}{_not(found)}"
 
 
 def _not(found: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from select import select
+from select import POLLIN, poll
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from psycopg import Error, adapt, pq
@@ -193,8 +193,10 @@ class PsycopgSession:
 
     def _wait(self) -> None:
         """Wait for the next result with the interpreter's lock released, which ``get_result`` would hold."""
+        readable = poll()
+        readable.register(self.connection.socket, POLLIN)
         while self.connection.is_busy():
-            select([self.connection.socket], [], [])
+            readable.poll()
             self.connection.consume_input()
 
     def _next_result(self) -> PGresult:

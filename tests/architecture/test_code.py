@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from source_tree import ROOT, modules, parsed, strings
+
+from tests.architecture.source_tree import ROOT, modules, parsed, strings
 
 LARGEST_FILE = 400
 LARGEST_FUNCTION = 60

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 from hatchling.builders.wheel import WheelBuilder
-from source_tree import ROOT, files, texts
 
 from hdbkit.config import Load, SweepSpec, Target, read_params, read_yaml, validate
 from hdbkit.results import columns
+from tests.architecture.source_tree import ROOT, files, texts
 
 CONDA_NAMES = {"python-duckdb": "duckdb", "redis-py": "redis"}
 PARAMS = [path for path in files() if path.parent == ROOT / "params"]

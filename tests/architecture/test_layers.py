@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from source_tree import ROOT, docstrings, modules, parsed
+
+from tests.architecture.source_tree import ROOT, docstrings, modules, parsed
 
 ENGINE = re.compile(
     r"postgres|psycopg|mysql|mariadb|oracle|timesten|sqlserver|mssql|pyodbc|ibm_db|(?<![a-z])(db2|redis)(?![a-z0-9])",

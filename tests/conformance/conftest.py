@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from small import Small, fill
 
 from hdbkit.config import Target
 from hdbkit.contracts import Capability, Database, Session, SessionOptions
@@ -21,6 +20,7 @@ from hdbkit.servers import private_server
 from hdbkit.sql import statements
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c import client
+from tests.conformance.small import Small, fill
 
 KINDS = [kind for kind in kinds() if Capability.TABLES in database(kind).capabilities]
 QUICK = {"postgresql": {"fsync": "off", "full_page_writes": "off", "deadlock_timeout": "100ms"}}

@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from conftest import Connect, runner
-from small import Small
 
 from hdbkit.contracts import Session
+from tests.conformance.conftest import Connect, runner
+from tests.conformance.small import Small
 
 
 @pytest.mark.parametrize("ways", [("stored",) * 4, ("client",) * 4, ("stored", "client") * 2], ids=" ".join)

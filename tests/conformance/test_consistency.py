@@ -6,13 +6,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from conftest import Connect, runner
-from small import Small, customer, district, fill, item, load, stock, warehouse
 
 from hdbkit.config import WorkloadSpec
 from hdbkit.contracts import Check, Session
 from hdbkit.workloads.tproc_c.consistency import check, sample
 from hdbkit.workloads.tproc_c.tables import TABLES
+from tests.conformance.conftest import Connect, runner
+from tests.conformance.small import Small, customer, district, fill, item, load, stock, warehouse
 
 DELIVERED, ORDERS = 2100, 2105
 SPEC = WorkloadSpec(warehouses=1)

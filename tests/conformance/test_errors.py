@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
-from small import Small, load, warehouse
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Database, Session
 from hdbkit.errors import CannotConnect, ErrorClass, TransactionError
+from tests.conformance.small import Small, load, warehouse
 
 PAY = "client_update_warehouse_ytd"
 Connect = Callable[..., Session]

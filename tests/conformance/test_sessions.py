@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 
 import pytest
-from small import Small, item, load
 
 from hdbkit.contracts import Database, Session
 from hdbkit.errors import ErrorClass, InputError, TransactionError
+from tests.conformance.small import Small, item, load
 
 PAY = "client_update_warehouse_ytd"
 

@@ -7,11 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from conftest import runner, tables
-from small import BAD_CREDIT, NAMED, Small, fill, timeless
 
 from hdbkit.config import Target
 from hdbkit.errors import RolledBackByDesign
+from tests.conformance.conftest import runner, tables
+from tests.conformance.small import BAD_CREDIT, NAMED, Small, fill, timeless
 
 Run = Callable[..., tuple[Any, ...]]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -265,4 +264,4 @@ def test_a_results_folder_that_cannot_be_written(
     (tmp_path / "file").touch()
     monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path / "file" / "results"))
     refused(command("run", target.url), str(tmp_path / "file"), "HDBKIT_RESULTS")
-    assert os.listdir(tmp_path) == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -8,14 +8,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from synthetic import GRID, Synthetic, sweep_frames, write_run
 
+from hdbkit.analysis.effects import main_effects
 from hdbkit.analysis.summary import summarize
 from hdbkit.analysis.timeline import throughput
+from hdbkit.analysis.verdicts import judge
 from hdbkit.analysis.windows import Window, window_of
 from hdbkit.charts import run_charts, style, sweep_charts
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.natural import natural
+from tests.unit.synthetic import GRID, Synthetic, sweep_frames, write_run
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +176,15 @@ def test_a_logarithmic_axis_always_has_ticks_around_its_values(values: tuple[flo
     axis = style.log_axis(values)
     assert axis["tickvals"] == ticks
     assert axis["range"] == pytest.approx([np.log10(ticks[0]), np.log10(ticks[-1])])
+
+
+def test_a_configuration_that_failed_leaves_the_others_their_charts() -> None:
+    runs, _, _ = sweep_frames()
+    failed = runs["configuration"] == 3
+    runs.loc[failed, "status"] = "failed"
+    runs.loc[failed, "nopm"] = np.nan
+    effects = main_effects(runs, list(GRID), {name: values[0] for name, values in GRID.items()})
+    charts = sweep_charts.sweep_charts(runs, judge(runs), effects, list(GRID), 0.02)
+    assert [chart.key for chart in charts] == ["effects", "configurations", "grid"]
+    assert json.dumps([chart.figure.to_plotly_json() for chart in charts], allow_nan=False)
+    assert "durable=off" in charts[1].alternative

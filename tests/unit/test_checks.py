@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from synthetic import Synthetic, clients_of, counters_of, host_of, transactions, write_run, write_table
 
 from hdbkit.analysis import steady
 from hdbkit.analysis.bracket import brackets
 from hdbkit.analysis.checks import check_run
 from hdbkit.results import columns
 from hdbkit.results.manifest import CheckLine
+from tests.unit.synthetic import Synthetic, clients_of, counters_of, host_of, transactions, write_run, write_table
 
 BRACKET = "schema's count bracketed by the clients"
 Write = Callable[..., Synthetic]

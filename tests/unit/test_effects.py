@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import t
-from sweeps import failed, synthetic_runs
 
 from hdbkit.analysis.effects import main_effects
 from hdbkit.analysis.verdicts import judge
+from tests.unit.sweeps import failed, synthetic_runs
 
 BASELINE = {"flush": "on", "memory": "1GB"}
 

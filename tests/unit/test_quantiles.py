@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from synthetic import Synthetic, write_run
 
 from hdbkit.analysis import quantiles
 from hdbkit.analysis.windows import Window, window_of
 from hdbkit.errors import DamagedResult
 from hdbkit.results.folder import RunFolder
+from tests.unit.synthetic import Synthetic, write_run
 
 
 @pytest.fixture(scope="module")

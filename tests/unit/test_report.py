@@ -8,13 +8,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from synthetic import Synthetic, sweep_frames, sweep_plan, write_run
 
 from hdbkit.analysis.checks import check_run
 from hdbkit.analysis.summary import summarize
 from hdbkit.report import run_report, sweep_report
 from hdbkit.report.tables import cell, heading, milliseconds
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
+from tests.unit.synthetic import Synthetic, sweep_frames, sweep_plan, write_run
 
 LARGEST = 6_000_000
 

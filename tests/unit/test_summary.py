@@ -8,13 +8,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from synthetic import NAMES, Synthetic, clients_of, counters_of, host_of, transactions, write_run, write_table
 
 from hdbkit.analysis.quantiles import QUANTILES
 from hdbkit.analysis.summary import summarize
 from hdbkit.analysis.windows import window_of
 from hdbkit.errors import DamagedResult
 from hdbkit.results import columns
+from tests.unit.synthetic import (
+    NAMES,
+    Synthetic,
+    clients_of,
+    counters_of,
+    host_of,
+    transactions,
+    write_run,
+    write_table,
+)
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
-from sweeps import failed, synthetic_runs
 
 from hdbkit.analysis.dunnett import critical_value, equal_replication
 from hdbkit.analysis.verdicts import answer, judge
+from tests.unit.sweeps import failed, synthetic_runs
 
 
 def verdict(judged: pd.DataFrame, configuration: int, virtual_users: int = 4) -> pd.Series:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from sweeps import failed, synthetic_runs
-
 from hdbkit.analysis.doubts import doubts, next_step, warning
 from hdbkit.analysis.verdicts import judge
+from tests.unit.sweeps import failed, synthetic_runs
 
 
 def test_a_quiet_sweep_raises_no_doubt() -> None:

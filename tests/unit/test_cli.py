@@ -1,0 +1,127 @@
+"""The command line as a face: every command has an example and JSON, and covers the API's verbs and parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from hdbkit import api
+from hdbkit.cli import app
+from hdbkit.config import Load, WorkloadSpec
+from tests.conftest import HdbkitCommand
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command as it is typed, and what typer made of it."""
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        parts = getattr(command, "commands", None)
+        if parts is None:
+            yield name, command
+        else:
+            yield from ((f"{name} {part}", one) for part, one in parts.items())
+
+
+COMMANDS = dict(commands())
+
+VERBS = {
+    "check": "Connection.check",
+    "build": "Connection.build",
+    "drop": "Connection.drop",
+    "stop": "Running.stop",
+    "recover": "Running.recover",
+    "report": "Result.report",
+    "runs list": "runs",
+    "runs show": "result",
+    "runs rm": "Result.remove",
+}
+"""Commands whose verb hangs on what another verb returns, or has another name; all others are a function of the API."""
+
+NO_COMMAND = {
+    "connect": "build, check and drop connect",
+    "start": "run --detach",
+    "sweep_result": "report shows it; sweep ends with it",
+    "Comparison.regressed": "compare --fail-below",
+    "Connection.settings": "an API of settings for notebooks; runs show --json has those of a run",
+    "Running.live": "the lines of run and attach",
+    "Running.wait": "attach",
+    "Result.table": "the run folder's Parquet files",
+    "Result.seconds": "the run folder's Parquet files",
+    "SweepResult.report": "report takes sweeps too",
+}
+"""Verbs of the API without a command of their own, and where the command line has them."""
+
+NO_VERB = {"sql show": "prints the project's own files"}
+
+
+def option_names(command: Any) -> set[str]:
+    return {name for parameter in command.params for name in parameter.opts}
+
+
+def verbs() -> set[str]:
+    """The functions of the API, and the methods of what they return."""
+    found = set()
+    for name in api.__all__:
+        thing = getattr(api, name)
+        if inspect.isfunction(thing):
+            found.add(name)
+        else:
+            methods = inspect.getmembers(thing, inspect.isfunction)
+            found |= {f"{name}.{method}" for method, _ in methods if not method.startswith("_")}
+    return found
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_the_help_of_every_command_has_an_example_that_it_understands(command: HdbkitCommand, words: str) -> None:
+    said = command(*words.split(), "--help")
+    assert said.code == 0
+    _, _, examples = said.out.partition("Example: ")
+    for example in " ".join(examples.split()).split("; "):
+        assert example.startswith(f"hdbkit {words}")
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_command_speaks_json(words: str) -> None:
+    assert "--json" in option_names(COMMANDS[words])
+
+
+@pytest.mark.parametrize(("words", "model"), [("run", Load), ("build", WorkloadSpec)])
+def test_every_field_of_a_configuration_is_an_option(words: str, model: Any) -> None:
+    fields = set(model.model_fields) - {"kind"}  # there is one kind of workload so far
+    assert {f"--{name.replace('_', '-')}" for name in fields} <= option_names(COMMANDS[words])
+
+
+def test_every_verb_has_its_command_and_every_command_its_verb() -> None:
+    from_commands = {VERBS.get(words, words) for words in COMMANDS if words not in NO_VERB}
+    assert not from_commands & NO_COMMAND.keys()
+    assert from_commands | NO_COMMAND.keys() == verbs()
+
+
+ELSEWHERE = {
+    "load": "an option a field",
+    "workload": "an option a field, or what is in the database",
+    "resume_id": "--resume",
+    "smallest_effect": "a key of the sweep's file",
+    "command": "the line itself",
+    **dict.fromkeys(("watch", "watch_run", "progress", "build_progress", "say"), "what the screen shows"),
+}
+"""Parameters of verbs that are no option of the same name, and where the command line has them."""
+
+
+@pytest.mark.parametrize("words", [words for words in COMMANDS if words not in NO_VERB])
+def test_every_parameter_of_a_verb_can_be_given(words: str) -> None:
+    verb: Any = api
+    for part in VERBS.get(words, words).split("."):
+        verb = getattr(verb, part)
+    asked = inspect.signature(verb).parameters.keys() - {"self"}
+    given = {parameter.name for parameter in COMMANDS[words].params}
+    assert asked - given <= ELSEWHERE.keys()
+
+
+def test_the_program_without_words_shows_its_commands(command: HdbkitCommand) -> None:
+    said = command("--help")
+    assert said.code == 0
+    assert [name for name in ("doctor", "demo", "sweep", "runs") if name not in said.out] == []
