@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.doubts import next_step, warning
+from hdbkit.analysis.doubts import doubts, next_step, warning
 from hdbkit.analysis.effects import main_effects
 from hdbkit.analysis.verdicts import answer, judge
 from hdbkit.api.running import as_target, present_schema
@@ -19,6 +20,7 @@ from hdbkit.execution.handle import execute
 from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan
 from hdbkit.report import sweep_report
+from hdbkit.report.environment import read_settings
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import SweepFolder, find_sweep, runs_frame
@@ -74,6 +76,7 @@ class SweepResult:
 
     def report(self) -> Path:
         """Write the one-page report; where it is."""
+        manifests = self._manifests()
         return sweep_report(
             self.folder.report,
             plan=self.plan.model_dump(mode="json"),
@@ -82,7 +85,9 @@ class SweepResult:
             effects=self.effects,
             answer=self.answer,
             command=self.plan.command or f"hdbkit sweep {self.plan.target.url} {self.folder.path / 'plan.json'}",
-            manifests=self._manifests(),
+            manifests=manifests,
+            server_settings=_server_settings(self.folder, manifests),
+            doubts=doubts(self.runs),
         )
 
     def _manifests(self) -> list[Manifest]:
@@ -93,6 +98,11 @@ class SweepResult:
             except DamagedResult:
                 continue
         return found
+
+
+def _server_settings(folder: SweepFolder, manifests: list[Manifest]) -> dict[str, Any]:
+    """The settings that the first run's server had, beside those that the sweep changed."""
+    return read_settings(RunFolder(folder.root / manifests[0].run_id)) if manifests else {}
 
 
 def plan(target: Target | str, spec: SweepSpec | Path | str, *, blocks: int | None = None) -> SweepPlan:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from hdbkit.config import Target
 from hdbkit.contracts import Session
 from hdbkit.databases import database
-from hdbkit.errors import SchemaProblem, TransactionError
+from hdbkit.errors import InputError, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
 from hdbkit.workloads.build_log import LOG_TABLES
 
@@ -19,6 +19,7 @@ def drop(target: Target, kind: str) -> list[str]:
 
     Raises:
         SchemaProblem: there is no such schema, or no build made it. Nothing was changed.
+        InputError: this account may not drop it. Nothing was changed.
     """
     session = database(target.kind).connect(target, kind)
     try:
@@ -37,15 +38,19 @@ def _drop(session: Session, target: Target, kind: str) -> list[str]:
             f"schema {kind} in {target.url} was not made by hdbkit (it has no {LOG_TABLES[0]}); nothing was dropped"
         )
     routines = {row[0] for row in session.query("list_routines")}
-    dropped = []
-    for routine in work.routines:
-        if routine in routines:
-            session.query(f"drop_routine_{routine}")
-            dropped.append(f"routine {routine}")
-    for table in work.tables:
-        if table in tables:
-            session.query(f"drop_{table}")
-            dropped.append(f"table {table}")
+    own = [(f"drop_routine_{name}", f"routine {name}") for name in work.routines if name in routines]
+    own += [(f"drop_{name}", f"table {name}") for name in work.tables if name in tables]
+    dropped: list[str] = []
+    for statement, what in own:
+        try:
+            session.query(statement)
+        except TransactionError as error:
+            if dropped:
+                raise
+            raise InputError(
+                f"schema {kind} in {target.url} cannot be dropped: {error.text}; use the account that built it"
+            ) from None
+        dropped.append(what)
     if tables:
         session.query("drop_build")
     if tables <= {*work.tables, *LOG_TABLES}:

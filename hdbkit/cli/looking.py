@@ -14,7 +14,7 @@ from hdbkit.cli.schema import AsJson
 from hdbkit.errors import InputError
 
 RunId = Annotated[str, typer.Argument(help="a run's id, a unique part of it, or 'last'")]
-_SHORT = ("run_id", "status", "nopm", "p95_us", "failed", "checks_failed", "label")
+_SHORT = ("run_id", "status", "nopm", "p95_us", "checks_failed", "label")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -153,15 +153,15 @@ def stop(
     if running.status.ended:
         raise InputError(f"run {running.run_id} has ended already ({running.status.value})")
     running.stop(at_once)
-    return _tell_run(running.wait(), as_json)
+    return _tell_run(running.wait(), as_json, if_stopped=Exit.DONE)
 
 
 def recover(run_id: RunId = "last", as_json: AsJson = False) -> int:
     """Complete the folder of a run whose supervisor died."""
-    return _tell_run(api.attach(run_id).recover(), as_json)
+    return _tell_run(api.attach(run_id).recover(), as_json, if_stopped=Exit.DONE)
 
 
-def _tell_run(result: api.Result, as_json: bool) -> int:
+def _tell_run(result: api.Result, as_json: bool, if_stopped: Exit = Exit.STOPPED) -> int:
     report = result.report()
     if as_json:
         checks = show.frame_json(result.checks)
@@ -171,7 +171,7 @@ def _tell_run(result: api.Result, as_json: bool) -> int:
         show.run(result)
         show.console.print(f"report: {report}", markup=False)
     if result.manifest.status is Status.STOPPED:
-        return Exit.STOPPED
+        return if_stopped
     return Exit.DONE if result.passed else Exit.CHECK_FAILED
 
 

@@ -21,14 +21,17 @@ _EVERY_S = 5.0
 
 
 class RunLines:
-    """A line every 5 s: elapsed, NOPM, p95 of the counted transaction, errors."""
+    """A line every 5 s of one run after another: elapsed, NOPM, p95 of the counted transaction, errors."""
 
     def __init__(self) -> None:
+        self._run_id = ""
+        self._due = 0.0
         self._view: LiveView | None = None
-        self._due = time.monotonic() + _EVERY_S
 
     def __call__(self, running: Running | RunHandle) -> None:
         """Look at the run; say something when it is time."""
+        if running.run_id != self._run_id:
+            self._run_id, self._due, self._view = running.run_id, time.monotonic() + _EVERY_S, None
         if time.monotonic() < self._due:
             return
         self._due += _EVERY_S

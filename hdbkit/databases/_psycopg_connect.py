@@ -19,8 +19,8 @@ _REFUSALS = (
     ("no password supplied", "a password is needed, none was given", "set HDBKIT_PASSWORD or name a password file"),
     (
         "password authentication failed",
-        "the password of user '{user}' is wrong",
-        "set HDBKIT_PASSWORD to the right one",
+        "user '{user}' or its password is wrong",
+        "check the user and set HDBKIT_PASSWORD to the right password",
     ),
     ("authentication failed", "user '{user}' was not accepted", "check the user name and the server's pg_hba.conf"),
     ("no pg_hba.conf entry", "the server admits no such connection", "add user, database and address to pg_hba.conf"),

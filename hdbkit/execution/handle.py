@@ -26,6 +26,8 @@ from hdbkit.results.manifest import Manifest, Status
 
 Watch = Callable[["RunHandle"], None]
 
+_supervisors: list[subprocess.Popen[bytes]] = []
+"""Those that this process started and has not seen ending: a dropped handle leaves neither warning nor zombie."""
 _POLL_S = 0.1
 _STARTED_S = 15.0
 
@@ -129,6 +131,7 @@ def start(plan: RunPlan, root: Path) -> RunHandle:
             env=environment,
             start_new_session=True,
         )
+    _supervisors[:] = [one for one in _supervisors if one.poll() is None] + [process]
     return RunHandle(folder, process)
 
 

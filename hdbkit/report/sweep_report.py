@@ -32,11 +32,13 @@ def sweep_report(
     command: str,
     manifests: Sequence[Manifest],
     server_settings: Mapping[str, Any] | None = None,
+    doubts: Sequence[str] = (),
 ) -> Path:
     """Write the report of a sweep to ``path`` and give it back.
 
     ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``answer`` one sentence, and
-    ``manifests`` those of its finished runs; ``server_settings`` as a run's ``settings.json`` holds them.
+    ``manifests`` those of its finished runs; ``server_settings`` as a run's ``settings.json`` holds them, ``doubts`` what
+    makes the result unstable.
     """
     spec: Mapping[str, Any] = plan["spec"]
     settings = [str(name) for name in spec["settings"]]
@@ -48,6 +50,7 @@ def sweep_report(
         answer=answer,
         notice=manifests[0].notice if manifests else "",
         command=command,
+        warnings=[f"The result may be unstable: {doubt}." for doubt in doubts],
         figures=[
             Figure("runs measured", f"{len(measured):,}", f"of {len(runs):,} planned"),
             Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {_listed(settings)}"),

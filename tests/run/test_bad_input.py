@@ -101,7 +101,7 @@ def test_a_wrong_port(command: HdbkitCommand, target: Target) -> None:
 def test_a_wrong_password(command: HdbkitCommand, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HDBKIT_PASSWORD", "quite-wrong")
     said = command("run", target.url)
-    refused(said, f"user '{target.user}'", "set HDBKIT_PASSWORD to the right one")
+    refused(said, f"user '{target.user}'", "or its password is wrong", "set HDBKIT_PASSWORD")
     assert "quite-wrong" not in said.err
 
 

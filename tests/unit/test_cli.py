@@ -38,7 +38,7 @@ VERBS = {
     "runs show": "result",
     "runs rm": "Result.remove",
 }
-"""Commands whose verb hangs on what another verb returns, or has another name; all others are a function of the API."""
+"""Commands whose verb hangs on what another verb returns, or has another name; others are functions of the API."""
 
 NO_COMMAND = {
     "connect": "build, check and drop connect",

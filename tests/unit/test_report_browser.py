@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_report import checked, write_sweep
 
 from hdbkit.report import run_report
 from tests.unit.synthetic import write_run
+from tests.unit.test_report import checked, write_sweep
 
 pytestmark = pytest.mark.browser
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

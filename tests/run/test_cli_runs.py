@@ -1,0 +1,132 @@
+"""The commands that run, look and compare, on the null engine; and their exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import hdbkit
+from hdbkit.config import Load
+from hdbkit.paths import data_folder
+from tests.conftest import HdbkitCommand
+from tests.run.conftest import NullTarget
+
+SHORT = ("-u", 2, "--rampup-s", 0.2, "--duration-s", 1)
+OF_THE_HOST = {"steal time", "CPU pressure", "Little's law", "steady state"}
+
+
+def test_a_run_tells_its_figures_checks_and_report(command: HdbkitCommand, null_target: NullTarget) -> None:
+    said = command("run", null_target(latency_us=1000).url, *SHORT, "--label", "mine")
+    failed = set(hdbkit.attach().wait().checks.query("passed == False")["name"])
+    assert failed <= OF_THE_HOST
+    assert said.code == (1 if failed else 0)
+    for words in ("NOPM", "new_order", "p95 us", "every transaction accounted for", "report: "):
+        assert words in said.out
+    assert "not comparable to published results" in said.out
+    path = said.out.rpartition("report: ")[2].strip()
+    assert Path(path).is_file()
+
+
+def test_options_replace_those_of_the_file(command: HdbkitCommand, null_target: NullTarget, tmp_path: Path) -> None:
+    params = tmp_path / "run.yaml"
+    params.write_text("virtual_users: 7\nrampup_s: 0\nduration_s: 0.5\nseed: 42\n")
+    command("run", null_target(latency_us=1000).url, "--params", params, "-u", 2, "--mix", "payment=1")
+    load = Load(**hdbkit.attach().wait().manifest.plan["load"])
+    assert (load.virtual_users, load.duration_s, load.seed, load.mix) == (2, 0.5, 42, {"payment": 1})
+
+
+def test_a_failed_check_ends_with_1(command: HdbkitCommand, null_target: NullTarget) -> None:
+    target = null_target(latency_us=500, error_rate=0.2, error_class="constraint")
+    said = command("run", target.url, *SHORT)
+    assert said.code == 1
+    assert "FAIL  no transaction failed" in said.out
+
+
+def test_a_failed_run_ends_with_3_and_keeps_what_was_finished(
+    command: HdbkitCommand, null_target: NullTarget
+) -> None:
+    target = null_target(latency_us=500, error_rate=0.2, error_class="constraint")
+    said = command("run", target.url, *SHORT, "--raise-error")
+    assert said.code == 3
+    assert said.err.startswith("hdbkit: run ")
+    assert "constraint" in said.err
+    assert "Traceback" not in said.err
+    assert command("runs", "show").code == 0
+    assert list(hdbkit.runs("status = 'failed'")["run_id"])
+
+
+def test_runs_are_listed_shown_and_removed(command: HdbkitCommand, null_target: NullTarget, results: Path) -> None:
+    target = null_target(latency_us=1000)
+    first, second = (hdbkit.run(target, load=Load(rampup_s=0, duration_s=0.5), label=name) for name in ("a", "b"))
+    listed = command("runs", "list", "--json").json
+    assert [row["run_id"] for row in listed] == sorted([first.run_id, second.run_id], reverse=True)
+    csv = command("runs", "list", "--where", "label = 'b' and nopm > 0", "--csv").out.splitlines()
+    assert [line.split(",")[0] for line in csv] == ["run_id", second.run_id]
+    assert first.run_id in command("runs", "list").out
+    shown = command("runs", "show", first.run_id, "--json").json
+    assert shown["result"]["nopm"] == pytest.approx(first.nopm)
+    assert command("runs", "rm", first.run_id, "--yes").code == 0
+    assert not (results / first.run_id).exists()
+    assert [row["run_id"] for row in command("runs", "list", "--json").json] == [second.run_id]
+    assert command("runs", "show", first.run_id).code == 2
+
+
+def test_removing_asks_first(
+    command: HdbkitCommand, null_target: NullTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = hdbkit.run(null_target(latency_us=1000), load=Load(rampup_s=0, duration_s=0.5))
+    monkeypatch.setattr("sys.stdin", io.StringIO())  # nobody answers
+    assert command("runs", "rm", kept.run_id).code == 130
+    assert kept.folder.path.is_dir()
+
+
+def test_compare_fails_below_a_limit(command: HdbkitCommand, null_target: NullTarget) -> None:
+    load = Load(virtual_users=2, rampup_s=0, duration_s=1)
+    for label, latency_us in (("fast", 1000), ("slow", 4000)):
+        for _ in range(2):
+            hdbkit.run(null_target(latency_us=latency_us), load=load, label=label)
+    said = command("compare", "fast", "slow", "--fail-below", "-2%")
+    assert said.code == 1
+    assert "target" not in said.out
+    assert command("compare", "slow", "fast", "--fail-below", "-2%").code == 0
+    assert command("compare", "fast", "slow").code == 0
+    found = command("compare", "slow", "fast", "--json").json
+    assert found["low"] < found["ratio"] < found["high"]
+    assert pd.DataFrame(found["table"]).set_index("figure").loc["new_order p50_us", "ratio"] < 0.5
+
+
+def test_a_plan_prints_every_run_and_touches_no_server(command: HdbkitCommand) -> None:
+    spec = data_folder("params") / "sweep-demo.yaml"
+    said = command("plan", "postgresql://bench@no-such-host.invalid/tpcc", spec, "--blocks", 4)
+    assert said.code == 0
+    assert said.out.count("synchronous_commit=off") == 8
+    assert "16 runs, about" in said.out
+    planned = command("plan", "postgresql://bench@no-such-host.invalid/tpcc", spec, "--json").json
+    assert len(planned["runs"]) == 12
+    assert planned["estimated_s"] > 12 * 13
+
+
+def test_sql_is_shown_with_its_origin(command: HdbkitCommand) -> None:
+    names = command("sql", "show", "postgresql").out
+    assert "-- call_new_order  (postgresql/tproc_c/" in names
+    assert "(ansi/tproc_c/" in names
+    (one,) = command("sql", "show", "postgresql", "call_new_order", "--json").json
+    assert one["name"] == "call_new_order"
+    assert "new_order" in one["text"]
+
+
+def test_doctor_tells_drivers_and_servers(command: HdbkitCommand) -> None:
+    found = command("doctor", "--json").json
+    assert {"what": "driver", "name": "nulldb", "usable": True, "detail": "none"} in found
+    assert command("doctor").code == 0
+
+
+def test_a_report_is_written_anew(command: HdbkitCommand, null_target: NullTarget) -> None:
+    made = hdbkit.run(null_target(latency_us=1000), load=Load(rampup_s=0, duration_s=0.5))
+    said = command("report", made.run_id, "--json")
+    assert said.code == 0
+    assert Path(json.loads(said.out)["report"]).read_text().startswith("<!")

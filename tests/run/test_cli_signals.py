@@ -1,0 +1,151 @@
+"""Ctrl-C, a closed terminal and a killed supervisor, as a user's processes meet them; on the null engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import hdbkit
+from hdbkit.api import Running
+from hdbkit.errors import InputError
+from hdbkit.results.manifest import Status
+from tests.conftest import HdbkitCommand
+from tests.run.conftest import NullTarget
+
+HEARS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+PROGRAM = [sys.executable, "-c", HEARS + "from hdbkit.cli import main; main()"]
+"""``hdbkit`` as from an interactive shell: what a script starts in the background has SIGINT ignored."""
+LONG = ["-u", "2", "--rampup-s", "0", "--duration-s", "600"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_on() -> Iterator[None]:
+    """A test that fails leaves no run behind."""
+    yield
+    for run_id in hdbkit.runs()["run_id"]:
+        running = hdbkit.attach(run_id)
+        running.stop(at_once=True)
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    """The program in a process group of its own, as a shell starts it."""
+    return subprocess.Popen(
+        [*PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
+    )
+
+
+def measuring() -> Running:
+    """The only run, as soon as its window is open."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            running = hdbkit.attach()
+        except InputError:
+            pass
+        else:
+            if running.status is Status.MEASURING:
+                time.sleep(0.3)  # some transactions
+                return running
+        time.sleep(0.02)
+    raise AssertionError("the run has not begun to measure")
+
+
+def interrupt(program: subprocess.Popen[str]) -> None:
+    """Ctrl-C: the terminal's driver tells the whole group."""
+    os.killpg(program.pid, signal.SIGINT)
+
+
+def test_an_interrupt_of_run_closes_the_window_and_keeps_the_result(null_target: NullTarget) -> None:
+    program = start("run", null_target(latency_us=1000).url, *LONG, "--json")
+    measuring()
+    interrupt(program)
+    out, _ = program.communicate(timeout=60)
+    assert program.returncode == 130
+    told = json.loads(out)
+    assert told["status"] == "stopped"
+    assert told["result"]["nopm"] > 0
+
+
+def test_a_second_interrupt_does_not_wait_for_the_clients(null_target: NullTarget) -> None:
+    program = start("run", null_target(latency_us=3_600_000_000).url, *LONG, "--json")
+    running = measuring()
+    interrupt(program)
+    time.sleep(1)  # the first is being obeyed: the clients, each in a call of an hour, are waited for
+    assert running.status is not Status.STOPPED
+    interrupt(program)
+    out, _ = program.communicate(timeout=60)
+    assert program.returncode == 130
+    assert json.loads(out)["status"] == "stopped"
+    assert set(hdbkit.attach().wait().table("clients")["ended"]) == {"killed"}
+
+
+def test_sigterm_ends_a_run_gracefully(null_target: NullTarget, command: HdbkitCommand) -> None:
+    assert command("run", null_target(latency_us=1000).url, *LONG, "--detach").code == 0
+    running = measuring()
+    manifest = json.loads((hdbkit.paths.results_folder() / running.run_id / "manifest.json").read_text())
+    os.kill(manifest["supervisor_pid"], signal.SIGTERM)
+    result = running.wait()
+    assert result.manifest.status is Status.STOPPED
+    assert result.nopm
+
+
+@pytest.mark.skipif(not shutil.which("setsid"), reason="needs the program setsid")
+def test_a_run_goes_on_when_its_terminal_is_closed(null_target: NullTarget, command: HdbkitCommand) -> None:
+    ours, theirs = pty.openpty()
+    words = ["setsid", "--ctty", "--wait", *PROGRAM, "run", null_target(latency_us=1000).url, *LONG]
+    program = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    running = measuring()
+    os.close(ours)
+    program.wait(timeout=60)
+    assert program.returncode != 0
+    time.sleep(0.5)
+    assert running.status is Status.MEASURING
+    assert command("stop", running.run_id).code == 0
+    assert running.wait().nopm
+
+
+def test_an_interrupt_of_attach_detaches_and_the_run_goes_on(null_target: NullTarget, command: HdbkitCommand) -> None:
+    command("run", null_target(latency_us=1000).url, *LONG, "--detach")
+    running = measuring()
+    program = start("attach", running.run_id)
+    assert program.stderr is not None
+    line = program.stderr.readline()  # the first line of the run, after some seconds
+    assert "NOPM" in line
+    interrupt(program)
+    _, err = program.communicate(timeout=60)
+    assert program.returncode == 130
+    assert f"detached; {running.run_id} goes on. Stop it with: hdbkit stop {running.run_id}" in err
+    assert running.status is Status.MEASURING
+    said = command("stop", running.run_id, "--json")
+    assert said.code == 0
+    assert said.json["status"] == "stopped"
+    assert command("stop", running.run_id).code == 2
+
+
+def test_a_run_whose_supervisor_was_killed_is_told_and_recovered(
+    null_target: NullTarget, command: HdbkitCommand
+) -> None:
+    command("run", null_target(latency_us=1000).url, *LONG, "--detach")
+    running = measuring()
+    said = command("recover", running.run_id)
+    assert (said.code, "goes on; stop it first" in said.err) == (2, True)
+    manifest = json.loads((hdbkit.paths.results_folder() / running.run_id / "manifest.json").read_text())
+    os.kill(manifest["supervisor_pid"], signal.SIGKILL)
+    said = command("attach", running.run_id)
+    assert (said.code, "its supervisor died" in said.err) == (3, True)
+    said = command("recover", running.run_id, "--json")
+    assert said.code == 0
+    assert said.json["status"] == "stopped"
+    assert hdbkit.attach(running.run_id).wait().table("seconds")["committed"].sum() > 0
+    said = command("recover", running.run_id)
+    assert (said.code, "there is nothing to recover" in said.err) == (2, True)
