@@ -152,7 +152,7 @@ class Database(Protocol):
         ...
 
     def non_default_settings(self, session: Session) -> dict[str, dict[str, Any]]:
-        """Every setting as read back: ``{name: {value, unit, default, changed}}``."""
+        """Every setting as read back: ``{name: {value, unit, default, changed}}``; changed: somebody chose it."""
         ...
 
     def provision(self, admin: Target, target: Target) -> list[str]:

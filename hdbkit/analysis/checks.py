@@ -164,10 +164,9 @@ def _clients_ended(run: _Run) -> Line:
 
 
 def _steady(run: _Run) -> Line:
-    per_second = completed_per_second(run.folder, run.window)
-    found = steady.drift(per_second)
+    found = steady.drift(completed_by_second(run.folder, run.window))
     if found is None:
-        return None, f"the window of {run.window.duration_s:g} s is too short: {steady.FEWEST_SECONDS} s are needed"
+        return None, f"the window of {run.window.duration_s:.1f} s is too short: {steady.FEWEST_SECONDS} s are needed"
     word = "more" if found.change >= 0 else "less"
     detail = (
         f"the second half of the window completed {100 * abs(found.change):.1f} % {word} than the first "
@@ -176,15 +175,19 @@ def _steady(run: _Run) -> Line:
     return found.steady, detail
 
 
-def completed_per_second(folder: RunFolder, window: Window) -> npt.NDArray[np.float64]:
-    """Transactions completed in each whole second of the window."""
-    second = f"(t_end_us - {window.start_us}) // 1000000"
+def completed_by_second(folder: RunFolder, window: Window) -> npt.NDArray[np.float64]:
+    """Transactions completed in each part of the window: equal parts, as near to a second as makes a whole number.
+
+    A window that was asked to last 10 s lasts 9.996 s; it has ten parts, not nine seconds and a lost rest.
+    """
+    parts = max(1, round(window.duration_s))
+    part = f"((t_end_us - {window.start_us}) * {parts} // {window.end_us - window.start_us})"
     with transactions_of(folder, window) as rows:
         done = rows.filter(f"outcome <> {Outcome.FAILED.value}")
-        found = done.aggregate(f"({second})::INTEGER AS second, count(*)::BIGINT AS n", second).fetchnumpy()
-    series = np.zeros(int(window.duration_s) + 1)
-    series[found["second"]] = found["n"]
-    return series[: int(window.duration_s)]
+        found = done.aggregate(f"{part}::INTEGER AS part, count(*)::BIGINT AS n", part).fetchnumpy()
+    series = np.zeros(parts)
+    series[found["part"]] = found["n"]
+    return series
 
 
 def _mix(run: _Run) -> Line:

@@ -49,13 +49,22 @@ def readings(counters: pd.DataFrame | None, edge: str) -> dict[str, Reading]:
 
 
 def growth(counters: pd.DataFrame | None) -> dict[str, Growth]:
-    """The growth of every counter that was read at both edges."""
+    """The growth of every counter that was read at both edges and was not set back between: a crash may do that."""
     first, last = readings(counters, START), readings(counters, END)
+    back = _set_back(counters)
     return {
         name: Growth(last[name].value - start.value, (last[name].middle_us - start.middle_us) / 60e6)
         for name, start in first.items()
-        if name in last
+        if name in last and name not in back
     }
+
+
+def _set_back(counters: pd.DataFrame | None) -> set[str]:
+    """The counters of which a later reading was less than an earlier one."""
+    if counters is None:
+        return set()
+    steps = counters.sort_values("t_sent_us").groupby("name")["value"].diff()
+    return set(counters.loc[steps[steps < 0].index, "name"])
 
 
 def per_minute(grew: dict[str, Growth], *names: str) -> float | None:

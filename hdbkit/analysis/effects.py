@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.stats import t
 
 from hdbkit.analysis.block_model import BlockModel, Floats, usable
-from hdbkit.analysis.wording import Interval, sentence
+from hdbkit.analysis.wording import Interval, sentence, virtual_users
 
 Grid = dict[int, tuple[str, ...]]
 _COLUMNS = ("setting", "value", "reference", "virtual_users", "pairs", "ratio", "low", "high", "verdict", "sentence")
@@ -54,7 +54,7 @@ def main_effects(
     rows = []
     for name, value, of_level, contrasts in found:
         users = 0 if of_level is counts else of_level[0]
-        subject = f"{name}={value}" + (f" at {users} virtual users" if users else "")
+        subject = f"{name}={value}" + (f" at {virtual_users(users)}" if users else "")
         reference = f"{name}={baseline_values[name]}"
         head = {"setting": name, "value": value, "reference": baseline_values[name], "virtual_users": users}
         estimated = model.estimate(np.mean(contrasts, axis=0))

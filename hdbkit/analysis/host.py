@@ -15,12 +15,15 @@ CPU_PARTS = ("user", "system", "iowait", "steal", "idle")
 def grown(host: pd.DataFrame | None, column: str, window: Window) -> float | None:
     """The growth of a running total of the host over the window, between samples in a straight line.
 
-    None where it was not sampled.
+    None where it was not sampled, or was set back in between (a server that was restarted counts anew).
     """
     if host is None or len(host) < 2:
         return None
     values = host[column].to_numpy(dtype=float)
-    at = np.interp([window.start_us, window.end_us], host["t_us"].to_numpy(dtype=float), values)
+    times = host["t_us"].to_numpy(dtype=float)
+    if (np.diff(values[(times >= window.start_us) & (times < window.end_us)]) < 0).any():
+        return None
+    at = np.interp([window.start_us, window.end_us], times, values)
     growth = float(at[1] - at[0])
     return growth if math.isfinite(growth) else None
 

@@ -34,6 +34,15 @@ def throughput(folder: RunFolder, manifest: Manifest, step_s: int = 1) -> pd.Dat
     return pd.DataFrame({"second": seconds, "nopm": orders[:steps] * 60 / step_s, "failed": failed[:steps] / step_s})
 
 
+def committed_by_second(folder: RunFolder, manifest: Manifest) -> pd.Series[int] | None:
+    """The counted transaction's commits by second of the run, from the small table of seconds; None without one."""
+    seconds = table(folder, "seconds")
+    if seconds is None:
+        return None
+    counted = seconds[seconds["transaction"] == manifest.transactions.index(manifest.counted)]
+    return counted.groupby("second")["committed"].sum()
+
+
 def checkpoints_s(folder: RunFolder) -> list[float]:
     """When a counter sample first showed another checkpoint, in seconds since the run's start."""
     counters = table(folder, "counters")

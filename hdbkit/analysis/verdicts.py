@@ -16,7 +16,7 @@ import pandas as pd
 
 from hdbkit.analysis.block_model import BlockModel, Cell, Floats, usable
 from hdbkit.analysis.dunnett import critical_value, equal_replication
-from hdbkit.analysis.wording import Interval, label, sentence, share
+from hdbkit.analysis.wording import Interval, label, sentence, share, virtual_users
 from hdbkit.results.sweep_folder import RUN_COLUMNS
 
 MOST_BLOCKS = 1000
@@ -65,7 +65,7 @@ def judge(
     rows = []
     for cell in cells:
         users, configuration = cell
-        subject = labels[configuration] + (f" at {users} virtual users" if several else "")
+        subject = labels[configuration] + (f" at {virtual_users(users)}" if several else "")
         count, nopm = means.get(cell, (0, float("nan")))
         head = {"configuration": configuration, "virtual_users": users, "label": labels[configuration]}
         measured = {"runs": count, "nopm": nopm}

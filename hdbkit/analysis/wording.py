@@ -36,6 +36,11 @@ def label(settings: Mapping[str, object], baseline: Mapping[str, object]) -> str
     return ", ".join(differing) or "baseline"
 
 
+def virtual_users(count: int) -> str:
+    """``1 virtual user``, ``4 virtual users``."""
+    return f"{count:,} virtual user{'' if count == 1 else 's'}"
+
+
 def share(fraction: float) -> str:
     """``0.021`` as ``2.1 %``, ``0.02`` as ``2 %``."""
     return f"{round(fraction * 100, 1):g} %"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -14,13 +13,11 @@ from hdbkit.analysis.effects import main_effects
 from hdbkit.analysis.verdicts import answer, judge
 from hdbkit.api.running import as_target, present_schema
 from hdbkit.config import SweepSpec, Target
-from hdbkit.errors import DamagedResult
 from hdbkit.execution.handle import Watch as RunWatch
 from hdbkit.execution.handle import execute
 from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan
 from hdbkit.report import sweep_report
-from hdbkit.report.environment import read_settings
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import SweepFolder, find_sweep, runs_frame
@@ -76,7 +73,7 @@ class SweepResult:
 
     def report(self) -> Path:
         """Write the one-page report; where it is."""
-        manifests = self._manifests()
+        finished = self.runs.loc[self.runs["status"] == "done", "run_id"]
         return sweep_report(
             self.folder.report,
             plan=self.plan.model_dump(mode="json"),
@@ -85,24 +82,10 @@ class SweepResult:
             effects=self.effects,
             answer=self.answer,
             command=self.plan.command or f"hdbkit sweep {self.plan.target.url} {self.folder.path / 'plan.json'}",
-            manifests=manifests,
-            server_settings=_server_settings(self.folder, manifests),
+            folders=[RunFolder(self.folder.root / run_id) for run_id in finished],
             doubts=doubts(self.runs),
+            next_step=next_step(self.verdicts, self.sweep_id),
         )
-
-    def _manifests(self) -> list[Manifest]:
-        found = []
-        for run_id in self.runs.loc[self.runs["status"] == "done", "run_id"]:
-            try:
-                found.append(RunFolder(self.folder.root / run_id).read())
-            except DamagedResult:
-                continue
-        return found
-
-
-def _server_settings(folder: SweepFolder, manifests: list[Manifest]) -> dict[str, Any]:
-    """The settings that the first run's server had, beside those that the sweep changed."""
-    return read_settings(RunFolder(folder.root / manifests[0].run_id)) if manifests else {}
 
 
 def plan(target: Target | str, spec: SweepSpec | Path | str, *, blocks: int | None = None) -> SweepPlan:

@@ -93,6 +93,7 @@ class _Build:
                 self._session.query("finish_build")
         with self._step(Stage.CHECKS):
             checks = self._check()
+        self._progress.stage(Stage.DONE)
         return BuildResult(self._rows, self._size_bytes, len(log.parts), time.monotonic() - started, checks)
 
     @contextmanager

@@ -15,6 +15,7 @@ class Stage(StrEnum):
     ROUTINES = "routines"
     STATISTICS = "statistics"
     CHECKS = "checks"
+    DONE = "done"
 
 
 class BuildProgress(Protocol):

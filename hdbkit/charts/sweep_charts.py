@@ -16,6 +16,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from hdbkit.analysis.block_model import usable
+from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.natural import natural
 from hdbkit.charts.style import HEIGHT, colour, figure, series
@@ -102,7 +103,7 @@ def configurations(runs: pd.DataFrame, verdicts: pd.DataFrame) -> Chart:
         fig, question = _by_configuration(runs, table), "Which configuration is best?"
     best = table.iloc[int(table["nopm"].fillna(0).argmax())]
     words = (
-        f"Highest: {best['label']} with {best['nopm']:,.0f} NOPM at {best['virtual_users']} virtual users; "
+        f"Highest: {best['label']} with {best['nopm']:,.0f} NOPM at {virtual_users(best['virtual_users'])}; "
         f"{len(runs)} runs of {table['label'].nunique()} configurations. Bars are the 95 % intervals of the "
         "comparison with the baseline."
     )
@@ -187,7 +188,7 @@ def grid(runs: pd.DataFrame, across: str, down: str) -> Chart:
     fig.update_xaxes(type="category", showgrid=False)
     fig.update_yaxes(type="category", showgrid=False, autorange="reversed")
     low, high = float(np.nanmin(cells.to_numpy())), float(np.nanmax(cells.to_numpy()))
-    words = f"Mean NOPM at {users} virtual users, from {low:,.0f} (weakest colour) to {high:,.0f} (strongest)."
+    words = f"Mean NOPM at {virtual_users(users)}, from {low:,.0f} (weakest colour) to {high:,.0f} (strongest)."
     return Chart("grid", f"How do {across} and {down} work together?", fig, words, cells.reset_index())
 
 

@@ -67,7 +67,7 @@ def run(
     workload = WorkloadSpec(warehouses=warehouses) if warehouses else None
     if detach:
         running = api.start(target, workload, load, label=label)
-        show.console.print(running.run_id)
+        show.print_json({"run_id": running.run_id}) if as_json else show.console.print(running.run_id)
         return Exit.DONE
     result = api.run(target, workload, load, label=label, watch=RunLines())
     return _tell_run(result, as_json)

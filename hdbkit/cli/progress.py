@@ -73,7 +73,9 @@ class BuildBar:
     def stage(self, stage: Stage) -> None:
         """A step begins; the bar is not seen before the first, so that a refusal stands alone."""
         self._bar.start()
-        self._bar.update(self._task, description=stage.value)
+        self._bar.update(self._task, description="built" if stage is Stage.DONE else stage.value)
+        if stage is Stage.DONE:
+            self._bar.stop()
 
     def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
         """So many rows are there."""

@@ -6,8 +6,8 @@ behind it, and a ``batch`` goes out as one pipeline, so that a transaction of cl
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 from select import POLLIN, poll
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BY_DESIGN = "HK001"
 """The SQLSTATE with which a routine rolls back an order for the unused item."""
 
-_TUPLES = pq.ExecStatus.TUPLES_OK
+_TUPLES = int(pq.ExecStatus.TUPLES_OK)
 _GOOD = frozenset({_TUPLES, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY})
 _CLASSES = {
     "40P01": ErrorClass.DEADLOCK,
@@ -94,12 +94,12 @@ class PsycopgSession:
 
     def bind(self, statement: str, arguments: Arguments) -> Bound:
         """A call as bytes, ready for ``perform``."""
-        return statement.encode(), [encoded(value) for value in arguments]
+        return statement.encode(), [_ENCODERS[type(value)](value) for value in arguments]
 
     def perform(self, bound: Bound) -> PGresult:
         """One whole transaction in one call, committed when it returns."""
         try:
-            result = self.connection.exec_prepared(bound[0], bound[1])
+            result = self.connection.exec_prepared(*bound)
         except Error as error:
             self._lost(str(error))
         if result.status != _TUPLES:
@@ -247,22 +247,34 @@ class PsycopgSession:
 
 def encoded(value: Any) -> bytes | None:
     """A value as the server reads it in text form."""
-    if value is None:
-        return None
-    if isinstance(value, tuple | list):
-        return b"{" + b",".join(_element(element) for element in value) + b"}"
-    if isinstance(value, datetime):
-        return value.isoformat(" ").encode()
+    return _ENCODERS[type(value)](value)
+
+
+def _null(_: None) -> None:
+    return None
+
+
+def _text(value: Any) -> bytes:
     return str(value).encode()
 
 
+def _array(values: Sequence[Any]) -> bytes:
+    """Whole numbers, which most arrays hold, are written as Python writes a list: that takes a third of the time."""
+    if {*map(type, values)} == {int}:
+        return b"{%b}" % str(values).strip("[(,)]").encode()
+    return b"{%b}" % b",".join(map(_element, values))
+
+
 def _element(value: Any) -> bytes:
-    if isinstance(value, int):
-        return b"%d" % value
     text = encoded(value)
     if text is None:
         return b"NULL"
     return b'"' + text.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+
+
+_ENCODERS: defaultdict[type, Callable[[Any], bytes | None]] = defaultdict(
+    lambda: _text, {type(None): _null, int: b"%d".__mod__, str: str.encode, tuple: _array, list: _array}
+)
 
 
 def _filled(statement: Statement, arguments: dict[str, Any]) -> tuple[bytes, list[bytes | None]]:

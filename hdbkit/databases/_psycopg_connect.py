@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import select
+import time
 from typing import TYPE_CHECKING
 
 from hdbkit.config import Target
@@ -52,12 +54,28 @@ def connected(target: Target, group: str, options: SessionOptions) -> PGconn:
         from psycopg import pq
     except ImportError:
         raise MissingDriver(target.kind, "psycopg", target.kind) from None
-    connection = pq.PGconn.connect(_connection_string(target, group, options))
+    connection = pq.PGconn.connect_start(_connection_string(target, group, options))
+    in_time = _awaited(connection, options.connect_timeout_s)
     if connection.status != pq.ConnStatus.OK:
-        text = connection.error_message.decode("utf-8", "replace").strip()
+        text = connection.error_message.decode("utf-8", "replace").strip() if in_time else "timeout expired"
         connection.finish()
         raise _refused(target, text)
     return connection
+
+
+def _awaited(connection: PGconn, timeout_s: float) -> bool:
+    """Whether the connection was made or refused in time; libpq's own way would hold the interpreter's lock."""
+    from psycopg.pq import ConnStatus, PollingStatus
+
+    deadline, state = time.monotonic() + timeout_s, PollingStatus.WRITING
+    while connection.status != ConnStatus.BAD and state in (PollingStatus.READING, PollingStatus.WRITING):
+        ready = select.poll()
+        ready.register(connection.socket, select.POLLIN if state == PollingStatus.READING else select.POLLOUT)
+        left_ms = 1000 * (deadline - time.monotonic())
+        if left_ms <= 0 or not ready.poll(left_ms):
+            return False
+        state = PollingStatus(connection.connect_poll())
+    return True
 
 
 def _connection_string(target: Target, group: str, options: SessionOptions) -> bytes:

@@ -68,7 +68,7 @@ class PostgreSQL:
         return _parent_of(connection.backend_pid)
 
     def non_default_settings(self, session: Session) -> dict[str, dict[str, Any]]:
-        """Every setting as this session sees it; ``changed`` where it is not the built-in default."""
+        """Every setting as this session sees it; ``changed`` where somebody chose another than the default."""
         return {
             name: {"value": value, "unit": unit, "default": default, "changed": changed}
             for name, value, unit, default, changed in session.query("read_settings")

@@ -6,10 +6,12 @@ sentence, and told to the supervisor by one word of the control page.
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from hdbkit.contracts import Database, Session, SessionOptions, User, UserPlan, Workload
@@ -26,6 +28,7 @@ from hdbkit.results.spool import SpoolWriter, spool_path
 from hdbkit.workloads import workload
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def client_main(folder: Path, plan: RunPlan, user_plan: UserPlan) -> None:
@@ -75,7 +78,7 @@ class Client:
         end = loop.run(user)
         while end is End.LOST:
             session.close()
-            again = self._reconnect()
+            again = self._reconnect(refusals)
             if again is None:
                 break
             session, user = again
@@ -91,15 +94,21 @@ class Client:
         """Say why this client cannot go on."""
         known = isinstance(error, HdbkitError | OSError | MemoryError)
         self._say(str(error) if known else f"{type(error).__name__}: {error}")
-        self._page.set_state(self._index, ClientState.FAILED)
+        full = isinstance(error, OSError) and error.errno in _DISK_FULL
+        self._page.set_state(self._index, ClientState.DISK_FULL if full else ClientState.FAILED)
 
     def _say(self, reason: str) -> None:
-        reason_path(self._spools, self._index).write_text(reason, encoding="utf-8")
+        with suppress(OSError):  # the state tells it on a full disk
+            reason_path(self._spools, self._index).write_text(reason, encoding="utf-8")
 
     def _connect(self, user_plan: UserPlan) -> tuple[Session, User]:
         plan = self._plan
         session = self._database.connect(plan.target, plan.workload.kind, session_options(plan))
-        return session, self._workload.user(session, plan.workload, plan.load, user_plan)
+        try:
+            return session, self._workload.user(session, plan.workload, plan.load, user_plan)
+        except BaseException:
+            session.close()
+            raise
 
     def _wait_for_start(self) -> None:
         words = self._page.words
@@ -111,7 +120,7 @@ class Client:
             time.sleep(min(0.005, (words[Word.START_AT_NS] - now) / 1e9))
         self._page.set_state(self._index, ClientState.RUNNING)
 
-    def _reconnect(self) -> tuple[Session, User] | None:
+    def _reconnect(self, refusals: Refusals) -> tuple[Session, User] | None:
         """A new session after a lost one, with growing pauses; None when the run ends first.
 
         The new user draws from a seed of its own, so that it does not repeat what was done already.
@@ -123,6 +132,6 @@ class Client:
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
             try:
                 return self._connect(again)
-            except (InputError, TransactionError):
-                continue
+            except (InputError, TransactionError) as error:
+                refusals.note_no_connection(error)
         return None

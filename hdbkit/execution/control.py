@@ -41,6 +41,7 @@ class ClientState(IntEnum):
     DONE = 3
     FAILED = 4  # it could not begin, or not go on; its reason is beside its spool
     RAISED = 5  # a transaction failed and the run asked to end then
+    DISK_FULL = 6  # its spool could not grow, and perhaps nothing could be written beside it
 
 
 class Control:

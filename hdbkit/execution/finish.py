@@ -17,8 +17,11 @@ from hdbkit.analysis.summary import summarize
 from hdbkit.execution.sampler import COUNTED_NAME
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.manifest import Clock, Manifest
+from hdbkit.results.manifest import CheckLine, Clock, Manifest
 from hdbkit.results.writer import read_lines, write_rows, write_table, write_transactions
+
+SLOWEST_EDGE_MS = 500.0
+"""How long the count at an edge of the window may take."""
 
 
 def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
@@ -43,7 +46,8 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     folder.write(manifest)
     if clock.window_end_us is not None:
         manifest = manifest.model_copy(update={"result": summarize(folder, manifest)})
-        manifest = manifest.model_copy(update={"checks": [*check_run(folder, manifest), *manifest.checks]})
+        checks = [*check_run(folder, manifest), _edges_read(samples), *manifest.checks]
+        manifest = manifest.model_copy(update={"checks": checks})
     return manifest
 
 
@@ -51,6 +55,8 @@ def remove_spools(folder: RunFolder) -> None:
     """Remove what only a running run needs."""
     shutil.rmtree(folder.spools, ignore_errors=True)
     folder.control.unlink(missing_ok=True)
+    if folder.supervisor_errors.is_file() and not folder.supervisor_errors.stat().st_size:
+        folder.supervisor_errors.unlink()
 
 
 def _us(t_ns: float, start_ns: int) -> int:
@@ -67,7 +73,19 @@ def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if not later:
         return samples
     last = max(later)
-    return [{**row, "edge": "end"} if row["sent_ns"] >= last else row for row in samples]
+    return [{**row, "edge": "end", "closed_late": True} if row["sent_ns"] >= last else row for row in samples]
+
+
+def _edges_read(samples: list[dict[str, Any]]) -> CheckLine:
+    """How sharp the window's edges are: a server that froze in its count leaves the time of that count open."""
+    name = "window's edges read at once"
+    counted = {row["edge"]: row for row in samples if row["name"] == COUNTED_NAME and row["edge"] in ("start", "end")}
+    took_ms = {edge: (row["returned_ns"] - row["sent_ns"]) / 1e6 for edge, row in counted.items()}
+    detail = " and ".join(f"{ms:,.1f} ms at the {edge}" for edge, ms in took_ms.items())
+    if counted["end"].get("closed_late"):
+        return CheckLine(name=name, passed=None, detail=f"the last count before the run broke off: {detail}")
+    passed = max(took_ms.values()) <= SLOWEST_EDGE_MS
+    return CheckLine(name=name, passed=passed, detail=f"the schema's count took {detail}")
 
 
 def _with_window(clock: Clock, samples: list[dict[str, Any]]) -> Clock:

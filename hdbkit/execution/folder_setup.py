@@ -3,32 +3,48 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
+import shutil
 from importlib.metadata import version
 from pathlib import Path
 
 from hdbkit.errors import InputError
 from hdbkit.execution.control import Control
 from hdbkit.execution.precheck import Ready
-from hdbkit.results.folder import RunFolder, replace_file
+from hdbkit.results.folder import RunFolder, make_folder, replace_file
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.workloads import workload
 
+_RESERVE_BYTES = 256 * 1024
 
-def make_folder(ready: Ready, root: Path) -> RunFolder:
-    """The folder of a run that is about to start. Raises ``InputError`` where it cannot be made."""
-    plan = ready.plan
-    folder = RunFolder(root / plan.run_id)
+
+def reserve_path(folder: RunFolder) -> Path:
+    """Space kept from the start, so that the end of a run can be told on a full disk."""
+    return folder.spools / "reserve"
+
+
+def make_run_folder(ready: Ready, root: Path) -> RunFolder:
+    """The folder of a run that is about to start. Raises ``InputError`` where it cannot be made; nothing is left."""
+    folder = RunFolder(root / ready.plan.run_id)
+    make_folder(folder.spools)
     try:
-        folder.spools.mkdir(parents=True)
+        _fill(folder, ready)
     except OSError as error:
+        shutil.rmtree(folder.path, ignore_errors=True)
         raise InputError(
-            f"the run's folder {folder.path} cannot be made ({error.strerror}); "
-            "set HDBKIT_RESULTS to a folder that can be written"
+            f"the folder {folder.path} cannot be filled ({error.strerror}); "
+            "free space there, or set HDBKIT_RESULTS to another folder"
         ) from None
+    return folder
+
+
+def _fill(folder: RunFolder, ready: Ready) -> None:
+    plan, kind = ready.plan, workload(ready.plan.workload.kind)
+    with reserve_path(folder).open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, _RESERVE_BYTES)
     replace_file(folder.settings, json.dumps(ready.settings, indent=1).encode())
     Control.create(folder.control, plan.load.virtual_users).close()
-    kind = workload(plan.workload.kind)
     manifest = Manifest(
         run_id=plan.run_id,
         notice=kind.notice,
@@ -41,4 +57,3 @@ def make_folder(ready: Ready, root: Path) -> RunFolder:
         server=ready.server,
     )
     folder.write(manifest.moved_to(Status.STARTING))
-    return folder

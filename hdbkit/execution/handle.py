@@ -16,7 +16,7 @@ from hdbkit.config.target import PASSWORD_VARIABLE
 from hdbkit.errors import InputError, RunFailed
 from hdbkit.execution.control import Control, Stop, Word
 from hdbkit.execution.finish import complete, remove_spools
-from hdbkit.execution.folder_setup import make_folder
+from hdbkit.execution.folder_setup import make_run_folder
 from hdbkit.execution.live import LiveView
 from hdbkit.execution.precheck import precheck
 from hdbkit.plan import RunPlan
@@ -30,6 +30,7 @@ _supervisors: list[subprocess.Popen[bytes]] = []
 """Those that this process started and has not seen ending: a dropped handle leaves neither warning nor zombie."""
 _POLL_S = 0.1
 _STARTED_S = 15.0
+_CLIENTS_END_S = 2.0
 
 
 class RunHandle:
@@ -92,6 +93,7 @@ class RunHandle:
             raise InputError(f"run {self.run_id} goes on; stop it first: hdbkit stop {self.run_id}")
         if not self.folder.spools.is_dir():
             raise InputError(f"run {self.run_id} is complete ({manifest.status.value}); there is nothing to recover")
+        self._await_clients()
         try:
             done = complete(self.folder, manifest)
         except OSError as error:
@@ -102,12 +104,22 @@ class RunHandle:
         remove_spools(self.folder)
         return done
 
+    def _await_clients(self) -> None:
+        """Clients end with their supervisor, but not in the same instant."""
+        if not self.folder.control.is_file():
+            return
+        page, deadline = Control(self.folder.control), time.monotonic() + _CLIENTS_END_S
+        pids = [page.pid(i) for i in range(page.words[Word.CLIENTS])]
+        page.close()
+        while any(pid and is_alive(pid) for pid in pids) and time.monotonic() < deadline:
+            time.sleep(0.02)
+
     def _supervised(self, manifest: Manifest) -> bool:
         if self._process is not None:
             return self._process.poll() is None
         if manifest.supervisor_pid is None:
             begun = manifest.history[0].at.timestamp() if manifest.history else 0
-            return time.time() - begun < _STARTED_S
+            return abs(time.time() - begun) < _STARTED_S  # the wall clock may have been set back
         return is_alive(manifest.supervisor_pid)
 
 
@@ -117,12 +129,12 @@ def start(plan: RunPlan, root: Path) -> RunHandle:
     Raises:
         InputError: it cannot be run; nothing was made.
     """
-    folder = make_folder(precheck(plan), root)
+    folder = make_run_folder(precheck(plan), root)
     environment = dict(os.environ)
     secret = plan.target.secret()
     if secret is not None:
         environment[PASSWORD_VARIABLE] = secret
-    with (folder.path / "supervisor.err").open("wb") as errors:
+    with folder.supervisor_errors.open("wb") as errors:
         process = subprocess.Popen(
             [sys.executable, "-c", "from hdbkit.execution.supervisor import main; main()", str(folder.path)],
             stdin=subprocess.DEVNULL,

@@ -11,6 +11,7 @@ import os
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 from hdbkit.databases import database
 from hdbkit.execution.client import client_main, reason_path
@@ -19,6 +20,11 @@ from hdbkit.execution.preload import PARENT_VARIABLE
 from hdbkit.plan import RunPlan
 from hdbkit.processes import is_alive
 from hdbkit.results.folder import RunFolder
+
+
+def disk_full(folder: Path) -> str:
+    """What a full disk under a run's folder is called."""
+    return f"the disk of {folder} is full; what was finished until then is kept"
 
 
 class Pool:
@@ -60,12 +66,15 @@ class Pool:
 
     def endings(self) -> dict[int, str]:
         """How each ended client ended: done, killed (it did not say so itself), or failed."""
-        said = {ClientState.DONE: "done", ClientState.FAILED: "failed", ClientState.RAISED: "failed"}
+        failed = (ClientState.FAILED, ClientState.RAISED, ClientState.DISK_FULL)
+        said = {ClientState.DONE: "done", **dict.fromkeys(failed, "failed")}
         alive = set(self.alive())
         return {i: said.get(self._page.state(i), "killed") for i in range(len(self._processes)) if i not in alive}
 
     def reasons(self) -> list[str]:
         """What clients said that could not go on, each sentence once."""
+        if ClientState.DISK_FULL in self._page.states():
+            return [disk_full(self._folder.path)]
         paths = [reason_path(self._folder.spools, i) for i in range(len(self._processes))]
         return list(dict.fromkeys(path.read_text("utf-8") for path in paths if path.is_file()))
 

@@ -5,12 +5,15 @@ Sampling has a thread and a connection of its own: a server that does not answer
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import queue
 import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +28,30 @@ COUNTED_NAME = "new_orders"
 
 
 class Lines:
-    """A file with one JSON object a line; each is in the file before ``add`` returns."""
+    """A file with one JSON object a line; each is in the file, whole, before ``add`` returns."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("ab", buffering=0)
         self._lock = threading.Lock()
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Append one object."""
+        """Append one object. Raises ``OSError`` on a full disk; nothing of it is left then."""
+        line = json.dumps(row).encode() + b"\n"
         with self._lock:
-            self._file.write(json.dumps(row).encode() + b"\n")
+            size = self._file.seek(0, os.SEEK_END)
+            try:
+                written = self._file.write(line)
+            except OSError:
+                self._file.truncate(size)
+                raise
+            if written != len(line):
+                self._file.truncate(size)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def try_to_add(self, row: Mapping[str, Any]) -> None:
+        """Append an object that a run can do without when the disk is full."""
+        with suppress(OSError):
+            self.add(row)
 
 
 class Sampler(threading.Thread):
@@ -49,18 +66,14 @@ class Sampler(threading.Thread):
         self._session: Session | None = None
         self._server_pid: int | None = None
 
-    def take(self, edge: str, timeout_s: float) -> float:
-        """Sample now, as an edge of the window; the middle of the query in ns of the monotonic clock.
+    def ask(self, edge: str) -> Future[float]:
+        """Sample now, as an edge of the window; comes to the middle of the query in ns of the monotonic clock.
 
-        Raises:
-            HdbkitError: the server refused, or did not answer in time.
+        Or to ``HdbkitError``, when the server refused or could not be reached.
         """
         future: Future[float] = Future()
         self._asked.put((edge, future))
-        try:
-            return future.result(timeout_s)
-        except TimeoutError:
-            raise HdbkitError(f"the server did not tell its counters within {timeout_s:g} s") from None
+        return future
 
     def stop(self) -> None:
         """End the thread after what was asked."""
@@ -76,7 +89,7 @@ class Sampler(threading.Thread):
                 now = time.monotonic()
                 if now >= next_host:
                     next_host = now + 1
-                    self._host.add({"t_ns": time.monotonic_ns(), **host.sample(self._server_pid)})
+                    self._sample_host()
                 if now >= next_counters:
                     next_counters = now + self._interval_s
                     self._quietly("")
@@ -96,13 +109,18 @@ class Sampler(threading.Thread):
             future.set_exception(error)
         else:
             future.set_result(middle_ns)
-        self._host.add({"t_ns": time.monotonic_ns(), **host.sample(self._server_pid)})
+        self._sample_host()
+
+    def _sample_host(self) -> None:
+        self._host.try_to_add({"t_ns": time.monotonic_ns(), **host.sample(self._server_pid)})
 
     def _quietly(self, edge: str) -> None:
         try:
             self._sample(edge)
         except HdbkitError:
             self._forget_session()
+        except OSError:
+            pass  # a full disk; the edges tell it
 
     def _forget_session(self) -> None:
         if self._session:
@@ -114,10 +132,11 @@ class Sampler(threading.Thread):
         sent = time.monotonic_ns()
         total = self._workload.counted_total(session)
         returned = time.monotonic_ns()
-        self._add(edge, sent, returned, {COUNTED_NAME: total})
         engine_sent = time.monotonic_ns()
         engine = self._database.counters(session)
-        self._add(edge, engine_sent, time.monotonic_ns(), engine)
+        engine_returned = time.monotonic_ns()
+        self._add(edge, sent, returned, {COUNTED_NAME: total})
+        self._add(edge, engine_sent, engine_returned, engine)
         return (sent + returned) / 2
 
     def _add(self, edge: str, sent: int, returned: int, values: Mapping[str, float]) -> None:

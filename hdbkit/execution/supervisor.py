@@ -7,12 +7,16 @@ looks at the page a few times a second and does nothing else.
 
 from __future__ import annotations
 
+import concurrent.futures
+import errno
 import importlib
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +26,8 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
 from hdbkit.execution.control import ClientState, Control, Stop, Word
-from hdbkit.execution.pool import Pool
+from hdbkit.execution.folder_setup import reserve_path
+from hdbkit.execution.pool import Pool, disk_full
 from hdbkit.execution.sampler import Lines, Sampler
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
@@ -32,8 +37,10 @@ from hdbkit.workloads import workload
 _TICK_S = 0.1
 _READY_S = 120.0
 _HEAD_START_NS = 20_000_000
-_COUNTERS_S = 20.0
+_COUNTERS_S = 10.0
+_COUNTERS_AGAIN_S = 0.5
 _GRACE_S = 10.0
+_CHECKS_S = 600.0
 
 
 class Ended(HdbkitError):
@@ -55,16 +62,18 @@ class Supervisor:
 
     def run(self) -> Status:
         """The whole run; how it ended. Whatever happens, what was finished is kept and the manifest says why."""
-        self._write(self._manifest.model_copy(update={"supervisor_pid": os.getpid(), "host": host.facts()}))
         status, note = Status.DONE, ""
         try:
+            self._write(self._manifest.model_copy(update={"supervisor_pid": os.getpid(), "host": host.facts()}))
             self._begin()
             status, note = self._phases()
         except HdbkitError as error:
             status, note = Status.FAILED, str(error)
         except Exception as error:
             self._note("trouble", traceback=traceback.format_exc())
-            status, note = Status.FAILED, f"hdbkit itself failed ({type(error).__name__}: {error})"
+            full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+            itself = f"hdbkit itself failed ({type(error).__name__}: {error})"
+            status, note = Status.FAILED, disk_full(self._folder.path) if full else itself
         finally:
             self._end_clients()
         return self._complete(status, note)
@@ -88,7 +97,7 @@ class Supervisor:
             if self._page.words[Word.STOP_REQUEST]:
                 raise Ended("it was stopped before the start")
             self._pool.nap(0.005)
-        self._sampler.take("run_start", _COUNTERS_S)
+        self._read_counters("run_start")
         start_ns = time.monotonic_ns() + _HEAD_START_NS
         clock = Clock(start_monotonic_ns=start_ns, start_wall=datetime.now(UTC))
         self._write(self._manifest.model_copy(update={"clock": clock}).moved_to(Status.RAMPUP))
@@ -102,10 +111,10 @@ class Supervisor:
         window_ns = start_ns + round(load.rampup_s * 1e9)
         reason = self._wait_until(window_ns)
         if reason is None or reason == "limit":
-            self._edge("start")
+            opened_ns = self._edge("start")
             self._write(self._manifest.moved_to(Status.MEASURING))
-            reason = reason or self._wait_until(window_ns + round(load.duration_s * 1e9))
-            if self._page.words[Word.STOP_REQUEST] != Stop.AT_ONCE:
+            reason = reason or self._wait_until(opened_ns + round(load.duration_s * 1e9))
+            if not self._at_once():
                 self._edge("end")
         self._page.words[Word.STOP_AT_NS] = time.monotonic_ns()
         if reason == "stopped":
@@ -129,11 +138,35 @@ class Supervisor:
                 return "limit"
         return None
 
-    def _edge(self, edge: str) -> None:
-        """The server's counters and the clients' CPU time at an edge of the window."""
+    def _edge(self, edge: str) -> int:
+        """The server's counters and the clients' CPU time at an edge of the window; when it is, in ns."""
         for i, pid in enumerate(self._pool.pids()):
-            self._clients.add({"virtual_user": i, "pid": pid, f"cpu_{edge}_s": host.process_cpu_s(pid)})
-        self._sampler.take(edge, _COUNTERS_S)
+            self._clients.try_to_add({"virtual_user": i, "pid": pid, f"cpu_{edge}_s": host.process_cpu_s(pid)})
+        return self._read_counters(edge)
+
+    def _read_counters(self, edge: str) -> int:
+        """Have the server's counters read, again while it is away; the window's edge is when that succeeds, in ns.
+
+        Raises ``Ended`` when the server stays away; the last sample then closes the window.
+        """
+        deadline = time.monotonic() + _COUNTERS_S
+        while not self._at_once():
+            asked = self._sampler.ask(edge)
+            while not asked.done() and time.monotonic() < deadline and not self._at_once():
+                concurrent.futures.wait([asked], timeout=_TICK_S)
+            error = asked.exception() if asked.done() else HdbkitError("the server did not answer")
+            if error is None:
+                return round(asked.result())
+            if not isinstance(error, HdbkitError):
+                raise error
+            self._note("counters not read", edge=edge, reason=str(error))
+            if time.monotonic() + _COUNTERS_AGAIN_S > deadline:
+                raise Ended(f"the server's counters could not be read ({edge}) for {_COUNTERS_S:g} s: {error}")
+            time.sleep(_COUNTERS_AGAIN_S)
+        return time.monotonic_ns()
+
+    def _at_once(self) -> bool:
+        return bool(self._page.words[Word.STOP_REQUEST] == Stop.AT_ONCE)
 
     def _note_losses(self, endings: dict[int, str]) -> None:
         lost = {i for i, ended in endings.items() if ended == "killed"} - self._losses
@@ -148,49 +181,64 @@ class Supervisor:
         words = self._page.words
         words[Word.STOP_AT_NS] = min(words[Word.STOP_AT_NS], time.monotonic_ns())
         deadline = time.monotonic() + _GRACE_S
-        while self._pool.alive() and time.monotonic() < deadline and words[Word.STOP_REQUEST] != Stop.AT_ONCE:
+        while self._pool.alive() and time.monotonic() < deadline and not self._at_once():
             self._pool.nap(0.02)
         hung = self._pool.kill()
         for i in hung:
             self._note("client killed at the end", virtual_user=i, waited_s=_GRACE_S)
         self._note_losses(self._pool.endings())
         for i, ended in self._pool.endings().items():
-            self._clients.add({"virtual_user": i, "ended": ended})
+            self._clients.try_to_add({"virtual_user": i, "ended": ended})
         self._sampler.stop()
         self._sampler.join(5) if self._sampler.is_alive() else None
 
     def _complete(self, status: Status, note: str) -> Status:
-        self._write(self._manifest.moved_to(Status.FINISHING))
+        self._manifest = self._manifest.moved_to(Status.FINISHING)
         try:
+            with suppress(OSError):  # a full disk ends below, in a sentence
+                self._write(self._manifest)
             if status is Status.DONE:
                 self._write(self._manifest.model_copy(update={"checks": self._schema_checks()}))
             manifest = _finish().complete(self._folder, self._manifest)
+            self._write(manifest.moved_to(status, note))
         except Exception as error:
-            self._note("trouble", traceback=traceback.format_exc())
-            why = f"{note}; " if note else ""
-            self._write(
-                self._manifest.moved_to(
-                    Status.FAILED,
-                    f"{why}its tables could not be written ({error}); run: hdbkit recover {self._plan.run_id}",
-                )
-            )
-            return Status.FAILED
-        self._write(manifest.moved_to(status, note))
+            return self._incomplete(note, error)
         _finish().remove_spools(self._folder)
         return status
 
+    def _incomplete(self, note: str, error: Exception) -> Status:
+        """The tables could not be written: say so, with the space that was kept for this sentence."""
+        reserve_path(self._folder).unlink(missing_ok=True)
+        self._note("trouble", traceback="".join(traceback.format_exception(error)))
+        why = f"{note}; " if note else ""
+        recover = f"its tables could not be written ({error}); run: hdbkit recover {self._plan.run_id}"
+        with suppress(OSError):  # it is then told as a run whose supervisor died
+            self._write(self._manifest.moved_to(Status.FAILED, why + recover))
+        return Status.FAILED
+
     def _schema_checks(self) -> list[CheckLine]:
         """The conditions of the schema after the run; none where the engine keeps no tables."""
-        plan, engine = self._plan, database(self._plan.target.kind)
-        if Capability.TABLES not in engine.capabilities:
+        if Capability.TABLES not in database(self._plan.target.kind).capabilities:
             return []
+        found: list[CheckLine] = []
+        asking = threading.Thread(target=lambda: found.extend(self._ask_schema()), daemon=True)
+        asking.start()
+        deadline = time.monotonic() + _CHECKS_S
+        while asking.is_alive() and time.monotonic() < deadline and not self._at_once():
+            asking.join(_TICK_S)
+        if asking.is_alive():
+            return [CheckLine(name="schema", passed=None, detail="could not be checked: the server did not answer")]
+        return found
+
+    def _ask_schema(self) -> list[CheckLine]:
+        plan, engine = self._plan, database(self._plan.target.kind)
         try:
             session = engine.connect(plan.target, plan.workload.kind, SessionOptions(application="hdbkit check"))
             try:
                 found = workload(plan.workload.kind).check(session, plan.workload)
             finally:
                 session.close()
-        except HdbkitError as error:
+        except Exception as error:
             return [CheckLine(name="schema", passed=None, detail=f"could not be checked: {error}")]
         return [CheckLine(name=f"schema: {one.name}", passed=one.passed, detail=one.detail) for one in found]
 
@@ -201,7 +249,7 @@ class Supervisor:
         self._folder.write(manifest)
 
     def _note(self, event: str, **facts: object) -> None:
-        self._log.add({"at": datetime.now(UTC).isoformat(), "event": event, **facts})
+        self._log.try_to_add({"at": datetime.now(UTC).isoformat(), "event": event, **facts})
 
     def ask_to_stop(self, *_: object) -> None:
         """SIGTERM: once is graceful, twice is at once."""

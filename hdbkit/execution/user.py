@@ -88,4 +88,9 @@ class Loop:
         )
         if self._pacer:
             self._pacer.done(prepared, end_ns)
-        return None if end is None else End[end]
+        if not error_class:
+            return None
+        if end is None:
+            self._refusals.rest(-self._left)
+            return None
+        return End[end]

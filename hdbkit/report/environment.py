@@ -11,14 +11,21 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
 
-def environment(manifest: Manifest, settings: Mapping[str, Any] | None = None) -> list[Table]:
-    """The tables of a run's surroundings; ``settings`` as ``settings.json`` holds them."""
+def environment(
+    manifest: Manifest, settings: Mapping[str, Any] | None = None, load: Mapping[str, Any] | None = None
+) -> list[Table]:
+    """The tables of a run's surroundings; ``settings`` as ``settings.json`` holds them.
+
+    ``load`` stands in for the run's own where the page is about more than this run.
+    """
     plan = manifest.plan
+    workload = _seed_of("population", plan.get("workload") or {})
+    driven = _seed_of("load", plan.get("load", {}) if load is None else load)
     tables = [
         pairs_table("Server", {**manifest.server, "target": _address(plan.get("target", {}))}),
         pairs_table("Host of the clients", manifest.host),
         pairs_table("Software", manifest.software),
-        pairs_table("Workload and load", {**plan.get("workload", {}), **_given(plan.get("load", {}))}),
+        pairs_table("Workload and load", {**workload, **driven}),
     ]
     changed = {name: one for name, one in (settings or {}).items() if one.get("changed")}
     if changed:
@@ -39,8 +46,10 @@ def read_settings(folder: RunFolder) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _given(load: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in load.items() if value is not None}
+def _seed_of(what: str, pairs: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given; a seed says what it is the seed of, for both workload and load have one."""
+    named = {f"seed of the {what}" if name == "seed" else name: value for name, value in pairs.items()}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _with_unit(value: Any, unit: str | None) -> str | None:

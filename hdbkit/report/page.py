@@ -41,6 +41,7 @@ class Page:
     answer: str
     notice: str
     command: str
+    next_step: str = ""
     figures: Sequence[Figure] = ()
     warnings: Sequence[str] = ()
     tables: Sequence[Table] = ()

@@ -12,10 +12,15 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.block_model import usable
+from hdbkit.analysis.details import courses, latencies
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.detail_charts import detail_charts
 from hdbkit.charts.sweep_charts import sweep_charts
-from hdbkit.report.environment import environment
+from hdbkit.errors import DamagedResult
+from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
 
 _MARKS = {"faster": "good", "slower": "bad", "failed": "bad", "undecided": "unsure"}
@@ -30,16 +35,18 @@ def sweep_report(
     effects: pd.DataFrame,
     answer: str,
     command: str,
-    manifests: Sequence[Manifest],
-    server_settings: Mapping[str, Any] | None = None,
+    folders: Sequence[RunFolder],
     doubts: Sequence[str] = (),
+    next_step: str = "",
 ) -> Path:
     """Write the report of a sweep to ``path`` and give it back.
 
-    ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``answer`` one sentence, and
-    ``manifests`` those of its finished runs; ``server_settings`` as a run's ``settings.json`` holds them, ``doubts`` what
-    makes the result unstable.
+    ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``answer`` one sentence, and ``folders``
+    those of its finished runs; one that is damaged is passed over. ``doubts`` are what makes the result unstable,
+    ``next_step`` what to type to decide what is undecided.
     """
+    finished = _readable(folders)
+    manifests = [manifest for _, manifest in finished]
     spec: Mapping[str, Any] = plan["spec"]
     settings = [str(name) for name in spec["settings"]]
     smallest = float(spec["smallest_effect"])
@@ -50,6 +57,7 @@ def sweep_report(
         answer=answer,
         notice=manifests[0].notice if manifests else "",
         command=command,
+        next_step=next_step,
         warnings=[f"The result may be unstable: {doubt}." for doubt in doubts],
         figures=[
             Figure("runs measured", f"{len(measured):,}", f"of {len(runs):,} planned"),
@@ -58,12 +66,39 @@ def sweep_report(
             Figure("smallest effect", f"{100 * smallest:g} %", "that matters"),
         ],
         tables=[_verdict_table(verdicts)],
-        charts=sweep_charts(runs, verdicts, effects, settings, smallest),
+        charts=[*sweep_charts(runs, verdicts, effects, settings, smallest), *_details(measured, verdicts, finished)],
         checks=_checks(manifests),
-        environment=environment(manifests[0], server_settings) if manifests else [],
+        environment=_environment(spec, *finished[0]) if finished else [],
         journal=_journal(runs, verdicts),
     )
     return write_page(path, page)
+
+
+def _readable(folders: Sequence[RunFolder]) -> list[tuple[RunFolder, Manifest]]:
+    found = []
+    for folder in folders:
+        try:
+            found.append((folder, folder.read()))
+        except DamagedResult:
+            continue
+    return found
+
+
+def _details(
+    measured: pd.DataFrame, verdicts: pd.DataFrame, finished: Sequence[tuple[RunFolder, Manifest]]
+) -> list[Chart]:
+    if not finished:
+        return []
+    manifests = [manifest for _, manifest in finished]
+    return detail_charts(measured, verdicts, courses(finished), latencies(manifests), manifests[0].counted)
+
+
+def _environment(spec: Mapping[str, Any], folder: RunFolder, manifest: Manifest) -> list[Table]:
+    """The surroundings of the first run, with the load of all runs and without the settings that were swept."""
+    seed = f"{spec['load']['seed']} in block 1, one more in each next"
+    load = {**spec["load"], "virtual_users": spec["virtual_users"], "seed": seed}
+    kept = {name: one for name, one in read_settings(folder).items() if name not in spec["settings"]}
+    return environment(manifest, kept, load)
 
 
 def _verdict_table(verdicts: pd.DataFrame) -> Table:

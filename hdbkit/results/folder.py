@@ -59,6 +59,11 @@ class RunFolder:
         """What the supervisor noted, one JSON object a line."""
         return self.path / "log.ndjson"
 
+    @property
+    def supervisor_errors(self) -> Path:
+        """What a supervisor that broke down said; gone when it said nothing."""
+        return self.path / "supervisor.err"
+
     def read(self) -> Manifest:
         """The manifest. Raises ``DamagedResult`` with one sentence when it is missing, cut, newer or foreign."""
         path = self.path / "manifest.json"
@@ -81,14 +86,29 @@ class RunFolder:
         replace_file(self.path / "manifest.json", manifest.model_dump_json(indent=1).encode())
 
 
+def make_folder(path: Path, exist_ok: bool = False) -> Path:
+    """Make a folder for results. Raises ``InputError`` where it cannot be made."""
+    try:
+        path.mkdir(parents=True, exist_ok=exist_ok)
+    except OSError as error:
+        raise InputError(
+            f"the folder {path} cannot be made ({error.strerror}); set HDBKIT_RESULTS to a folder that can be written"
+        ) from None
+    return path
+
+
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file so that it is either the old one or the new one, also after a crash."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with draft.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    try:
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)  # half a file would keep the last space of a full disk
+        raise
 
 
 def run_folders(root: Path) -> Iterator[RunFolder]:

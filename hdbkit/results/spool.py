@@ -66,16 +66,14 @@ class SpoolWriter:
         error_class: int,
     ) -> None:
         """Write one record; times are of the monotonic clock."""
-        at = self._at
-        if at == _SEGMENT_BYTES:
-            self._grow()
-            at = 0
-        page = self._map
+        at, page = self._at, self._map
         _PACK(
             page, at, scheduled_ns, start_ns, end_ns, w_id, o_id, d_id, transaction, outcome, retries, error_class, 0
         )
         page[at + 38 : at + 40] = _VALID
         self._at = at + _SIZE
+        if self._at == _SEGMENT_BYTES:  # now, not at the next record, which would be lost on a full disk
+            self._grow()
 
     def close(self) -> None:
         """Close the file; the records are in it already."""

@@ -22,7 +22,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.results.folder import RunFolder, replace_file
+from hdbkit.results.folder import RunFolder, make_folder, replace_file
 
 RUN_COLUMNS = ("number", "block", "configuration", "virtual_users", "run_id", "status", "nopm", "note")
 """The columns of a runs frame that are not settings."""
@@ -228,8 +228,7 @@ def only_sweep(root: Path, identity: str) -> Iterator[None]:
 
     Raises ``InputError`` while another sweep of the same results folder holds it.
     """
-    folder = root / "sweeps" / ".locks"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = make_folder(root / "sweeps" / ".locks", exist_ok=True)
     with (folder / hashlib.sha256(identity.encode()).hexdigest()[:16]).open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,23 +38,32 @@ def write_transactions(spools: Path, folder: Path, start_ns: int, kinds: int) ->
     folder.mkdir(exist_ok=True)
     seconds, counts = Seconds(kinds), dict[int, int]()
     table = schema(columns.TRANSACTIONS)
-    draft = folder / ".part-0.parquet"
-    with _transactions_writer(draft, table) as writer:
+    with _whole(folder / "part-0.parquet") as draft, _transactions_writer(draft, table) as writer:
         for virtual_user, records in read_spools(spools, _ROWS_A_PIECE):
             writer.write_table(_transactions(virtual_user, records, start_ns, table))
             seconds.add(records, start_ns)
             counts[virtual_user] = counts.get(virtual_user, 0) + records.size
-    draft.replace(folder / "part-0.parquet")
     return seconds, counts
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A draft that becomes ``path`` in one step, or nothing: half a file would keep the last space of a full disk."""
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        yield draft
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def write_table(path: Path, table: Mapping[str, str], content: Mapping[str, Any]) -> None:
     """Write a small table from columns; the file appears whole or not at all."""
     arrow = schema(table)
     arrays = [pa.array(content[field.name], field.type) for field in arrow]
-    draft = path.with_name(f".{path.name}")
-    pq.write_table(pa.Table.from_arrays(arrays, schema=arrow), draft, compression="zstd")
-    draft.replace(path)
+    with _whole(path) as draft:
+        pq.write_table(pa.Table.from_arrays(arrays, schema=arrow), draft, compression="zstd")
 
 
 def write_rows(path: Path, table: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -63,7 +73,7 @@ def write_rows(path: Path, table: Mapping[str, str], rows: Sequence[Mapping[str,
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file with one JSON object a line; a torn last line is dropped."""
+    """The objects of a file with one JSON object a line; a torn line is passed over."""
     if not path.is_file():
         return []
     return list(_objects(path.read_text(encoding="utf-8", errors="replace").splitlines()))
@@ -74,7 +84,7 @@ def _objects(lines: Iterable[str]) -> Iterable[dict[str, Any]]:
         try:
             yield json.loads(line)
         except ValueError:
-            return
+            continue
 
 
 def _transactions_writer(path: Path, table: pa.Schema) -> pq.ParquetWriter:

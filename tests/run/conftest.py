@@ -50,3 +50,10 @@ def built() -> Iterator[PrivateServer]:
     with private_server(settings={"fsync": "off"}) as server:
         build(server.target, WorkloadSpec(warehouses=1))
         yield server
+
+
+def password_of(target: Target) -> str:
+    """The password of a private server's account, from its password file."""
+    assert target.password_file is not None
+    lines = target.password_file.read_text().splitlines()
+    return next(line.rpartition(":")[2] for line in lines if f":{target.user}:" in line)

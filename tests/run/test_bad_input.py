@@ -16,6 +16,7 @@ from hdbkit.config import Target
 from hdbkit.servers import PrivateServer
 from hdbkit.servers.place import free_port
 from tests.conftest import HdbkitCommand, Said
+from tests.run.conftest import password_of
 
 OTHER_PASSWORD = "an-account-of-the-test"
 STATE = (
@@ -25,13 +26,6 @@ STATE = (
     "SELECT relname, relfilenode FROM pg_class WHERE relnamespace = 'tproc_c'::regnamespace ORDER BY 1",
     "SELECT d_id, d_next_o_id FROM tproc_c.district ORDER BY 1",
 )
-
-
-def password_of(target: Target) -> str:
-    """The password of a private server's account, from its password file."""
-    assert target.password_file is not None
-    lines = target.password_file.read_text().splitlines()
-    return next(line.rpartition(":")[2] for line in lines if f":{target.user}:" in line)
 
 
 def ask(server: PrivateServer, *texts: str) -> list[Any]:
@@ -259,9 +253,13 @@ def test_a_wrong_name_of_a_target_or_a_database(command: HdbkitCommand, named: s
 
 
 def test_a_results_folder_that_cannot_be_written(
-    command: HdbkitCommand, target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: HdbkitCommand, target: Target, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path / "file" / "results"))
     refused(command("run", target.url), str(tmp_path / "file"), "HDBKIT_RESULTS")
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    sweep = tmp_path / "s.yaml"
+    sweep.write_text("settings: {synchronous_commit: [on, off]}\n")
+    refused(command("sweep", named, sweep), str(tmp_path / "file"), "HDBKIT_RESULTS")
+    sweep.unlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "targets.yaml"]

@@ -16,7 +16,7 @@ from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import HdbkitError
 from hdbkit.servers import PrivateServer, private_server
 from tests.conftest import HdbkitCommand
-from tests.run.test_bad_input import password_of
+from tests.run.conftest import password_of
 
 SWEEP = """
 settings: {synchronous_commit: [on, off]}

@@ -1,0 +1,124 @@
+"""The most calls a second that one client can make: a no-op statement, client and server on one core.
+
+On one core nobody waits for the wake-up of another core, so what is seen is the path through client and server.
+hdbkit's side is its measured loop, whole: batches bound ahead, clocks, call, record in the spool.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import time
+from array import array
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from bench.common import blocks, postgres_environment, program, quick_or, scratch, server, tell, title
+
+from hdbkit.config import Load
+from hdbkit.contracts import Prepared
+from hdbkit.databases import database
+from hdbkit.databases._psycopg import PsycopgSession
+from hdbkit.execution.control import Word
+from hdbkit.execution.refusals import Refusals
+from hdbkit.execution.user import Loop
+from hdbkit.results.spool import SpoolWriter
+from hdbkit.servers import PrivateServer
+
+SECONDS = quick_or(1, 3)
+BLOCKS = quick_or(3, 7)
+LOOP = Path(__file__).with_name("ceiling.tcl")
+
+
+class NoOp:
+    """A virtual user that asks for nothing."""
+
+    def __init__(self, session: PsycopgSession) -> None:
+        self._session, self.calls = session, 0
+
+    def next_batch(self) -> Sequence[Prepared]:
+        self.calls += 500
+        bind, perform = self._session.bind, self._session.perform
+        return [Prepared(0, 1, 1, perform, bind("noop", ())) for _ in range(500)]
+
+    def order_id(self, prepared: Prepared, raw: object) -> int:
+        return 0
+
+
+def by_hdbkit(own: PrivateServer, folder: Path) -> float:
+    """Calls a second through the measured loop."""
+    session = database(own.target.kind).connect(own.target, "tproc_c")
+    assert isinstance(session, PsycopgSession)
+    session.connection.prepare(b"noop", b"SELECT 1")
+    path = folder / "noop.spool"
+    words, spool, user = memoryview(array("q", [0] * 16)), SpoolWriter(path, 0), NoOp(session)
+    collect_seldom()
+    began = time.monotonic_ns()
+    words[Word.STOP_AT_NS] = began + SECONDS * 1_000_000_000
+    Loop(spool, words, Refusals(folder / "errors", Load(), ("noop",), words, Word.STOP_AT_NS), None, None).run(user)
+    took_s = (time.monotonic_ns() - began) / 1e9
+    spool.close()
+    path.unlink()
+    session.close()
+    return user.calls / took_s
+
+
+def by_pgbench(own: PrivateServer, folder: Path) -> float:
+    """Calls a second of pgbench."""
+    script = folder / "noop.sql"
+    script.write_text("SELECT 1;\n", encoding="utf-8")
+    command = [own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", f"--time={SECONDS}"]
+    ended = program([*command, "--file", script], postgres_environment(own))
+    return float(ended.out.rpartition("tps = ")[2].split()[0])
+
+
+def by_tcl(own: PrivateServer) -> float:
+    """Calls a second of a Tcl loop."""
+    return float(program(["tclsh", LOOP, "", str(SECONDS)], postgres_environment(own)).out)
+
+
+def has_tcl() -> bool:
+    """Whether tclsh and its PostgreSQL package are installed."""
+    if shutil.which("tclsh") is None:
+        return False
+    asked = subprocess.run(["tclsh"], input=b"package require Pgtcl", capture_output=True, check=False)
+    return asked.returncode == 0 and not asked.stderr
+
+
+def on_core(core: int, pid: int) -> None:
+    """Keep this process and the server's, with all that it will fork, to one core."""
+    os.sched_setaffinity(pid, {core})
+    os.sched_setaffinity(0, {core})
+
+
+def main() -> None:
+    """Tell both ratios."""
+    title("ceiling: no-op calls a second, one client, client and server on one core")
+    with scratch() as folder, server() as own:
+        session = database(own.target.kind).connect(own.target, "tproc_c")
+        postmaster = database(own.target.kind).server_process(session)
+        session.close()
+        assert postmaster
+        everywhere = os.sched_getaffinity(0)
+        on_core(min(everywhere), postmaster)
+        ways: dict[str, Callable[[], float]] = {
+            "hdbkit": partial(by_hdbkit, own, folder),
+            "pgbench": partial(by_pgbench, own, folder),
+        }
+        if has_tcl():
+            ways["Tcl"] = partial(by_tcl, own)
+        done = blocks(ways, BLOCKS)
+        os.sched_setaffinity(0, everywhere)
+    rates = ", ".join(f"{name} {statistics.median(one[name] for one in done):,.0f}/s" for name in ways)
+    tell("calls / pgbench's", [one["hdbkit"] / one["pgbench"] for one in done], at_least=0.7, note=rates)
+    if "Tcl" in ways:
+        tell("calls / a Tcl loop's", [one["hdbkit"] / one["Tcl"] for one in done], at_least=1)
+    else:
+        print("a Tcl loop is not measured: tclsh or libpgtcl (a package of Debian) is not installed")
+
+
+if __name__ == "__main__":
+    main()

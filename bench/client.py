@@ -1,0 +1,128 @@
+"""hdbkit's clients beside pgbench's, which are C: the same routines, kinds of inputs, data and moment.
+
+Each client keeps to a warehouse of its own. pgbench has no text and no arrays, so last names and arrays are expressions
+over its random numbers, and new orders that are rolled back are left out, since it ends a client at an error.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from functools import partial
+from pathlib import Path
+
+from bench.common import Ended, blocks, postgres_environment, program, quick_or, scratch, server, tell, title
+
+import hdbkit
+from hdbkit.servers import PrivateServer, control
+
+WAREHOUSES = 8
+CLIENTS = quick_or((4,), (1, 2, 4, 8))
+BLOCKS = quick_or(2, 3)
+RAMPUP_S, WINDOW_S = 2, quick_or(3, 5)
+SATURATED = 4
+"""From so many clients on, two cores have no time to spare."""
+
+W_ID = r"\set w_id :client_id + 1"
+D_ID = r"\set d_id random(1, 10)"
+C_ID = r"\set c_id random(1, 3000)"
+NAME_PARTS = "BAR,OUGHT,ABLE,PRI,PRES,ESE,ANTI,CALLY,ATION,EING"
+
+
+def new_order(lines: int) -> str:
+    """A script that orders so many lines, one in a hundred of them from another warehouse."""
+    sets, arrays = [W_ID, D_ID, C_ID], []
+    for name, drawn in (
+        ("i", "random(1, 100000)"),
+        ("s", f"case when random(1, 100) > 1 then :w_id else random(1, {WAREHOUSES}) end"),
+        ("q", "random(1, 10)"),
+    ):
+        sets += [rf"\set {name}{line} {drawn}" for line in range(lines)]
+        arrays.append(f"ARRAY[{', '.join(f':{name}{line}' for line in range(lines))}]::integer[]")
+    return "\n".join([*sets, f"SELECT * FROM new_order(:w_id, :d_id, :c_id, {', '.join(arrays)});"])
+
+
+def with_customer(call: str, by_name: bool, *sets: str) -> str:
+    """A script whose customer is given by number or by last name."""
+    name = " || ".join(f"('{{{NAME_PARTS}}}'::text[])[:{part}]" for part in ("n1", "n2", "n3"))
+    drawn = [rf"\set {part} random(1, 10)" for part in ("n1", "n2", "n3")] if by_name else [C_ID]
+    return "\n".join([W_ID, D_ID, *drawn, *sets, call.format(*((("NULL", name) if by_name else (":c_id", "NULL"))))])
+
+
+def payment(by_name: bool) -> str:
+    """A payment of whole money, 15 of 100 at another warehouse's customer."""
+    call = "SELECT * FROM payment(:w_id, :d_id, :c_w_id, :d_id, {}, {}, :amount);"
+    remote = rf"\set c_w_id case when random(1, 100) > 15 then :w_id else random(1, {WAREHOUSES}) end"
+    return with_customer(call, by_name, remote, r"\set amount random(1, 5000)")
+
+
+def scripts(folder: Path) -> list[str]:
+    """pgbench's arguments for all scripts, weighted as in HammerDB's mix."""
+    texts = {f"new_order_{lines}": (new_order(lines), 50) for lines in range(5, 16)}
+    for by_name, share in ((True, 33), (False, 22)):
+        texts[f"payment_{by_name}"] = payment(by_name), 10 * share
+        status = with_customer("SELECT * FROM order_status(:w_id, :d_id, {}, {});", by_name)
+        texts[f"order_status_{by_name}"] = status, share
+    texts["delivery"] = f"{W_ID}\n\\set carrier random(1, 10)\nSELECT * FROM delivery(:w_id, :carrier);", 55
+    level = f"{W_ID}\n\\set low random(10, 20)\nSELECT * FROM stock_level(:w_id, 1, :low);"
+    texts["stock_level"] = level, 55
+    arguments = []
+    for name, (text, weight) in texts.items():
+        path = folder / f"{name}.sql"
+        path.write_text(text + "\n", encoding="utf-8")
+        arguments += ["-f", f"{path}@{weight}"]
+    return arguments
+
+
+def by_pgbench(own: PrivateServer, files: list[str], clients: int) -> tuple[float, float]:
+    """Transactions a second after the rampup, and client CPU in microseconds a transaction."""
+    control(own.target).restore_data()
+    ended = program(
+        [
+            *(own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", "--progress=1"),
+            *(f"--client={clients}", f"--jobs={min(clients, 2)}", f"--time={RAMPUP_S + WINDOW_S}", *files),
+        ],
+        postgres_environment(own),
+    )
+    return statistics.mean(seconds_of(ended)[RAMPUP_S:]), ended.cpu_s * 1e6 / transactions_of(ended)
+
+
+def seconds_of(ended: Ended) -> list[float]:
+    """pgbench's throughput by second."""
+    return [float(rate) for rate in re.findall(r"progress: .*? s, ([\d.]+) tps", ended.err)]
+
+
+def transactions_of(ended: Ended) -> int:
+    """How many transactions pgbench did."""
+    found = re.search(r"actually processed: (\d+)", ended.out)
+    assert found, ended.out
+    return int(found[1])
+
+
+def by_hdbkit(own: PrivateServer, clients: int) -> tuple[float, float]:
+    """The same two figures of a run."""
+    control(own.target).restore_data()
+    load = hdbkit.Load(virtual_users=clients, rampup_s=RAMPUP_S, duration_s=WINDOW_S, input_rules="hammerdb")
+    found = hdbkit.run(own.target, load=load).summary
+    return found["transactions_per_s"], found["client_cpu_us_per_transaction"]
+
+
+def main() -> None:
+    """Tell both ratios for each number of clients."""
+    title("client: stored routines, hdbkit beside pgbench -M prepared")
+    with scratch() as folder, server(WAREHOUSES) as own:
+        control(own.target).keep_data()
+        files = scripts(folder)
+        for clients in CLIENTS:
+            ways = {"hdbkit": partial(by_hdbkit, own, clients), "pgbench": partial(by_pgbench, own, files, clients)}
+            done = blocks(ways, BLOCKS)
+            rates, cpu = ([one["hdbkit"][i] / one["pgbench"][i] for one in done] for i in (0, 1))
+            middle = {name: [statistics.median(one[name][i] for one in done) for i in (0, 1)] for name in ways}
+            of, us = (" and ".join(f"{middle[name][i]:,.0f}" for name in ways) for i in (0, 1))
+            tell(f"{clients} clients: throughput / pgbench's", rates, at_least=0.95, note=f"{of} /s")
+            limit = 1.5 if clients >= SATURATED else None
+            tell(f"{clients} clients: client CPU / pgbench's", cpu, at_most=limit, note=f"{us} us")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""What all benches share: shuffled blocks, medians and spreads, and the line that each figure is told in.
+
+Absolute figures drift with the machine and the hour. So whatever is compared runs side by side in one block, a ratio is
+made within its block, and what is told is the median over the blocks, with the least and the greatest as its spread.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import hdbkit
+from hdbkit.execution import host
+from hdbkit.servers import PrivateServer, private_server
+
+QUICK = bool(os.environ.get("QUICK"))
+"""``QUICK=1``: fewer and shorter blocks. The figures are then rough."""
+T = TypeVar("T")
+
+
+def quick_or(quick: T, full: T) -> T:
+    """The first in quick mode, else the second."""
+    return quick if QUICK else full
+
+
+def blocks(ways: Mapping[str, Callable[[], T]], count: int) -> list[dict[str, T]]:
+    """Each way once a block, in an order shuffled anew for each block."""
+    shuffler, done = random.Random(1), []
+    for _ in range(count):
+        names = list(ways)
+        shuffler.shuffle(names)
+        done.append({name: ways[name]() for name in names})
+    return done
+
+
+def tell(
+    what: str,
+    values: Sequence[float],
+    *,
+    unit: str = "",
+    at_least: float | None = None,
+    at_most: float | None = None,
+    note: str = "",
+) -> None:
+    """Print a figure: the median of its repeats, their spread, the target, and whether it is reached."""
+    middle = statistics.median(values)
+    spread = f"{min(values):.4g} .. {max(values):.4g}" if len(values) > 1 else ""
+    goal, reached = "", ""
+    if at_least is not None:
+        goal, reached = f">= {at_least:g}", "reached" if middle >= at_least else "NOT REACHED"
+    elif at_most is not None:
+        goal, reached = f"<= {at_most:g}", "reached" if middle <= at_most else "NOT REACHED"
+    print(f"{what:<58} {middle:>8.4g} {unit:<6} {spread:<19} {goal:<8} {reached:<12} {note}".rstrip(), flush=True)
+
+
+def title(text: str) -> None:
+    """Print what the lines below it are about."""
+    print(f"\n{text}", flush=True)
+
+
+def machine() -> str:
+    """This host in one line."""
+    facts = host.facts()
+    return (
+        f"{facts['processor']}, {facts['cores']} cores, {facts['memory_bytes'] / 2**30:.0f} GiB, "
+        f"{facts['system']}, load {facts['load_1min_at_start']} at the start"
+    )
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A program that ran: its output and errors, wall time, own CPU time (children included), greatest memory."""
+
+    out: str
+    err: str
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+
+
+def program(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> Ended:
+    """Run a program to its end. Raises ``RuntimeError`` with its last words when it fails."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        began = time.monotonic()
+        process = subprocess.Popen(
+            [str(word) for word in command], stdout=out, stderr=err, env={**os.environ, **(environment or {})}
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        wall_s = time.monotonic() - began
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode(errors="replace"))
+    if process.returncode:
+        raise RuntimeError(f"{Path(command[0]).name} ended with {process.returncode}: {texts[1].strip()[-500:]}")
+    return Ended(*texts, wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for everything that a bench writes, its runs too; gone at the end."""
+    with tempfile.TemporaryDirectory(prefix="hdbkit-bench-", dir="/var/tmp") as folder:
+        os.environ["HDBKIT_RESULTS"] = str(Path(folder) / "results")
+        yield Path(folder)
+
+
+SETTINGS = {
+    "shared_buffers": "1GB",
+    "synchronous_commit": "off",
+    "max_wal_size": "8GB",
+    "autovacuum": "off",
+    "max_connections": "300",
+}
+"""Of the benches' server: all data in memory and no waiting for a disk, so that the client shows."""
+
+
+@contextmanager
+def server(warehouses: int = 0) -> Iterator[PrivateServer]:
+    """A private PostgreSQL, with a schema of so many warehouses in it if asked for."""
+    with private_server("postgresql", settings=SETTINGS) as own:
+        print(f"private {hdbkit.connect(own.target).version}: {SETTINGS}", flush=True)
+        if warehouses:
+            hdbkit.connect(own.target).build(warehouses)
+        yield own
+
+
+def postgres_environment(own: PrivateServer) -> dict[str, str]:
+    """What lets a program of libpq connect to a private server as hdbkit's clients do."""
+    target = own.target
+    return {
+        "PGHOST": target.host or "",
+        "PGPORT": str(target.port),
+        "PGUSER": target.user or "",
+        "PGDATABASE": target.database or "",
+        "PGPASSFILE": str(target.password_file),
+        "PGOPTIONS": "-c search_path=tproc_c",
+    }

@@ -1,0 +1,58 @@
+"""hdbkit's stored routines beside an imitation of HammerDB's procedures: NOPM and the server's CPU time.
+
+Debian's PostgreSQL 15, HammerDB's draws, restored data, shuffled blocks. The imitation has tables of its own.
+"""
+
+from __future__ import annotations
+
+import statistics
+from functools import partial
+
+from bench.common import blocks, tell, title
+from bench.hammerdb_like import HammerDBLikeUser, copied
+from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Way, measure
+
+import hdbkit
+from hdbkit.build import build
+from hdbkit.config import InputRules, Load
+from hdbkit.servers import PrivateServer, control, private_server
+
+LOAD = Load(virtual_users=CLIENTS, input_rules=InputRules.HAMMERDB)
+
+
+def ways(server: PrivateServer) -> dict[str, Way]:
+    """hdbkit's routines on its tables, the imitation's on its own; the present data are kept."""
+    found = {
+        "hdbkit": Way(server.target, LOAD),
+        "imitation": Way(copied(server), LOAD, HammerDBLikeUser),
+    }
+    for way in found.values():
+        control(way.target).keep_data()
+    return found
+
+
+def show(done: list[dict[str, Measured]]) -> None:
+    """Tell both ratios, and the figures they are made of."""
+    middle = {
+        name: [statistics.median(getattr(one[name], what) for one in done) for what in ("nopm", "server_cpu_us")]
+        for name in done[0]
+    }
+    nopm = [one["hdbkit"].nopm / one["imitation"].nopm for one in done]
+    cpu = [one["hdbkit"].server_cpu_us / one["imitation"].server_cpu_us for one in done]
+    rates, times = (f" and {unit}".join(f"{middle[n][i]:,.0f}" for n in middle) for i, unit in enumerate(("", "")))
+    tell("routines: NOPM / the imitation's", nopm, at_least=1.35, note=f"{rates} NOPM")
+    tell("routines: server CPU / the imitation's", cpu, at_most=0.72, note=f"{times} us")
+
+
+def main() -> None:
+    """Build, measure, tell."""
+    title(f"routines: {SPEC.warehouses} warehouses, {CLIENTS} clients, {BLOCKS} blocks of {WINDOW_S:g} s windows")
+    with private_server("postgresql", source="installed", version="15", settings=SETTINGS) as server:
+        print(f"private {hdbkit.connect(server.target).version}: {SETTINGS}", flush=True)
+        build(server.target, SPEC)
+        found = ways(server)
+        show(blocks({name: partial(measure, way) for name, way in found.items()}, BLOCKS))
+
+
+if __name__ == "__main__":
+    main()

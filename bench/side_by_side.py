@@ -1,0 +1,137 @@
+"""Ways of doing the transactions, measured beside each other: the same clients, inputs, server and moment.
+
+Each way is a database of its own that is restored before each of its runs, and something that makes users on it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from bench.common import QUICK, quick_or
+
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.contracts import Session, User, UserPlan
+from hdbkit.databases import database
+from hdbkit.errors import RolledBackByDesign, TransactionError
+from hdbkit.servers import control
+from hdbkit.workloads import workload
+
+GROUP = "tproc_c"
+CLIENTS = 4
+RAMPUP_S, WINDOW_S = quick_or((1.0, 4.0), (3.0, 10.0))
+BLOCKS = quick_or(2, 4)
+SPEC = WorkloadSpec(warehouses=quick_or(4, 10))
+SETTINGS = {"shared_buffers": "1GB", "synchronous_commit": "off", "max_wal_size": "8GB", "autovacuum": "off"}
+MakeUser = Callable[[Session, WorkloadSpec, Load, UserPlan], User]
+_TICK_S = 0.01
+assert QUICK or SPEC.warehouses >= CLIENTS
+
+
+@dataclass(frozen=True)
+class Way:
+    """A database and who works on it, how."""
+
+    target: Target
+    load: Load
+    make_user: MakeUser = workload(GROUP).user
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a window gave; CPU times are a transaction's, in microseconds."""
+
+    nopm: float
+    transactions_per_s: float
+    server_cpu_us: float
+    client_cpu_us: float
+    failed: int
+
+
+def measure(way: Way) -> Measured:
+    """Restore the data, let all clients begin together, and look at both edges of the window."""
+    control(way.target).restore_data()
+    engine = database(way.target.kind)
+    watcher = engine.connect(way.target, GROUP)
+    server = engine.server_process(watcher)
+    assert server is not None
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(CLIENTS + 1)
+    pipes, clients = [], []
+    for index in range(CLIENTS):
+        mine, theirs = context.Pipe(duplex=False)
+        clients.append(context.Process(target=_client, args=(way, index, barrier, theirs)))
+        clients[-1].start()
+        pipes.append(mine)
+    barrier.wait(60)
+    time.sleep(RAMPUP_S)
+    began, cpu_s, orders = time.monotonic(), server_cpu_s(server), workload(GROUP).counted_total(watcher)
+    time.sleep(WINDOW_S)
+    ended, cpu_s, orders = (
+        time.monotonic(),
+        server_cpu_s(server) - cpu_s,
+        workload(GROUP).counted_total(watcher) - orders,
+    )
+    results = [pipe.recv() for pipe in pipes]
+    for client in clients:
+        client.join()
+    watcher.close()
+    done, client_cpu_s, failed = (sum(column) for column in zip(*results, strict=True))
+    seconds = ended - began
+    return Measured(
+        60 * orders / seconds, done / WINDOW_S, cpu_s * 1e6 * WINDOW_S / seconds / done, client_cpu_s * 1e6 / done, failed
+    )
+
+
+def _client(way: Way, index: int, barrier: multiprocessing.Barrier, pipe: Connection) -> None:  # type: ignore[valid-type]
+    """One client: what it did within the window, and the CPU that took it, inputs included."""
+    session = database(way.target.kind).connect(way.target, GROUP)
+    home = 1 + index * SPEC.warehouses // CLIENTS
+    user = way.make_user(session, SPEC, way.load, UserPlan(index, home, way.load.seed * 1000 + index))
+    batch = list(user.next_batch())
+    barrier.wait(60)
+    window = time.monotonic() + RAMPUP_S
+    _work(user, batch, window)
+    began, cpu_s = window, time.process_time()
+    done, failed = _work(user, list(user.next_batch()), began + WINDOW_S)
+    pipe.send((done, time.process_time() - cpu_s, failed))
+    time.sleep(1)  # the server's process of this session is still to be read
+    session.close()
+
+
+def _work(user: User, batch: list, until: float) -> tuple[int, int]:  # type: ignore[type-arg]
+    """Transactions until a moment of the monotonic clock, and how many of them failed."""
+    clock, done, failed = time.monotonic, 0, 0
+    while True:
+        for prepared in batch:
+            if clock() >= until:
+                return done, failed
+            try:
+                prepared.perform(prepared.bound)
+            except RolledBackByDesign:
+                pass
+            except TransactionError as error:
+                if not failed:
+                    print(f"a transaction failed: {error}", flush=True)
+                failed += 1
+            done += 1
+        batch = list(user.next_batch())
+
+
+def server_cpu_s(postmaster: int) -> float:
+    """CPU time so far of a server and its processes, those included that ended."""
+    total = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(path.parent.name) == postmaster:
+            total += sum(map(int, fields[11:15]))
+        elif int(fields[1]) == postmaster:
+            total += sum(map(int, fields[11:13]))
+    return total * _TICK_S
