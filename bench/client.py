@@ -1,7 +1,7 @@
 """hdbkit's clients beside pgbench's, which are C: the same routines, kinds of inputs, data and moment.
 
-Each client keeps to a warehouse of its own. pgbench has no text and no arrays, so last names and arrays are expressions
-over its random numbers, and new orders that are rolled back are left out, since it ends a client at an error.
+Each client keeps to a warehouse of its own. pgbench has no text and no arrays, so last names and arrays are
+expressions over its random numbers, and no new order is rolled back, since it ends a client at an error.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import statistics
 from functools import partial
 from pathlib import Path
 
-from bench.common import Ended, blocks, postgres_environment, program, quick_or, scratch, server, tell, title
-
 import hdbkit
+from bench.common import Ended, blocks, postgres_environment, program, quick_or, scratch, server, tell, title
 from hdbkit.servers import PrivateServer, control
 
 WAREHOUSES = 8
@@ -46,7 +45,7 @@ def with_customer(call: str, by_name: bool, *sets: str) -> str:
     """A script whose customer is given by number or by last name."""
     name = " || ".join(f"('{{{NAME_PARTS}}}'::text[])[:{part}]" for part in ("n1", "n2", "n3"))
     drawn = [rf"\set {part} random(1, 10)" for part in ("n1", "n2", "n3")] if by_name else [C_ID]
-    return "\n".join([W_ID, D_ID, *drawn, *sets, call.format(*((("NULL", name) if by_name else (":c_id", "NULL"))))])
+    return "\n".join([W_ID, D_ID, *drawn, *sets, call.format(*(("NULL", name) if by_name else (":c_id", "NULL")))])
 
 
 def payment(by_name: bool) -> str:

@@ -1,7 +1,7 @@
 """What all benches share: shuffled blocks, medians and spreads, and the line that each figure is told in.
 
-Absolute figures drift with the machine and the hour. So whatever is compared runs side by side in one block, a ratio is
-made within its block, and what is told is the median over the blocks, with the least and the greatest as its spread.
+Absolute figures drift with the machine and the hour. So whatever is compared runs side by side in one block, a ratio
+is made within its block, and what is told is the median over the blocks, with the least and the greatest as spread.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import stdtrit
 
 from hdbkit.analysis.wording import Interval, sentence
 
@@ -51,4 +51,4 @@ def _half_width(logs: Sequence[npt.NDArray[np.float64]], confidence: float) -> f
     if total == 0:
         return 0.0
     df = total**2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, logs, strict=True))
-    return float(stats.t.ppf((1 + confidence) / 2, df)) * math.sqrt(total)
+    return float(stdtrit(df, (1 + confidence) / 2)) * math.sqrt(total)

@@ -27,7 +27,7 @@ def courses(runs: Sequence[tuple[RunFolder, Manifest]]) -> pd.DataFrame:
     """The throughput of each run up to the end of its window: run_id, second, nopm, inside (of the window).
 
     All runs have the same steps; ``second`` is the first of a step, and one that is cut by the window's start is not
-    inside. A run that kept no seconds, or no window, is left out.
+    inside. A run that kept no seconds, or has no whole step in its window, is left out.
     """
     known = [(folder, manifest) for folder, manifest in runs if _has_window(manifest)]
     longest_s = max((window_of(manifest).end_us / 1e6 for _, manifest in known), default=0.0)
@@ -51,11 +51,11 @@ def _course(folder: RunFolder, manifest: Manifest, step_s: int) -> pd.DataFrame 
         by_second = committed_by_second(folder, manifest)
     except DamagedResult:
         return None
-    if by_second is None or not steps:
-        return None
-    seconds = by_second.reindex(range(steps * step_s), fill_value=0).to_numpy().reshape(steps, step_s)
     first = [step * step_s for step in range(steps)]
     inside = [second * 1_000_000 >= window.start_us - 50_000 for second in first]
+    if by_second is None or not any(inside):
+        return None
+    seconds = by_second.reindex(range(steps * step_s), fill_value=0).to_numpy().reshape(steps, step_s)
     nopm = seconds.sum(axis=1) * 60 / step_s
     return pd.DataFrame({"run_id": manifest.run_id, "second": first, "nopm": nopm, "inside": inside})
 

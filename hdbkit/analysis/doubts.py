@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import linregress
 
 from hdbkit.analysis.block_model import BlockModel, usable
 from hdbkit.analysis.wording import share
@@ -66,6 +65,8 @@ def _outlying_blocks(centred: pd.DataFrame, noise: float) -> list[str]:
 def _drift(centred: pd.DataFrame) -> list[str]:
     if len(centred) < 6 or centred["deviation"].nunique() == 1:
         return []
+    from scipy.stats import linregress  # half a second to import, and seldom needed
+
     line = linregress(centred["number"], centred["deviation"])
     total = float(np.expm1(line.slope * (centred["number"].max() - centred["number"].min())))
     if line.pvalue > _DRIFT_P or abs(total) < _DRIFT:

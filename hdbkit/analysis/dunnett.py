@@ -15,8 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import ndtr
-from scipy.stats import chi, t
+from scipy.special import gammainccinv, gammaincinv, ndtr, stdtrit, xlogy
 
 Floats = NDArray[np.float64]
 Groups = tuple[tuple[float, ...], ...]
@@ -54,8 +53,8 @@ def critical_value(groups: Sequence[Sequence[float]], df: int, confidence: float
 @cache
 def _critical_value(family: Groups, df: int, confidence: float) -> float:
     comparisons = sum(map(len, family))
-    alone = float(t.isf((1 - confidence) / 2, df))
-    bonferroni = float(t.isf((1 - confidence) / 2 / comparisons, df))
+    alone = -float(stdtrit(df, (1 - confidence) / 2))
+    bonferroni = -float(stdtrit(df, (1 - confidence) / 2 / comparisons))
     found = brentq(
         lambda c: _probability(c, family, df) - confidence, alone * 0.999, bonferroni * 1.001 + 1e-6, xtol=1e-8
     )
@@ -85,9 +84,10 @@ def _group_inside(limit: Floats, group: tuple[float, ...]) -> Floats:
 @cache
 def _noise_nodes(df: int) -> tuple[Floats, Floats]:
     """Nodes and weights over (estimated noise / true noise), which is chi distributed."""
-    low, high = chi.ppf(_TAIL, df), chi.isf(_TAIL, df)
+    low, high = np.sqrt(2 * gammaincinv(df / 2, _TAIL)), np.sqrt(2 * gammainccinv(df / 2, _TAIL))
     x, weight = _legendre(float(low), float(high))
-    density = weight * chi.pdf(x, df)
+    log_density = xlogy(df - 1, x) - x**2 / 2
+    density = weight * np.exp(log_density - log_density.max())
     return x / np.sqrt(df), density / density.sum()
 
 

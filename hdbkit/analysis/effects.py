@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from hdbkit.analysis.block_model import BlockModel, Floats, usable
 from hdbkit.analysis.wording import Interval, sentence, virtual_users
@@ -50,7 +50,7 @@ def main_effects(
     ]
     found = [one for one in asked if one[3]]
     decidable = bool(found) and model.df > 0 and usable(runs)["block"].nunique() > 1
-    critical = float(t.isf((1 - confidence) / 2 / len(found), model.df)) if decidable else float("nan")
+    critical = -float(stdtrit(model.df, (1 - confidence) / 2 / len(found))) if decidable else float("nan")
     rows = []
     for name, value, of_level, contrasts in found:
         users = 0 if of_level is counts else of_level[0]

@@ -67,20 +67,21 @@ def throughput_over_time(courses: pd.DataFrame, labels: pd.Series[str], drawn: l
     """NOPM along the run: a line is the median over a configuration's runs, its band spans them."""
     fig = figure("seconds since the start", "NOPM (new orders a minute)", hovermode="x")
     start_s = float(courses.loc[courses["inside"], "second"].min())
-    fig.add_vrect(
-        0, start_s, fillcolor=colour("shade"), line_width=0, layer="below", annotation_text="rampup",
-        annotation_position="bottom left", annotation_font_color=colour("muted"),
-    )  # fmt: skip
+    if start_s:
+        fig.add_vrect(
+            0, start_s, fillcolor=colour("shade"), line_width=0, layer="below", annotation_text="rampup",
+            annotation_position="bottom left", annotation_font_color=colour("muted"),
+        )  # fmt: skip
     for line in drawn:
         rows = courses[courses["configuration"] == line.configuration]
         for trace in _course(line, rows.groupby("second")["nopm"].agg(["min", "median", "max"])):
             fig.add_trace(trace)
     fig.update_yaxes(rangemode="tozero")
     table = _halves(courses, labels)
-    drifts = table.set_index("configuration")["second half against first (%)"].dropna()
-    said = [f"{line.label} {drifts[line.label]:+.1f} %" for line in drawn if line.label in drifts]
+    drifts = table["second half against first (%)"].dropna()
+    said = [f"{one.label} {drifts[one.configuration]:+.1f} %" for one in drawn if one.configuration in drifts]
     words = [
-        f"The second half of the window against its first: {', '.join(said)}." if said else "",
+        f"The second half of the window against its first: {'; '.join(said)}." if said else "",
         "Lines are medians over a configuration's runs, bands span them;",
         f"by the clients' count, at {virtual_users(users)}.",
         _left_out(len(drawn), len(labels)),
@@ -111,20 +112,20 @@ def _whole(values: pd.Series[float]) -> list[int]:
 
 def _halves(courses: pd.DataFrame, labels: pd.Series[str]) -> pd.DataFrame:
     """Each configuration's throughput by the second in the window, and the drift that its runs share (median)."""
-    rows = []
+    rows = {}
     for configuration, of_it in courses[courses["inside"]].groupby("configuration"):
         changes = []
         for _, run in of_it.groupby("run_id"):
             half = len(run) // 2
             first, second = run["nopm"].head(half).mean(), run["nopm"].tail(half).mean()
             changes.append(100 * (second / first - 1) if half and first else np.nan)
-        rows.append({
+        rows[configuration] = {
             "configuration": labels[configuration],
             "runs": len(changes),
             **{f"{name} NOPM": round(getattr(of_it["nopm"], how)()) for name, how in _SPREAD.items()},
             "second half against first (%)": round(float(pd.Series(changes).median()), 1),
-        })  # fmt: skip
-    return pd.DataFrame(rows)
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 _SPREAD = {"lowest": "min", "median": "median", "highest": "max"}
@@ -137,7 +138,7 @@ def latency_by_transaction(
     medians = latencies.groupby(["configuration", "transaction"])[list(QUANTILES.values())].median() / 1000
     typical: _Typical = {(int(one), str(name)): values for (one, name), *values in medians.itertuples()}
     names = list(dict.fromkeys(latencies["transaction"]))
-    signs = ", ".join(f"{sign} {name}" for sign, name in zip(_SIGNS, QUANTILES, strict=True))
+    signs = " ".join(f"{sign} {name}" for sign, name in zip(_SIGNS, QUANTILES, strict=True))
     tall = len(drawn) + 1
     fig = figure(f"service time (ms, log): {signs}", "", height=150 + 17 * tall * len(names))
     for row, line in enumerate(drawn):
@@ -148,7 +149,7 @@ def latency_by_transaction(
     )
     fig.update_xaxes(**log_axis(value for trace in fig.data for value in trace.x if value is not None))
     known = [(line.label, typical.get((line.configuration, counted))) for line in drawn]
-    said = ", ".join(f"{label} {values[1]:.3g} ms" for label, values in known if values)
+    said = "; ".join(f"{label} {values[1]:.3g} ms" for label, values in known if values)
     words = [
         f"95 % of {counted} took at most: {said}." if said else "",
         f"Exact figures of each run's window, medians over the runs, at {virtual_users(users)}.",

@@ -67,6 +67,7 @@ def log_axis(values: Iterable[float]) -> dict[str, Any]:
 
 def figure(x: str, y: str, height: int = HEIGHT, **layout: Any) -> go.Figure:
     """An empty figure with titled axes, on a transparent ground."""
+    titled = {"color": colour("muted"), "size": 13}
     axis = {
         "gridcolor": colour("grid"),
         "linecolor": colour("grid"),
@@ -83,7 +84,7 @@ def figure(x: str, y: str, height: int = HEIGHT, **layout: Any) -> go.Figure:
         "height": height,
         "hovermode": "closest",
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"},
-        "xaxis": {**axis, "title": {"text": x, "font": {"color": colour("muted")}}},
-        "yaxis": {**axis, "title": {"text": y, "font": {"color": colour("muted")}}},
+        "xaxis": {**axis, "title": {"text": x, "font": titled}},
+        "yaxis": {**axis, "title": {"text": y, "font": titled}},
     }
     return go.Figure(layout=base).update_layout(**layout)

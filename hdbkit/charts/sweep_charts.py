@@ -131,7 +131,7 @@ def _by_configuration(runs: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
         error_x=_error(table, colour("series-1")),
         hovertemplate="mean %{x:,.0f} NOPM<extra></extra>",
     )
-    _name_rows(fig, table["label"].tolist())
+    _name_rows(fig, [label.replace(", ", ",<br>") for label in table["label"]])
     return fig
 
 

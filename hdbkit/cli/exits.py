@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from enum import IntEnum
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -41,9 +43,29 @@ def guarded(command: Callable[[], object]) -> int:
     except BrokenPipeError:  # the reader of our output has gone, as in `hdbkit runs list | head`
         code = Exit.DONE
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:  # a full or protected disk under a report, a catalog, a CSV
+        place = error.filename or "a file"
+        code = _say(f"{place} cannot be read or written: {error.strerror or error}", Exit.RUN_FAILED)
     return code if isinstance(code, int) else Exit.DONE
 
 
+@contextmanager
+def stopped_like_ctrl_c() -> Iterator[None]:
+    """A closed terminal and a SIGTERM end the block as Ctrl-C does, so that it can put things back."""
+
+    def stop(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGHUP, signal.SIGTERM)
+    before = [signal.signal(number, stop) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
 def _say(text: str, code: Exit) -> Exit:
-    sys.stderr.write(f"hdbkit: {text}\n")
+    with suppress(OSError):  # the terminal may have gone
+        sys.stderr.write(f"hdbkit: {text}\n")
     return code

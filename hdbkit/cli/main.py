@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import metadata
+from typing import Annotated
 
 import typer
 
-from hdbkit.cli import looking, measuring, schema
+from hdbkit.cli import looking, measuring, schema, show
 from hdbkit.cli.exits import guarded
 
 app = typer.Typer(
     name="hdbkit",
-    help="A database benchmark: build a schema, run a load, sweep settings, compare, report.",
     epilog="Begin with: hdbkit demo --quick. Every command has an example: hdbkit COMMAND --help",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -22,6 +23,21 @@ app = typer.Typer(
 looking.add_to(app)
 schema.add_to(app)
 measuring.add_to(app)
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        show.console.print(f"hdbkit {metadata.version('hdbkit')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _about(
+    version: Annotated[  # noqa: ARG001  its callback does the work
+        bool, typer.Option("--version", help="print the version and leave", is_eager=True, callback=_tell_version)
+    ] = False,
+) -> None:
+    """A database benchmark: build a schema, run a load, sweep settings, compare, report."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from hdbkit import api
 from hdbkit.cli import show
-from hdbkit.cli.exits import Exit
+from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.options import with_fields
 from hdbkit.cli.progress import BuildBar, RunLines, SweepLines
 from hdbkit.cli.schema import AsJson, TargetArgument
@@ -35,6 +35,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: hdbkit recover last")(recover)
 
 
+@stopped_like_ctrl_c()
 def demo(
     quick: Annotated[bool, typer.Option("--quick", help="at most 90 seconds")] = False,
     database: Annotated[str | None, typer.Option(help="kind of private server")] = None,
@@ -74,6 +75,7 @@ def run(
 
 
 @with_fields(Load, "virtual_users")
+@stopped_like_ctrl_c()
 def sweep(
     target: Annotated[str | None, typer.Argument(help="URL without password, or a name of a target")] = None,
     spec: Annotated[Path | None, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")] = None,

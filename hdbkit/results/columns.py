@@ -53,8 +53,8 @@ SPOOL_RECORD: Final = np.dtype(
 )
 """One transaction in a spool; ``valid`` is written last, so a torn record is never read."""
 
-SPOOL_STRUCT: Final = "<qqqIIBBBBBB"
-"""The same record for ``struct``, without its last field."""
+SPOOL_STRUCT: Final = "<qqqIIBBBBBxH"
+"""The same record for ``struct``, without the reserved byte."""
 
 SPOOL_VALID: Final = 0xB17E
 

@@ -2,8 +2,8 @@
 
 One writer, no lock, mapped into memory: what a killed client finished is in the file (it survives the death of
 the process, not a power cut). It grows in segments reserved by ``posix_fallocate``, outside the clock readings,
-because writing into a hole on a full disk is SIGBUS. The validity word of a record is written last; a reader
-stops at the first record without it, so a torn one is never read.
+because writing into a hole on a full disk is SIGBUS. The validity word of a record is written last (``struct``
+clears a record and packs field after field); a reader stops at the first without it, so a torn one is never read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ _SEGMENT_RECORDS = 65_536
 _SIZE = SPOOL_RECORD.itemsize
 _SEGMENT_BYTES = _SEGMENT_RECORDS * _SIZE
 _PACK = struct.Struct(SPOOL_STRUCT).pack_into
-_VALID = struct.pack("<H", SPOOL_VALID)
 
 
 class SpoolWriter:
@@ -66,11 +65,22 @@ class SpoolWriter:
         error_class: int,
     ) -> None:
         """Write one record; times are of the monotonic clock."""
-        at, page = self._at, self._map
+        at = self._at
         _PACK(
-            page, at, scheduled_ns, start_ns, end_ns, w_id, o_id, d_id, transaction, outcome, retries, error_class, 0
+            self._map,
+            at,
+            scheduled_ns,
+            start_ns,
+            end_ns,
+            w_id,
+            o_id,
+            d_id,
+            transaction,
+            outcome,
+            retries,
+            error_class,
+            SPOOL_VALID,
         )
-        page[at + 38 : at + 40] = _VALID
         self._at = at + _SIZE
         if self._at == _SEGMENT_BYTES:  # now, not at the next record, which would be lost on a full disk
             self._grow()

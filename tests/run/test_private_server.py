@@ -284,6 +284,18 @@ def test_settings_of_the_beginning_are_in_force() -> None:
         session.close()
     assert settings["work_mem"]["value"] == "7168"
     assert settings["fsync"]["value"] == "off"
+    assert settings["work_mem"]["changed"]
+
+
+def test_what_the_server_computes_or_the_session_sets_is_no_change_of_a_setting() -> None:
+    with private_server(settings={"work_mem": "7MB"}) as server:
+        session = database(server.target.kind).connect(server.target, "server")
+        settings = database(server.target.kind).non_default_settings(session)
+        session.close()
+    changed = {name for name, about in settings.items() if about["changed"]}
+    assert "work_mem" in changed
+    assert changed <= {"work_mem", "max_connections", "max_wal_size", "checkpoint_timeout", "fsync"}
+    assert len(settings) > 300, "every setting is kept, changed or not"
 
 
 def test_a_server_that_does_not_start_tells_its_own_words_and_leaves_nothing() -> None:

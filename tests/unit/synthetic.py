@@ -24,6 +24,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Clock, Manifest, Status
+from hdbkit.results.seconds import Seconds
 from hdbkit.sweep_plan import plan_sweep
 
 NAMES = ["new_order", "payment", "order_status", "delivery", "stock_level"]
@@ -54,8 +55,12 @@ class Synthetic:
 
 def write_table(path: Path, frame: pd.DataFrame, format_: dict[str, str]) -> None:
     """A frame as a Parquet file with the columns and types of ``results.columns``."""
-    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in format_.items()])
+    schema = pa.schema([(name, _type(kind)) for name, kind in format_.items()])
     pq.write_table(pa.Table.from_pandas(frame[list(format_)], schema=schema, preserve_index=False), path)
+
+
+def _type(kind: str) -> pa.DataType:
+    return pa.list_(_type(kind[5:-1])) if kind.startswith("list<") else pa.type_for_alias(kind)
 
 
 def transactions(
@@ -93,6 +98,18 @@ def transactions(
         )
     rows = pd.concat(parts, ignore_index=True)
     return rows[rows["t_start_us"] + rows["latency_us"] < seconds * 1e6].reset_index(drop=True)
+
+
+def seconds_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """The table of seconds that belongs to the rows."""
+    records = np.zeros(len(rows), columns.SPOOL_RECORD)
+    records["start_ns"] = rows["t_start_us"] * 1000
+    records["end_ns"] = (rows["t_start_us"] + rows["latency_us"]) * 1000
+    for name in ("transaction", "outcome", "retries"):
+        records[name] = rows[name]
+    seconds = Seconds(len(NAMES))
+    seconds.add(records, 0)
+    return pd.DataFrame(seconds.columns())
 
 
 def counters_of(rows: pd.DataFrame, start_us: int, end_us: int, before: int = 3000) -> pd.DataFrame:
@@ -166,6 +183,7 @@ def write_run(
     folder.transactions.mkdir(parents=True)
     for user, part in rows.groupby("virtual_user"):
         write_table(folder.transactions / f"user-{user:05d}.parquet", part, columns.TRANSACTIONS)
+    write_table(folder.table("seconds"), seconds_of(rows), columns.SECONDS)
     write_table(folder.table("counters"), counters_of(rows, start_us, end_us), columns.COUNTERS)
     write_table(folder.table("host"), host_of(seconds + 1) if host is None else host, columns.HOST)
     write_table(folder.table("clients"), clients_of(rows, users), columns.CLIENTS)

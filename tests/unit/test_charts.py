@@ -11,13 +11,14 @@ import pytest
 
 from hdbkit.analysis.effects import main_effects
 from hdbkit.analysis.summary import summarize
-from hdbkit.analysis.timeline import throughput
+from hdbkit.analysis.timeline import checkpoints_s, throughput
 from hdbkit.analysis.verdicts import judge
 from hdbkit.analysis.windows import Window, window_of
 from hdbkit.charts import run_charts, style, sweep_charts
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.natural import natural
-from tests.unit.synthetic import GRID, Synthetic, sweep_frames, write_run
+from hdbkit.results import columns
+from tests.unit.synthetic import GRID, Synthetic, sweep_frames, write_run, write_table
 
 
 @pytest.fixture(scope="module")
@@ -156,11 +157,6 @@ def test_a_sweep_without_any_result_has_no_chart() -> None:
 
 
 def test_checkpoints_are_where_their_counter_grew(tmp_path: Path) -> None:
-    from synthetic import write_table
-
-    from hdbkit.analysis.timeline import checkpoints_s
-    from hdbkit.results import columns
-
     run = write_run(tmp_path / "a-run", duration_s=2)
     times, values = [0, 5_000_000, 10_000_000], [3.0, 3.0, 4.0]
     rows = {"t_sent_us": times, "t_returned_us": times, "edge": "", "name": "checkpoints_timed", "value": values}

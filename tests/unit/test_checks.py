@@ -11,7 +11,8 @@ import pytest
 
 from hdbkit.analysis import steady
 from hdbkit.analysis.bracket import brackets
-from hdbkit.analysis.checks import check_run
+from hdbkit.analysis.checks import check_run, completed_by_second
+from hdbkit.analysis.windows import window_of
 from hdbkit.results import columns
 from hdbkit.results.manifest import CheckLine
 from tests.unit.synthetic import Synthetic, clients_of, counters_of, host_of, transactions, write_run, write_table
@@ -154,6 +155,15 @@ def test_a_run_that_slows_down_is_not_steady(write: Write) -> None:
 
 def test_a_short_window_cannot_be_steady_or_not(write: Write) -> None:
     assert line(write(duration_s=5), "steady state").passed is None
+
+
+def test_a_window_that_ends_some_milliseconds_early_is_long_enough(write: Write) -> None:
+    """A window that was to last 10 s lasts 9.99 s; its ten parts hold all that was completed."""
+    run = write(duration_s=9.99)
+    assert line(run, "steady state").passed is True
+    parts = completed_by_second(run.folder, window_of(run.manifest))
+    assert (len(parts), parts.sum()) == (10, (run.inside["outcome"] != 2).sum())
+    assert line(write_run(run.folder.path.with_name("short"), duration_s=9.4), "steady state").passed is None
 
 
 def test_seconds_that_hang_together_are_no_drift() -> None:

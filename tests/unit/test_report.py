@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hdbkit.analysis.checks import check_run
 from hdbkit.analysis.summary import summarize
 from hdbkit.report import run_report, sweep_report
 from hdbkit.report.tables import cell, heading, milliseconds
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
 from tests.unit.synthetic import Synthetic, sweep_frames, sweep_plan, write_run
 
@@ -26,7 +28,9 @@ def checked(run: Synthetic) -> Manifest:
     return manifest
 
 
-def write_sweep(path: Path, manifests: list[Manifest], blocks: int = 3, users: tuple[int, ...] = (4,)) -> Path:
+def write_sweep(
+    path: Path, folders: list[RunFolder], blocks: int = 3, users: tuple[int, ...] = (4,), next_step: str = ""
+) -> Path:
     runs, verdicts, effects = sweep_frames(blocks, users)
     return sweep_report(
         path,
@@ -36,16 +40,30 @@ def write_sweep(path: Path, manifests: list[Manifest], blocks: int = 3, users: t
         effects=effects,
         answer="durable=off is <b>faster</b> & that is all.",
         command="hdbkit sweep 'a <file>'",
-        manifests=manifests,
+        folders=folders,
+        next_step=next_step,
     )
+
+
+def runs_of_sweep(root: Path, original: Synthetic, blocks: int = 3, users: tuple[int, ...] = (4,)) -> list[RunFolder]:
+    """A folder for each run of ``sweep_frames``: the small files of one run under many names."""
+    manifest, folders = checked(original), []
+    for run_id in sweep_frames(blocks, users)[0]["run_id"]:
+        folder = RunFolder(root / run_id)
+        folder.path.mkdir()
+        for name in ("seconds.parquet", "settings.json"):
+            shutil.copy(original.folder.path / name, folder.path)
+        folder.write(manifest.model_copy(update={"run_id": run_id}))
+        folders.append(folder)
+    return folders
 
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
-    run = write_run(folder / "20260101-000000-nulldb-c-w4-u4-abc", duration_s=12, failed=0.001)
-    manifest = checked(run)
-    return {"run": run_report(run.folder), "sweep": write_sweep(folder / "sweep.html", [manifest] * 12)}
+    run = write_run(folder / "a-run", duration_s=12, failed=0.001)
+    folders = runs_of_sweep(folder, run)
+    return {"run": run_report(run.folder), "sweep": write_sweep(folder / "sweep.html", folders)}
 
 
 class Reader(HTMLParser):
@@ -86,9 +104,11 @@ def test_a_report_is_one_file_without_an_outside_address(reports: dict[str, Path
     assert len(page.encode()) < LARGEST
 
 
-def test_a_report_of_a_hundred_runs_stays_small(tmp_path: Path, reports: dict[str, Path]) -> None:
-    manifest = Manifest.model_validate_json((reports["run"].parent / "manifest.json").read_bytes())
-    path = write_sweep(tmp_path / "large.html", [manifest] * 112, blocks=7, users=(1, 2, 4, 8))
+def test_a_report_of_a_hundred_runs_stays_small(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a-run", duration_s=12)
+    folders = runs_of_sweep(tmp_path, run, blocks=7, users=(1, 2, 4, 8))
+    assert len(folders) == 112
+    path = write_sweep(tmp_path / "large.html", folders, blocks=7, users=(1, 2, 4, 8))
     assert path.stat().st_size < LARGEST
 
 
@@ -113,6 +133,30 @@ def test_a_sweep_report_says_answer_verdicts_order_and_command(reports: dict[str
     assert "hdbkit sweep 'a <file>'" in text
     assert text.count("20260101-0000") >= 12
     assert "failed in 20260101-000000-nulldb-c-w4-u4-abc and 11 more" in text
+
+
+def test_what_to_type_stands_beside_the_answer_of_an_undecided_sweep(tmp_path: Path) -> None:
+    step = "about 9 blocks in all would decide: hdbkit sweep --resume a --blocks 9"
+    page = write_sweep(tmp_path / "s.html", [], next_step=step).read_text(encoding="utf-8")
+    assert "About 9 blocks in all would decide: <code>hdbkit sweep --resume a --blocks 9</code>" in page
+    assert 'class="next"' not in write_sweep(tmp_path / "t.html", []).read_text(encoding="utf-8")
+
+
+def test_the_surroundings_of_a_sweep_are_not_those_of_its_first_run(tmp_path: Path) -> None:
+    """Counts of virtual users and seeds are the sweep's; a setting that it varied is none of the server's own."""
+    (tmp_path / "a-run").mkdir()
+    folder = write_run(tmp_path / "a-run" / "b", users=7, duration_s=2).folder
+    text = " ".join(" ".join(read(write_sweep(tmp_path / "s.html", [folder], users=(4, 16))).text).split())
+    assert "virtual users 4, 16" in text
+    assert "seed of the load 1 in block 1, one more in each next" in text
+    assert "seed of the population 1" in text
+    assert "256 MB" not in text, "buffers is swept"
+
+
+def test_a_damaged_run_is_passed_over(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "a-run", duration_s=2).folder
+    (folder.path / "manifest.json").write_text("{")
+    assert "faster" in " ".join(read(write_sweep(tmp_path / "s.html", [folder])).text)
 
 
 def test_charts_cannot_end_their_script(tmp_path: Path) -> None:
@@ -144,12 +188,15 @@ def test_a_run_without_a_result_has_a_report_that_says_so(tmp_path: Path) -> Non
     assert "no measured window" in text
 
 
-def test_a_check_of_a_sweep_fails_when_it_failed_in_one_run(tmp_path: Path, reports: dict[str, Path]) -> None:
-    manifest = Manifest.model_validate_json((reports["run"].parent / "manifest.json").read_bytes())
-    sound = manifest.model_copy(update={"checks": [CheckLine(name="a rule", passed=True, detail="held")]})
-    broken = CheckLine(name="a rule", passed=False, detail="1 of 2 broke")
-    other = sound.model_copy(update={"run_id": "the-bad-one", "checks": [broken]})
-    text = " ".join(read(write_sweep(tmp_path / "s.html", [sound, other, sound])).text)
+def test_a_check_of_a_sweep_fails_when_it_failed_in_one_run(tmp_path: Path) -> None:
+    manifest = write_run(tmp_path / "a-run", duration_s=2).manifest
+    lines = {"one": (True, "held"), "the-bad-one": (False, "1 of 2 broke"), "three": (True, "held")}
+    folders = [RunFolder(tmp_path / name) for name in lines]
+    for folder, (passed, detail) in zip(folders, lines.values(), strict=True):
+        folder.path.mkdir()
+        check = CheckLine(name="a rule", passed=passed, detail=detail)
+        folder.write(manifest.model_copy(update={"run_id": folder.run_id, "checks": [check]}))
+    text = " ".join(read(write_sweep(tmp_path / "s.html", folders)).text)
     assert "failed in the-bad-one: 1 of 2 broke" in text
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from hdbkit.report import run_report
 from tests.unit.synthetic import write_run
-from tests.unit.test_report import checked, write_sweep
+from tests.unit.test_report import runs_of_sweep, write_sweep
 
 pytestmark = pytest.mark.browser
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -32,8 +32,8 @@ def browser() -> Iterator[Any]:
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
     run = write_run(folder / "a-run", duration_s=10)
-    manifest = checked(run)
-    return {"run": run_report(run.folder), "sweep": write_sweep(folder / "sweep.html", [manifest])}
+    folders = runs_of_sweep(folder, run)
+    return {"run": run_report(run.folder), "sweep": write_sweep(folder / "sweep.html", folders)}
 
 
 @pytest.mark.parametrize("which", ["run", "sweep"])
@@ -51,7 +51,7 @@ def test_a_report_opens_with_the_network_off(browser: Any, reports: dict[str, Pa
         page.on("request", lambda request, asked=asked: asked.append(request.url))
         page.goto(reports[which].as_uri())
         page.wait_for_function("[...document.querySelectorAll('.plot')].every(one => one.querySelector('svg'))")
-        assert page.locator(".plot").count() == 3
+        assert page.locator(".plot").count() == {"run": 3, "sweep": 5}[which]
         assert (said, asked) == ([], [reports[which].as_uri()])
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
         looks[scheme] = (

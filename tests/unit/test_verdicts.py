@@ -160,6 +160,7 @@ def test_each_count_of_virtual_users_has_its_own_baseline() -> None:
     judged = judge(synthetic_runs([1, 1.2], virtual_users=(1, 16)))
     assert [verdict(judged, 1, users)["ratio"] for users in (1, 16)] == pytest.approx([1.2, 1.2], rel=0.02)
     assert "at 16 virtual users" in verdict(judged, 1, 16)["sentence"]
+    assert "at 1 virtual user " in verdict(judged, 1, 1)["sentence"]
 
 
 def test_another_baseline_turns_the_ratio_around() -> None:

@@ -20,6 +20,7 @@
       if (narrow()) {
         layout.font.size = 11;
         layout.margin.r = 8;
+        for (const axis of [layout.xaxis, layout.yaxis]) axis.title.font.size = 11;
       }
       Plotly.react("chart-" + key, data, layout, config);
     }

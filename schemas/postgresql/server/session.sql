@@ -37,12 +37,13 @@ FROM (SELECT current_setting('max_connections')::integer AS most,
 
 -- name: read_settings
 -- Every setting as this session sees it, and whether somebody chose another value than the default: not what the server
--- computes, what belongs to this session, or where the server listens. Those that may hold a password are not shown.
+-- computes, what belongs to this session, where the server listens, or the language it speaks. Those that may hold a password are not shown.
 SELECT name, setting, unit, boot_val,
        setting IS DISTINCT FROM boot_val
        AND source IN ('configuration file', 'command line', 'global', 'database', 'user', 'database user')
        AND name NOT IN ('port', 'listen_addresses', 'unix_socket_directories', 'unix_socket_group',
-                        'unix_socket_permissions', 'TimeZone', 'log_timezone')
+                        'unix_socket_permissions', 'TimeZone', 'log_timezone', 'lc_messages',
+                        'default_text_search_config')
 FROM pg_settings
 WHERE name NOT IN ('primary_conninfo', 'ssl_passphrase_command', 'archive_command', 'restore_command')
 ORDER BY name;

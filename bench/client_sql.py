@@ -1,0 +1,52 @@
+"""Client SQL beside stored routines on one server: what is left of the throughput when the client sends every statement.
+
+Debian's PostgreSQL 15, restored data, shuffled blocks. 0.52 of the stored routines is 1.25 times the best of the known
+benchmarks that send client SQL.
+"""
+
+from __future__ import annotations
+
+import statistics
+from functools import partial
+
+from bench.common import blocks, tell, title
+from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Way, measure
+
+import hdbkit
+from hdbkit.build import build
+from hdbkit.config import Load, Routines
+from hdbkit.servers import PrivateServer, control, private_server
+
+
+def ways(server: PrivateServer) -> dict[str, Way]:
+    """Both ways on the same tables, whose present data are kept."""
+    control(server.target).keep_data()
+    return {name.value: Way(server.target, Load(virtual_users=CLIENTS, routines=name)) for name in Routines}
+
+
+def show(done: list[dict[str, Measured]]) -> None:
+    """Tell the ratio, and what both took."""
+    ratios = [one["client"].transactions_per_s / one["stored"].transactions_per_s for one in done]
+    middle = {
+        name: [
+            statistics.median(getattr(one[name], what) for one in done)
+            for what in ("transactions_per_s", "client_cpu_us", "server_cpu_us")
+        ]
+        for name in ("client", "stored")
+    }
+    rates, client_us, server_us = (" and ".join(f"{of[i]:,.0f}" for of in middle.values()) for i in range(3))
+    tell("client SQL: throughput / the stored routines'", ratios, at_least=0.52, note=f"{rates} /s")
+    print(f"CPU a transaction, client SQL and stored: {client_us} us of the clients, {server_us} us of the server")
+
+
+def main() -> None:
+    """Build, measure, tell."""
+    title(f"client SQL: {SPEC.warehouses} warehouses, {CLIENTS} clients, {BLOCKS} blocks of {WINDOW_S:g} s windows")
+    with private_server("postgresql", source="installed", version="15", settings=SETTINGS) as server:
+        print(f"private {hdbkit.connect(server.target).version}: {SETTINGS}", flush=True)
+        build(server.target, SPEC)
+        show(blocks({name: partial(measure, way) for name, way in ways(server).items()}, BLOCKS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""What the tests of faults share: a run to hurt, its processes, and what it kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psutil
+import psycopg
+
+from hdbkit.api import Result, Running
+from hdbkit.execution.control import Control, Word
+from hdbkit.paths import results_folder
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest, Status
+from hdbkit.servers import PrivateServer
+from tests.run.conftest import password_of
+
+Order = tuple[int, int, int]
+"""An order's key: w_id, d_id, o_id."""
+
+
+def wait_for(running: Running, status: Status) -> None:
+    """Wait until the run is there."""
+    until(lambda: running.status is status, f"{running.run_id} is {status.value}")
+
+
+def until(condition: Callable[[], bool], what: str, timeout_s: float = 60) -> None:
+    """Wait for a condition."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"it never came about that {what}"
+        time.sleep(0.02)
+
+
+def folder_of(running: Running) -> RunFolder:
+    return RunFolder(results_folder() / running.run_id)
+
+
+def manifest_of(running: Running) -> Manifest:
+    return folder_of(running).read()
+
+
+def log_of(running: Running) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in folder_of(running).log.read_text().splitlines()]
+
+
+def supervisor_of(running: Running) -> psutil.Process:
+    """The supervisor's process, once the run has told it."""
+    pid = manifest_of(running).supervisor_pid
+    assert pid is not None
+    return psutil.Process(pid)
+
+
+def client_pids(running: Running) -> list[int]:
+    """The clients' process ids by virtual user, from the control page."""
+    page = Control(folder_of(running).control)
+    pids = [page.pid(i) for i in range(page.words[Word.CLIENTS])]
+    page.close()
+    return pids
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    """Whether all have ended; a zombie has."""
+    return not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in processes)
+
+
+def rows(result: Result | RunFolder, query: str) -> list[tuple[Any, ...]]:
+    """A query over the kept transactions, which are ``{t}``."""
+    folder = result if isinstance(result, RunFolder) else result.folder
+    return duckdb.sql(query.format(t=f"'{folder.transactions}/*.parquet'")).fetchall()
+
+
+def kept_orders(result: Result) -> set[Order]:
+    """The keys of all acknowledged new orders."""
+    found = rows(result, "select w_id, d_id, o_id from {t} where transaction = 0 and outcome = 0")
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def ask(server: PrivateServer, text: str) -> list[tuple[Any, ...]]:
+    """What the administrator is told, in a database of his own."""
+    place = server.maintenance
+    account = {"host": place.host, "port": place.port, "user": place.user, "password": password_of(place)}
+    with psycopg.connect(**account, dbname=place.database, autocommit=True) as connection:
+        cursor = connection.execute(text)
+        return cursor.fetchall() if cursor.description else []
+
+
+def schema_orders(server: PrivateServer) -> set[Order]:
+    """The keys of all orders that the schema holds."""
+    place = server.admin
+    account = {"host": place.host, "port": place.port, "user": place.user, "password": password_of(place)}
+    with psycopg.connect(**account, dbname=place.database) as connection:
+        return set(connection.execute("SELECT o_w_id, o_d_id, o_id FROM tproc_c.orders").fetchall())
+
+
+def server_processes(server: PrivateServer) -> list[psutil.Process]:
+    """The server's main process, and all others behind it."""
+    pid = int((server.folder / "data/postmaster.pid").read_text().splitlines()[0])
+    main = psutil.Process(pid)
+    return [main, *main.children(recursive=True)]
+
+
+def signal_all(processes: list[psutil.Process], number: signal.Signals) -> None:
+    for one in processes:
+        try:
+            os.kill(one.pid, number)
+        except ProcessLookupError:
+            continue
+
+
+def kill_server(server: PrivateServer) -> None:
+    """End every process of the server as a power cut would."""
+    processes = server_processes(server)
+    signal_all(processes, signal.SIGKILL)
+    psutil.wait_procs(processes, timeout=10)
+
+
+@contextmanager
+def full(folder: Path) -> Iterator[None]:
+    """The file system of ``folder`` has no byte left inside the block."""
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (1 << 20, 4096, 1):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError:
+                continue
+    try:
+        yield
+    finally:
+        filler.unlink()

@@ -1,0 +1,154 @@
+"""Processes that are killed, hang, or are interrupted; on the null engine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+import hdbkit
+from hdbkit.api import Running
+from hdbkit.api import result as result_of
+from hdbkit.config import Load
+from hdbkit.errors import RunFailed
+from hdbkit.results.manifest import Status
+from hdbkit.results.spool import SpoolReader, spool_path
+from tests.run.conftest import NullTarget
+from tests.run.faults import client_pids, folder_of, gone, log_of, rows, supervisor_of, until, wait_for
+
+SOME = Load(virtual_users=4, rampup_s=0.2, duration_s=2, counter_interval_s=0.2)
+LONG = SOME.model_copy(update={"duration_s": 600})
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_on() -> Iterator[None]:
+    """A test that fails leaves no run behind."""
+    yield
+    for run_id in hdbkit.runs()["run_id"]:
+        hdbkit.attach(run_id).stop(at_once=True)
+
+
+def measuring(null_target: NullTarget, load: Load, **options: object) -> Running:
+    running = hdbkit.start(null_target(latency_us=1000, **options), load=load)
+    wait_for(running, Status.MEASURING)
+    time.sleep(0.5)
+    return running
+
+
+def finished_by(running: Running, virtual_user: int) -> int:
+    """How many transactions a virtual user has in its spool."""
+    reader = SpoolReader(spool_path(folder_of(running).spools, virtual_user))
+    count = reader.read().size
+    reader.close()
+    return int(count)
+
+
+def test_a_killed_client_is_told_and_what_it_finished_is_kept(null_target: NullTarget) -> None:
+    running = measuring(null_target, SOME)
+    victim = client_pids(running)[2]
+    os.kill(victim, signal.SIGKILL)
+    until(lambda: gone([psutil.Process(victim)]) if psutil.pid_exists(victim) else True, "the client is dead")
+    finished = finished_by(running, 2)
+    result = running.wait()
+    assert result.manifest.status is Status.DONE
+    kept = dict(rows(result, "select virtual_user, count(*) from {t} group by 1"))
+    assert kept[2] == finished > 100
+    assert min(kept[0], kept[1], kept[3]) > kept[2]
+    assert result.summary["clients_lost"] == 1
+    assert list(result.table("clients").set_index("virtual_user")["ended"]) == ["done", "done", "killed", "done"]
+    assert {"event": "client lost", "virtual_user": 2}.items() <= log_of(running)[0].items()
+    checks = result.checks.set_index("name")
+    assert not checks.loc["clients ended as planned", "passed"]
+    assert checks.loc["schema's count bracketed by the clients", "passed"]
+
+
+def test_a_run_whose_clients_are_all_killed_ends_in_a_sentence(null_target: NullTarget) -> None:
+    running = measuring(null_target, LONG)
+    for pid in client_pids(running):
+        os.kill(pid, signal.SIGKILL)
+    with pytest.raises(RunFailed, match="all clients were killed; what was finished is kept"):
+        running.wait()
+    assert rows(folder_of(running), "select count(distinct virtual_user) from {t}") == [(4,)]
+
+
+def test_a_killed_forkserver_ends_the_run_in_a_sentence_and_everything_finished_is_kept(
+    null_target: NullTarget,
+) -> None:
+    running = measuring(null_target, LONG)
+    (forkserver,) = {psutil.Process(pid).ppid() for pid in client_pids(running)}
+    clients = [psutil.Process(pid) for pid in client_pids(running)]
+    os.kill(forkserver, signal.SIGKILL)
+    with pytest.raises(RunFailed, match="the clients' forkserver was killed; what was finished is kept"):
+        running.wait()
+    assert gone(clients)
+    assert rows(folder_of(running), "select count(distinct virtual_user), count(*) > 400 from {t}") == [(4, True)]
+    result = result_of(running.run_id)
+    assert result.nopm  # the last count before closes the window
+    assert set(result.table("clients")["ended"]) == {"killed"}
+
+
+def test_a_killed_supervisor_takes_all_its_processes_with_it(null_target: NullTarget) -> None:
+    running = measuring(null_target, LONG)
+    supervisor = supervisor_of(running)
+    family = [supervisor, *supervisor.children(recursive=True)]
+    assert set(client_pids(running)) < {one.pid for one in family}
+    supervisor.kill()
+    until(lambda: gone(family), "all its processes are gone", timeout_s=2)
+    assert running.status is Status.ABANDONED
+    finished = {user: finished_by(running, user) for user in range(4)}
+    result = running.recover()
+    assert result.manifest.status is Status.STOPPED
+    assert result.manifest.history[-1].note == "recovered: its supervisor had died"
+    assert dict(rows(result, "select virtual_user, count(*) from {t} group by 1")) == finished
+    assert result.nopm
+    assert result.checks.set_index("name").loc["schema's count bracketed by the clients", "passed"]
+    assert result.report().is_file()
+    assert not folder_of(running).spools.exists()
+
+
+def test_a_recovery_that_was_killed_itself_can_be_repeated(null_target: NullTarget) -> None:
+    running = measuring(null_target, LONG)
+    supervisor_of(running).kill()
+    until(lambda: running.status is Status.ABANDONED, "it is abandoned")
+    half = f"""
+import os, signal
+from hdbkit.execution import finish
+finish.summarize = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+import hdbkit
+hdbkit.attach({running.run_id!r}).recover()
+"""
+    assert subprocess.run([sys.executable, "-c", half], check=False).returncode == -signal.SIGKILL
+    result = running.recover()
+    assert result.nopm
+    assert result.checks["name"].is_unique
+
+
+def test_a_client_that_hangs_is_ended_and_told(null_target: NullTarget) -> None:
+    running = measuring(null_target, SOME)
+    os.kill(client_pids(running)[0], signal.SIGSTOP)
+    result = running.wait()  # SIGKILL ends a stopped process too
+    assert result.manifest.status is Status.DONE
+    assert list(result.table("clients").set_index("virtual_user")["ended"])[0] == "killed"
+    assert [line["virtual_user"] for line in log_of(running) if line["event"] == "client killed at the end"] == [0]
+    assert rows(result, "select count(*) > 100 from {t} where virtual_user = 0") == [(True,)]
+
+
+def test_an_interrupted_kernel_stops_the_run_and_has_its_result(null_target: NullTarget) -> None:
+    script = f"""
+import hdbkit
+result = hdbkit.run({null_target(latency_us=1000).url!r}, load=hdbkit.Load(rampup_s=0, duration_s=600))
+print(result.manifest.status.value, result.nopm > 0)
+"""
+    kernel = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    until(lambda: len(hdbkit.runs()) == 1, "the run begins")
+    wait_for(hdbkit.attach(), Status.MEASURING)
+    time.sleep(0.5)
+    kernel.send_signal(signal.SIGINT)
+    out, _ = kernel.communicate(timeout=60)
+    assert out == "stopped True\n"

@@ -1,0 +1,262 @@
+"""The server stopped, restarted, killed, frozen, out of connections, out of disk in the middle of a run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import hdbkit
+from hdbkit.api import Result, Running
+from hdbkit.api import result as result_of
+from hdbkit.build import build
+from hdbkit.config import Load, WorkloadSpec
+from hdbkit.errors import RunFailed
+from hdbkit.results.manifest import Status
+from hdbkit.servers import PrivateServer, find_binaries, private_server
+from tests.run.faults import (
+    ask,
+    client_pids,
+    full,
+    kept_orders,
+    kill_server,
+    rows,
+    schema_orders,
+    server_processes,
+    signal_all,
+    supervisor_of,
+    until,
+    wait_for,
+)
+
+USERS = 4
+SOME = Load(virtual_users=USERS, rampup_s=0.3, duration_s=5, counter_interval_s=0.25, keep_order_ids=True)
+BRACKET = "schema's count bracketed by the clients"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PrivateServer]:
+    """A durable server with a schema of one warehouse, that every test leaves running."""
+    if not find_binaries():
+        pytest.skip("no server binaries here; see: hdbkit doctor")
+    with private_server(settings={"fsync": "on", "synchronous_commit": "on"}) as server:
+        build(server.target, WorkloadSpec(warehouses=1))
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def running_again(server: PrivateServer) -> Iterator[None]:
+    yield
+    for run_id in hdbkit.runs()["run_id"]:
+        hdbkit.attach(run_id).stop(at_once=True)
+    server.start()
+
+
+def measuring(server: PrivateServer, load: Load = SOME) -> Running:
+    running = hdbkit.start(server.target, load=load)
+    wait_for(running, Status.MEASURING)
+    time.sleep(1)
+    return running
+
+
+def client_cpu_s(running: Running) -> float:
+    return sum(sum(psutil.Process(pid).cpu_times()[:2]) for pid in client_pids(running))
+
+
+def assert_survived(result: Result) -> None:
+    """The run ended as asked, every client lived, and it worked again at the end."""
+    assert result.manifest.status is Status.DONE
+    assert result.summary["window_s"] == pytest.approx(SOME.duration_s, abs=2)
+    assert list(result.table("clients")["ended"]) == ["done"] * USERS
+    assert result.checks.set_index("name").loc[BRACKET, "passed"], result.checks.to_string()
+    window = result.manifest.clock
+    assert window is not None
+    last = f"select count(*) > 20 from {{t}} where outcome = 0 and t_start_us > {window.window_end_us} - 500000"
+    assert rows(result, last) == [(True,)]
+
+
+def assert_on_the_timeline(result: Result, error_class: str) -> None:
+    """The failures have their class, their text, and their second."""
+    errors = result.table("errors")
+    assert error_class in set(errors["error_class"])
+    assert (errors["text"].str.len() > 10).all()
+    seconds = result.table("seconds").groupby("second")["failed"].sum()
+    assert 0 < (seconds > 0).sum() < len(seconds)
+    assert result.summary["errors"][error_class] == result.summary["failed"] == seconds.sum()
+
+
+def test_a_server_restarted_in_the_window(server: PrivateServer) -> None:
+    running = measuring(server)
+    server.stop()
+    until(lambda: not server.running, "it is down")
+    time.sleep(0.5)
+    before_s = client_cpu_s(running)
+    time.sleep(1)
+    assert client_cpu_s(running) - before_s < 0.1 * USERS, "the clients spin"
+    server.start()
+    result = running.wait()
+    assert_survived(result)
+    assert_on_the_timeline(result, "connection_lost")
+    connecting = result.table("errors").query("transaction == '(connecting)'")
+    assert connecting["text"].str.contains("nothing listens on").any()
+    assert USERS <= connecting["count"].sum() < 100
+
+
+def test_a_server_that_is_away_at_the_start_of_the_window_opens_it_later(server: PrivateServer) -> None:
+    load = SOME.model_copy(update={"rampup_s": 1, "duration_s": 4})
+    running = hdbkit.start(server.target, load=load)
+    wait_for(running, Status.RAMPUP)
+    server.stop()
+    time.sleep(2)
+    server.start()
+    result = running.wait()
+    clock = result.manifest.clock
+    assert clock is not None
+    assert clock.window_start_us is not None
+    assert clock.window_start_us > 1_900_000
+    assert result.manifest.status is Status.DONE
+    assert result.summary["window_s"] == pytest.approx(4, abs=1)
+    assert result.checks.set_index("name").loc[BRACKET, "passed"]
+
+
+def test_a_server_that_stays_away_fails_the_run_and_its_last_count_closes_the_window(server: PrivateServer) -> None:
+    running = measuring(server, SOME.model_copy(update={"duration_s": 3}))
+    server.stop()
+    with pytest.raises(RunFailed, match=r"counters could not be read \(end\) for 10 s: cannot connect to .*nothing"):
+        running.wait()
+    result = result_of(running.run_id)
+    assert 0.5 < result.summary["window_s"] < 2.5
+    assert result.nopm
+    checks = result.checks.set_index("name")
+    assert checks.loc[BRACKET, "passed"]
+    assert "the last count before the run broke off" in checks.loc["window's edges read at once", "detail"]
+    assert set(result.table("errors")["error_class"]) == {"connection_lost"}
+
+
+def test_a_server_frozen_for_5_seconds(server: PrivateServer) -> None:
+    running = measuring(server, SOME.model_copy(update={"duration_s": 8}))
+    frozen = server_processes(server)
+    signal_all(frozen, signal.SIGSTOP)
+    time.sleep(1)
+    before_s = client_cpu_s(running)
+    time.sleep(4)
+    spent_s = client_cpu_s(running) - before_s
+    signal_all(frozen, signal.SIGCONT)
+    result = running.wait()
+    assert spent_s < 0.1 * USERS, "the clients spin"
+    assert result.manifest.status is Status.DONE
+    assert result.summary["failed"] == 0
+    assert list(result.table("clients")["ended"]) == ["done"] * USERS
+    assert result.checks.set_index("name").loc[BRACKET, "passed"]
+    assert rows(result, "select count(*) from {t} where latency_us > 4500000") == [(USERS,)]
+    busy = set(result.table("seconds")["second"])
+    assert len(set(range(max(busy))) - busy) >= 3  # seconds without a single end
+
+
+def test_a_server_frozen_at_the_end_of_the_window_makes_its_edge_doubtful(server: PrivateServer) -> None:
+    running = measuring(server, SOME.model_copy(update={"duration_s": 3}))
+    time.sleep(1.2)
+    frozen = server_processes(server)
+    signal_all(frozen, signal.SIGSTOP)
+    time.sleep(4)
+    signal_all(frozen, signal.SIGCONT)
+    result = running.wait()
+    assert result.manifest.status is Status.DONE
+    assert not result.checks.set_index("name").loc["window's edges read at once", "passed"]
+
+
+def test_a_server_out_of_connections(server: PrivateServer) -> None:
+    user = server.target.user
+    running = measuring(server)
+    ask(server, f"ALTER ROLE {user} CONNECTION LIMIT 0")
+    try:
+        ask(server, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{user}'")
+        time.sleep(0.3)
+        before_s = client_cpu_s(running)
+        time.sleep(1)
+        assert client_cpu_s(running) - before_s < 0.1 * USERS, "the clients spin"
+    finally:
+        ask(server, f"ALTER ROLE {user} CONNECTION LIMIT -1")
+    result = running.wait()
+    assert_survived(result)
+    assert_on_the_timeline(result, "connection_lost")
+    connecting = result.table("errors").query("transaction == '(connecting)'")
+    assert connecting["text"].str.contains("no more connections are allowed").any()
+
+
+@pytest.fixture
+def small_disk(server: PrivateServer, tmp_path: Path) -> Iterator[Path]:
+    """The folder of a small file system on which the measured database lies."""
+    name, mount = server.target.database, Path("/tmp") / f"hdbkit-small-disk-{os.getpid()}"
+    mount.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512m", "tmpfs", mount], check=False).returncode:
+        mount.rmdir()
+        pytest.skip("only root may mount a small file system")
+    place = mount / "space"
+    place.mkdir()
+    server.place.give(place)
+    try:
+        ask(server, f"CREATE TABLESPACE small LOCATION '{place}'")
+        ask(server, f"ALTER DATABASE {name} SET TABLESPACE small")
+        yield mount
+        ask(server, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+        ask(server, f"ALTER DATABASE {name} SET TABLESPACE pg_default")
+        ask(server, "DROP TABLESPACE small")
+    finally:
+        subprocess.run(["umount", "-l", mount], check=True)
+        mount.rmdir()
+
+
+def test_a_server_out_of_disk(server: PrivateServer, small_disk: Path) -> None:
+    running = measuring(server, SOME.model_copy(update={"duration_s": 8}))
+    with full(small_disk):
+        time.sleep(2.5)
+        before_s = client_cpu_s(running)
+        time.sleep(1)
+        spent_s = client_cpu_s(running) - before_s
+    result = running.wait()
+    assert spent_s < 0.5 * USERS, "the clients spin"
+    assert result.manifest.status is Status.DONE
+    assert result.summary["errors"]["resources"] == result.summary["failed"] > 0
+    errors = result.table("errors").query("error_class == 'resources'")
+    assert errors["text"].str.contains("could not").all()
+    assert result.checks.set_index("name").loc[BRACKET, "passed"]
+
+
+def test_every_acknowledged_new_order_outlives_a_killed_server(server: PrivateServer) -> None:
+    before = schema_orders(server)
+    running = measuring(server)
+    kill_server(server)
+    time.sleep(0.5)
+    server.start()
+    result = running.wait()
+    assert_survived(result)
+    kept, there = kept_orders(result), schema_orders(server) - before
+    assert len(kept) > 200
+    assert kept - there == set()
+    assert len(there - kept) <= USERS  # committed, but the acknowledgement was lost with the server
+    assert result.summary["engine_tpm"] is None or result.summary["engine_tpm"] > 0  # a crash sets counters back
+
+
+def test_after_a_killed_supervisor_schema_and_parquet_hold_the_same_new_orders(server: PrivateServer) -> None:
+    before = schema_orders(server)
+    running = measuring(server)
+    time.sleep(1)
+    supervisor = supervisor_of(running)
+    supervisor.kill()
+    until(lambda: running.status is Status.ABANDONED, "it is abandoned")
+    result = running.recover()
+    of_the_run = f"SELECT count(*) FROM pg_stat_activity WHERE usename = '{server.target.user}'"
+    until(lambda: ask(server, of_the_run) == [(0,)], "the server has noticed")
+    kept, there = kept_orders(result), schema_orders(server) - before
+    assert len(kept) > 200
+    assert kept - there == set()
+    assert len(there - kept) <= USERS  # those in flight
+    assert result.nopm
+    assert result.checks.set_index("name").loc[BRACKET, "passed"]
