@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 
@@ -33,14 +35,16 @@ def warning(runs: pd.DataFrame) -> str:
     return "\n".join(["the result may be unstable:", *(f"* {one}" for one in found)]) if found else ""
 
 
-def next_step(verdicts: pd.DataFrame, sweep_id: str) -> str:
-    """What to type to decide what is undecided; empty when all is, or when no number of blocks is known."""
+def next_step(verdicts: pd.DataFrame, with_blocks: Callable[[int], str]) -> str:
+    """What to type to decide what is undecided; empty when all is, or when no number of blocks is known.
+
+    ``with_blocks`` gives the command line for so many blocks in all.
+    """
     needed = verdicts["blocks_needed"].dropna()
     if needed.empty:
         return ""
-    return (
-        f"about {needed.max()} blocks in all would decide: hdbkit sweep --resume {sweep_id} --blocks {needed.max()}"
-    )
+    blocks = int(needed.max())
+    return f"about {blocks} blocks in all would decide: {with_blocks(blocks)}"
 
 
 def _centred(done: pd.DataFrame) -> pd.DataFrame:

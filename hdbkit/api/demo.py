@@ -19,6 +19,7 @@ from hdbkit.sweep_runner.progress import unwatched
 def demo(
     *,
     quick: bool = False,
+    blocks: int | None = None,
     database: str | None = None,
     keep: bool = False,
     say: Callable[[str], None] = lambda _: None,
@@ -30,6 +31,7 @@ def demo(
 
     Args:
         quick: the small sweep.
+        blocks: passes over all configurations; by default 3.
         database: which kind of private server; by default the first that hdbkit can start.
         keep: leave the server running.
         say: called with a line for each step.
@@ -43,5 +45,5 @@ def demo(
         say(f"{connection.version}, private server on {server.target.url}")
         connection.build(workload=spec.workload, progress=build_progress)
         command = "hdbkit demo --quick" if quick else "hdbkit demo"
-        done = sweep(server.target, spec, watch=watch, watch_run=watch_run, command=command)
+        done = sweep(server.target, spec, blocks=blocks, watch=watch, watch_run=watch_run, command=command)
     return done, done.report()

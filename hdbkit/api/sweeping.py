@@ -63,7 +63,7 @@ class SweepResult:
     @property
     def advice(self) -> str:
         """What makes the result unstable, and what to type to decide what is undecided; often empty."""
-        said = [warning(self.runs), next_step(self.verdicts, self.sweep_id)]
+        said = [warning(self.runs), next_step(self.verdicts, self._with_blocks)]
         return "\n".join(one for one in said if one)
 
     @property
@@ -81,11 +81,19 @@ class SweepResult:
             verdicts=self.verdicts,
             effects=self.effects,
             answer=self.answer,
-            command=self.plan.command or f"hdbkit sweep {self.plan.target.url} {self.folder.path / 'plan.json'}",
+            command=self._repeated(),
             folders=[RunFolder(self.folder.root / run_id) for run_id in finished],
             doubts=doubts(self.runs),
-            next_step=next_step(self.verdicts, self.sweep_id),
+            next_step=next_step(self.verdicts, self._with_blocks),
         )
+
+    def _repeated(self) -> str:
+        if self.plan.command:
+            return self._with_blocks(self.plan.spec.blocks)
+        return f"hdbkit sweep {self.plan.target.url} {self.folder.path / 'plan.json'}"
+
+    def _with_blocks(self, blocks: int) -> str:
+        return f"{self.plan.command or f'hdbkit sweep --resume {self.sweep_id}'} --blocks {blocks}"
 
 
 def plan(target: Target | str, spec: SweepSpec | Path | str, *, blocks: int | None = None) -> SweepPlan:
@@ -115,7 +123,7 @@ def sweep(
         spec: a :class:`~hdbkit.SweepSpec`, or the file of one (YAML, or hammerpost's JSON).
         resume_id: continue this sweep instead (``last`` is the newest), with the runs that are missing.
         blocks: so many blocks in all.
-        command: the command that repeats the sweep, where it is not ``hdbkit sweep``.
+        command: the command that makes such a sweep anew, where it is not ``hdbkit sweep``.
         watch: called at each step of the sweep; ``watch_run`` some times a second with the running run.
 
     Raises:

@@ -33,7 +33,7 @@ def _tell_version(wanted: bool) -> None:
 
 @app.callback()
 def _about(
-    version: Annotated[  # noqa: ARG001  its callback does the work
+    version: Annotated[
         bool, typer.Option("--version", help="print the version and leave", is_eager=True, callback=_tell_version)
     ] = False,
 ) -> None:

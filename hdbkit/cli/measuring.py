@@ -38,6 +38,7 @@ def add_to(app: typer.Typer) -> None:
 @stopped_like_ctrl_c()
 def demo(
     quick: Annotated[bool, typer.Option("--quick", help="at most 90 seconds")] = False,
+    blocks: Blocks = None,
     database: Annotated[str | None, typer.Option(help="kind of private server")] = None,
     keep: Annotated[bool, typer.Option("--keep", help="leave the server running")] = False,
     as_json: AsJson = False,
@@ -46,7 +47,7 @@ def demo(
     say = show.notes.print
     with BuildBar() as bar:
         done, report = api.demo(
-            quick=quick, database=database, keep=keep, say=say, build_progress=bar, watch=SweepLines()
+            quick=quick, blocks=blocks, database=database, keep=keep, say=say, build_progress=bar, watch=SweepLines()
         )
     return _tell_sweep(done, report, as_json)
 

@@ -59,17 +59,21 @@ def list_runs(root: Path, where: str | None = None) -> Listing:
     """
     if not root.is_dir():
         return Listing(pd.DataFrame(columns=list(_COLUMNS)), [])
-    with closing(_open(root / "catalog.sqlite")) as catalog:
+    path = root / "catalog.sqlite"
+    try:
+        return _listed(path, root, where)
+    except sqlite3.OperationalError:  # no space, or no right to write: only an index, made in memory this time
+        return _listed(Path(":memory:"), root, where)
+    except sqlite3.DatabaseError:  # damaged: made anew by the scan
+        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+            path.with_name(name).unlink(missing_ok=True)
+        return _listed(path, root, where)
+
+
+def _listed(path: Path, root: Path, where: str | None) -> Listing:
+    with closing(_prepared(path)) as catalog:
         damaged = _refresh(catalog, root)
         return Listing(_select(catalog, where), damaged)
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    try:
-        return _prepared(path)
-    except sqlite3.DatabaseError:
-        path.unlink(missing_ok=True)  # only an index: made anew by the scan that follows
-        return _prepared(path)
 
 
 def _prepared(path: Path) -> sqlite3.Connection:
@@ -93,16 +97,18 @@ def _refresh(catalog: sqlite3.Connection, root: Path) -> list[str]:
     damaged, seen = [], set()
     with catalog:
         for folder in run_folders(root):
-            changed_ns = (folder.path / "manifest.json").stat().st_mtime_ns
-            seen.add(folder.run_id)
-            if known.get(folder.run_id) == changed_ns:
-                continue
             try:
+                changed_ns = (folder.path / "manifest.json").stat().st_mtime_ns
+                if known.get(folder.run_id) == changed_ns:
+                    seen.add(folder.run_id)
+                    continue
                 row = {**_row(folder.read()), "run_id": folder.run_id, "changed_ns": changed_ns}
+            except FileNotFoundError:  # removed since it was listed
+                continue
             except DamagedResult as error:
                 damaged.append(str(error))
-                seen.discard(folder.run_id)
                 continue
+            seen.add(folder.run_id)
             places = ", ".join(f":{name}" for name in row)
             catalog.execute(f"INSERT OR REPLACE INTO runs ({', '.join(row)}) VALUES ({places})", row)  # noqa: S608
         catalog.executemany("DELETE FROM runs WHERE run_id = ?", [(gone,) for gone in known.keys() - seen])

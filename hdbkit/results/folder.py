@@ -14,6 +14,14 @@ from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.manifest import Manifest
 
 
+_PLANNED = {
+    "target": {"kind"},
+    "workload": {"kind", "warehouses"},
+    "load": {"virtual_users", "rampup_s", "duration_s", "routines"},
+}
+"""What every reader of a plan takes for granted."""
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """The folder of one run; complete by itself, so copying it is sharing it."""
@@ -79,6 +87,10 @@ class RunFolder:
                 f"{path} has format version {manifest.format_version}, this hdbkit reads up to {FORMAT_VERSION}; "
                 "run: pip install --upgrade hdbkit"
             )
+        for part, names in _PLANNED.items():
+            planned = manifest.plan.get(part)
+            if not isinstance(planned, dict) or not names <= planned.keys():
+                raise DamagedResult(f"{path} is damaged: its plan has no {part} with {', '.join(sorted(names))}")
         return manifest
 
     def write(self, manifest: Manifest) -> None:

@@ -134,7 +134,7 @@ def test_a_client_that_hangs_is_ended_and_told(null_target: NullTarget) -> None:
     os.kill(client_pids(running)[0], signal.SIGSTOP)
     result = running.wait()  # SIGKILL ends a stopped process too
     assert result.manifest.status is Status.DONE
-    assert list(result.table("clients").set_index("virtual_user")["ended"])[0] == "killed"
+    assert dict(result.table("clients").set_index("virtual_user")["ended"])[0] == "killed"
     assert [line["virtual_user"] for line in log_of(running) if line["event"] == "client killed at the end"] == [0]
     assert rows(result, "select count(*) > 100 from {t} where virtual_user = 0") == [(True,)]
 

@@ -160,7 +160,7 @@ def test_a_server_frozen_for_5_seconds(server: PrivateServer) -> None:
 
 
 def test_a_server_frozen_at_the_end_of_the_window_makes_its_edge_doubtful(server: PrivateServer) -> None:
-    running = measuring(server, SOME.model_copy(update={"duration_s": 3}))
+    running = measuring(server, SOME.model_copy(update={"duration_s": 3, "counter_interval_s": 60}))
     time.sleep(1.2)
     frozen = server_processes(server)
     signal_all(frozen, signal.SIGSTOP)

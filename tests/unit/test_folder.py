@@ -21,7 +21,11 @@ def make(root: Path, run_id: str) -> RunFolder:
             run_id=run_id,
             notice="derived",
             status=Status.DONE,
-            plan={},
+            plan={
+                "target": {"kind": "nulldb"},
+                "workload": {"kind": "tproc_c", "warehouses": 1},
+                "load": {"virtual_users": 1, "rampup_s": 0, "duration_s": 1, "routines": "stored"},
+            },
             transactions=["new_order"],
             counted="new_order",
         )

@@ -100,7 +100,17 @@ def test_two_sweeps_never_share_a_server(tmp_path: Path) -> None:
 def test_the_frame_tells_what_became_of_each_planned_run(tmp_path: Path) -> None:
     folder = made(tmp_path)
     done = Manifest(
-        run_id="run-a", notice="", status=Status.DONE, plan={}, transactions=[], counted="", result={"nopm": 1234.5}
+        run_id="run-a",
+        notice="",
+        status=Status.DONE,
+        plan={
+            "target": {"kind": "nulldb"},
+            "workload": {"kind": "tproc_c", "warehouses": 1},
+            "load": {"virtual_users": 1, "rampup_s": 0, "duration_s": 1, "routines": "stored"},
+        },
+        transactions=[],
+        counted="",
+        result={"nopm": 1234.5},
     )
     (tmp_path / "run-a").mkdir()
     RunFolder(tmp_path / "run-a").write(done)

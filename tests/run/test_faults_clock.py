@@ -1,0 +1,66 @@
+"""The wall clock is set back and forth in the middle of a run: durations and windows come from another clock."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import hdbkit
+from hdbkit.config import Load
+from hdbkit.results.manifest import Status
+from tests.run.conftest import NullTarget
+from tests.run.faults import rows
+
+PACKAGE = Path(hdbkit.__file__).parent
+JUMPING = """
+import os, time, pathlib
+real, real_ns, calls = time.time, time.time_ns, [0]
+def step():
+    calls[0] += 1
+    return (calls[0] % 3 - 1) * 86_400
+time.time = lambda: real() + step()
+time.time_ns = lambda: real_ns() + step() * 1_000_000_000
+pathlib.Path({told!r}, str(os.getpid())).touch()
+"""
+WALL_CLOCK = {
+    "execution/handle.py": {"time.time"},  # has a run that never told its process just begun?
+    "execution/supervisor.py": {"datetime.now"},  # the stamps of a run's start and of its log
+}
+
+
+def test_a_wall_clock_that_jumps_by_days_changes_no_duration_and_no_window(
+    null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "told"
+    told.mkdir()
+    (tmp_path / "sitecustomize.py").write_text(JUMPING.format(told=str(told)))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    load = Load(virtual_users=2, rampup_s=0.5, duration_s=2, counter_interval_s=0.2)
+    result = hdbkit.run(null_target(latency_us=2000), load=load)
+    assert len(list(told.iterdir())) >= 2  # the supervisor and the clients' forkserver had the jumping clock
+    assert result.manifest.status is Status.DONE
+    assert result.summary["window_s"] == pytest.approx(2, abs=0.5)
+    clock = result.manifest.clock
+    assert clock is not None
+    assert clock.window_start_us == pytest.approx(500_000, abs=400_000)
+    (bounds,) = rows(result, "select min(t_start_us), max(t_start_us), min(latency_us), max(latency_us) from {t}")
+    assert 0 <= bounds[0] < bounds[1] < 5_000_000
+    assert 2000 <= bounds[2] <= bounds[3] < 1_000_000
+    for name in ("host", "counters"):
+        table = result.table(name)
+        assert table.filter(regex="^t_").max().max() < 5_000_000
+
+
+def test_nothing_that_measures_asks_the_wall_clock() -> None:
+    found: dict[str, set[str]] = {}
+    for room in ("execution", "databases", "workloads", "analysis"):
+        for path in sorted((PACKAGE / room).rglob("*.py")):
+            calls = {
+                ast.unparse(one.func) for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, ast.Call)
+            }
+            wall = calls & {"time.time", "time.time_ns", "datetime.now", "datetime.datetime.now", "datetime.utcnow"}
+            if wall:
+                found[str(path.relative_to(PACKAGE))] = wall
+    assert found == WALL_CLOCK

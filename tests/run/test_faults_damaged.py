@@ -1,0 +1,146 @@
+"""Damaged run folders: each command that reads them says one sentence, and the catalog is made anew from the rest."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hdbkit
+from hdbkit.config import Load
+from tests.conftest import HdbkitCommand
+from tests.run.conftest import NullTarget
+
+READERS = (("runs", "show"), ("report",), ("compare",))
+DAMAGES: dict[str, Callable[[Path], object]] = {}
+
+
+def damage(cut: Callable[[Path], object]) -> Callable[[Path], object]:
+    DAMAGES[cut.__name__] = cut
+    return cut
+
+
+def rewrite(folder: Path, **changes: Any) -> None:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def halve(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@damage
+def cut_manifest(folder: Path) -> None:
+    halve(folder / "manifest.json")
+
+
+@damage
+def missing_manifest(folder: Path) -> None:
+    (folder / "manifest.json").unlink()
+
+
+@damage
+def newer_format(folder: Path) -> None:
+    rewrite(folder, format_version=99)
+
+
+@damage
+def foreign_manifest(folder: Path) -> None:
+    (folder / "manifest.json").write_text('{"name": "my-extension", "manifest_version": 3}')
+
+
+@damage
+def manifest_of_an_empty_plan(folder: Path) -> None:
+    rewrite(folder, plan={}, result={})
+
+
+@damage
+def manifest_of_another_kind_of_plan(folder: Path) -> None:
+    rewrite(folder, plan={"target": [], "load": 7, "workload": None})
+
+
+@damage
+def cut_transactions(folder: Path) -> None:
+    halve(folder / "transactions" / "part-0.parquet")
+
+
+@damage
+def no_transactions(folder: Path) -> None:
+    shutil.rmtree(folder / "transactions")
+
+
+@damage
+def foreign_transactions(folder: Path) -> None:
+    (folder / "transactions" / "holiday.parquet").write_bytes(b"PAR1 but no more")
+
+
+@damage
+def cut_tables(folder: Path) -> None:
+    for path in folder.glob("*.parquet"):
+        halve(path)
+
+
+@damage
+def cut_settings(folder: Path) -> None:
+    halve(folder / "settings.json")
+
+
+@damage
+def foreign_files(folder: Path) -> None:
+    (folder / "notes.txt").write_text("mine")
+    (folder / "clients").mkdir()
+
+
+@pytest.fixture
+def two(null_target: NullTarget, results: Path) -> tuple[Path, Path]:
+    """The folders of two runs."""
+    load = Load(virtual_users=1, rampup_s=0, duration_s=0.3)
+    made = [hdbkit.run(null_target(latency_us=1000), load=load) for _ in range(2)]
+    (results / "foreign").mkdir()
+    (results / "foreign.txt").write_text("mine")
+    return made[0].folder.path, made[1].folder.path
+
+
+def test_every_damage_is_one_sentence_and_the_catalog_is_made_anew(
+    two: tuple[Path, Path], results: Path, command: HdbkitCommand, tmp_path: Path
+) -> None:
+    whole, spoilt = two
+    kept = tmp_path / "kept"
+    shutil.copytree(spoilt, kept)
+    for name, spoil in DAMAGES.items():
+        shutil.rmtree(spoilt)
+        shutil.copytree(kept, spoilt)
+        spoil(spoilt)
+        for words in READERS:
+            others = (whole.name,) if words == ("compare",) else ()
+            said = command(*words, spoilt.name, *others)
+            assert "Traceback" not in said.err, (name, words)
+            assert said.code in (0, 2, 3), (name, words, said)
+            assert said.err.count("\n") == (said.code != 0), (name, words, said.err)
+            assert (said.code == 0) == (said.out != ""), (name, words)
+        for path in results.glob("catalog.sqlite*"):
+            path.write_bytes(b"not a catalog")
+        said = command("runs", "list", "--json")
+        assert said.code == 0, (name, said)
+        listed = {row["run_id"] for row in said.json}
+        assert whole.name in listed
+        assert said.err.count("\n") == said.err.count("passed over: ") <= 1, (name, said.err)
+        assert (spoilt.name in listed) != ("manifest" in name or "format" in name), name
+
+
+def test_a_newer_format_is_told_with_what_to_do(two: tuple[Path, Path], command: HdbkitCommand) -> None:
+    newer_format(two[1])
+    said = command("runs", "show", two[1].name)
+    assert "has format version 99, this hdbkit reads up to 1; run: pip install --upgrade hdbkit" in said.err
+
+
+def test_the_report_of_a_run_with_cut_transactions_says_so(two: tuple[Path, Path], command: HdbkitCommand) -> None:
+    cut_transactions(two[1])
+    said = command("report", two[1].name)
+    assert said.code == 0
+    page = Path(said.out.strip()).read_text()
+    assert f"{two[1] / 'transactions'} cannot be read: " in page
