@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis import quantiles
+from hdbkit.analysis.records import read_table
 from hdbkit.analysis.windows import window_of
-from hdbkit.errors import InputError
+from hdbkit.errors import DamagedResult, InputError
 from hdbkit.paths import results_folder
 from hdbkit.report import run_report
 from hdbkit.results.catalog import list_runs
@@ -61,14 +62,18 @@ class Result:
     @property
     def settings(self) -> pd.DataFrame:
         """The server's settings as read back at the start: value, unit, default, changed."""
-        return pd.DataFrame.from_dict(json.loads(self.folder.settings.read_bytes()), orient="index")
+        path = self.folder.settings
+        try:
+            return pd.DataFrame.from_dict(json.loads(path.read_bytes()), orient="index")
+        except (OSError, ValueError, AttributeError) as error:
+            raise DamagedResult(f"{path} cannot be read: {error}") from None
 
     def table(self, name: str) -> pd.DataFrame:
         """A table of the run folder: seconds, counters, host, clients or errors (see ARCHITECTURE.md)."""
         path = self.folder.table(name)
         if not path.is_file():
             raise InputError(f"run {self.run_id} has no table '{name}'")
-        return pd.read_parquet(path)
+        return read_table(path)
 
     def seconds(self) -> pd.DataFrame:
         """Count and exact p50_us, p95_us, p99_us by second and transaction."""

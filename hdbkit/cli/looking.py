@@ -53,9 +53,10 @@ def compare(
         content = {name: show.frame_json(frame.reset_index()) for name, frame in frames.items()}
         show.print_json(vars(found.ratio) | content)
     else:
+        differences = found.differences
         show.console.print(show.table(found.table.reset_index()))
-        if len(found.differences):
-            show.console.print(show.table(found.differences.reset_index(), title="What differed"))
+        if len(differences):
+            show.console.print(show.table(differences.reset_index(), title="What differed"))
         show.console.print(found.ratio.sentence, markup=False)
     return Exit.CHECK_FAILED if limit is not None and found.regressed(limit) else Exit.DONE
 

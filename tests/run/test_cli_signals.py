@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -149,3 +150,21 @@ def test_a_run_whose_supervisor_was_killed_is_told_and_recovered(
     assert hdbkit.attach(running.run_id).wait().table("seconds")["committed"].sum() > 0
     said = command("recover", running.run_id)
     assert (said.code, "there is nothing to recover" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
+def test_a_sweep_that_is_told_to_end_puts_the_settings_back(
+    null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    target = null_target(latency_us=1000).with_(may_change_settings=True)
+    targets, spec = tmp_path / "targets.yaml", tmp_path / "sweep.json"
+    targets.write_text(json.dumps({"lab": target.model_dump(mode="json", exclude_defaults=True)}))
+    spec.write_text('{"speed": [2, 4]}')
+    monkeypatch.setenv("HDBKIT_TARGETS", str(targets))
+    program = start("sweep", "lab", str(spec), "-u", "2", "--rampup-s", "0", "--duration-s", "600")
+    measuring()
+    assert hdbkit.connect("lab").settings()["value"]["speed"] in ("2", "4")
+    os.kill(program.pid, number)
+    program.communicate(timeout=60)
+    assert program.returncode == 130
+    assert hdbkit.connect("lab").settings()["value"]["speed"] == "1"
