@@ -127,7 +127,7 @@ def kill_server(server: PrivateServer) -> None:
 @contextmanager
 def full(folder: Path) -> Iterator[None]:
     """The file system of ``folder`` has no byte left inside the block."""
-    filler = folder / "filler"
+    filler = folder / f"filler-{time.monotonic_ns()}"
     with filler.open("wb", buffering=0) as file:
         for size in (1 << 20, 4096, 1):
             try:
