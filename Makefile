@@ -2,7 +2,9 @@
 #
 #   make demo [QUICK=1]   the main job on a private server: build, sweep, verdict, report
 #   make test             ruff, mypy, and every test
+#   make soak             the long tests: random kills of runs and sweeps, 10,000 spoilt files
 #   make lint             ruff, mypy, import-linter
+#   make bench [QUICK=1]  hdbkit's speed beside that of others; each figure with its target
 #   make lab              JupyterLab with the notebooks
 #   make clean            remove the environment and every cache (results stay)
 
@@ -12,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALLED := $(VENV)/.installed
 LAB := $(VENV)/.installed-lab
 
-.PHONY: help demo test lint tools lab clean
+.PHONY: help demo test soak lint tools lab clean
 .DELETE_ON_ERROR:
 
 help:
@@ -24,6 +26,10 @@ demo: $(INSTALLED)
 test: tools lint
 	@$(BIN)/python -m pytest
 
+soak: $(INSTALLED)
+	@lscpu | sed -n 's/^Model name: */processor: /p; s/^CPU(s): */cores: /p'; uname -sr
+	@HDBKIT_SOAK=1 $(BIN)/python -m pytest --durations=10 tests/soak
+
 lint: $(INSTALLED)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && echo "ruff: clean"
 	@$(BIN)/mypy --no-error-summary && echo "mypy: clean"
@@ -32,6 +38,9 @@ lint: $(INSTALLED)
 
 tools:
 	@sh .ci/tools
+
+bench: $(INSTALLED)
+	@$(BIN)/python -m bench
 
 lab: $(LAB)
 	@$(BIN)/jupyter lab --notebook-dir=notebooks

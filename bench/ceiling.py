@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench.common import blocks, postgres_environment, program, quick_or, scratch, server, tell, title
+from bench.common import Command, blocks, postgres_environment, program, quick_or, scratch, server, tell, title
 from hdbkit.config import Load
 from hdbkit.contracts import Prepared
 from hdbkit.databases import database
@@ -69,7 +69,7 @@ def by_pgbench(own: PrivateServer, folder: Path) -> float:
     """Calls a second of pgbench."""
     script = folder / "noop.sql"
     script.write_text("SELECT 1;\n", encoding="utf-8")
-    command = [own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", f"--time={SECONDS}"]
+    command: Command = [own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", f"--time={SECONDS}"]
     ended = program([*command, "--file", script], postgres_environment(own))
     return float(ended.out.rpartition("tps = ")[2].split()[0])
 

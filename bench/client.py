@@ -2,6 +2,7 @@
 
 Each client keeps to a warehouse of its own. pgbench has no text and no arrays, so last names and arrays are
 expressions over its random numbers, and no new order is rolled back, since it ends a client at an error.
+Data are restored for each number of clients; within it both grow them in turn.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from pathlib import Path
 
 import hdbkit
 from bench.common import Ended, blocks, postgres_environment, program, quick_or, scratch, server, tell, title
+from hdbkit.config import InputRules
 from hdbkit.servers import PrivateServer, control
 
 WAREHOUSES = 8
 CLIENTS = quick_or((4,), (1, 2, 4, 8))
-BLOCKS = quick_or(2, 3)
-RAMPUP_S, WINDOW_S = 2, quick_or(3, 5)
+BLOCKS = quick_or(2, 4)
+RAMPUP_S, WINDOW_S = 1, quick_or(3, 5)
 SATURATED = 4
 """From so many clients on, two cores have no time to spare."""
 
@@ -75,7 +77,6 @@ def scripts(folder: Path) -> list[str]:
 
 def by_pgbench(own: PrivateServer, files: list[str], clients: int) -> tuple[float, float]:
     """Transactions a second after the rampup, and client CPU in microseconds a transaction."""
-    control(own.target).restore_data()
     ended = program(
         [
             *(own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", "--progress=1"),
@@ -100,8 +101,7 @@ def transactions_of(ended: Ended) -> int:
 
 def by_hdbkit(own: PrivateServer, clients: int) -> tuple[float, float]:
     """The same two figures of a run."""
-    control(own.target).restore_data()
-    load = hdbkit.Load(virtual_users=clients, rampup_s=RAMPUP_S, duration_s=WINDOW_S, input_rules="hammerdb")
+    load = hdbkit.Load(virtual_users=clients, rampup_s=RAMPUP_S, duration_s=WINDOW_S, input_rules=InputRules.HAMMERDB)
     found = hdbkit.run(own.target, load=load).summary
     return found["transactions_per_s"], found["client_cpu_us_per_transaction"]
 
@@ -113,6 +113,7 @@ def main() -> None:
         control(own.target).keep_data()
         files = scripts(folder)
         for clients in CLIENTS:
+            control(own.target).restore_data()
             ways = {"hdbkit": partial(by_hdbkit, own, clients), "pgbench": partial(by_pgbench, own, files, clients)}
             done = blocks(ways, BLOCKS)
             rates, cpu = ([one["hdbkit"][i] / one["pgbench"][i] for one in done] for i in (0, 1))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 import hdbkit
 from hdbkit.execution import host
@@ -87,7 +87,10 @@ class Ended:
     peak_bytes: int
 
 
-def program(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> Ended:
+Command = Sequence[str | Path]
+
+
+def program(command: Command, environment: Mapping[str, str] | None = None) -> Ended:
     """Run a program to its end. Raises ``RuntimeError`` with its last words when it fails."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.monotonic()
@@ -97,13 +100,16 @@ def program(command: Sequence[str | Path], environment: Mapping[str, str] | None
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         wall_s = time.monotonic() - began
-        texts = []
-        for file in (out, err):
-            file.seek(0)
-            texts.append(file.read().decode(errors="replace"))
+        said, complained = text_of(out), text_of(err)
     if process.returncode:
-        raise RuntimeError(f"{Path(command[0]).name} ended with {process.returncode}: {texts[1].strip()[-500:]}")
-    return Ended(*texts, wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+        raise RuntimeError(f"{Path(command[0]).name} ended with {process.returncode}: {complained.strip()[-500:]}")
+    return Ended(said, complained, wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+
+def text_of(file: IO[bytes]) -> str:
+    """All that was written to an open file."""
+    file.seek(0)
+    return file.read().decode(errors="replace")
 
 
 @contextmanager

@@ -25,11 +25,17 @@ def die_with_parent(parent_pid: int | None = None, signal_number: int = signal.S
         os._exit(1)
 
 
-def is_alive(pid: int) -> bool:
-    """Whether a process of this id exists and has not ended (a zombie has)."""
+def is_alive(pid: int, word: str = "") -> bool:
+    """Whether a process of this id exists and has not ended (a zombie has).
+
+    ``word`` must be in its command line where given: after a reboot, the id of a process may be another's.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  read often, kept light
-            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+            if file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X"):
+                return False
+        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+            return word.encode() in file.read()
     except FileNotFoundError:
         return False
     except OSError:

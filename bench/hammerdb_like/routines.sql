@@ -1,6 +1,7 @@
 -- HammerDB's style of PostgreSQL procedures, written anew from its documented signatures and habits: arrays, UNNEST
 -- and UPDATE ... RETURNING, a statement a table; items drawn in the routine; of stock only the quantity, of a
--- customer only balance and data; the unused item leaves a line without an amount and is committed.
+-- customer only balance and data; the unused item leaves a line without an amount and is committed; an EXCEPTION block
+-- around each transaction that writes (documented), which makes it a subtransaction.
 
 CREATE PROCEDURE neword(
     no_w_id integer, no_max_w_id integer, no_d_id integer, no_c_id integer, no_o_ol_cnt integer,
@@ -66,6 +67,8 @@ BEGIN
            coalesce(dist_info, '')
     FROM unnest(item_ids, supply_w_ids, quantities, prices, dist_infos) WITH ORDINALITY
          AS ordered (item_id, supply_w_id, quantity, price, dist_info, number);
+EXCEPTION
+    WHEN serialization_failure OR deadlock_detected OR no_data_found THEN RAISE;
 END $$;
 
 CREATE PROCEDURE payment(
@@ -110,6 +113,8 @@ BEGIN
 
     INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data)
     VALUES (p_c_id, p_c_d_id, p_c_w_id, p_d_id, p_w_id, tstamp, p_h_amount, p_w_name || '    ' || p_d_name);
+EXCEPTION
+    WHEN serialization_failure OR deadlock_detected OR no_data_found THEN RAISE;
 END $$;
 
 CREATE PROCEDURE delivery(d_w_id integer, d_o_carrier_id integer, IN tstamp timestamp)
@@ -147,6 +152,8 @@ BEGIN
     UPDATE customer SET c_balance = c_balance + coalesce(amount, 0)
     FROM unnest(districts, customers, amounts) AS billed (d_id, id, amount)
     WHERE c_w_id = d_w_id AND c_d_id = d_id AND c_id = id;
+EXCEPTION
+    WHEN serialization_failure OR deadlock_detected OR no_data_found THEN RAISE;
 END $$;
 
 CREATE PROCEDURE ostat(

@@ -120,7 +120,7 @@ class RunHandle:
         if manifest.supervisor_pid is None:
             begun = manifest.history[0].at.timestamp() if manifest.history else 0
             return abs(time.time() - begun) < _STARTED_S  # the wall clock may have been set back
-        return is_alive(manifest.supervisor_pid)
+        return is_alive(manifest.supervisor_pid, self.run_id)
 
 
 def start(plan: RunPlan, root: Path) -> RunHandle:

@@ -12,6 +12,7 @@ from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import cast
 
 from hdbkit.databases import database
 from hdbkit.execution.client import client_main, reason_path
@@ -33,6 +34,7 @@ class Pool:
     def __init__(self, folder: RunFolder, plan: RunPlan, page: Control) -> None:
         self._folder, self._plan, self._page = folder, plan, page
         self._processes: list[BaseProcess] = []
+        self._running: dict[int, int] = {}  # the sentinel of each client that has not been seen ending: its index
         self._forkserver_pid: int | None = None
 
     def start(self) -> None:
@@ -40,10 +42,11 @@ class Pool:
         os.environ[PARENT_VARIABLE] = str(os.getpid())
         context = mp.get_context("forkserver")
         modules = ("hdbkit.execution.preload", "hdbkit.execution.client", *database(self._plan.target.kind).preload)
-        context.set_forkserver_preload([*modules, f"hdbkit.workloads.{self._plan.workload.kind}"])
+        context.set_forkserver_preload([*modules, f"hdbkit.workloads.{self._plan.workload.kind}.user"])
         for user in self._plan.users:
             process = context.Process(target=client_main, args=(self._folder.path, self._plan, user), daemon=True)
             process.start()
+            self._running[process.sentinel] = len(self._processes)
             self._processes.append(process)
         self._forkserver_pid = getattr(forkserver, "_forkserver")._forkserver_pid  # noqa: B009  not public
 
@@ -57,12 +60,13 @@ class Pool:
 
     def alive(self) -> list[int]:
         """The indexes of clients whose process goes on."""
-        return [i for i, process in enumerate(self._processes) if process.is_alive()]
+        self.nap(0)
+        return list(self._running.values())
 
     def nap(self, seconds: float) -> None:
         """Wait, but no longer than until a client ends that was going on."""
-        sentinels = [p.sentinel for p in self._processes if p.exitcode is None]
-        wait(sentinels, timeout=seconds) if sentinels else None
+        for sentinel in wait(self._running, timeout=seconds) if self._running else ():
+            del self._running[cast(int, sentinel)]
 
     def endings(self) -> dict[int, str]:
         """How each ended client ended: done, killed (it did not say so itself), or failed."""

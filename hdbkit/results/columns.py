@@ -116,7 +116,7 @@ ERRORS: Final = {
     "error_class": "string",
     "code": "string",
     "text": "string",
-    "transaction": "string",
+    "transaction": "string",  # or "(connecting)": refused while a client connected anew after a loss
     "count": "int64",
     "retried": "int64",  # how many of them were tried again
     "first_us": "int64",

@@ -90,5 +90,5 @@ def _waited_for(run: RunFolder) -> Manifest | None:
 
 def _goes_on(manifest: Manifest) -> bool:
     if manifest.supervisor_pid is not None:
-        return is_alive(manifest.supervisor_pid)
+        return is_alive(manifest.supervisor_pid, manifest.run_id)
     return bool(manifest.history) and (datetime.now(UTC) - manifest.history[0].at).total_seconds() < _STARTING_S

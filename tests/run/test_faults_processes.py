@@ -112,6 +112,15 @@ def test_a_killed_supervisor_takes_all_its_processes_with_it(null_target: NullTa
     assert not folder_of(running).spools.exists()
 
 
+def test_a_process_id_that_is_another_s_after_a_reboot_does_not_keep_a_run_alive(null_target: NullTarget) -> None:
+    running = measuring(null_target, LONG)
+    supervisor_of(running).kill()
+    until(lambda: running.status is Status.ABANDONED, "it is abandoned")
+    folder = folder_of(running)
+    folder.write(folder.read().model_copy(update={"supervisor_pid": os.getpid()}))
+    assert hdbkit.attach(running.run_id).status is Status.ABANDONED
+
+
 def test_a_recovery_that_was_killed_itself_can_be_repeated(null_target: NullTarget) -> None:
     running = measuring(null_target, LONG)
     supervisor_of(running).kill()
@@ -137,6 +146,15 @@ def test_a_client_that_hangs_is_ended_and_told(null_target: NullTarget) -> None:
     assert dict(result.table("clients").set_index("virtual_user")["ended"])[0] == "killed"
     assert [line["virtual_user"] for line in log_of(running) if line["event"] == "client killed at the end"] == [0]
     assert rows(result, "select count(*) > 100 from {t} where virtual_user = 0") == [(True,)]
+
+
+def test_clients_whose_transactions_all_fail_rest_between_them(null_target: NullTarget) -> None:
+    target = null_target(error_rate=1, error_class="resources")
+    result = hdbkit.run(target, load=SOME)
+    assert result.manifest.status is Status.DONE
+    counts = dict(rows(result, "select virtual_user, count(*) from {t} where outcome = 2 group by 1"))
+    assert len(counts) == 4
+    assert max(counts.values()) < 50  # without a rest they would be tens of thousands
 
 
 def test_an_interrupted_kernel_stops_the_run_and_has_its_result(null_target: NullTarget) -> None:

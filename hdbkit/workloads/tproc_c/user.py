@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
+from numpy.random import default_rng
 from numpy.typing import NDArray
 
 from hdbkit.config import InputRules, Load, Routines, WorkloadSpec
@@ -32,7 +33,7 @@ class TprocCUser:
     """The workload's side of a virtual user. Everything random in it follows from ``plan.seed``."""
 
     def __init__(self, session: Session, spec: WorkloadSpec, load: Load, plan: UserPlan) -> None:
-        generator = np.random.default_rng(plan.seed)
+        generator = default_rng(plan.seed)
         self._generator = generator
         self._inputs = Inputs(spec, load, plan, generator)
         self._deck = (Deck if load.input_rules is InputRules.SPEC else Draws)(load.weights, generator)

@@ -1,0 +1,22 @@
+"""All benches, one after the other: ``make bench``, with ``QUICK=1`` in a few minutes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from bench.common import machine
+
+BENCHES = ("routines", "client_sql", "client", "ceiling", "recording", "start", "growth", "build")
+
+
+def main() -> int:
+    """Print the machine, then each bench's figures; the number of benches that could not be run."""
+    print(machine(), flush=True)
+    wanted = sys.argv[1:] or BENCHES
+    ended = [subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False).returncode for name in wanted]
+    return sum(code != 0 for code in ended)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""What it costs to keep every transaction: CPU time in the loop, bytes on disk, and the time to read them back.
+
+The transactions are the null engine's: no server takes part. The many of the last figure are drawn as its seeded
+latencies are, written to spools, and go through the same writer as a run's.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from array import array
+from pathlib import Path
+
+import numpy as np
+
+from bench.common import blocks, program, quick_or, scratch, tell, title
+from hdbkit.analysis.quantiles import by_second
+from hdbkit.analysis.windows import Window
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.contracts import UserPlan
+from hdbkit.databases import database
+from hdbkit.execution.control import Word
+from hdbkit.execution.refusals import Refusals
+from hdbkit.execution.user import Loop
+from hdbkit.results.columns import SPOOL_RECORD, SPOOL_VALID
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.spool import SpoolWriter, spool_path
+from hdbkit.results.writer import write_transactions
+from hdbkit.workloads import workload
+
+CALLS = quick_or(50_000, 300_000)
+BLOCKS = quick_or(3, 7)
+USERS, ROWS_OF_USER, PARTS = 8, quick_or(125_000, 1_250_000), 10
+GAP_NS, MEDIAN_NS, SPREAD = 10_000, 350_000, 0.5
+TPROC_C = workload("tproc_c")
+
+
+class Nowhere(SpoolWriter):
+    """A spool that keeps nothing."""
+
+    def __init__(self) -> None:
+        pass
+
+    def append(self, *_: int) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def loop_us(spool: SpoolWriter, folder: Path) -> float:
+    """CPU time a transaction of the measured loop on the null engine with no latency."""
+    load, spec = Load(), WorkloadSpec()
+    session = database("nulldb").connect(Target(kind="nulldb", database="bench"), spec.kind)
+    user = TPROC_C.user(session, spec, load, UserPlan(0, 1, 1))
+    words = memoryview(array("q", [2**62] * 16))
+    refusals = Refusals(folder / "errors", load, TPROC_C.transactions, words, Word.STOP_AT_NS)
+    began = time.process_time()
+    Loop(spool, words, refusals, None, CALLS).run(user)
+    took_s = time.process_time() - began
+    spool.close()
+    session.close()
+    return took_s * 1e6 / CALLS
+
+
+def recorded_us(folder: Path) -> float:
+    """The same with a real spool."""
+    path = spool_path(folder, 0)
+    path.unlink(missing_ok=True)
+    return loop_us(SpoolWriter(path, 0), folder)
+
+
+def fill_spools(folder: Path) -> None:
+    """The spools of some users, each a closed loop of transactions of seeded latencies."""
+    for user in range(USERS):
+        draw = np.random.default_rng(user)
+        records = np.zeros(ROWS_OF_USER, SPOOL_RECORD)
+        latency = (MEDIAN_NS * np.exp(draw.normal(0, SPREAD, ROWS_OF_USER))).astype(np.int64)
+        end = np.cumsum(latency + GAP_NS)
+        records["end_ns"], records["start_ns"], records["scheduled_ns"] = end, end - latency, end - latency
+        records["w_id"], records["d_id"] = user + 1, draw.integers(1, 11, ROWS_OF_USER)
+        records["transaction"] = draw.choice(5, ROWS_OF_USER, p=[0.45, 0.43, 0.04, 0.04, 0.04])
+        records["outcome"] = (records["transaction"] == 0) & (draw.random(ROWS_OF_USER) < 0.01)
+        records["valid"] = SPOOL_VALID
+        path = spool_path(folder, user)
+        SpoolWriter(path, user).close()
+        with path.open("r+b") as file:
+            file.seek(4096)
+            file.write(records.tobytes())
+
+
+def write_run(folder: Path) -> tuple[RunFolder, float]:
+    """A run of ten times the spools, one stretch after the other; its folder and length in seconds."""
+    run, spools = RunFolder(folder / "run"), folder / "many"
+    run.path.mkdir()
+    spools.mkdir()
+    fill_spools(spools)
+    span_ns = round(ROWS_OF_USER * (MEDIAN_NS * np.exp(SPREAD**2 / 2) + GAP_NS) * 1.01)
+    for part in range(PARTS):
+        write_transactions(spools, run.transactions, -part * span_ns, len(TPROC_C.transactions))
+        (run.transactions / "part-0.parquet").rename(run.transactions / f"part-{part + 1}.parquet")
+    return run, PARTS * span_ns / 1e9
+
+
+def read(path: Path, seconds: float) -> None:
+    """Read all quantiles by second and transaction; print the time and the greatest memory. A process of its own."""
+    began = time.monotonic()
+    frame = by_second(RunFolder(path), Window(0, int(seconds) * 1_000_000))
+    took_s = time.monotonic() - began
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    peak_kb = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
+    print(took_s, peak_kb / 2**20, int(frame["n"].sum()))
+
+
+def main() -> None:
+    """Tell what recording costs and how fast it is read."""
+    title("recording: every transaction is kept (null engine, no latency)")
+    with scratch() as folder:
+        ways = {"kept": lambda: recorded_us(folder), "dropped": lambda: loop_us(Nowhere(), folder)}
+        done = blocks(ways, BLOCKS)
+        costs = [one["kept"] - one["dropped"] for one in done]
+        tell("recording a transaction, CPU", costs, unit="us", at_most=1)
+        run, seconds = write_run(folder)
+        rows = USERS * ROWS_OF_USER * PARTS
+        size = sum(path.stat().st_size for path in run.transactions.iterdir())
+        tell("bytes on disk a transaction", [size / rows], at_most=6, note=f"{rows:,} rows, {size / 1e6:,.0f} MB")
+        command = [sys.executable, "-m", "bench.recording", str(run.path), str(seconds)]
+        answers = [[float(word) for word in program(command).out.split()] for _ in range(quick_or(1, 2))]
+        read_rows = f"{answers[0][2]:,.0f} rows in {int(seconds):,} seconds"
+        tell("p50, p95, p99 by second and transaction", [a[0] for a in answers], unit="s", at_most=10, note=read_rows)
+        tell("the same: greatest memory", [a[1] for a in answers], unit="GiB", at_most=2e9 / 2**30)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        read(Path(sys.argv[1]), float(sys.argv[2]))
+    else:
+        main()
