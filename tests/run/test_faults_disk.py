@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import resource
 import subprocess
 import time
@@ -16,6 +18,7 @@ from hdbkit.config import Load
 from hdbkit.errors import RunFailed
 from hdbkit.execution.sampler import Lines
 from hdbkit.results.manifest import Status
+from hdbkit.results.spool import SpoolReader, SpoolWriter
 from hdbkit.results.writer import read_lines
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget
@@ -95,3 +98,21 @@ def test_a_line_that_does_not_fit_leaves_nothing_behind(tmp_path: Path) -> None:
     assert path.read_bytes() == whole
     lines.add({"event": 4})
     assert [row["event"] for row in read_lines(path)] == [1, 4]
+    lines._file.close()
+
+
+def test_the_record_that_meets_a_full_disk_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_space(*_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    writer = SpoolWriter(tmp_path / "0.spool", 0)
+    monkeypatch.setattr(os, "posix_fallocate", no_space)
+    finished = 0
+    with pytest.raises(OSError, match="No space left"):
+        while True:
+            finished += 1
+            writer.append(0, 0, finished, 1, 0, 1, 0, 0, 0, 0)
+    writer.close()
+    reader = SpoolReader(tmp_path / "0.spool")
+    assert reader.read().size == finished
+    reader.close()

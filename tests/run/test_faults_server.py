@@ -77,7 +77,8 @@ def assert_survived(result: Result) -> None:
     assert result.checks.set_index("name").loc[BRACKET, "passed"], result.checks.to_string()
     (again,) = rows(
         result,
-        "select count(*) from {t} where outcome = 0 and t_start_us > (select max(t_start_us) from {t} where outcome = 2)",
+        "select count(*) from {t} "
+        "where outcome = 0 and t_start_us > (select max(t_start_us) from {t} where outcome = 2)",
     )
     assert again[0] > 20
 

@@ -87,6 +87,22 @@ CREATE TABLE stock (
     s_dist_10     CHAR(24)     NOT NULL
 ) WITH (fillfactor = 80);
 
+-- name: create_order_line
+-- Orders are delivered in the order of their numbers, so the room that one order's lines need is enough: it is free
+-- again when the next order of the page is delivered.
+CREATE TABLE order_line (
+    ol_w_id         INTEGER       NOT NULL,
+    ol_o_id         INTEGER       NOT NULL,
+    ol_i_id         INTEGER       NOT NULL,
+    ol_supply_w_id  INTEGER       NOT NULL,
+    ol_d_id         SMALLINT      NOT NULL,
+    ol_number       SMALLINT      NOT NULL,
+    ol_quantity     SMALLINT      NOT NULL,
+    ol_delivery_d   TIMESTAMP,
+    ol_amount       NUMERIC(6,2)  NOT NULL,
+    ol_dist_info    CHAR(24)      NOT NULL
+) WITH (fillfactor = 80);
+
 -- name: create_order_line_partitioned
 CREATE TABLE order_line (
     ol_w_id         INTEGER       NOT NULL,
@@ -103,7 +119,7 @@ CREATE TABLE order_line (
 
 -- name: create_order_line_partition
 CREATE TABLE order_line_{number} PARTITION OF order_line
-FOR VALUES WITH (MODULUS {partitions}, REMAINDER {number});
+FOR VALUES WITH (MODULUS {partitions}, REMAINDER {number}) WITH (fillfactor = 80);
 
 -- name: use_tablespace
 -- Where this session's new tables and indexes are put.
