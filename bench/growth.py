@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import time
 from pathlib import Path
 
@@ -11,20 +13,28 @@ import psutil
 import hdbkit
 from bench.common import quick_or, scratch, tell, title
 from hdbkit.config import Target
+from hdbkit.databases.nulldb import State
 from hdbkit.execution.control import Control
 from hdbkit.paths import results_folder
 from hdbkit.results.folder import RunFolder, find_run
 from hdbkit.results.manifest import Status
 
 CLIENTS = (1, 8, 64, 256)
+LATENCIES_US = (20_000, 100)
 REPEATS = quick_or(1, 2)
 WINDOW_S = quick_or(4, 8)
 EARLY_S, LATE_S = quick_or((2, 10), (5, 60))
 
 
+def null_target(latency_us: int) -> Target:
+    """A null database of this process."""
+    options = {"latency_us": str(latency_us)}
+    return Target(kind="nulldb", database=f"bench-{os.getpid()}-{latency_us}", options=options)
+
+
 def start(latency_us: int, users: int, duration_s: float) -> tuple[hdbkit.Running, RunFolder]:
     """A run on the null engine, at the beginning of its window."""
-    target = Target(kind="nulldb", database=f"bench-{latency_us}", options={"latency_us": str(latency_us)})
+    target = null_target(latency_us)
     load = hdbkit.Load(virtual_users=users, rampup_s=1, duration_s=duration_s)
     running = hdbkit.start(target, load=load)
     while running.status in (Status.STARTING, Status.RAMPUP):
@@ -34,7 +44,7 @@ def start(latency_us: int, users: int, duration_s: float) -> tuple[hdbkit.Runnin
 
 def costs(users: int) -> tuple[float, float]:
     """CPU of the clients in microseconds a transaction, and of the supervisor in percent of a core."""
-    running, folder = start(20_000, users, WINDOW_S)
+    running, folder = start(LATENCIES_US[0], users, WINDOW_S)
     supervisor = psutil.Process(folder.read().supervisor_pid)
     began, before = time.monotonic(), sum(supervisor.cpu_times()[:2])
     time.sleep(WINDOW_S - 1)
@@ -44,7 +54,7 @@ def costs(users: int) -> tuple[float, float]:
 
 def grown_mib() -> float:
     """How much more memory of its own a client has late in a run than early; many segments of its spool later."""
-    running, folder = start(100, 1, LATE_S)
+    running, folder = start(LATENCIES_US[1], 1, LATE_S)
     page = Control(folder.control)
     time.sleep(EARLY_S)
     early = own_mib(page.pid(0))
@@ -66,11 +76,8 @@ def main() -> None:
     """Tell how each grows."""
     title("growth: the null engine at 20 ms a call")
     with scratch():
-        for latency_us in (20_000, 100):
-            options = {"latency_us": str(latency_us)}
-            target = Target(kind="nulldb", database=f"bench-{latency_us}", options=options)
-            connection = hdbkit.connect(target)
-            connection.build(1)
+        for latency_us in LATENCIES_US:
+            hdbkit.connect(null_target(latency_us)).build(1)
         done = [{users: costs(users) for users in CLIENTS} for _ in range(REPEATS)]
         for users in CLIENTS:
             cpu = [one[users][0] / one[CLIENTS[0]][0] for one in done]
@@ -80,8 +87,8 @@ def main() -> None:
             tell(f"{users} clients: supervisor, of one core", [one[users][1] for one in done], unit="%", at_most=2)
         name = f"a client's memory at {LATE_S} s less that at {EARLY_S} s"
         tell(name, [grown_mib()], unit="MiB", at_most=0.5, note="at 0.1 ms a call")
-        for latency_us in (20_000, 100):
-            hdbkit.connect(f"nulldb:///bench-{latency_us}").drop()
+        for latency_us in LATENCIES_US:
+            shutil.rmtree(State(null_target(latency_us)).folder)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def show(done: list[dict[str, Measured]]) -> None:
     }
     nopm = [one["hdbkit"].nopm / one["imitation"].nopm for one in done]
     cpu = [one["hdbkit"].server_cpu_us / one["imitation"].server_cpu_us for one in done]
-    rates, times = (f" and {unit}".join(f"{middle[n][i]:,.0f}" for n in middle) for i, unit in enumerate(("", "")))
+    rates, times = (" and ".join(f"{middle[name][i]:,.0f}" for name in ("hdbkit", "imitation")) for i in (0, 1))
     tell("routines: NOPM / the imitation's", nopm, at_least=1.35, note=f"{rates} NOPM")
     tell("routines: server CPU / the imitation's", cpu, at_most=0.72, note=f"{times} us")
 

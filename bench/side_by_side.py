@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from bench.common import QUICK, quick_or
+from bench.common import quick_or
 
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.contracts import Session, User, UserPlan
+from hdbkit.contracts import Prepared, Session, User, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import RolledBackByDesign, TransactionError
 from hdbkit.servers import control
@@ -29,7 +30,6 @@ SPEC = WorkloadSpec(warehouses=quick_or(4, 10))
 SETTINGS = {"shared_buffers": "1GB", "synchronous_commit": "off", "max_wal_size": "8GB", "autovacuum": "off"}
 MakeUser = Callable[[Session, WorkloadSpec, Load, UserPlan], User]
 _TICK_S = 0.01
-assert QUICK or SPEC.warehouses >= CLIENTS
 
 
 @dataclass(frozen=True)
@@ -69,41 +69,40 @@ def measure(way: Way) -> Measured:
         pipes.append(mine)
     barrier.wait(60)
     time.sleep(RAMPUP_S)
-    began, cpu_s, orders = time.monotonic(), server_cpu_s(server), workload(GROUP).counted_total(watcher)
+    before = _edge(watcher, server)
     time.sleep(WINDOW_S)
-    ended, cpu_s, orders = (
-        time.monotonic(),
-        server_cpu_s(server) - cpu_s,
-        workload(GROUP).counted_total(watcher) - orders,
-    )
+    seconds, cpu_s, orders = (after - then for after, then in zip(_edge(watcher, server), before, strict=True))
     results = [pipe.recv() for pipe in pipes]
     for client in clients:
         client.join()
     watcher.close()
     done, client_cpu_s, failed = (sum(column) for column in zip(*results, strict=True))
-    seconds = ended - began
-    return Measured(
-        60 * orders / seconds, done / WINDOW_S, cpu_s * 1e6 * WINDOW_S / seconds / done, client_cpu_s * 1e6 / done, failed
-    )
+    rate = done / WINDOW_S
+    return Measured(60 * orders / seconds, rate, cpu_s / seconds * 1e6 / rate, client_cpu_s * 1e6 / done, failed)
 
 
-def _client(way: Way, index: int, barrier: multiprocessing.Barrier, pipe: Connection) -> None:  # type: ignore[valid-type]
+def _edge(watcher: Session, server: int) -> tuple[float, float, int]:
+    """Clock, the server's CPU time and the orders so far."""
+    return time.monotonic(), server_cpu_s(server), workload(GROUP).counted_total(watcher)
+
+
+def _client(way: Way, index: int, barrier: Barrier, pipe: Connection) -> None:
     """One client: what it did within the window, and the CPU that took it, inputs included."""
     session = database(way.target.kind).connect(way.target, GROUP)
     home = 1 + index * SPEC.warehouses // CLIENTS
     user = way.make_user(session, SPEC, way.load, UserPlan(index, home, way.load.seed * 1000 + index))
-    batch = list(user.next_batch())
+    batch = user.next_batch()
     barrier.wait(60)
     window = time.monotonic() + RAMPUP_S
     _work(user, batch, window)
-    began, cpu_s = window, time.process_time()
-    done, failed = _work(user, list(user.next_batch()), began + WINDOW_S)
+    cpu_s = time.process_time()
+    done, failed = _work(user, user.next_batch(), window + WINDOW_S)
     pipe.send((done, time.process_time() - cpu_s, failed))
     time.sleep(1)  # the server's process of this session is still to be read
     session.close()
 
 
-def _work(user: User, batch: list, until: float) -> tuple[int, int]:  # type: ignore[type-arg]
+def _work(user: User, batch: Sequence[Prepared], until: float) -> tuple[int, int]:
     """Transactions until a moment of the monotonic clock, and how many of them failed."""
     clock, done, failed = time.monotonic, 0, 0
     while True:
@@ -119,7 +118,7 @@ def _work(user: User, batch: list, until: float) -> tuple[int, int]:  # type: ig
                     print(f"a transaction failed: {error}", flush=True)
                 failed += 1
             done += 1
-        batch = list(user.next_batch())
+        batch = user.next_batch()
 
 
 def server_cpu_s(postmaster: int) -> float:

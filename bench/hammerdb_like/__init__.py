@@ -47,7 +47,8 @@ class HammerDBLikeUser:
         self._inputs, self._deck = Inputs(spec, load, plan, generator), Draws(load.weights, generator)
         self._session, self._warehouses = session, spec.warehouses
         own: Any = session
-        for name, text in zip(*[iter(re.split(r"^-- name: (\w+)$", _text("calls"), flags=re.MULTILINE)[1:])] * 2):
+        _, *pieces = re.split(r"^-- name: (\w+)$", _text("calls"), flags=re.MULTILINE)
+        for name, text in zip(pieces[::2], pieces[1::2], strict=True):
             own.connection.prepare(name.encode(), text.strip().removesuffix(";").encode())
 
     def next_batch(self) -> Sequence[Prepared]:
