@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALLED := $(VENV)/.installed
 LAB := $(VENV)/.installed-lab
 
-.PHONY: help demo test soak lint tools lab clean
+.PHONY: help demo test bench soak lint tools lab clean
 .DELETE_ON_ERROR:
 
 help:

@@ -40,7 +40,6 @@ class Capability(StrEnum):
     PARTITIONS = "partitions"
     TABLESPACES = "tablespaces"
     SETTINGS = "settings"
-    RESTORE = "restore"  # data can be brought back to a kept state within seconds
     ADMIN = "admin"  # databases and accounts can be created by an administrator's session
 
 
@@ -151,7 +150,7 @@ class Database(Protocol):
         """The process id of the server's main process when it runs on this host."""
         ...
 
-    def non_default_settings(self, session: Session) -> dict[str, dict[str, Any]]:
+    def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """Every setting as read back: ``{name: {value, unit, default, changed}}``; changed: somebody chose it."""
         ...
 

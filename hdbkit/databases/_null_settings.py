@@ -53,11 +53,12 @@ class NullSettings:
         kept = {key: old for key, old in self._entries().items() if key != name}
         self._write(kept if value is None else {**kept, name: value})
 
-    def changed(self) -> dict[str, dict[str, Any]]:
-        """The settings that differ from their defaults."""
+    def all(self) -> dict[str, dict[str, Any]]:
+        """Every setting, and whether somebody chose its value."""
+        chosen = self._entries()
         return {
-            name: {"value": value, "unit": _KNOWN[name][0], "default": _KNOWN[name][1], "changed": True}
-            for name, value in self._entries().items()
+            name: {"value": self.value(name), "unit": unit, "default": default, "changed": name in chosen}
+            for name, (unit, default, *_) in _KNOWN.items()
         }
 
     def _row(self, name: str) -> Row:

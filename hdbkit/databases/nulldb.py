@@ -252,10 +252,10 @@ class NullDatabase:
         """There is none."""
         return None
 
-    def non_default_settings(self, session: Session) -> dict[str, dict[str, Any]]:
-        """Settings that were changed."""
+    def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
+        """Its three settings."""
         assert isinstance(session, NullSession)
-        return session.settings.changed()
+        return session.settings.all()
 
     def provision(self, admin: Target, target: Target) -> list[str]:
         """Nothing is needed."""

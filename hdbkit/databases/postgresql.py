@@ -67,7 +67,7 @@ class PostgreSQL:
             return None
         return _parent_of(connection.backend_pid)
 
-    def non_default_settings(self, session: Session) -> dict[str, dict[str, Any]]:
+    def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """Every setting as this session sees it; ``changed`` where somebody chose another than the default."""
         return {
             name: {"value": value, "unit": unit, "default": default, "changed": changed}

@@ -39,7 +39,7 @@ def precheck(plan: RunPlan) -> Ready:
         spec = schema_of(session, plan.target, plan.workload)
         _check_room(engine, session, plan)
         server = {"kind": engine.kind, "title": engine.title, "version": engine.version(session)}
-        settings = engine.non_default_settings(session)
+        settings = engine.settings_of(session)
     finally:
         session.close()
     return Ready(plan.model_copy(update={"workload": spec}), server, settings, driver)

@@ -85,7 +85,7 @@ SECONDS: Final = {
 COUNTERS: Final = {
     "t_sent_us": "int64",  # the query was sent
     "t_returned_us": "int64",  # its answer was here
-    "edge": "string",  # "start" or "end" of the measured window, or "" between
+    "edge": "string",  # "run_start", "start" or "end" of the measured window, or "" between
     "name": "string",  # new_orders, commits, rollbacks, and what the engine counts besides
     "value": "float64",  # running total
 }

@@ -147,7 +147,7 @@ def test_the_server_tells_about_itself(engine: Database, db: Session) -> None:
     assert engine.version(db).startswith(f"{engine.title} ")
     free = engine.free_connections(db)
     assert free is None or free > 0
-    settings = engine.non_default_settings(db)
+    settings = engine.settings_of(db)
     assert settings
     assert all(set(about) == {"value", "unit", "default", "changed"} for about in settings.values())
 

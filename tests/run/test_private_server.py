@@ -280,7 +280,7 @@ def test_attaching_owns_nothing(server: PrivateServer) -> None:
 def test_settings_of_the_beginning_are_in_force() -> None:
     with private_server(settings={"work_mem": "7MB", "fsync": False}) as server:
         session = database(server.target.kind).connect(server.target, "server")
-        settings = database(server.target.kind).non_default_settings(session)
+        settings = database(server.target.kind).settings_of(session)
         session.close()
     assert settings["work_mem"]["value"] == "7168"
     assert settings["fsync"]["value"] == "off"
@@ -290,7 +290,7 @@ def test_settings_of_the_beginning_are_in_force() -> None:
 def test_what_the_server_computes_or_the_session_sets_is_no_change_of_a_setting() -> None:
     with private_server(settings={"work_mem": "7MB"}) as server:
         session = database(server.target.kind).connect(server.target, "server")
-        settings = database(server.target.kind).non_default_settings(session)
+        settings = database(server.target.kind).settings_of(session)
         session.close()
     changed = {name for name, about in settings.items() if about["changed"]}
     assert "work_mem" in changed

@@ -47,7 +47,7 @@ def by_sql(foreign: Target, private: ServerControl) -> ServerControl:
 def shown(target: Target, name: str) -> str:
     session = database(target.kind).connect(target, "server")
     try:
-        return str(database(target.kind).non_default_settings(session)[name]["value"])
+        return str(database(target.kind).settings_of(session)[name]["value"])
     finally:
         session.close()
 
