@@ -1,10 +1,11 @@
 -- Tables whose rows are updated keep room in their pages, so that an update stays in its page and
--- touches no index (a heap-only tuple).
+-- touches no index (a heap-only tuple). Counters are wider than TPC-C 1.3 asks for: the hottest item of a warehouse is
+-- ordered 32,767 times within 17 minutes at 100,000 NOPM.
 
 -- name: create_warehouse
 CREATE TABLE warehouse (
     w_id        INTEGER        NOT NULL,
-    w_ytd       NUMERIC(12,2)  NOT NULL,
+    w_ytd       NUMERIC(16,2)  NOT NULL,
     w_tax       NUMERIC(4,4)   NOT NULL,
     w_name      VARCHAR(10)    NOT NULL,
     w_street_1  VARCHAR(20)    NOT NULL,
@@ -19,7 +20,7 @@ CREATE TABLE district (
     d_w_id       INTEGER        NOT NULL,
     d_next_o_id  INTEGER        NOT NULL,
     d_id         SMALLINT       NOT NULL,
-    d_ytd        NUMERIC(12,2)  NOT NULL,
+    d_ytd        NUMERIC(16,2)  NOT NULL,
     d_tax        NUMERIC(4,4)   NOT NULL,
     d_name       VARCHAR(10)    NOT NULL,
     d_street_1   VARCHAR(20)    NOT NULL,
@@ -34,8 +35,8 @@ CREATE TABLE customer (
     c_w_id          INTEGER        NOT NULL,
     c_id            INTEGER        NOT NULL,
     c_d_id          SMALLINT       NOT NULL,
-    c_payment_cnt   SMALLINT       NOT NULL,
-    c_delivery_cnt  SMALLINT       NOT NULL,
+    c_payment_cnt   INTEGER        NOT NULL,
+    c_delivery_cnt  INTEGER        NOT NULL,
     c_since         TIMESTAMP      NOT NULL,
     c_discount      NUMERIC(4,4)   NOT NULL,
     c_credit        CHAR(2)        NOT NULL,
@@ -72,8 +73,8 @@ CREATE TABLE stock (
     s_i_id        INTEGER      NOT NULL,
     s_ytd         INTEGER      NOT NULL,
     s_quantity    SMALLINT     NOT NULL,
-    s_order_cnt   SMALLINT     NOT NULL,
-    s_remote_cnt  SMALLINT     NOT NULL,
+    s_order_cnt   INTEGER      NOT NULL,
+    s_remote_cnt  INTEGER      NOT NULL,
     s_data        VARCHAR(50)  NOT NULL,
     s_dist_01     CHAR(24)     NOT NULL,
     s_dist_02     CHAR(24)     NOT NULL,
