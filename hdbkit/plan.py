@@ -52,7 +52,7 @@ class RunPlan(ConfigModel):
     def command(self) -> str:
         """The command line that repeats the run; what is as by default is left out."""
         given = self.load.model_dump(mode="json", exclude_defaults=True)
-        words = ["hdbkit", "run", self.target.url, "--warehouses", str(self.workload.warehouses)]
+        words = ["hdbkit", "run", self.target.given, "--warehouses", str(self.workload.warehouses)]
         for name, value in given.items():
             words += _option(name, value)
         return shlex.join([*words, *(["--label", self.label] if self.label else [])])

@@ -52,8 +52,8 @@ class SweepPlan(ConfigModel):
         return len(self.runs) * estimated_run_s(self.spec)
 
 
-def plan_sweep(target: Target, spec: SweepSpec, sweep_id: str) -> SweepPlan:
-    """The full grid of ``spec`` in randomized complete blocks.
+def plan_sweep(target: Target, spec: SweepSpec, sweep_id: str, command: str = "") -> SweepPlan:
+    """The full grid of ``spec`` in randomized complete blocks; ``command`` repeats it where `hdbkit sweep` does not.
 
     Raises:
         InputError: the sweep would have more than ``MOST_RUNS`` runs.
@@ -72,7 +72,14 @@ def plan_sweep(target: Target, spec: SweepSpec, sweep_id: str) -> SweepPlan:
         )
         for number, (block, configuration, users) in enumerate(places, 1)
     )
-    return SweepPlan(sweep_id=sweep_id, target=target, spec=spec, configurations=_configurations(spec), runs=runs)
+    return SweepPlan(
+        sweep_id=sweep_id,
+        command=command,
+        target=target,
+        spec=spec,
+        configurations=_configurations(spec),
+        runs=runs,
+    )
 
 
 def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
@@ -84,7 +91,7 @@ def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
         raise InputError(
             f"{plan.sweep_id} has {plan.spec.blocks} blocks already; give that many or more, not {blocks}"
         )
-    return plan_sweep(plan.target, plan.spec.model_copy(update={"blocks": blocks}), plan.sweep_id)
+    return plan_sweep(plan.target, plan.spec.with_(blocks=blocks), plan.sweep_id, plan.command)
 
 
 def run_plan(plan: SweepPlan, planned: PlannedRun, at: datetime) -> RunPlan:

@@ -1,7 +1,8 @@
-"""What makes the result of a sweep doubtful (failed runs, an outlying block, drift), and what to do next."""
+"""What makes the result of a sweep doubtful (failures, an outlying block, drift), and what to do next."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -22,11 +23,18 @@ def doubts(runs: pd.DataFrame) -> list[str]:
     unfinished = int((runs["status"] == "failed").sum())
     if unfinished:
         found.append(f"{unfinished} of {len(runs)} runs failed and {'is' if unfinished == 1 else 'are'} not counted")
+    for name, count in failed_checks(runs).items():
+        found.append(f"{count} of {len(runs)} runs failed the check '{name}'")
     model = BlockModel.fitted(runs)
     if model.df < 1:
         return found
     centred = _centred(usable(runs))
     return found + _outlying_blocks(centred, model.noise) + _drift(centred)
+
+
+def failed_checks(runs: pd.DataFrame) -> dict[str, int]:
+    """How many runs of a sweep failed each check; only those that some run failed, the most frequent first."""
+    return dict(Counter(name for names in runs["checks_failed"] for name in names).most_common())
 
 
 def warning(runs: pd.DataFrame) -> str:

@@ -98,7 +98,7 @@ def _row(
     confidence: float,
 ) -> dict[str, Any]:
     estimate, error = estimated
-    low, ratio, high = (float(np.exp(estimate + critical * error * side)) for side in (-1, 0, 1))
+    low, high = (float(np.exp(estimate + critical * error * side)) for side in (-1, 1))
     ratio = float(np.exp(estimate))
     if not np.isfinite(critical):
         text = f"{subject}: undecided: too few runs to tell noise from blocks"

@@ -62,6 +62,9 @@ def compare(base: Side, new: Side, *, smallest_effect: float = 0.02) -> Comparis
 
     Raises:
         InputError: there is no such run, or one has no measured window.
+
+    Example:
+        >>> hdbkit.compare("before", "after").ratio.sentence  # doctest: +SKIP
     """
     sides = [_results(base), _results(new)]
     figures = [[_nopm(one) for one in side] for side in sides]

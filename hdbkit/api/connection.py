@@ -46,6 +46,9 @@ class Connection:
 
         Raises:
             InputError: the schema is there already, or the database holds something else; nothing was changed.
+
+        Example:
+            >>> hdbkit.connect("postgresql://bench@db1/tpcc").build(warehouses=10).passed  # doctest: +SKIP
         """
         if warehouses is not None and workload is not None:
             raise InputError("give either warehouses or workload, not both")
@@ -53,7 +56,14 @@ class Connection:
         return build_schema(self.target, spec, loaders or os.cpu_count() or 1, progress)
 
     def check(self) -> pd.DataFrame:
-        """Row counts, indexes, routines and consistency conditions; a row each: name, passed, detail."""
+        """Row counts, indexes, routines and consistency conditions; a row each: name, passed, detail.
+
+        Raises:
+            InputError: there is no schema, or the database keeps no tables.
+
+        Example:
+            >>> hdbkit.connect("postgresql://bench@db1/tpcc").check().query("passed == False")  # doctest: +SKIP
+        """
         engine = database(self.target.kind)
         if Capability.TABLES not in engine.capabilities:
             raise InputError(f"the {engine.title} keeps no tables that could be checked")
@@ -84,6 +94,9 @@ def connect(target: Target | str, *, admin: Target | str | None = None) -> Conne
 
     Raises:
         InputError: the server does not let us in; the sentence says what to do.
+
+    Example:
+        >>> hdbkit.connect("postgresql://bench@db1/tpcc").settings()  # doctest: +SKIP
     """
     target = as_target(target)
     engine = database(target.kind)

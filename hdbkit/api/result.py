@@ -13,11 +13,12 @@ from hdbkit.analysis import quantiles
 from hdbkit.analysis.records import read_table
 from hdbkit.analysis.windows import window_of
 from hdbkit.errors import DamagedResult, InputError
+from hdbkit.execution.handle import RunHandle
 from hdbkit.paths import results_folder
 from hdbkit.report import run_report
 from hdbkit.results.catalog import list_runs
 from hdbkit.results.folder import RunFolder, find_run
-from hdbkit.results.manifest import Manifest
+from hdbkit.results.manifest import Manifest, Status
 
 
 class Result:
@@ -85,7 +86,7 @@ class Result:
 
     def remove(self) -> None:
         """Delete the run's folder for good. Raises ``InputError`` while the run goes on."""
-        if not self.manifest.status.ended:
+        if not RunHandle(self.folder).status().ended:
             raise InputError(f"run {self.run_id} goes on; stop it first: hdbkit stop {self.run_id}")
         shutil.rmtree(self.folder.path)
 
@@ -104,9 +105,26 @@ def runs(where: str | None = None) -> pd.DataFrame:
 
     Folders that cannot be read are left out; ``.attrs["damaged"]`` has a sentence for each of them.
 
+    The status is that of now: a run whose supervisor died since is ``abandoned``.
+
     Raises:
         InputError: the condition is none, or names an unknown column.
+
+    Example:
+        >>> hdbkit.runs("label = 'nightly'")[["run_id", "nopm"]]  # doctest: +SKIP
     """
-    listing = list_runs(results_folder(), where)
+    root = results_folder()
+    listing = list_runs(root, where)
+    listing.runs["status"] = [
+        status if Status(status).ended else _status_now(RunFolder(root / run_id), status)
+        for run_id, status in zip(listing.runs["run_id"], listing.runs["status"], strict=True)
+    ]
     listing.runs.attrs["damaged"] = listing.damaged
     return listing.runs
+
+
+def _status_now(folder: RunFolder, noted: str) -> str:
+    try:
+        return RunHandle(folder).status().value
+    except DamagedResult:  # removed since it was listed
+        return noted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 
 from hdbkit.api.result import Result
 from hdbkit.config import Load, Target, WorkloadSpec
@@ -78,11 +78,16 @@ def start(
 
     Raises:
         InputError: it cannot be run; nothing was started.
+
+    Example:
+        >>> running = hdbkit.start("lab", load=hdbkit.Load(virtual_users=8))  # doctest: +SKIP
+        >>> running.status, running.live().tick().nopm  # doctest: +SKIP
+        >>> running.wait().nopm  # doctest: +SKIP
     """
     target = as_target(target)
     load = load or Load()
     workload = present_schema(target, workload)
-    run_id = new_run_id(datetime.now(), target, workload, load)
+    run_id = new_run_id(datetime.now(UTC), target, workload, load)
     planned = RunPlan(run_id=run_id, target=target, workload=workload, load=load, label=label)
     return Running(start_run(planned, results_folder()))
 
@@ -125,6 +130,9 @@ def attach(run_id: str = "last") -> Running:
 
     Raises:
         InputError: there is no such run.
+
+    Example:
+        >>> hdbkit.attach("last").stop()  # doctest: +SKIP
     """
     return Running(RunHandle(find_run(results_folder(), run_id)))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.doubts import doubts, next_step, warning
+from hdbkit.analysis.doubts import doubts, failed_checks, next_step, warning
 from hdbkit.analysis.effects import main_effects
 from hdbkit.analysis.verdicts import answer, judge
 from hdbkit.api.running import as_target, present_schema
@@ -32,7 +32,7 @@ class SweepResult:
 
     def __init__(self, folder: SweepFolder) -> None:
         self.folder = folder
-        self.plan = SweepPlan.model_validate(folder.read_plan())
+        self.plan = folder.read_plan(SweepPlan)
 
     @property
     def sweep_id(self) -> str:
@@ -41,7 +41,7 @@ class SweepResult:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """A row a planned run: number, block, configuration, its settings, virtual_users, run_id, status, nopm."""
+        """A row a planned run: its place, settings and outcome, as ``results.sweep_folder.runs_frame`` gives it."""
         return runs_frame(self.folder)
 
     @cached_property
@@ -71,6 +71,11 @@ class SweepResult:
         """How many planned runs have no result."""
         return int((self.runs["status"] != "done").sum())
 
+    @property
+    def checks_failed(self) -> dict[str, int]:
+        """How many runs failed each check, by its name; empty when none did."""
+        return failed_checks(self.runs)
+
     def report(self) -> Path:
         """Write the one-page report; where it is."""
         finished = self.runs.loc[self.runs["status"] == "done", "run_id"]
@@ -90,7 +95,7 @@ class SweepResult:
     def _repeated(self) -> str:
         if self.plan.command:
             return self._with_blocks(self.plan.spec.blocks)
-        return f"hdbkit sweep {self.plan.target.url} {self.folder.path / 'plan.json'}"
+        return f"hdbkit sweep {self.plan.target.given} {self.folder.path / 'plan.json'}"
 
     def _with_blocks(self, blocks: int) -> str:
         return f"{self.plan.command or f'hdbkit sweep --resume {self.sweep_id}'} --blocks {blocks}"
@@ -103,7 +108,7 @@ def plan(target: Target | str, spec: SweepSpec | Path | str, *, blocks: int | No
         InputError: the specification has mistakes, all told at once.
     """
     spec = _as_spec(spec, blocks)
-    return plan_sweep(as_target(target), spec, new_sweep_id(datetime.now(), spec))
+    return plan_sweep(as_target(target), spec, new_sweep_id(datetime.now(UTC), spec))
 
 
 def sweep(
@@ -137,12 +142,12 @@ def sweep(
 
     if resume_id is not None:
         folder = find_sweep(root, resume_id)
-        at = as_target(target) if target is not None else SweepPlan.model_validate(folder.read_plan()).target
+        at = as_target(target) if target is not None else folder.read_plan(SweepPlan).target
         return SweepResult(resume(folder, control(at), run_one, watch, blocks, at))
     if target is None or spec is None:
         raise TypeError("sweep needs a target and a specification, or resume_id")
     target, spec = as_target(target), _as_spec(spec, None)
-    spec = spec.model_copy(update={"workload": present_schema(target, spec.workload)})
+    spec = spec.with_(workload=present_schema(target, spec.workload))
     planned = plan(target, spec, blocks=blocks).model_copy(update={"command": command})
     return SweepResult(start(planned, root, control(planned.target), run_one, watch))
 
@@ -154,4 +159,4 @@ def sweep_result(sweep_id: str = "last") -> SweepResult:
 
 def _as_spec(spec: SweepSpec | Path | str, blocks: int | None) -> SweepSpec:
     spec = spec if isinstance(spec, SweepSpec) else SweepSpec.read(Path(spec))
-    return spec if blocks is None else spec.model_copy(update={"blocks": blocks})
+    return spec if blocks is None else spec.with_(blocks=blocks)

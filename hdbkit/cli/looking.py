@@ -62,18 +62,30 @@ def compare(
 
 
 def report(run_id: RunId = "last", as_json: AsJson = False) -> None:
-    """Write the one-page report of a run or a sweep anew."""
-    try:
-        path = api.result(run_id).report()
-    except InputError as error:
-        try:
-            path = api.sweep_result(run_id).report()
-        except InputError:
-            raise error from None
+    """Write the one-page report of a run or a sweep anew; 'last' is the sweep when it measured last."""
+    path = _reported(run_id).report()
     if as_json:
         show.print_json({"report": str(path)})
     else:
         show.console.print(str(path), markup=False)
+
+
+def _reported(wanted: str) -> api.Result | api.SweepResult:
+    """The run or the sweep of this name; the last run stands for the sweep it is a part of."""
+    try:
+        run = api.result(wanted)
+    except InputError as error:
+        try:
+            return api.sweep_result(wanted)
+        except InputError:
+            raise error from None
+    sweep_id = (run.manifest.plan.get("sweep") or {}).get("sweep_id")
+    if wanted != "last" or sweep_id is None:
+        return run
+    try:
+        return api.sweep_result(sweep_id)
+    except InputError:  # the run was copied without its sweep
+        return run
 
 
 def runs_list(

@@ -43,11 +43,17 @@ def demo(
     keep: Annotated[bool, typer.Option("--keep", help="leave the server running")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Start a private server, build, run, check, sweep its settings, and write the report."""
-    say = show.notes.print
-    with BuildBar() as bar:
+    """Start a private server, build and check a schema, sweep a setting or more, and write the report."""
+    with BuildBar() as bar, RunLines() as lines:
         done, report = api.demo(
-            quick=quick, blocks=blocks, database=database, keep=keep, say=say, build_progress=bar, watch=SweepLines()
+            quick=quick,
+            blocks=blocks,
+            database=database,
+            keep=keep,
+            say=lambda line: show.notes.print(line, markup=False),
+            build_progress=bar,
+            watch=SweepLines(),
+            watch_run=None if as_json else lines,
         )
     return _tell_sweep(done, report, as_json)
 
@@ -71,7 +77,8 @@ def run(
         running = api.start(target, workload, load, label=label)
         show.print_json({"run_id": running.run_id}) if as_json else show.console.print(running.run_id)
         return Exit.DONE
-    result = api.run(target, workload, load, label=label, watch=RunLines())
+    with RunLines() as lines:
+        result = api.run(target, workload, load, label=label, watch=lines)
     return _tell_run(result, as_json)
 
 
@@ -91,16 +98,15 @@ def sweep(
 
     Options of the load replace those of the file.
     """
-    watch, watch_run = SweepLines(), None if as_json else RunLines()
     if resume is not None:
         if spec is not None or virtual_users is not None or given:
             raise InputError("a resumed sweep keeps its plan; --blocks is all that can be given with --resume")
-        done = api.sweep(target, resume_id=resume, blocks=blocks, watch=watch, watch_run=watch_run)
     elif target is None or spec is None:
         raise InputError("give a target and a file, such as: hdbkit sweep lab params/sweep-demo.yaml, or --resume ID")
-    else:
-        wanted = _spec(spec, virtual_users, given)
-        done = api.sweep(target, wanted, blocks=blocks, watch=watch, watch_run=watch_run)
+    wanted = _spec(spec, virtual_users, given) if spec is not None else None
+    with RunLines() as lines:
+        watch_run = None if as_json else lines
+        done = api.sweep(target, wanted, resume_id=resume, blocks=blocks, watch=SweepLines(), watch_run=watch_run)
     return _tell_sweep(done, done.report(), as_json)
 
 
@@ -140,10 +146,12 @@ def attach(run_id: RunId = "last", as_json: AsJson = False) -> int:
     """Watch a run that is going on. Ctrl-C detaches, and the run goes on."""
     running = api.attach(run_id)
     try:
-        return _tell_run(running.wait(RunLines()), as_json)
+        with RunLines() as lines:
+            result = running.wait(lines)
     except KeyboardInterrupt:
         show.notes.print(f"detached; {running.run_id} goes on. Stop it with: hdbkit stop {running.run_id}")
         return Exit.STOPPED
+    return _tell_run(result, as_json)
 
 
 def stop(
@@ -153,8 +161,11 @@ def stop(
 ) -> int:
     """Close the window of a running run now and keep its result."""
     running = api.attach(run_id)
-    if running.status.ended:
-        raise InputError(f"run {running.run_id} has ended already ({running.status.value})")
+    status = running.status
+    if status is Status.ABANDONED:
+        raise InputError(f"run {running.run_id} has lost its supervisor; run: hdbkit recover {running.run_id}")
+    if status.ended:
+        raise InputError(f"run {running.run_id} has ended already ({status.value})")
     running.stop(at_once)
     return _tell_run(running.wait(), as_json, if_stopped=Exit.DONE)
 
@@ -182,8 +193,13 @@ def _tell_sweep(done: api.SweepResult, report: Path, as_json: bool) -> int:
     if as_json:
         frames = {"verdicts": done.verdicts, "effects": done.effects, "runs": done.runs}
         content = {name: show.frame_json(frame) for name, frame in frames.items()}
-        show.print_json({"sweep_id": done.sweep_id, "answer": done.answer, "report": str(report)} | content)
+        head = {"sweep_id": done.sweep_id, "answer": done.answer, "report": str(report)}
+        show.print_json(head | {"checks_failed": done.checks_failed} | content)
     else:
         show.sweep(done)
+        for name, runs in done.checks_failed.items():
+            show.console.print(f"check failed in {runs} of {len(done.runs)} runs: {name}", markup=False)
         show.console.print(f"report: {report}", markup=False)
-    return Exit.RUN_FAILED if done.failed else Exit.DONE
+    if done.failed:
+        return Exit.RUN_FAILED
+    return Exit.CHECK_FAILED if done.checks_failed else Exit.DONE

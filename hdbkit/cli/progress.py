@@ -28,10 +28,23 @@ class RunLines:
         self._due = 0.0
         self._view: LiveView | None = None
 
+    def __enter__(self) -> RunLines:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files of the run that was looked at last."""
+        if self._view:
+            self._view.close()
+            self._view = None
+
     def __call__(self, running: Running | RunHandle) -> None:
         """Look at the run; say something when it is time."""
         if running.run_id != self._run_id:
-            self._run_id, self._due, self._view = running.run_id, time.monotonic() + _EVERY_S, None
+            self.close()
+            self._run_id, self._due = running.run_id, time.monotonic() + _EVERY_S
         if time.monotonic() < self._due:
             return
         self._due += _EVERY_S
@@ -40,7 +53,7 @@ class RunLines:
         if tick.status not in (Status.RAMPUP, Status.MEASURING):
             notes.print(f"  {tick.elapsed_s:6.1f} s  {tick.status.value}")
             return
-        p95_ms = next(iter(tick.p95_us.values()), float("nan")) / 1000
+        p95_ms = tick.p95_us.get(tick.counted, float("nan")) / 1000
         notes.print(
             f"  {tick.elapsed_s:6.1f} s  {tick.status.value:9}  {tick.nopm:10,.0f} NOPM  "
             f"p95 {p95_ms:7.2f} ms  errors {tick.failed}"

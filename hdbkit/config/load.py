@@ -13,6 +13,8 @@ TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level
 SPEC_MIX = {"new_order": 45.0, "payment": 43.0, "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0}
 HAMMERDB_MIX = {"new_order": 10.0, "payment": 10.0, "order_status": 1.0, "delivery": 1.0, "stock_level": 1.0}
 
+MOST_USERS = 10_000
+
 
 class Routines(StrEnum):
     """Where the work of a transaction is written."""
@@ -44,7 +46,7 @@ class Load(ConfigModel):
         8
     """
 
-    virtual_users: int = Field(default=1, ge=1, le=10_000, description="client processes")
+    virtual_users: int = Field(default=1, ge=1, le=MOST_USERS, description="client processes")
     rampup_s: float = Field(default=120, ge=0, le=86_400, description="seconds before the measured window")
     duration_s: float = Field(default=300, gt=0, le=604_800, description="seconds of the measured window")
     iterations: int | None = Field(default=None, ge=1, description="most transactions of a virtual user")

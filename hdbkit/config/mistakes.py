@@ -13,6 +13,8 @@ from hdbkit.errors import Mistake
 
 SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token|^pwd$", re.IGNORECASE)
 """What the name of a secret looks like; its value is never shown."""
+_MAY_HOLD_SECRET = re.compile(r"^(options|restart_command|password.*)$")
+"""Keys whose values may hold a secret within."""
 _PASSWORD_IN_URL = re.compile(r"(://[^:@/]*):.*@")
 
 
@@ -86,8 +88,8 @@ def _words(found: dict[str, Any], model: type[BaseModel]) -> str:
 
 
 def _not(found: dict[str, Any]) -> str:
-    """``, not 'what was given'``; nothing where a secret was given."""
-    if any(SECRET.search(str(part)) for part in found["loc"]):
+    """``, not 'what was given'``; nothing where a secret was given, or may stand within."""
+    if any(SECRET.search(str(part)) or _MAY_HOLD_SECRET.search(str(part)) for part in found["loc"]):
         return ""
     try:
         text = _PASSWORD_IN_URL.sub(r"\1:...@", repr(found.get("input")))

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from hdbkit.config.files import read_yaml, validate
-from hdbkit.config.load import Load
+from hdbkit.config.load import MOST_USERS, Load
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.workload_spec import WorkloadSpec
 
@@ -65,11 +65,20 @@ class SweepSpec(ConfigModel):
     @classmethod
     def _user_counts(cls, counts: tuple[int, ...]) -> tuple[int, ...]:
         for count in counts:
-            if count < 1:
-                raise ValueError(f"each must be 1 or more, not {count}")
+            if not 1 <= count <= MOST_USERS:
+                raise ValueError(f"each must be 1 to {MOST_USERS}, not {count}")
         if len(set(counts)) < len(counts):
             raise ValueError(f"each count once, not {list(counts)}")
         return counts
+
+    @field_validator("load")
+    @classmethod
+    def _users_at_the_top(cls, load: Load) -> Load:
+        if load.virtual_users != Load.model_fields["virtual_users"].default:
+            raise ValueError(
+                f"virtual_users stands beside load in a sweep, not in it; write virtual_users: [{load.virtual_users}]"
+            )
+        return load
 
     @model_validator(mode="after")
     def _baseline_in_grid(self) -> SweepSpec:
@@ -79,6 +88,11 @@ class SweepSpec(ConfigModel):
             if value not in self.settings[name]:
                 raise ValueError(f"baseline: {name} = {value} is not among its values {list(self.settings[name])}")
         return self
+
+    def with_(self, **changes: Any) -> SweepSpec:
+        """The same sweep with some fields changed. Raises ``ConfigErrors`` when it makes no sense so."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**fields, **changes})
 
     @classmethod
     def read(cls, path: Path, **changes: Any) -> SweepSpec:

@@ -42,7 +42,17 @@ class Target(ConfigModel):
     may_change_settings: bool = Field(default=False, description="hdbkit may change settings of the server")
     may_restart: bool = Field(default=False, description="hdbkit may restart the server")
     restart_command: tuple[str, ...] = Field(default=(), description="the command that restarts it, as a list")
+    name: str | None = Field(default=None, description="its name in the targets file, where it was given by name")
     password: SecretStr | None = Field(default=None, exclude=True, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same target, whatever name it was given by."""
+        if not isinstance(other, Target):
+            return NotImplemented
+        return {**self.__dict__, "name": None} == {**other.__dict__, "name": None}
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.host, self.port, self.database, self.user))
 
     @field_validator("options")
     @classmethod
@@ -102,11 +112,26 @@ class Target(ConfigModel):
                 f"there is no target '{name}' in {path} (known: {listed}).{hint} "
                 "A target is such a name or a URL such as postgresql://user@host:5432/database"
             )
-        if isinstance(known[name], dict) and "password" in known[name]:
-            what = f"a file holds no password; leave it out and set {PASSWORD_VARIABLE}"
-            raise ConfigErrors(str(path), [Mistake(f"{name}.password", what, lines.get((name, "password")))])
+        entry = known[name]
+        refused = {
+            "password": f"a file holds no password; leave it out and set {PASSWORD_VARIABLE}",
+            "name": f"the target's name is '{name}' already; leave this out",
+        }
+        mistakes = [
+            Mistake(f"{name}.{key}", what, lines.get((name, key)))
+            for key, what in refused.items()
+            if isinstance(entry, dict) and key in entry
+        ]
+        if mistakes:
+            raise ConfigErrors(str(path), mistakes)
         here = {place[1:]: line for place, line in lines.items() if place[:1] == (name,)}
-        return validate(known[name], cls, source=f"target '{name}' of {path}", lines=here)
+        content = {**entry, "name": name} if isinstance(entry, dict) else entry
+        return validate(content, cls, source=f"target '{name}' of {path}", lines=here)
+
+    @property
+    def given(self) -> str:
+        """What to type for this target, as :meth:`parse` reads it: its name where it has one, else its URL."""
+        return self.name or self.url
 
     @property
     def url(self) -> str:
@@ -130,8 +155,10 @@ class Target(ConfigModel):
         return "" if self.server_folder else os.environ.get(PASSWORD_VARIABLE)
 
     def with_(self, **changes: Any) -> Target:
-        """The same target with some fields changed (the password stays in memory)."""
+        """The same target with some fields changed; the password stays in memory, a name that fits no more goes."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
+        if changes.keys() - {"password"}:
+            fields["name"] = None
         return type(self)(**{**fields, **changes})
 
 

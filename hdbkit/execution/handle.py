@@ -65,8 +65,12 @@ class RunHandle:
         """Ask the run to end: the window closes now and the result is kept; ``at_once`` does not wait for clients."""
         if self.status().ended:
             return
-        page = Control(self.folder.control)
-        page.words[Word.STOP_REQUEST] = Stop.AT_ONCE if at_once else Stop.GRACEFUL
+        try:
+            page = Control(self.folder.control)
+        except FileNotFoundError:  # it has ended since
+            return
+        wanted = Stop.AT_ONCE if at_once else Stop.GRACEFUL
+        page.words[Word.STOP_REQUEST] = max(page.words[Word.STOP_REQUEST], wanted)
         page.close()
 
     def wait(self, watch: Watch | None = None) -> Manifest:
@@ -92,6 +96,11 @@ class RunHandle:
         if not manifest.status.ended:
             raise InputError(f"run {self.run_id} goes on; stop it first: hdbkit stop {self.run_id}")
         if not self.folder.spools.is_dir():
+            if manifest.status is Status.ABANDONED:
+                raise InputError(
+                    f"run {self.run_id} has lost its supervisor and its spools, so there is nothing to recover; "
+                    f"remove it with: hdbkit runs rm {self.run_id}"
+                )
             raise InputError(f"run {self.run_id} is complete ({manifest.status.value}); there is nothing to recover")
         self._await_clients()
         try:
@@ -169,7 +178,9 @@ def execute(plan: RunPlan, root: Path, watch: Watch | None = None) -> Manifest:
 
 def require_done(manifest: Manifest) -> Manifest:
     """The manifest of a run that did not fail. Raises ``RunFailed`` with its reason otherwise."""
-    if manifest.status in (Status.FAILED, Status.ABANDONED):
-        reason = next((event.note for event in reversed(manifest.history) if event.note), "its supervisor died")
+    if manifest.status is Status.ABANDONED:
+        raise RunFailed(manifest.run_id, f"its supervisor died; run: hdbkit recover {manifest.run_id}")
+    if manifest.status is Status.FAILED:
+        reason = next((event.note for event in reversed(manifest.history) if event.note), "no reason was noted")
         raise RunFailed(manifest.run_id, reason)
     return manifest

@@ -22,6 +22,8 @@ class Tick:
     elapsed_s: float
     nopm: float
     transactions_per_s: float
+    counted: str
+    """The transaction of which ``nopm`` counts."""
     p50_us: dict[str, float] = field(default_factory=dict)
     p95_us: dict[str, float] = field(default_factory=dict)
     p99_us: dict[str, float] = field(default_factory=dict)
@@ -65,7 +67,7 @@ class LiveView:
 
 def _tick(manifest: Manifest, pieces: list[Records], elapsed_s: float, seconds: float) -> Tick:
     if not pieces:
-        return Tick(manifest.status, elapsed_s, 0.0, 0.0)
+        return Tick(manifest.status, elapsed_s, 0.0, 0.0, manifest.counted)
     records = np.concatenate(pieces)
     latency_us = (records["end_ns"] - records["start_ns"]) / 1000
     kept = records["outcome"] != Outcome.FAILED
@@ -82,6 +84,7 @@ def _tick(manifest: Manifest, pieces: list[Records], elapsed_s: float, seconds: 
         elapsed_s,
         float(committed.sum()) * 60 / seconds,
         float(kept.sum()) / seconds,
+        manifest.counted,
         quantiles[0.5],
         quantiles[0.95],
         quantiles[0.99],

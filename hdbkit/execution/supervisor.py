@@ -41,6 +41,13 @@ _COUNTERS_S = 10.0
 _COUNTERS_AGAIN_S = 0.5
 _GRACE_S = 10.0
 _CHECKS_S = 600.0
+_CHECK_S = 300.0
+"""How long the server may take for one statement of the schema's checks, so that it does not go on without us."""
+
+_ENDED_IN_RAMPUP = (
+    "all clients reached their limit of iterations in the rampup, so nothing was measured; "
+    "give more iterations or a shorter rampup_s"
+)
 
 
 class Ended(HdbkitError):
@@ -87,9 +94,9 @@ class Supervisor:
         _finish()  # its imports take a second, which the clients need to connect anyway
         deadline = time.monotonic() + _READY_S
         while not all(state is ClientState.READY for state in self._page.states()):
-            if ClientState.FAILED in self._page.states():
-                raise Ended(" ".join(self._pool.reasons()))
-            if self._pool.endings():
+            endings = self._pool.endings()
+            _refuse_failed(endings, self._pool)
+            if endings:
                 raise Ended("a client ended before the start")
             if time.monotonic() > deadline:
                 ready = self._page.states().count(ClientState.READY)
@@ -110,7 +117,8 @@ class Supervisor:
         load, start_ns = self._plan.load, self._page.words[Word.START_AT_NS]
         window_ns = start_ns + round(load.rampup_s * 1e9)
         reason = self._wait_until(window_ns)
-        if reason is None or reason == "limit":
+        unmeasured = reason == "limit" and load.rampup_s > 0
+        if reason != "stopped" and not unmeasured:
             opened_ns = self._edge("start")
             self._write(self._manifest.moved_to(Status.MEASURING))
             reason = reason or self._wait_until(opened_ns + round(load.duration_s * 1e9))
@@ -119,6 +127,8 @@ class Supervisor:
         self._page.words[Word.STOP_AT_NS] = time.monotonic_ns()
         if reason == "stopped":
             return Status.STOPPED, "stopped on request"
+        if unmeasured:
+            return Status.DONE, _ENDED_IN_RAMPUP
         return Status.DONE, "all clients reached their limit of iterations" if reason == "limit" else ""
 
     def _wait_until(self, end_ns: int) -> str | None:
@@ -129,8 +139,7 @@ class Supervisor:
                 return "stopped"
             endings = self._pool.endings()
             self._note_losses(endings)
-            if "failed" in endings.values():
-                raise Ended(" ".join(self._pool.reasons()) or "a client failed")
+            _refuse_failed(endings, self._pool)
             if len(endings) == self._plan.load.virtual_users:
                 if "done" not in endings.values():
                     who = "all clients were" if self._pool.forkserver_alive() else "the clients' forkserver was"
@@ -232,8 +241,9 @@ class Supervisor:
 
     def _ask_schema(self) -> list[CheckLine]:
         plan, engine = self._plan, database(self._plan.target.kind)
+        options = SessionOptions(statement_timeout_ms=round(_CHECK_S * 1000), application="hdbkit check")
         try:
-            session = engine.connect(plan.target, plan.workload.kind, SessionOptions(application="hdbkit check"))
+            session = engine.connect(plan.target, plan.workload.kind, options)
             try:
                 found = workload(plan.workload.kind).check(session, plan.workload)
             finally:
@@ -255,6 +265,12 @@ class Supervisor:
         """SIGTERM: once is graceful, twice is at once."""
         words = self._page.words
         words[Word.STOP_REQUEST] = min(words[Word.STOP_REQUEST] + 1, Stop.AT_ONCE)
+
+
+def _refuse_failed(endings: dict[int, str], pool: Pool) -> None:
+    """Raises ``Ended`` with the clients' own reasons when one could not go on."""
+    if "failed" in endings.values():
+        raise Ended(" ".join(pool.reasons()) or "a client failed")
 
 
 def _finish() -> ModuleType:

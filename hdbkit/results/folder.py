@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,11 +109,15 @@ def make_folder(path: Path, exist_ok: bool = False) -> Path:
     return path
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file so that it is either the old one or the new one, also after a crash."""
+def replace_file(path: Path, content: bytes, mode: int = 0o666) -> None:
+    """Write a file so that it is either the old one or the new one, also after a crash.
+
+    ``mode`` holds from the first byte on, less the umask.
+    """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with draft.open("wb") as file:
+        draft.unlink(missing_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -139,13 +143,25 @@ def find_run(root: Path, run_id: str) -> RunFolder:
     """
     if "/" in run_id and (Path(run_id) / "manifest.json").is_file():
         return RunFolder(Path(run_id).resolve())
-    found = list(run_folders(root))
-    if run_id == "last" and found:
-        return found[0]
-    exact = [one for one in found if one.run_id == run_id]
-    close = exact or [one for one in found if one.run_id.startswith(run_id) or one.run_id.endswith(f"-{run_id}")]
+    ids = [one.run_id for one in run_folders(root)]
+    return RunFolder(root / only_match(ids, run_id, "run", f"{root}; see: hdbkit runs list"))
+
+
+def only_match(ids: Sequence[str], word: str, kind: str, where: str) -> str:
+    """The one of ``ids`` (newest first) that is ``word``, or the only one that begins or ends so; ``last``: the newest.
+
+    Raises ``InputError``, with what the ids are of and where they were looked for, when there is none, or more
+    than one.
+    """
+    if not word:
+        raise InputError(f"give the id of a {kind}, a unique part of it, or 'last', not an empty word")
+    if word == "last" and ids:
+        return ids[0]
+    close = [one for one in ids if one == word] or [
+        one for one in ids if one.startswith(word) or one.endswith(f"-{word}")
+    ]
     if len(close) == 1:
         return close[0]
     if close:
-        raise InputError(f"'{run_id}' fits {len(close)} runs: {', '.join(c.run_id for c in close[:5])}")
-    raise InputError(f"there is no run '{run_id}' in {root}; see: hdbkit runs list")
+        raise InputError(f"'{word}' fits {len(close)} {kind}s: {', '.join(close[:5])}")
+    raise InputError(f"there is no {kind} '{word}' in {where}")

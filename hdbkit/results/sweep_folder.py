@@ -16,16 +16,23 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from hdbkit.config.mistakes import mistakes_of
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.results.folder import RunFolder, make_folder, replace_file
+from hdbkit.results.folder import RunFolder, make_folder, only_match, replace_file
 
-RUN_COLUMNS = ("number", "block", "configuration", "virtual_users", "run_id", "status", "nopm", "note")
+RUN_COLUMNS = (
+    *("number", "block", "configuration", "virtual_users"),
+    *("run_id", "status", "nopm", "note", "checks_failed"),
+)
 """The columns of a runs frame that are not settings."""
+
+
+Plan = TypeVar("Plan", bound=BaseModel)
 
 
 class Step(StrEnum):
@@ -94,18 +101,18 @@ class SweepFolder:
         replace_file(self.path / "plan.json", plan.model_dump_json(indent=1).encode())
         _sync_folder(self.path)
 
-    def read_plan(self) -> dict[str, Any]:
-        """The plan as it was written. Raises ``DamagedResult`` when it is missing or cut."""
+    def read_plan(self, model: type[Plan]) -> Plan:
+        """The plan as a value of ``model``. Raises ``DamagedResult`` when it is missing or spoilt."""
         path = self.path / "plan.json"
         try:
-            plan = json.loads(path.read_bytes())
+            return model.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             raise DamagedResult(f"{self.path} is no sweep: it has no plan.json") from None
-        except (ValueError, OSError) as error:
-            raise DamagedResult(f"{path} is damaged: {error}") from None
-        if not isinstance(plan, dict):
-            raise DamagedResult(f"{path} is damaged: it holds no plan")
-        return plan
+        except ValidationError as error:
+            first = mistakes_of(error, model)[0]
+            raise DamagedResult(f"{path} is damaged: {first.where}: {first.what}") from None
+        except OSError as error:
+            raise DamagedResult(f"{path} cannot be read: {error.strerror}") from None
 
     def append(self, step: Step, number: int | None = None, run_id: str = "", note: str = "", **details: Any) -> None:
         """Add a line to the journal; it is on disk when this returns."""
@@ -135,8 +142,7 @@ class SweepFolder:
 
     def save_before(self, identity: str, snapshot: dict[str, Any]) -> None:
         """Put the settings of the server ``identity`` on disk, before the first change."""
-        replace_file(self.before, json.dumps({"identity": identity, "snapshot": snapshot}).encode())
-        self.before.chmod(0o600)
+        replace_file(self.before, json.dumps({"identity": identity, "snapshot": snapshot}).encode(), mode=0o600)
         _sync_folder(self.path)
         self.append(Step.SETTINGS_SAVED, identity=identity)
 
@@ -202,18 +208,8 @@ def find_sweep(root: Path, sweep_id: str) -> SweepFolder:
 
     Raises ``InputError`` when there is none, or more than one.
     """
-    found = list(sweep_folders(root))
-    if sweep_id == "last" and found:
-        return found[0]
-    exact = [one for one in found if one.sweep_id == sweep_id]
-    close = exact or [
-        one for one in found if one.sweep_id.startswith(sweep_id) or one.sweep_id.endswith(f"-{sweep_id}")
-    ]
-    if len(close) == 1:
-        return close[0]
-    if close:
-        raise InputError(f"'{sweep_id}' fits {len(close)} sweeps: {', '.join(one.sweep_id for one in close[:5])}")
-    raise InputError(f"there is no sweep '{sweep_id}' in {root / 'sweeps'}")
+    ids = [one.sweep_id for one in sweep_folders(root)]
+    return sweep_folder(root, only_match(ids, sweep_id, "sweep", str(root / "sweeps")))
 
 
 def unrestored(root: Path, identity: str) -> list[SweepFolder]:
@@ -237,25 +233,49 @@ def only_sweep(root: Path, identity: str) -> Iterator[None]:
         yield
 
 
+class _Planned(BaseModel):
+    number: int
+    block: int
+    configuration: int
+    virtual_users: int
+
+
+class _Grid(BaseModel):
+    """What the frame needs of a plan."""
+
+    configurations: tuple[dict[str, str], ...] = Field(min_length=1)
+    runs: tuple[_Planned, ...]
+
+    @model_validator(mode="after")
+    def _known(self) -> _Grid:
+        for planned in self.runs:
+            if not 0 <= planned.configuration < len(self.configurations):
+                raise ValueError(f"run {planned.number} is of the unknown configuration {planned.configuration}")
+        return self
+
+
 def runs_frame(folder: SweepFolder) -> pd.DataFrame:
     """The planned runs of a sweep, one row each in their order, with what became of them.
 
     ``status`` is ``planned``, ``running``, ``done``, ``failed`` or ``missing`` (its folder was removed); ``nopm`` is
-    NaN unless done; ``note`` says why a run failed. One more column for each setting.
+    NaN unless done; ``note`` says why a run failed; ``checks_failed`` is a tuple of the names of the checks that did
+    not pass. One more column for each setting.
+
+    Raises ``DamagedResult`` when the plan is missing or spoilt.
     """
-    plan = folder.read_plan()
+    plan = folder.read_plan(_Grid)
     state = SweepState(folder.journal())
     rows = []
-    for planned in plan["runs"]:
-        line = state.runs.get(planned["number"])
-        head = {name: planned[name] for name in ("number", "block", "configuration", "virtual_users")}
-        rows.append(head | _outcome(folder.root, line) | plan["configurations"][planned["configuration"]])
-    names = list(plan["configurations"][0])
+    for planned in plan.runs:
+        outcome = _outcome(folder.root, state.runs.get(planned.number))
+        rows.append(planned.model_dump() | outcome | plan.configurations[planned.configuration])
+    names = list(plan.configurations[0])
     return pd.DataFrame(rows, columns=[*RUN_COLUMNS, *names])
 
 
 def _outcome(root: Path, line: JournalLine | None) -> dict[str, Any]:
     empty: dict[str, Any] = {"run_id": line.run_id if line else "", "nopm": float("nan"), "note": ""}
+    empty["checks_failed"] = ()
     if line is None:
         return empty | {"status": "planned"}
     if line.step is Step.RUN_STARTED:
@@ -267,7 +287,9 @@ def _outcome(root: Path, line: JournalLine | None) -> dict[str, Any]:
     except DamagedResult as error:
         return empty | {"status": "missing", "note": str(error)}
     nopm = manifest.result.get("nopm")
-    return empty | {"status": str(manifest.status), "nopm": float("nan") if nopm is None else float(nopm)}
+    checks = tuple(check.name for check in manifest.checks if check.passed is False)
+    found = {"nopm": float("nan") if nopm is None else float(nopm), "checks_failed": checks}
+    return empty | found | {"status": str(manifest.status)}
 
 
 def _ends_a_line(descriptor: int, size: int) -> bool:

@@ -100,6 +100,7 @@ class PrivateServer:
         self._guard: subprocess.Popen[bytes] | None = None
         self._word = -1  # the end of the pipe that only this process holds
         self._owner_pid: int | None = None
+        self._adopted = False  # kept by an earlier process: its folder is never removed unasked
 
     @classmethod
     def attach(cls, folder: Path | str) -> PrivateServer:
@@ -172,12 +173,13 @@ class PrivateServer:
         self.start()
 
     def close(self) -> None:
-        """End what this process owns: stop and remove it, or leave it as it is when it is to be kept."""
+        """End what this process owns: leave it if it is to be kept, else stop it, and remove what it made itself."""
         if self._owner_pid != os.getpid():
             return
         if not self.keep and self._place is not None:
             _guard.stop_server(str(self.folder), self._note(), _STOP_PATIENCE_S)
-            self.remove()
+            if not self._adopted:
+                self.remove()
         self._dismiss_guard()
         self._owner_pid = None
         _owned.discard(self)
@@ -231,18 +233,19 @@ class PrivateServer:
         return None
 
     def _adopt(self, place: Place) -> None:
-        """Start a server that an earlier process kept, and own it from now on."""
+        """Start a server that an earlier process kept; its end stops it again and leaves its folder."""
         self._place = place
         if self.running:
             self._place = None
             raise InputError(f"a server runs in {place.folder} already; use PrivateServer.attach(folder)")
+        self._adopted = True
         self._own(place.folder)
-        self._engine.start(place)
+        self._first_start()
 
     def _own(self, folder: Path) -> None:
         self._owner_pid = os.getpid()
         _owned.add(self)
-        if not self.keep:
+        if not self.keep and not self._adopted:
             self._call_guard(folder)
 
     def _give_up(self, folder: Path) -> None:

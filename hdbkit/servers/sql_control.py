@@ -159,7 +159,10 @@ class SqlControl:
         try:
             self.restore(before)
         except HdbkitError as error:
-            return f"and the settings could not be brought back ({error}); they were {before}"
+            return (
+                f"and the settings could not be brought back ({error}): the server may be down or hold them still; "
+                "take them out of its file of settings by hand"
+            )
         finally:
             self._undoing = False
         return "the settings are as before"

@@ -61,7 +61,7 @@ def resume(
         blocks: extend it to so many blocks; what was planned stays as it is.
         target: the same target, when its password is only in memory.
     """
-    plan = SweepPlan.model_validate(folder.read_plan())
+    plan = folder.read_plan(SweepPlan)
     if target is not None:
         plan = plan.model_copy(update={"target": target})
     identity = SweepState(folder.journal()).identity

@@ -12,12 +12,13 @@ from hdbkit.processes import is_alive
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import JournalLine, Step, SweepFolder, SweepState, unrestored
+from hdbkit.sweep_runner.interrupts import signals_held
 
 _LOOK_S = 0.2
 _STARTING_S = 30.0
 """How long a run may take until it tells its process."""
-_PATIENCE_S = 600.0
-"""How long a run that outlives its sweep may need besides its phases."""
+_PATIENCE_S = 120.0
+"""How long a run that outlives its sweep may need besides its phases; then it is given up."""
 
 
 def settle_earlier(root: Path, control: ServerControl) -> list[str]:
@@ -35,31 +36,44 @@ def settle_earlier(root: Path, control: ServerControl) -> list[str]:
 def settle(folder: SweepFolder, control: ServerControl) -> None:
     """Restore settings and data to what they were before the sweep; does nothing when they are.
 
-    The settings come first, as the most precious; they are noted last, so that a kill in between repeats it all.
+    The settings come first, as the most precious: nothing is written before them, so that a full disk cannot keep
+    them from being restored. They are noted last, so that a kill in between repeats it all. Only a run that still
+    goes on is waited for, since it must not lose its settings in the middle; an interrupt ends that wait, and no
+    interrupt ends the restoring.
     """
-    close_open_run(folder)
     state = SweepState(folder.journal())
+    manifest: Manifest | None = None
+    try:
+        if state.open_run:
+            manifest = _waited_for(RunFolder(folder.root / state.open_run.run_id))
+    finally:
+        with signals_held():
+            _restore(folder, control, state, manifest)
+
+
+def _restore(folder: SweepFolder, control: ServerControl, state: SweepState, manifest: Manifest | None) -> None:
+    """Settings and data first, the journal afterwards; ``manifest`` is that of the run without an end."""
+    if state.changed:
+        control.restore(folder.read_before())
+        if state.data_kept:
+            control.restore_data()
+    if state.open_run:
+        _close(folder, state.open_run, manifest)
     if not state.changed:
         return
-    control.restore(folder.read_before())
     if state.data_kept:
-        control.restore_data()
         folder.append(Step.DATA_RESTORED)
     if control.can_restore_data:
         control.drop_kept_data()
     folder.append(Step.SETTINGS_RESTORED)
 
 
-def close_open_run(folder: SweepFolder) -> None:
-    """Give the run that was going on when the sweep was killed its end in the journal.
+def _close(folder: SweepFolder, line: JournalLine, manifest: Manifest | None) -> None:
+    """Give the run that was going on when the sweep ended its own end in the journal.
 
-    A run has a process of its own and may outlive its sweep: it is waited for and counts when it is whole. Any other
-    is discarded, to be done again.
+    A run has a process of its own and may outlive its sweep: it counts when it is whole. Any other is discarded, to
+    be done again.
     """
-    line = SweepState(folder.journal()).open_run
-    if line is None:
-        return
-    manifest = _waited_for(RunFolder(folder.root / line.run_id))
     if manifest and manifest.status is Status.DONE:
         folder.append(Step.RUN_FINISHED, line.number, line.run_id, "it ended by itself after the sweep was killed")
     else:

@@ -152,6 +152,25 @@ def test_a_run_whose_supervisor_was_killed_is_told_and_recovered(
     assert (said.code, "there is nothing to recover" in said.err) == (2, True)
 
 
+def test_an_abandoned_run_is_told_everywhere_and_can_be_removed(
+    null_target: NullTarget, command: HdbkitCommand, results: Path
+) -> None:
+    command("run", null_target(latency_us=1000).url, *LONG, "--detach")
+    running = measuring()
+    said = command("runs", "rm", running.run_id, "--yes")
+    assert (said.code, "goes on; stop it first" in said.err) == (2, True)
+    os.kill(json.loads((results / running.run_id / "manifest.json").read_text())["supervisor_pid"], signal.SIGKILL)
+    for verb, code in (("attach", 3), ("stop", 2)):
+        said = command(verb, running.run_id)
+        assert (said.code, f"run: hdbkit recover {running.run_id}" in said.err) == (code, True)
+    assert command("runs", "list", "--json").json[0]["status"] == "abandoned"
+    shutil.rmtree(results / running.run_id / "spools")
+    said = command("recover", running.run_id)
+    assert (said.code, f"remove it with: hdbkit runs rm {running.run_id}" in said.err) == (2, True)
+    assert command("runs", "rm", running.run_id, "--yes").code == 0
+    assert not (results / running.run_id).exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
 def test_a_sweep_that_is_told_to_end_puts_the_settings_back(
     null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals

@@ -264,7 +264,8 @@ def test_a_kept_server_runs_on_and_can_be_attached_started_and_removed() -> None
         with private_server(folder=folder) as again:
             assert again.target.port == port
             assert answers(again)
-        assert not Path(folder).exists()
+        assert Path(folder).exists(), "what was kept is removed on request alone"
+        assert not kept.running
     finally:
         kept.remove()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,11 +13,19 @@ import pytest
 
 import hdbkit
 from hdbkit.api import Running
-from hdbkit.config import Load, WorkloadSpec
+from hdbkit.cli import progress
+from hdbkit.config import Isolation, Load, WorkloadSpec
 from hdbkit.errors import InputError, RunFailed, SchemaProblem
+from hdbkit.execution.control import Control, Stop, Word
+from hdbkit.execution.folder_setup import make_run_folder
+from hdbkit.execution.handle import RunHandle
+from hdbkit.execution.precheck import precheck
 from hdbkit.paths import results_folder
+from hdbkit.plan import RunPlan
 from hdbkit.results.columns import TRANSACTIONS
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Status
+from hdbkit.servers import PrivateServer
 from tests.run.conftest import NullTarget
 
 
@@ -169,6 +179,90 @@ def test_a_copied_folder_is_whole(null_target: NullTarget, short_load: Load, tmp
     manifest = json.loads((result.folder.path / "manifest.json").read_text())
     assert manifest["plan"]["load"]["virtual_users"] == 2
     assert "not comparable to published results" in manifest["notice"]
+
+
+def test_iterations_that_end_in_the_rampup_claim_no_figure(null_target: NullTarget) -> None:
+    result = hdbkit.run(null_target(), load=Load(virtual_users=2, rampup_s=60, duration_s=60, iterations=50))
+    assert result.manifest.status is Status.DONE
+    assert "in the rampup, so nothing was measured" in result.manifest.history[-1].note
+    assert (result.nopm, result.summary) == (None, {})
+    assert rows(result, "select count(*) from {t}") == [(100,)]
+
+
+def test_watching_runs_keeps_no_file_open(null_target: NullTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_EVERY_S", 0.05)
+    load, lines, seen = Load(rampup_s=0, duration_s=0.5), progress.RunLines(), set()
+
+    def watch(running: Running) -> None:
+        lines(running)
+        seen.add(frozenset(name.split("/")[-3] for name in open_spools()))
+
+    with lines:
+        ids = [hdbkit.run(null_target(latency_us=1000), load=load, watch=watch).run_id for _ in range(2)]
+    assert seen - {frozenset()} == {frozenset([run_id]) for run_id in ids}
+    assert open_spools() == []
+
+
+def open_spools() -> list[str]:
+    names = [str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()]
+    return [name for name in names if ".spool" in name]
+
+
+def test_a_stop_is_no_error_when_the_run_has_just_ended(
+    null_target: NullTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = hdbkit.run(null_target(latency_us=1000), load=Load(rampup_s=0, duration_s=0.3))
+    monkeypatch.setattr(RunHandle, "status", lambda _: Status.MEASURING)
+    RunHandle(done.folder).stop()
+
+
+def unstarted(server: PrivateServer | None, target: hdbkit.Target, root: Path) -> RunFolder:
+    """The folder of a run whose supervisor is still to be started."""
+    workload = WorkloadSpec(warehouses=1 if server else 2)
+    plan = RunPlan(run_id="a-run", target=target, workload=workload, load=Load(rampup_s=0, duration_s=0.5))
+    return make_run_folder(precheck(plan), root)
+
+
+def test_a_graceful_stop_does_not_soften_one_at_once(null_target: NullTarget, results: Path) -> None:
+    handle = RunHandle(unstarted(None, null_target(), results))
+    handle.stop(at_once=True)
+    handle.stop()
+    page = Control(handle.folder.control)
+    assert page.words[Word.STOP_REQUEST] == Stop.AT_ONCE
+    page.close()
+
+
+def test_a_disk_that_is_full_when_the_clients_start_is_told(null_target: NullTarget, results: Path) -> None:
+    folder = unstarted(None, null_target(), results)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", folder.spools]
+    if subprocess.run(mount, check=False, stderr=-3).returncode:
+        pytest.skip("only root may mount a small file system")
+    try:
+        program = "from hdbkit.execution.supervisor import main; main()"
+        ended = subprocess.run([sys.executable, "-c", program, folder.path], check=False, timeout=60)
+    finally:
+        subprocess.run(["umount", "-l", folder.spools], check=True)
+    assert ended.returncode == 3
+    assert f"the disk of {folder.path} is full" in folder.read().history[-1].note
+
+
+@pytest.mark.parametrize("isolation", list(Isolation))
+def test_a_run_at_each_isolation_level(built: PrivateServer, isolation: Isolation) -> None:
+    load = Load(virtual_users=2, rampup_s=0, duration_s=1, isolation=isolation)
+    result = hdbkit.run(built.target, load=load)
+    assert result.manifest.plan["load"]["isolation"] == isolation.value
+    assert result.summary["transactions"]["new_order"]["committed"] > 0
+    assert result.summary["errors"].keys() <= {"deadlock", "serialization"}
+    broken = result.checks.query("passed == False")["name"]
+    assert [name for name in broken if name.startswith("schema")] == []
+
+
+def test_a_check_of_the_schema_that_takes_too_long_is_ended(built: PrivateServer, results: Path) -> None:
+    folder = unstarted(built, built.target, results)
+    program = "from hdbkit.execution import supervisor; supervisor._CHECK_S = 0.001; supervisor.main()"
+    subprocess.run([sys.executable, "-c", program, folder.path], check=True, timeout=60)
+    found = folder.read().checks
+    assert [one.detail for one in found if one.passed is None and "timeout" in one.detail]
 
 
 def wait_for(running: Running, status: Status) -> None:

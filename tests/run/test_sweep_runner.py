@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Mapping
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import Step, SweepFolder, only_sweep, runs_frame, sweep_folder
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
-from hdbkit.sweep_runner import Kind, Progress, resume, start
+from hdbkit.sweep_runner import Kind, Progress, resume, settling, start
 from tests.run.sweep_server import DATA, DEFAULTS, FileServer, runner
 
 
@@ -220,3 +223,68 @@ def test_the_table_on_the_screen_hears_every_step(server: FileServer, results: P
     ]
     assert all(one.total == 8 for one in told)
     assert [one.manifest.result["nopm"] > 0 for one in told if one.manifest] == [True] * 8
+
+
+def test_a_full_disk_does_not_keep_the_settings_from_being_restored(
+    server: FileServer, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, append = sweep_folder(results, "sweep-1"), SweepFolder.append
+
+    def full(_: RunPlan) -> Manifest:
+        monkeypatch.setattr(SweepFolder, "append", lambda *_, **__: (_ for _ in ()).throw(OSError(ENOSPC, "full")))
+        raise RunFailed("run", "the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        start(planned(), results, server, full)
+    assert (server.now(), server.data()) == (DEFAULTS, DATA)
+    monkeypatch.setattr(SweepFolder, "append", append)
+    resume(folder, server, runner(server, results))
+    assert list(runs_frame(folder)["status"]) == ["done"] * 8
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_while_settings_are_restored_waits_for_their_end(
+    server: FileServer, results: Path, number: signal.Signals
+) -> None:
+    restore, came = server.restore, []
+
+    def interrupted(snapshot: Mapping[str, object]) -> None:
+        signal.raise_signal(number)
+        restore(snapshot)
+
+    def told(*_: object) -> None:
+        came.append((server.now(), steps(folder)[-1]))
+        raise KeyboardInterrupt
+
+    server.restore = interrupted
+    folder = sweep_folder(results, "sweep-1")
+    before = signal.signal(number, told)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start(planned(), results, server, runner(server, results))
+        assert signal.getsignal(number) is told
+    finally:
+        signal.signal(number, before)
+    assert came == [(DEFAULTS, Step.SETTINGS_RESTORED)]
+
+
+def test_an_interrupt_ends_the_wait_for_a_run_but_not_the_restoring(
+    server: FileServer, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = runner(server, results)
+
+    def goes_on(plan: RunPlan) -> Manifest:
+        manifest = whole(plan)
+        alive = manifest.model_copy(update={"status": Status.MEASURING})
+        (results / plan.run_id / "manifest.json").write_text(alive.model_dump_json())
+        raise ZeroDivisionError
+
+    def interrupted(*_: object) -> bool:
+        assert "restore" not in server.calls, "a run that goes on must not lose its settings"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(settling, "is_alive", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        start(planned(), results, server, goes_on)
+    assert server.now() == DEFAULTS
+    assert Step.RUN_DISCARDED in steps(sweep_folder(results, "sweep-1"))

@@ -34,6 +34,7 @@ def synthetic_runs(
                     "status": "done",
                     "nopm": 10_000 * users * ratios[configuration] * np.exp(log_noise - drift * number / total),
                     "note": "",
+                    "checks_failed": (),
                     "flush": ("on", "off")[configuration % 2],
                     "memory": ("1GB", "2GB")[configuration // 2 % 2],
                 }

@@ -86,6 +86,24 @@ def test_a_record_without_a_known_outcome_is_found(write: Write) -> None:
     assert line(write(rows=rows), "every transaction accounted for").passed is False
 
 
+def test_a_record_that_was_lost_on_its_way_to_the_table_is_found(write: Write) -> None:
+    run = write()
+    part = run.rows[run.rows["virtual_user"] == 2]
+    write_table(run.folder.transactions / "user-00002.parquet", part.head(-1), columns.TRANSACTIONS)
+    found = line(run, "every transaction accounted for")
+    assert (found.passed, f"{len(run.rows) - 1:,} records" in found.detail) == (False, True)
+
+
+@pytest.mark.parametrize("other", ["seconds", "clients"])
+def test_a_count_that_differs_from_the_records_is_found(write: Write, other: str) -> None:
+    run = write()
+    path = run.folder.table(other)
+    frame = pd.read_parquet(path)
+    frame.loc[0, "committed" if other == "seconds" else "transactions"] += 1
+    write_table(path, frame, getattr(columns, other.upper()))
+    assert line(run, "every transaction accounted for").passed is False
+
+
 def test_failed_transactions_are_found_by_class(write: Write) -> None:
     found = line(write(failed=0.001), "no transaction failed")
     assert found.passed is False
@@ -184,3 +202,9 @@ def test_the_interval_of_a_drift_lies_around_it() -> None:
         assert found is not None
         assert found.low < found.change < found.high
         assert (found.high + found.low) / 2 == pytest.approx(found.change, abs=0.3 * (found.high - found.low))
+
+
+def test_what_a_newer_version_planned_besides_is_passed_over(write: Write) -> None:
+    run = write()
+    run.manifest.plan["load"]["think_harder"] = True
+    assert line(run, "clients ended as planned").passed is True

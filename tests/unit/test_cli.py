@@ -10,8 +10,10 @@ import pytest
 import typer
 
 from hdbkit import api
-from hdbkit.cli import app
+from hdbkit.cli import app, progress
 from hdbkit.config import Load, WorkloadSpec
+from hdbkit.execution.live import Tick
+from hdbkit.results.manifest import Status
 from tests.conftest import HdbkitCommand
 
 
@@ -106,6 +108,7 @@ ELSEWHERE = {
     "resume_id": "--resume",
     "smallest_effect": "a key of the sweep's file",
     "command": "the line itself",
+    "spec": "demo: hdbkit sweep",
     **dict.fromkeys(("watch", "watch_run", "progress", "build_progress", "say"), "what the screen shows"),
 }
 """Parameters of verbs that are no option of the same name, and where the command line has them."""
@@ -125,3 +128,23 @@ def test_the_program_without_words_shows_its_commands(command: HdbkitCommand) ->
     said = command("--help")
     assert said.code == 0
     assert [name for name in ("doctor", "demo", "sweep", "runs") if name not in said.out] == []
+
+
+def test_the_p95_on_the_screen_is_that_of_the_counted_transaction(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Seen:
+        run_id = "a-run"
+
+        def live(self) -> Seen:
+            return self
+
+        def tick(self) -> Tick:
+            return Tick(Status.MEASURING, 5, 60, 2, "payment", p95_us={"new_order": 9000, "payment": 1000})
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(progress, "_EVERY_S", 0)
+    with progress.RunLines() as lines:
+        lines(Seen())  # type: ignore[arg-type]
+    assert "p95    1.00 ms" in capsys.readouterr().err

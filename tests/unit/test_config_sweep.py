@@ -49,7 +49,9 @@ def test_options_of_the_command_line_replace_the_files_keys(tmp_path: Path) -> N
         ({"settings": {"jit": []}}, "give at least one value"),
         ({"settings": {"jit": ["on"]}, "baseline": {"git": "on"}}, "'git' is not among the settings"),
         ({"settings": {"jit": ["on"]}, "baseline": {"jit": "off"}}, "is not among its values"),
-        ({"settings": {"jit": ["on"]}, "virtual_users": [4, 0]}, "each must be 1 or more, not 0"),
+        ({"settings": {"jit": ["on"]}, "virtual_users": [4, 0]}, "each must be 1 to 10000, not 0"),
+        ({"settings": {"jit": ["on"]}, "virtual_users": [10_001]}, "each must be 1 to 10000, not 10001"),
+        ({"settings": {"jit": ["on"]}, "load": {"virtual_users": 16}}, r"write virtual_users: \[16\]"),
         ({"settings": {"jit": ["on"]}, "virtual_users": [4, 4]}, "each count once"),
         ({"settings": {"jit": [None]}}, "a value must be text, a number, or on/off"),
     ],
@@ -57,3 +59,11 @@ def test_options_of_the_command_line_replace_the_files_keys(tmp_path: Path) -> N
 def test_a_grid_that_makes_no_sense_is_refused(given: dict[str, object], sentence: str) -> None:
     with pytest.raises(ConfigErrors, match=sentence):
         SweepSpec(**given)
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 2000])
+def test_a_changed_sweep_obeys_the_same_bounds(blocks: int) -> None:
+    spec = SweepSpec(settings=GRID, virtual_users=(2, 8), seed=7)
+    assert spec.with_(blocks=9) == SweepSpec(settings=GRID, virtual_users=(2, 8), seed=7, blocks=9)
+    with pytest.raises(ConfigErrors, match="blocks: must be"):
+        spec.with_(blocks=blocks)

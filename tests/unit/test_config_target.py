@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdbkit.config import Target
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.plan import RunPlan
 
 SECRET = "hunter2"
 word = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
@@ -89,6 +90,10 @@ def test_a_password_file_may_stand_in_the_home_folder(tmp_path: Path, monkeypatc
         {"options": {"password": SECRET}},
         {"options": {"access_token": [SECRET]}},
         {"kind": f"nulldb://bench:{SECRET}@db1/tpcc"},
+        {"options": f"password={SECRET}"},
+        {"options": {"sslmode": [SECRET]}},
+        {"restart_command": f"restart --password={SECRET}"},
+        {"password_file": [SECRET]},
     ],
 )
 def test_a_mistake_about_a_secret_does_not_repeat_it(given: dict[str, object]) -> None:
@@ -111,6 +116,26 @@ def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_name_is_an_entry_of_the_targets_file(named: Path) -> None:
     assert Target.parse("lab") == Target(kind="nulldb", host="db1")
+
+
+def new_plan(target: Target) -> RunPlan:
+    return RunPlan(run_id="run-1", target=target, workload=WorkloadSpec(warehouses=1), load=Load())
+
+
+def test_a_target_that_was_given_by_name_is_typed_by_name(named: Path) -> None:
+    lab = Target.parse("lab")
+    assert lab.given == "lab"
+    assert Target.parse(lab.url).given == "nulldb://db1/"
+    assert Target.model_validate_json(lab.model_dump_json()).given == "lab", "a plan keeps it"
+    assert new_plan(lab).command == "hdbkit run lab --warehouses 1"
+    assert lab.with_(password=SECRET).given == "lab"
+    assert lab.with_(port=1).given == "nulldb://db1:1/", "the entry of that name has another port"
+
+
+def test_the_entry_of_a_name_does_not_give_another_name(named: Path) -> None:
+    named.write_text("lab:\n  kind: nulldb\n  name: other\n", encoding="utf-8")
+    with pytest.raises(ConfigErrors, match=r"line 3 .*lab.name: the target's name is 'lab' already"):
+        Target.parse("lab")
 
 
 def test_an_unknown_name_is_told_with_the_known_ones(named: Path) -> None:

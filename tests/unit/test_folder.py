@@ -120,3 +120,10 @@ def test_an_id_of_several_runs_or_of_none_is_told_in_a_sentence(results: Path) -
 def test_the_last_of_no_runs_is_told_in_a_sentence(results: Path) -> None:
     with pytest.raises(InputError, match="there is no run 'last'"):
         find_run(results, "last")
+
+
+def test_an_empty_word_is_no_run_even_when_there_is_only_one(tmp_path: Path) -> None:
+    (tmp_path / "only").mkdir()
+    (tmp_path / "only" / "manifest.json").write_text("{}")
+    with pytest.raises(InputError, match="give the id of a run"):
+        find_run(tmp_path, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.manifest import CheckLine, Manifest, Status
 from hdbkit.results.sweep_folder import (
     Step,
     SweepFolder,
@@ -22,7 +23,7 @@ from hdbkit.results.sweep_folder import (
     sweep_folder,
     unrestored,
 )
-from hdbkit.sweep_plan import plan_sweep
+from hdbkit.sweep_plan import SweepPlan, plan_sweep
 
 
 def made(root: Path, sweep_id: str = "one") -> SweepFolder:
@@ -111,6 +112,11 @@ def test_the_frame_tells_what_became_of_each_planned_run(tmp_path: Path) -> None
         transactions=[],
         counted="",
         result={"nopm": 1234.5},
+        checks=[
+            CheckLine(name="steal time", passed=False, detail=""),
+            CheckLine(name="mix as asked", passed=True, detail=""),
+            CheckLine(name="CPU pressure", passed=None, detail=""),
+        ],
     )
     (tmp_path / "run-a").mkdir()
     RunFolder(tmp_path / "run-a").write(done)
@@ -121,6 +127,7 @@ def test_the_frame_tells_what_became_of_each_planned_run(tmp_path: Path) -> None
     assert list(frame["status"]) == ["done", "failed", "missing", "planned"]
     assert list(frame["nopm"].fillna(-1)) == [1234.5, -1, -1, -1]
     assert frame["note"][1] == "no memory"
+    assert list(frame["checks_failed"]) == [("steal time",), (), (), ()]
     assert sorted(frame["flush"]) == ["off", "off", "on", "on"]
     assert frame["block"].tolist() == [1, 1, 2, 2]
     assert frame["nopm"].dtype == np.float64
@@ -139,4 +146,45 @@ def test_a_sweep_is_found_by_its_id_its_beginning_or_as_the_last(tmp_path: Path)
 
 def test_a_folder_without_a_plan_is_no_sweep(tmp_path: Path) -> None:
     with pytest.raises(DamagedResult, match="is no sweep"):
-        sweep_folder(tmp_path, "none").read_plan()
+        sweep_folder(tmp_path, "none").read_plan(SweepPlan)
+
+
+@pytest.mark.parametrize("spoilt", ["{}", "[]", "", '{"runs": [', "\0", '{"configurations": [], "runs": []}'])
+def test_a_spoilt_plan_is_told_in_a_sentence(tmp_path: Path, spoilt: str) -> None:
+    folder = made(tmp_path)
+    (folder.path / "plan.json").write_text(spoilt)
+    with pytest.raises(DamagedResult, match=r"plan.json is damaged: .*") as strict:
+        folder.read_plan(SweepPlan)
+    with pytest.raises(DamagedResult, match=r"plan.json is damaged: .*") as lenient:
+        runs_frame(folder)
+    assert "\n" not in str(strict.value) + str(lenient.value)
+
+
+def test_a_run_of_no_known_configuration_spoils_the_plan(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    path = folder.path / "plan.json"
+    path.write_text(path.read_text().replace('"configuration": 1', '"configuration": 7'))
+    with pytest.raises(DamagedResult, match="unknown configuration 7"):
+        runs_frame(folder)
+
+
+def test_an_empty_word_is_no_sweep_even_when_there_is_only_one(tmp_path: Path) -> None:
+    made(tmp_path)
+    with pytest.raises(InputError, match="give the id of a sweep"):
+        find_sweep(tmp_path, "")
+
+
+def test_the_settings_before_are_their_owners_alone_from_the_first_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made(tmp_path)
+    modes = []
+    fsync = os.fsync
+
+    def looking(descriptor: int) -> None:
+        modes.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", looking)
+    folder.save_before("server-1", {"flush": "on"})
+    assert modes[0] == 0o600

@@ -107,3 +107,13 @@ def test_a_plan_survives_its_file() -> None:
     plan = plan_sweep(TARGET, spec(), new_sweep_id(AT, spec(name="memory")))
     assert SweepPlan.model_validate_json(plan.model_dump_json()) == plan
     assert plan.sweep_id.startswith("20261120-210400-memory-")
+
+
+def test_a_longer_sweep_is_still_repeated_by_its_own_command() -> None:
+    plan = plan_sweep(TARGET, spec(), "s", command="hdbkit demo")
+    assert extended(plan, plan.spec.blocks + 1).command == "hdbkit demo"
+
+
+def test_a_longer_sweep_obeys_the_bounds_of_a_new_one() -> None:
+    with pytest.raises(InputError, match="blocks: must be 1000 or less"):
+        extended(plan_sweep(TARGET, spec(), "s"), 2000)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hdbkit.analysis.doubts import doubts, next_step, warning
+from hdbkit.analysis.doubts import doubts, failed_checks, next_step, warning
 from hdbkit.analysis.verdicts import judge
 from tests.unit.sweeps import failed, synthetic_runs
 
@@ -28,6 +28,16 @@ def test_drift_is_told_with_its_size() -> None:
 def test_failed_runs_are_counted() -> None:
     runs = synthetic_runs([1, 1.5])
     assert "1 of 16 runs failed and is not counted" in doubts(failed(runs, runs["number"] == 4))
+
+
+def test_runs_that_failed_a_check_are_counted_by_check() -> None:
+    runs = synthetic_runs([1, 1.5])
+    runs["checks_failed"] = [("steal time",), ("mix as asked", "steal time"), *[()] * 14]
+    assert failed_checks(runs) == {"steal time": 2, "mix as asked": 1}
+    assert doubts(runs)[:2] == [
+        "2 of 16 runs failed the check 'steal time'",
+        "1 of 16 runs failed the check 'mix as asked'",
+    ]
 
 
 def test_the_next_step_decides_what_is_undecided() -> None:

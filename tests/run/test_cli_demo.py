@@ -1,0 +1,81 @@
+"""The demo, end to end on a private server of its own; and where it stops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hdbkit import api
+from hdbkit.build import BuildResult
+from hdbkit.cli import measuring
+from hdbkit.config import Load, SweepSpec, WorkloadSpec
+from hdbkit.contracts import Check
+from hdbkit.errors import HdbkitError
+from hdbkit.servers import PrivateServer, find_binaries
+from tests.conftest import HdbkitCommand
+
+SPEC = SweepSpec(
+    name="tiny",
+    settings={"synchronous_commit": ["on", "off"]},
+    virtual_users=[2],
+    blocks=2,
+    workload=WorkloadSpec(warehouses=1),
+    load=Load(rampup_s=0.2, duration_s=1),
+)
+
+
+@pytest.fixture(autouse=True)
+def servers() -> None:
+    if not find_binaries():
+        pytest.skip("no server binaries here; see: hdbkit doctor")
+
+
+def test_the_demo_builds_sweeps_and_reports_and_leaves_no_server(command: HdbkitCommand) -> None:
+    said: list[str] = []
+    watched: set[str] = set()
+    done, report = api.demo(spec=SPEC, say=said.append, watch_run=lambda run: watched.add(run.run_id))
+    assert (len(done.runs), done.failed) == (4, 0)
+    assert watched == set(done.runs["run_id"])
+    assert report.read_text().startswith("<!")
+    assert "private server on" in said[0]
+    told = command("report", "last", "--json").json
+    assert Path(told["report"]) == report, "the last run is a part of the sweep"
+    socket = done.plan.target.host or ""
+    assert not Path(socket).is_dir() if socket.startswith("/") else True
+
+
+def test_a_kept_server_is_told_and_can_be_attached(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(api.Connection, "build", broken)
+    with pytest.raises(HdbkitError, match=r"fails 1 checks: stock \(3 are broken\)"):
+        api.demo(spec=SPEC, keep=True, say=said.append)
+    folder = said[-1].rpartition("attach('")[2].removesuffix("')")
+    server = PrivateServer.attach(folder)
+    try:
+        assert server.running
+        assert api.connect(server.target).version
+    finally:
+        server.remove()
+
+
+def broken(*_: object, **__: object) -> BuildResult:
+    return BuildResult(1, 1, 0, 1.0, (Check("rows", True, "all"), Check("stock", False, "3 are broken")))
+
+
+@pytest.mark.parametrize(("failed", "checks", "code"), [(0, {}, 0), (0, {"mix as asked": 2}, 1), (1, {"x": 2}, 3)])
+def test_a_sweep_whose_runs_failed_a_check_ends_with_1(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    failed: int,
+    checks: dict[str, int],
+    code: int,
+) -> None:
+    class Done:
+        runs, checks_failed = range(4), checks
+
+    Done.failed = failed  # type: ignore[attr-defined]
+    monkeypatch.setattr(measuring.show, "sweep", lambda _: None)
+    assert measuring._tell_sweep(Done(), Path("report.html"), as_json=False) == code  # type: ignore[arg-type]
+    out = capsys.readouterr().out
+    assert [f"check failed in {n} of 4 runs: {name}" in out for name, n in checks.items()] == [True] * len(checks)

@@ -1,0 +1,69 @@
+"""What a sweep left, as its users see it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hdbkit.api.sweeping import SweepResult, plan
+from hdbkit.config import SweepSpec, Target
+from hdbkit.errors import ConfigErrors, DamagedResult
+from hdbkit.plan import RunPlan
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import CheckLine, Manifest, Status
+from hdbkit.results.sweep_folder import Step, SweepFolder, sweep_folder
+from hdbkit.sweep_plan import PlannedRun, plan_sweep, run_plan
+
+AT = datetime(2026, 11, 20, tzinfo=UTC)
+SPEC = SweepSpec(settings={"flush": ["on", "off"]}, blocks=2)
+
+
+def _manifest(planned: RunPlan, place: PlannedRun) -> Manifest:
+    return Manifest(
+        run_id=planned.run_id,
+        notice="",
+        status=Status.DONE,
+        plan=planned.model_dump(mode="json"),
+        transactions=[],
+        counted="",
+        result={"nopm": 1000.0 + place.number},
+        checks=[CheckLine(name="steal time", passed=place.number % 2 == 0, detail="")],
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> SweepFolder:
+    """A sweep of which each second run failed a check."""
+    folder = sweep_folder(tmp_path, "one")
+    planned = plan_sweep(Target(kind="nulldb", name="lab"), SPEC, "one")
+    folder.write_plan(planned)
+    for one in planned.runs:
+        run = RunFolder(tmp_path / f"run-{one.number}")
+        run.path.mkdir()
+        run.write(_manifest(run_plan(planned, one, AT), one))
+        folder.append(Step.RUN_FINISHED, one.number, run.run_id)
+    return folder
+
+
+def test_the_checks_that_runs_failed_are_counted_and_told(folder: SweepFolder) -> None:
+    result = SweepResult(folder)
+    assert result.checks_failed == {"steal time": 2}
+    assert "* 2 of 4 runs failed the check 'steal time'" in result.advice
+
+
+def test_a_spoilt_sweep_is_told_in_a_sentence(folder: SweepFolder) -> None:
+    (folder.path / "plan.json").write_text("{}")
+    with pytest.raises(DamagedResult, match=r"plan.json is damaged: \w+: is required"):
+        SweepResult(folder)
+
+
+def test_a_report_repeats_the_sweep_on_the_target_as_it_was_given(folder: SweepFolder) -> None:
+    assert f"hdbkit sweep lab {folder.path / 'plan.json'}" in SweepResult(folder).report().read_text()
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 2000])
+def test_blocks_given_apart_obey_the_bounds_of_the_file(blocks: int) -> None:
+    with pytest.raises(ConfigErrors, match="blocks: must be"):
+        plan(Target(kind="nulldb"), SPEC, blocks=blocks)
