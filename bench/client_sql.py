@@ -1,7 +1,7 @@
-"""Client SQL beside stored routines on one server: what is left of the throughput when the client sends every statement.
+"""Client SQL beside stored routines on one server: what is left when the client sends every statement.
 
-Debian's PostgreSQL 15, restored data, shuffled blocks. 0.52 of the stored routines is 1.25 times the best of the known
-benchmarks that send client SQL.
+Debian's PostgreSQL 15, restored data, shuffled blocks. 0.52 of the stored routines is 1.25 times the best of the
+known benchmarks that send client SQL.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import statistics
 from functools import partial
 
+import hdbkit
 from bench.common import blocks, tell, title
 from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Way, measure
-
-import hdbkit
 from hdbkit.build import build
 from hdbkit.config import Load, Routines
 from hdbkit.servers import PrivateServer, control, private_server

@@ -8,11 +8,10 @@ from __future__ import annotations
 import statistics
 from functools import partial
 
+import hdbkit
 from bench.common import blocks, tell, title
 from bench.hammerdb_like import HammerDBLikeUser, copied
 from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Way, measure
-
-import hdbkit
 from hdbkit.build import build
 from hdbkit.config import InputRules, Load
 from hdbkit.servers import PrivateServer, control, private_server

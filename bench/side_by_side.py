@@ -14,7 +14,6 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from bench.common import quick_or
-
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Prepared, Session, User, UserPlan
 from hdbkit.databases import database
