@@ -55,7 +55,8 @@ def demo(
             watch=SweepLines(),
             watch_run=None if as_json else lines,
         )
-    return _tell_sweep(done, report, as_json)
+    _tell_sweep(done, report, as_json)
+    return Exit.RUN_FAILED if done.failed else Exit.DONE  # checks that a busy host fails are told, and end no demo
 
 
 @with_fields(Load)
