@@ -27,6 +27,7 @@ def control(target: Target) -> ServerControl:
 
     Raises:
         InputError: this kind of server has no settings that can be changed, or its folder is gone.
+        CannotConnect: a server that is reached through SQL alone does not let the target's account in.
     """
     if Capability.SETTINGS not in database(target.kind).capabilities:
         raise InputError(f"the settings of a server of kind '{target.kind}' cannot be changed from here")

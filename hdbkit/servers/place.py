@@ -1,12 +1,15 @@
 """Where a private server lives: its folder, its account of the operating system, its address, its passwords.
 
 The folder's ``server.json`` holds all of it but the passwords; those are in ``passwords`` (the driver's form, 0600).
-A server refuses to run as root: then its data belongs to an account without rights, and so do its processes.
+A server refuses to run as root: then its data belongs to an account without rights, and so do its processes. Where
+that account cannot read the binaries, root copies them once to ``/var/cache/hdbkit``. The copy stays for the next
+server and may be deleted whenever none runs; what a killed copying left there goes at the next one.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import json
 import os
 import random
@@ -15,6 +18,8 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +32,7 @@ SERVER_UID = 65534
 """The account without rights that a server runs as when its owner is root."""
 COPIES = Path("/var/cache/hdbkit")
 """Where binaries are copied to once when the server's account may not run them where they are."""
+_UNFINISHED = ".unfinished-"
 _LONGEST_FOLDER = 70  # the path of a socket in it must stay within 107 bytes
 _PORTS = range(20_000, 32_000)
 
@@ -177,8 +183,9 @@ def readable_by(uid: int | None, binaries: Binaries, probe: str) -> Path:
         return binaries.folder
     made = int((binaries.folder / probe).stat().st_mtime)
     copy = COPIES / f"{binaries.kind}-{binaries.version}-{made}"
-    if not copy.is_dir():
-        _copy(binaries.folder.parent, copy)
+    with _only_copying(copy.parent):
+        if not copy.is_dir():
+            _copy(binaries.folder.parent, copy)
     programs = copy / binaries.folder.relative_to(binaries.folder.parents[2])
     if not _runs(uid, programs / probe):
         raise ServerFailed(f"account {uid} may run neither {binaries.folder / probe} nor its copy in {copy}")
@@ -187,8 +194,9 @@ def readable_by(uid: int | None, binaries: Binaries, probe: str) -> Path:
 
 def _copy(root: Path, copy: Path) -> None:
     """Copy an installation; the libraries that came in its wheel stand in ``PACKAGE.libs``, beside the package."""
-    copy.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
-    fresh = Path(tempfile.mkdtemp(dir=copy.parent))
+    for left in copy.parent.glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(left)
+    fresh = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=copy.parent))
     package = root.parent
     for part in ("bin", "lib", "share"):
         shutil.copytree(root / part, fresh / package.name / root.name / part, symlinks=True)
@@ -196,10 +204,19 @@ def _copy(root: Path, copy: Path) -> None:
     if libraries.is_dir():
         shutil.copytree(libraries, fresh / libraries.name, symlinks=True)
     _open_up(fresh)
+    fresh.rename(copy)
+
+
+@contextmanager
+def _only_copying(folder: Path) -> Iterator[None]:
+    """Hold the folder of copies for one process; the lock ends with it, so what is unfinished then is nobody's."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+    held = os.open(folder, os.O_RDONLY)
     try:
-        fresh.rename(copy)
-    except OSError:  # somebody else was quicker
-        shutil.rmtree(fresh)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 def _runs(uid: int, program: Path) -> bool:

@@ -112,10 +112,8 @@ class PostgresServer:
             raise ServerFailed(f"the server in {place.folder} did not start: {_last_lines(told or done.stdout)}")
 
     def password_lines(self, place: Place, passwords: Mapping[str, SecretStr]) -> str:
-        """A pgpass file: ``host:port:database:user:password``."""
-        return "".join(
-            f"127.0.0.1:{place.port}:*:{user}:{word.get_secret_value()}\n" for user, word in passwords.items()
-        )
+        """A pgpass file: ``host:port:database:user:password``; for every port, since a kept server may move."""
+        return "".join(f"127.0.0.1:*:*:{user}:{word.get_secret_value()}\n" for user, word in passwords.items())
 
 
 def _candidates() -> list[tuple[Path, str]]:

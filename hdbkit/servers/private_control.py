@@ -27,7 +27,6 @@ class PrivateControl(SqlControl):
         assert target.server_folder is not None
         self._server = PrivateServer.attach(target.server_folder)
         super().__init__(target, self._server.maintenance)
-        self.identity = str(self._server.folder)
         self._database = target.database or self._server.place.database
         self._kept = f"{self._database}_kept"
 
@@ -59,6 +58,10 @@ class PrivateControl(SqlControl):
         """Remove the kept copy, if there is one."""
         with self._session() as session:
             session.query("remove_database", copy=self._kept)
+
+    def _identify(self) -> str:
+        """Its folder; a stopped server has it too."""
+        return str(self._server.folder)
 
     def _may_restart(self) -> bool:
         return self._target.may_restart

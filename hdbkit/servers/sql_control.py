@@ -7,6 +7,7 @@ a database's own setting would win. What fails is undone.
 
 from __future__ import annotations
 
+import ipaddress
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +43,20 @@ class SqlControl:
         self._target, self._admin = target, admin or target
         self._standby: Session | None = None
         self._undoing = False
-        self.identity = f"{target.kind}://{target.host or 'localhost'}:{target.port or 'default'}"
+        self.identity = self._identify()
+
+    def _identify(self) -> str:
+        """The host, and the server's own word of its port and number; as addressed where it tells none.
+
+        The host stays in it: a server made from a copy of another has the other's number.
+        """
+        try:
+            with self._session() as session:
+                rows = session.query("server_identity")
+        except TransactionError:
+            rows = []
+        own = rows[0][0] if rows else self._target.port or "default"
+        return f"{self._target.kind}://{_host(self._target.host)}:{own}"
 
     # -- reading -----------------------------------------------------------------------------------------
 
@@ -83,6 +97,7 @@ class SqlControl:
         before, began = self.snapshot(), time.monotonic()
         with self._session() as session:
             self._standby = session
+            kept_in = session.query("settings_file")
             try:
                 for name, value in changes.items():
                     _run_made(session, "make_set_setting", name=name, value=value)
@@ -90,7 +105,7 @@ class SqlControl:
                 read_back = self._verified(changes)
             except HdbkitError as error:
                 asked = ", ".join(f"{name} = {value}" for name, value in changes.items())
-                undone = self._undo(before)
+                undone = self._undo(before, changes, kept_in[0][0] if kept_in else "its file of settings")
                 raise ServerFailed(f"{asked} was not taken: {error}; {undone}") from error
             finally:
                 self._standby = None
@@ -154,18 +169,28 @@ class SqlControl:
         away = (CannotConnect, TransactionError)
         self._wait(lambda now: now[1] != before[1], _RESTART_PATIENCE_S, "was not started again", away)
 
-    def _undo(self, before: Mapping[str, Any]) -> str:
+    def _undo(self, before: Mapping[str, Any], names: Iterable[str], file: str) -> str:
+        """Bring the settings back, and tell whether that was done. Never a value from before: it may be a secret."""
         self._undoing = True
         try:
             self.restore(before)
         except HdbkitError as error:
+            self._undoing = False
             return (
-                f"and the settings could not be brought back ({error}): the server may be down or hold them still; "
-                "take them out of its file of settings by hand"
+                f"{self._state(error)}; remove the lines of {', '.join(names)} from {file} and start it again "
+                "(what stood there before is in the sweep's before.json)"
             )
         finally:
             self._undoing = False
         return "the settings are as before"
+
+    def _state(self, error: HdbkitError) -> str:
+        """What the settings not being brought back leaves: a server that is down, or one that holds them still."""
+        try:
+            self._times()
+        except (CannotConnect, TransactionError) as refused:
+            return f"the server is down or lets nobody connect ({refused}), and the settings are still in its file"
+        return f"the server runs, and the settings could not be brought back ({error})"
 
     def _take_effect(self, names: Iterable[str]) -> ApplyBy:
         """Reload; restart when the server says that one of ``names`` waits for it."""
@@ -252,6 +277,16 @@ class SqlControl:
             yield session
         finally:
             session.close()
+
+
+def _host(host: str | None) -> str:
+    """A host's name, one for all the names of this host: none, a socket's folder, a loopback address."""
+    name = (host or "localhost").lower()
+    try:
+        here = ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        here = name.startswith("/")
+    return "localhost" if here else name
 
 
 def _run_made(session: Session, statement: str, **arguments: Any) -> None:

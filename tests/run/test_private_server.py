@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -270,6 +271,24 @@ def test_a_kept_server_runs_on_and_can_be_attached_started_and_removed() -> None
         kept.remove()
 
 
+def test_a_kept_server_moves_when_its_port_is_taken_and_stays_when_it_does_not_start() -> None:
+    with private_server(keep=True) as kept:
+        folder, port = kept.folder, kept.target.port
+    try:
+        kept.stop()
+        with socket.create_server(("127.0.0.1", port)), private_server(folder=folder) as moved:
+            assert moved.target.port != port
+            assert answers(moved)
+        moved.settings_file.write_text("no_such_setting = 1\n")
+        broken = private_server(folder=folder)
+        with pytest.raises(ServerFailed, match="no_such_setting"):
+            broken.start()
+        broken.close()  # as the interpreter's end does
+        assert moved.settings_file.is_file()
+    finally:
+        kept.remove()
+
+
 def test_attaching_owns_nothing(server: PrivateServer) -> None:
     with PrivateServer.attach(server.folder) as other:
         assert other.target == server.target
@@ -329,6 +348,7 @@ def test_binaries_in_a_private_home_are_copied_to_where_the_server_may_run_them(
     tmp_path.chmod(0o700)
     copies = Path(tempfile.mkdtemp(prefix="hdbkit-test-", dir="/var/tmp"))
     copies.chmod(0o755)
+    (copies / ".unfinished-killed").mkdir()
     monkeypatch.setattr("hdbkit.servers.place.COPIES", copies)
     try:
         for _ in range(2):

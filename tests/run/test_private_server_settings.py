@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from pydantic import SecretStr
 
 from hdbkit.config import Target
 from hdbkit.contracts import ApplyBy, ServerControl, Session
@@ -220,6 +221,33 @@ def test_a_restart_command_restarts_a_foreign_server(
     failing = control(foreign.with_(may_restart=True, restart_command=("false",)))
     with pytest.raises(ServerFailed, match="false ended with 1"):
         failing.apply({"shared_buffers": "72MB"})
+
+
+def test_a_server_that_stays_down_is_told_with_what_to_remove_where_and_no_secret(
+    by_sql: ServerControl, foreign: Target, private: ServerControl, server: PrivateServer
+) -> None:
+    command(server.admin, "ALTER SYSTEM SET primary_conninfo = 'password=hush'")
+    script = f"from hdbkit.servers import PrivateServer; PrivateServer.attach({str(server.folder)!r}).restart()"
+    breaking = control(foreign.with_(may_restart=True, restart_command=(sys.executable, "-c", script)))
+    with pytest.raises(ServerFailed) as failed:
+        breaking.apply({"shared_preload_libraries": "no_such_library"})
+    told = str(failed.value)
+    assert not server.running
+    assert "shared_preload_libraries = no_such_library was not taken" in told
+    assert "the server is down" in told
+    assert f"remove the lines of shared_preload_libraries from {server.settings_file}" in told
+    assert "hush" not in told
+
+
+def test_a_server_is_one_under_all_names_of_this_host(foreign: Target, server: PrivateServer) -> None:
+    (line,) = (one for one in server.place.password_file.read_text().splitlines() if f":{foreign.user}:" in one)
+    known = foreign.with_(password=SecretStr(line.rpartition(":")[2]))
+    hosts = ("127.0.0.1", "localhost", str(server.place.sockets))
+    names = {control(known.with_(host=host)).identity for host in hosts}
+    assert len(names) == 1
+    assert names.pop().startswith(f"{foreign.kind}://localhost:{foreign.port}/")
+    with private_server() as other:
+        assert control(other.admin.with_(server_folder=None)).identity != control(foreign).identity
 
 
 def test_settings_of_one_server_are_not_brought_back_on_another(private: ServerControl) -> None:

@@ -39,6 +39,16 @@ FROM pg_file_settings
 WHERE right(sourcefile, 20) = 'postgresql.auto.conf' AND name IS NOT NULL
 ORDER BY seqno;
 
+-- name: settings_file
+-- The file that ALTER SYSTEM writes; its folder is told to those alone who may see it.
+SELECT coalesce((SELECT setting || '/' FROM pg_settings WHERE name = 'data_directory'), '')
+       || 'postgresql.auto.conf';
+
+-- name: server_identity
+-- The port the server itself listens on, and the number its data folder got when it was made.
+SELECT current_setting('port') || '/' || system_identifier
+FROM pg_control_system();
+
 -- name: make_set_setting
 -- Makes the command that sets a setting for all. The items of a list are quoted one by one; an empty list is removed,
 -- since set to '' it would hold one item without a name.
