@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -192,27 +194,52 @@ def test_a_server_out_of_connections(server: PrivateServer) -> None:
     assert connecting["text"].str.contains("no more connections are allowed").any()
 
 
-@pytest.fixture
-def small_disk(server: PrivateServer, tmp_path: Path) -> Iterator[Path]:
-    """The folder of a small file system on which the measured database lies."""
-    name, mount = server.target.database, Path("/tmp") / f"hdbkit-small-disk-{os.getpid()}"
+@contextmanager
+def small_file_system(server: PrivateServer, size: str) -> Iterator[Path]:
+    """A folder that the server may write to, on a small file system of its own."""
+    mount = Path("/tmp") / f"hdbkit-small-disk-{os.getpid()}"
     mount.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512m", "tmpfs", mount], check=False).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", mount], check=False).returncode:
         mount.rmdir()
         pytest.skip("only root may mount a small file system")
-    place = mount / "space"
-    place.mkdir()
-    server.place.give(place)
     try:
+        server.place.give(mount)
+        yield mount
+    finally:
+        subprocess.run(["umount", "-l", mount], check=True)
+        mount.rmdir()
+
+
+@pytest.fixture
+def small_disk(server: PrivateServer) -> Iterator[Path]:
+    """The folder of a small file system on which the measured database lies."""
+    name = server.target.database
+    with small_file_system(server, "512m") as mount:
+        place = mount / "space"
+        place.mkdir()
+        server.place.give(place)
         ask(server, f"CREATE TABLESPACE small LOCATION '{place}'")
         ask(server, f"ALTER DATABASE {name} SET TABLESPACE small")
         yield mount
         ask(server, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
         ask(server, f"ALTER DATABASE {name} SET TABLESPACE pg_default")
         ask(server, "DROP TABLESPACE small")
-    finally:
-        subprocess.run(["umount", "-l", mount], check=True)
-        mount.rmdir()
+
+
+@pytest.fixture
+def small_log(server: PrivateServer) -> Iterator[Path]:
+    """The folder of a small file system on which the server's write-ahead log lies; it ends the server when full."""
+    log = server.folder / "data" / "pg_wal"
+    with small_file_system(server, "640m") as mount:
+        server.stop()
+        subprocess.run(["cp", "-a", log, mount / "log"], check=True)
+        shutil.rmtree(log)
+        log.symlink_to(mount / "log")
+        server.start()
+        yield mount
+        server.stop()
+        log.unlink()
+        subprocess.run(["cp", "-a", mount / "log", log], check=True)
 
 
 def test_a_server_out_of_disk(server: PrivateServer, small_disk: Path) -> None:
@@ -229,6 +256,24 @@ def test_a_server_out_of_disk(server: PrivateServer, small_disk: Path) -> None:
     errors = result.table("errors").query("error_class == 'resources'")
     assert errors["text"].str.contains("could not").all()
     assert result.checks.set_index("name").loc[BRACKET, "passed"]
+
+
+def test_a_server_whose_log_has_no_disk_loses_no_acknowledged_new_order(
+    server: PrivateServer, small_log: Path
+) -> None:
+    before = schema_orders(server)
+    running = measuring(server, SOME.model_copy(update={"duration_s": 20}))
+    with full(small_log):
+        until(lambda: not server.running, "the server has ended")
+    server.start()
+    time.sleep(2)
+    running.stop()
+    result = running.wait()
+    kept, there = kept_orders(result), schema_orders(server) - before
+    assert len(kept) > 200
+    assert kept - there == set()
+    assert len(there - kept) <= USERS
+    assert {"connection_lost"} <= set(result.table("errors")["error_class"])
 
 
 def test_every_acknowledged_new_order_outlives_a_killed_server(server: PrivateServer) -> None:
