@@ -12,7 +12,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALLED := $(VENV)/.installed
-LAB := $(VENV)/.installed-lab
 
 .PHONY: help demo test bench soak lint tools lab clean
 .DELETE_ON_ERROR:
@@ -42,8 +41,8 @@ tools:
 bench: $(INSTALLED)
 	@$(BIN)/python -m bench
 
-lab: $(LAB)
-	@$(BIN)/jupyter lab --notebook-dir=notebooks
+lab: $(INSTALLED)
+	@$(BIN)/jupyter lab --config=notebooks/.lab/config.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
@@ -51,12 +50,7 @@ clean:
 
 $(INSTALLED): pyproject.toml | $(BIN)/python
 	@echo "environment: installing hdbkit and its tools into $(VENV) (once, a few minutes)"
-	@$(PIP) install --editable '.[postgresql,private,dev]'
-	@touch $@
-
-$(LAB): $(INSTALLED)
-	@echo "environment: installing JupyterLab"
-	@$(PIP) install --editable '.[lab]'
+	@extra=$$(sh .ci/driver $(BIN)/python) && $(PIP) install --editable ".[postgresql,private,lab,dev$$extra]"
 	@touch $@
 
 $(BIN)/python:

@@ -28,8 +28,8 @@ from hdbkit.execution.user import Loop
 from hdbkit.results.spool import SpoolWriter
 from hdbkit.servers import PrivateServer
 
-SECONDS = quick_or(1, 3)
-BLOCKS = quick_or(3, 7)
+SECONDS = 1
+BLOCKS = quick_or(5, 21)
 LOOP = Path(__file__).with_name("ceiling.tcl")
 
 

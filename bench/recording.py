@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from bench.common import blocks, program, quick_or, scratch, tell, title
 from hdbkit.analysis.quantiles import by_second
 from hdbkit.analysis.windows import Window
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.contracts import UserPlan
+from hdbkit.contracts import Prepared, User, UserPlan
 from hdbkit.databases import database
 from hdbkit.execution.control import Word
 from hdbkit.execution.refusals import Refusals
@@ -48,15 +49,30 @@ class Nowhere(SpoolWriter):
         pass
 
 
+class Some:
+    """A virtual user that ends after so many transactions."""
+
+    def __init__(self, user: User, calls: int) -> None:
+        self._user, self._left = user, calls
+
+    def next_batch(self) -> Sequence[Prepared]:
+        batch = self._user.next_batch()[: self._left]
+        self._left -= len(batch)
+        return batch
+
+    def order_id(self, prepared: Prepared, raw: object) -> int:
+        return 0
+
+
 def loop_us(spool: SpoolWriter, folder: Path) -> float:
     """CPU time a transaction of the measured loop on the null engine with no latency."""
     load, spec = Load(), WorkloadSpec()
     session = database("nulldb").connect(Target(kind="nulldb", database="bench"), spec.kind)
-    user = TPROC_C.user(session, spec, load, UserPlan(0, 1, 1))
+    user = Some(TPROC_C.user(session, spec, load, UserPlan(0, 1, 1)), CALLS)
     words = memoryview(array("q", [2**62] * 16))
     refusals = Refusals(folder / "errors", load, TPROC_C.transactions, words, Word.STOP_AT_NS)
     began = time.process_time()
-    Loop(spool, words, refusals, None, CALLS).run(user)
+    Loop(spool, words, refusals, None, None).run(user)
     took_s = time.process_time() - began
     spool.close()
     session.close()

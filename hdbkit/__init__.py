@@ -16,22 +16,39 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hdbkit.api import attach as attach
+    from hdbkit.api import attach_sweep as attach_sweep
     from hdbkit.api import compare as compare
     from hdbkit.api import connect as connect
+    from hdbkit.api import open_target as open_target
+    from hdbkit.api import overlay as overlay
+    from hdbkit.api import ready as ready
+    from hdbkit.api import result as result
     from hdbkit.api import run as run
+    from hdbkit.api import running_sweeps as running_sweeps
     from hdbkit.api import runs as runs
     from hdbkit.api import start as start
+    from hdbkit.api import start_sweep as start_sweep
     from hdbkit.api import sweep as sweep
+    from hdbkit.api import sweep_result as sweep_result
     from hdbkit.config import Load as Load
     from hdbkit.config import SweepSpec as SweepSpec
     from hdbkit.config import Target as Target
     from hdbkit.config import WorkloadSpec as WorkloadSpec
     from hdbkit.servers import private_server as private_server
+    from hdbkit.widgets.ui import ui as ui
 
 _PLACES = {
     **dict.fromkeys(("Load", "SweepSpec", "Target", "WorkloadSpec"), "hdbkit.config"),
-    **dict.fromkeys(("attach", "compare", "connect", "run", "runs", "start", "sweep"), "hdbkit.api"),
+    **dict.fromkeys(
+        (
+            *("attach", "attach_sweep", "compare", "connect", "open_target", "overlay", "ready", "result", "run"),
+            *("running_sweeps", "runs", "start", "start_sweep", "sweep", "sweep_result"),
+        ),
+        "hdbkit.api",
+    ),
     "private_server": "hdbkit.servers",
+    "ui": "hdbkit.widgets.ui",
+    "widgets": "",
 }
 
 __all__ = sorted(_PLACES)  # noqa: PLE0605
@@ -40,6 +57,8 @@ __all__ = sorted(_PLACES)  # noqa: PLE0605
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'hdbkit' has no attribute {name!r}")
+    if not _PLACES[name]:
+        return importlib.import_module(f"hdbkit.{name}")
     return getattr(importlib.import_module(_PLACES[name]), name)
 
 

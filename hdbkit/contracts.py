@@ -39,7 +39,11 @@ class Capability(StrEnum):
     CLIENT_ROUTINES = "client_routines"
     PARTITIONS = "partitions"
     TABLESPACES = "tablespaces"
+    SCHEMAS = "schemas"  # a workload's tables stand in a schema of their own inside the database
     SETTINGS = "settings"
+    STORAGE_ENGINES = "storage_engines"  # the tables' own engine can be chosen
+    SNAPSHOT_CONFLICTS = "snapshot_conflicts"  # repeatable read refuses to change a row that changed since it was read
+    STATEMENT_TIMEOUT = "statement_timeout"  # ends any statement, not only one that reads
     ADMIN = "admin"  # databases and accounts can be created by an administrator's session
 
 
@@ -123,8 +127,12 @@ class Database(Protocol):
     capabilities: frozenset[Capability]
     extra: str
     """The extra of the project that installs the driver."""
+    dialects: tuple[str, ...]
+    """Folders of ``schemas/`` behind ``ansi``, the more general first; the last is named as ``kind``."""
     preload: tuple[str, ...]
     """Modules that the clients' forkserver imports ahead."""
+    levels: frozenset[str]
+    """The names among its ``counters`` that go up and down, such as a queue's length."""
 
     def driver_version(self) -> str:
         """Name and version of the driver. Raises ``MissingDriver``."""
@@ -143,7 +151,7 @@ class Database(Protocol):
         ...
 
     def counters(self, session: Session) -> dict[str, float]:
-        """Running totals of the engine; ``commits`` and ``rollbacks`` are always there."""
+        """Running totals of the engine, and its ``levels``; ``commits`` and ``rollbacks`` are always there."""
         ...
 
     def server_process(self, session: Session) -> int | None:
@@ -152,6 +160,14 @@ class Database(Protocol):
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """Every setting as read back: ``{name: {value, unit, default, changed}}``; changed: somebody chose it."""
+        ...
+
+    def slow_load(self, session: Session) -> str | None:
+        """In words, why ``load`` takes longer than it need on this server, and what to do; None: it does not."""
+        ...
+
+    def password_place(self, target: Target) -> str | None:
+        """In words, where the driver by itself finds a password for ``target``; None: nowhere. Connects to nothing."""
         ...
 
     def provision(self, admin: Target, target: Target) -> list[str]:

@@ -7,6 +7,7 @@
     |   +-- CannotConnect       host, port, account, database or certificate are not right
     |   +-- SchemaProblem       the schema is missing, of another scale, or half built
     +-- RunFailed               a run began and did not reach its end (exit 3)
+    +-- SweepFailed             a sweep in a process of its own broke down or was killed (exit 3)
     +-- BuildFailed             a build began and did not reach its end; what it loaded is kept (exit 3)
     +-- ServerFailed            a server did not start, stop or take a setting
     +-- DamagedResult           a run folder cannot be read
@@ -98,6 +99,17 @@ class RunFailed(HdbkitError):
 
     def __str__(self) -> str:
         return f"run {self.run_id} failed: {self.reason}"
+
+
+class SweepFailed(HdbkitError):
+    """A sweep in a process of its own did not reach its end; its finished runs are kept."""
+
+    def __init__(self, sweep_id: str, reason: str) -> None:
+        super().__init__(sweep_id, reason)
+        self.sweep_id, self.reason = sweep_id, reason
+
+    def __str__(self) -> str:
+        return f"sweep {self.sweep_id} failed: {self.reason}"
 
 
 class BuildFailed(HdbkitError):

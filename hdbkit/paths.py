@@ -9,7 +9,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def data_folder(name: str) -> Path:
-    """The folder ``schemas`` or ``params``: the wheel's copy if there is one, else the checkout's."""
+    """The folder ``schemas``, ``params`` or ``notebooks/data``: the wheel's copy if there is one, else ours."""
     packed = _PACKAGE / "data" / name
     return packed if packed.is_dir() else _PACKAGE.parent / name
 
@@ -23,6 +23,12 @@ def results_folder() -> Path:
     if (checkout / "pyproject.toml").is_file():
         return checkout / "results"
     return Path.cwd() / "results"
+
+
+def cache_folder() -> Path:
+    """What can be fetched again: ``hdbkit`` in ``$XDG_CACHE_HOME``, else in ``~/.cache``. It need not be there."""
+    named = os.environ.get("XDG_CACHE_HOME")
+    return (Path(named) if named else Path.home() / ".cache") / "hdbkit"
 
 
 def targets_file() -> Path:

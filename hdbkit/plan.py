@@ -27,6 +27,10 @@ class SweepPlace(ConfigModel):
     block: int
     configuration: int
     settings: dict[str, str]
+    applied_by: str = Field(default="", description="how the settings took effect: session, reload or restart")
+    applied_s: float = Field(default=0.0, description="how long the settings took")
+    restored_s: float = Field(default=0.0, description="how long it took to bring the data back")
+    maintained_s: float = Field(default=0.0, description="how long the server took to come to rest")
 
 
 class RunPlan(ConfigModel):

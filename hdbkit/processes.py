@@ -40,3 +40,19 @@ def is_alive(pid: int, word: str = "") -> bool:
         return False
     except OSError:
         return True
+
+
+def birth_of(pid: int) -> str:
+    """What tells this process from every other that had or will have its id; empty when it has ended.
+
+    The id of the system's start, and the tick of the process's own: neither a reboot nor a clock that was set changes
+    what they mean.
+    """
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            fields = file.read().rpartition(b")")[2].split()
+        with open("/proc/sys/kernel/random/boot_id") as file:  # noqa: PTH123
+            boot = file.read().strip()
+    except OSError:
+        return ""
+    return "" if fields[0] in (b"Z", b"X") else f"{boot}/{fields[19].decode()}"

@@ -1,8 +1,8 @@
-"""Named statements: ``schemas/ansi`` once, then an engine's differences by name.
+"""Named statements: ``schemas/ansi`` once, then a dialect's differences by name, then those of the next.
 
 A file holds statements, each behind a line ``-- name: create_stock``; the comment lines that follow are its
-description. ``:word`` is a value (bound by the driver), ``{word}`` an identifier or integer put into
-the text. An engine's statement replaces the ANSI one of the same name; nothing else is inherited.
+description. ``:word`` is a value (bound by the driver), ``{word}`` an identifier or integer (or a tuple of these) put
+into the text. A statement replaces the one of the same name in the folders before its own.
 """
 
 from __future__ import annotations
@@ -54,28 +54,31 @@ class Statement:
 
 
 @cache
-def statements(engine: str, group: str) -> Mapping[str, Statement]:
-    """All statements of a group (``tproc_c``, ``server``) for an engine, by name."""
+def statements(dialects: tuple[str, ...], group: str) -> Mapping[str, Statement]:
+    """All statements of a group (``tproc_c``, ``server``) by name; ``dialects`` are folders, the last one wins."""
     found: dict[str, Statement] = {}
-    for folder in ("ansi", engine):
+    for folder in ("ansi", *dialects):
         for path in sorted((data_folder("schemas") / folder / group).glob("*.sql")):
             found.update(_parse(path))
     return MappingProxyType(found)
 
 
-def find(engine: str, group: str, name: str) -> Statement:
+def find(dialects: tuple[str, ...], group: str, name: str) -> Statement:
     """One statement by name. Raises ``InputError`` when there is none."""
-    known = statements(engine, group)
+    known = statements(dialects, group)
     if name not in known:
+        engine = dialects[-1]
         raise InputError(f"{engine} has no statement '{name}' in {group}; see: hdbkit sql show {engine}")
     return known[name]
 
 
 def _identifier(words: Mapping[str, Any], name: str) -> str:
-    text = str(words[name])
-    if not _IDENTIFIER.fullmatch(text):
-        raise InputError(f"{name} must be an identifier or an integer, not {text!r}")
-    return text
+    given = words[name]
+    parts = [str(part) for part in (given if isinstance(given, tuple) else (given,))]
+    for part in parts:
+        if not _IDENTIFIER.fullmatch(part):
+            raise InputError(f"{name} must be an identifier or an integer, not {part!r}")
+    return ", ".join(parts)
 
 
 def _parse(path: Path) -> dict[str, Statement]:

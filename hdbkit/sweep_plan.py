@@ -11,7 +11,10 @@ import itertools
 import math
 import random
 import string
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
+from typing import Any
 
 from pydantic import Field
 
@@ -94,8 +97,10 @@ def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
     return plan_sweep(plan.target, plan.spec.with_(blocks=blocks), plan.sweep_id, plan.command)
 
 
-def run_plan(plan: SweepPlan, planned: PlannedRun, at: datetime) -> RunPlan:
-    """The plan of one run of a sweep; ``at`` is the time in its id."""
+def run_plan(
+    plan: SweepPlan, planned: PlannedRun, at: datetime, prepared: Mapping[str, Any] = MappingProxyType({})
+) -> RunPlan:
+    """The plan of one run of a sweep; ``at`` is the time in its id, ``prepared`` what was done before."""
     load = plan.spec.load.model_copy(update={"virtual_users": planned.virtual_users, "seed": planned.seed})
     workload = plan.spec.workload or WorkloadSpec()
     return RunPlan(
@@ -109,6 +114,7 @@ def run_plan(plan: SweepPlan, planned: PlannedRun, at: datetime) -> RunPlan:
             block=planned.block,
             configuration=planned.configuration,
             settings=plan.configurations[planned.configuration],
+            **prepared,
         ),
     )
 

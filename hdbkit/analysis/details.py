@@ -23,6 +23,17 @@ MOST_STEPS = 120
 COURSE_COLUMNS = ("run_id", "second", "nopm", "inside")
 
 
+def readable(folders: Sequence[RunFolder]) -> list[tuple[RunFolder, Manifest]]:
+    """Each folder with its manifest; damaged ones are passed over."""
+    found = []
+    for folder in folders:
+        try:
+            found.append((folder, folder.read()))
+        except DamagedResult:
+            continue
+    return found
+
+
 def courses(runs: Sequence[tuple[RunFolder, Manifest]]) -> pd.DataFrame:
     """The throughput of each run up to the end of its window: run_id, second, nopm, inside (of the window).
 

@@ -51,8 +51,7 @@ def next_step(verdicts: pd.DataFrame, with_blocks: Callable[[int], str]) -> str:
     needed = verdicts["blocks_needed"].dropna()
     if needed.empty:
         return ""
-    blocks = int(needed.max())
-    return f"about {blocks} blocks in all would decide: {with_blocks(blocks)}"
+    return f"to decide what is undecided: {with_blocks(int(needed.max()))}"
 
 
 def _centred(done: pd.DataFrame) -> pd.DataFrame:

@@ -59,7 +59,7 @@ def _slice(folder: RunFolder, window: Window, step_s: int, steps: range) -> pd.D
     second = f"((t_end_us - {window.start_us}) // {step_us} * {step_s})::INTEGER"
     selected = f"quantile_disc(latency_us, {list(SECOND_QUANTILES.values())})"
     with transactions_of(folder, part) as rows:
-        found = (
+        found: pd.DataFrame = (
             rows.filter(f"outcome <> {Outcome.FAILED.value}")
             .aggregate(
                 f"{second} AS second, transaction, count(*)::BIGINT AS n, {selected} AS q, max(latency_us) AS max_us",
@@ -73,7 +73,8 @@ def _slice(folder: RunFolder, window: Window, step_s: int, steps: range) -> pd.D
             .order("second, transaction")
             .df()
         )
-    return found.astype(dict.fromkeys(found.columns[3:], "int64"))
+    whole: pd.DataFrame = found.astype(dict.fromkeys(found.columns[3:], "int64"))
+    return whole
 
 
 def quantiles_of(counted: pd.DataFrame, by: list[str], quantiles: Mapping[str, float]) -> pd.DataFrame:

@@ -1,34 +1,63 @@
 """The verbs, once: command line, notebooks and service are thin faces of what stands here.
 
 ``connect`` gives a connection (build, check, drop, settings); ``run`` blocks and gives a result, ``start`` and
-``attach`` give a handle; ``sweep`` gives verdicts; ``compare`` and ``runs`` look at what was kept. Results are
-DataFrames with units in the names of their columns.
+``attach`` give a handle; ``sweep`` gives verdicts, ``start_sweep`` and ``attach_sweep`` a handle; ``compare`` and
+``runs`` look at what was kept. Results are DataFrames with units in the names of their columns.
 """
 
-from hdbkit.api.compare import Comparison, compare
+from hdbkit.api.batch import BatchResult, batch
+from hdbkit.api.compare import Comparison, compare, overlay
 from hdbkit.api.connection import Connection, connect
 from hdbkit.api.demo import demo
 from hdbkit.api.doctor import doctor
+from hdbkit.api.private import end_private, private, private_targets
+from hdbkit.api.ready import open_target, ready
 from hdbkit.api.result import Result, result, runs
-from hdbkit.api.running import Running, attach, run, start
+from hdbkit.api.running import Running, attach, run, running_runs, start
+from hdbkit.api.running_sweep import RunningSweep, attach_sweep, running_sweeps, start_sweep
 from hdbkit.api.sweeping import SweepResult, plan, sweep, sweep_result
+from hdbkit.api.targets import databases, password_place
+from hdbkit.build import Estimate, estimate
+from hdbkit.execution.live import LiveView, Tick
+from hdbkit.sweep_runner import Standing, SweepStatus
 
 __all__ = [
+    "BatchResult",
     "Comparison",
     "Connection",
+    "Estimate",
+    "LiveView",
     "Result",
     "Running",
+    "RunningSweep",
+    "Standing",
     "SweepResult",
+    "SweepStatus",
+    "Tick",
     "attach",
+    "attach_sweep",
+    "batch",
     "compare",
     "connect",
+    "databases",
     "demo",
     "doctor",
+    "end_private",
+    "estimate",
+    "open_target",
+    "overlay",
+    "password_place",
     "plan",
+    "private",
+    "private_targets",
+    "ready",
     "result",
     "run",
+    "running_runs",
+    "running_sweeps",
     "runs",
     "start",
+    "start_sweep",
     "sweep",
     "sweep_result",
 ]

@@ -2,29 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from hdbkit.analysis.compare import Ratio, ratio_of
 from hdbkit.api.result import Result
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.errors import InputError
 from hdbkit.paths import results_folder
+from hdbkit.report import compare_card, compare_report
 from hdbkit.results.catalog import list_runs
-from hdbkit.results.folder import find_run
+from hdbkit.results.folder import RunFolder, find_run
+from hdbkit.results.manifest import Manifest
 
 Side = str | Sequence[str]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """``new`` against ``base``."""
+    """``new`` against ``base``; ``names`` are those of both sides, as they were asked for."""
 
     base: list[Result]
     new: list[Result]
     ratio: Ratio
+    names: tuple[str, str] = ("base", "new")
+
+    def charts(self) -> dict[str, Chart]:
+        """Both sides in one figure each: users (NOPM over virtual users), throughput (over time), latency."""
+        return {chart.key: chart for chart in compare_charts(self._sides())}
+
+    def report(self) -> Path:
+        """Write the one-page report; where it is."""
+        ids = [",".join(one.run_id for one in side) for side in (self.base, self.new)]
+        mark = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:8]
+        name = f"{self.new[0].run_id}-against-{self.base[0].run_id}-{mark}.html"
+        return compare_report(
+            results_folder() / "comparisons" / name,
+            sides=self._sides(),
+            ratio=self.ratio,
+            figures=self.table,
+            differences=self.differences,
+            command=shlex.join(["hdbkit", "compare", *ids, "--report"]),
+        )
+
+    def _sides(self) -> dict[str, list[tuple[RunFolder, Manifest]]]:
+        sides = zip(self.names, (self.base, self.new), strict=True)
+        return {name: [(one.folder, one.manifest) for one in side] for name, side in sides}
+
+    def _repr_html_(self) -> str:
+        return compare_card(self.ratio, self.table, self.differences, self.base[0].manifest.notice)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -68,7 +101,30 @@ def compare(base: Side, new: Side, *, smallest_effect: float = 0.02) -> Comparis
     """
     sides = [_results(base), _results(new)]
     figures = [[_nopm(one) for one in side] for side in sides]
-    return Comparison(sides[0], sides[1], ratio_of(figures[0], figures[1], smallest_effect))
+    names = _names(base, new)
+    return Comparison(sides[0], sides[1], ratio_of(figures[0], figures[1], smallest_effect), names)
+
+
+def overlay(groups: Mapping[str, Side]) -> dict[str, Chart]:
+    """Any number of groups of runs in one figure each; a group is a name and its runs, given as for ``compare``.
+
+    The charts are users (NOPM over virtual users, with intervals), throughput (over time) and latency.
+
+    Raises:
+        InputError: there is no such run.
+
+    Example:
+        >>> hdbkit.overlay({"on": "durable", "off": ["20261120-2104", "20261120-2107"]})["users"]  # doctest: +SKIP
+    """
+    finished = {name: [(one.folder, one.manifest) for one in _results(side)] for name, side in groups.items()}
+    return {chart.key: chart for chart in compare_charts(finished)}
+
+
+def _names(base: Side, new: Side) -> tuple[str, str]:
+    """How both sides are called: as they were asked for where that is one word, else ``base`` and ``new``."""
+    words = [side if isinstance(side, str) else ",".join(side) for side in (base, new)]
+    short = all("," not in word and word != "last" for word in words) and words[0] != words[1]
+    return (f"{words[0]} (base)", f"{words[1]} (new)") if short else ("base", "new")
 
 
 def _results(side: Side) -> list[Result]:

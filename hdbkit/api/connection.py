@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from threading import Event
 
 import pandas as pd
 from pydantic import SecretStr
@@ -17,6 +19,7 @@ from hdbkit.databases import database
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.execution.precheck import schema_of
 from hdbkit.servers import control
+from hdbkit.servers.values import allowed, with_unit
 from hdbkit.workloads import workload
 
 ADMIN_PASSWORD_VARIABLE = "HDBKIT_ADMIN_PASSWORD"  # noqa: S105  the name of a variable
@@ -35,6 +38,7 @@ class Connection:
         workload: WorkloadSpec | None = None,
         loaders: int | None = None,
         progress: BuildProgress | None = None,
+        stop: Event | None = None,
     ) -> BuildResult:
         """Build the schema, or go on where an earlier build ended; what was loaded, and the checks of the whole.
 
@@ -43,8 +47,10 @@ class Connection:
             workload: the whole specification.
             loaders: processes that load; by default one a core.
             progress: called with the build's stage, rows and bytes.
+            stop: set it from another thread to end the build; building again goes on from there.
 
         Raises:
+            BuildFailed: a step failed or was stopped; what was loaded is kept.
             InputError: the schema is there already, or the database holds something else; nothing was changed.
 
         Example:
@@ -53,7 +59,20 @@ class Connection:
         if warehouses is not None and workload is not None:
             raise InputError("give either warehouses or workload, not both")
         spec = workload or WorkloadSpec(warehouses=warehouses or 1)
-        return build_schema(self.target, spec, loaders or os.cpu_count() or 1, progress)
+        return build_schema(self.target, spec, loaders or os.cpu_count() or 1, progress, stop)
+
+    def schema(self) -> WorkloadSpec | None:
+        """What the schema in the database was built as; None where there is none.
+
+        Raises:
+            SchemaProblem: it is half built, or not ours.
+        """
+        kind = WorkloadSpec().kind
+        session = database(self.target.kind).connect(self.target, kind)
+        try:
+            return workload(kind).schema(session)
+        finally:
+            session.close()
 
     def check(self) -> pd.DataFrame:
         """Row counts, indexes, routines and consistency conditions; a row each: name, passed, detail.
@@ -79,9 +98,21 @@ class Connection:
         return drop_schema(self.target, WorkloadSpec().kind)
 
     def settings(self) -> pd.DataFrame:
-        """Every setting of the server: value, unit, default, range, and whether it needs a reload or a restart."""
-        found = control(self.target).settings()
-        return pd.DataFrame([vars(one) for one in found.values()]).set_index("name")
+        """Every setting of the server: value, unit, default, range, and whether it needs a reload or a restart.
+
+        ``text`` is the value as one writes it (``128MB``), ``allowed`` the range or the choices in words.
+        """
+        found = control(self.target).settings().values()
+        rows = [{**vars(one), "text": with_unit(one, one.value), "allowed": allowed(one)} for one in found]
+        return pd.DataFrame(rows).set_index("name")
+
+    def mistakes(self, settings: Mapping[str, Sequence[str]]) -> list[str]:
+        """What the server would refuse of these values of settings, a sentence each; changes nothing.
+
+        Example:
+            >>> hdbkit.connect("lab").mistakes({"work_mem": ["64kB", "4 apples"]})  # doctest: +SKIP
+        """
+        return control(self.target).mistakes(settings)
 
 
 def connect(target: Target | str, *, admin: Target | str | None = None) -> Connection:

@@ -47,16 +47,22 @@ def demo(
     Raises:
         HdbkitError: the schema that was built fails a check; no run was started.
     """
-    spec = spec or SweepSpec.read(data_folder("params") / ("sweep-quick.yaml" if quick else "sweep-demo.yaml"))
     with private_server(database, keep=keep) as server:
+        spec = spec or _sweep_of(server.target.kind, "sweep-quick" if quick else "sweep-demo")
         connection = connect(server.target)
         say(f"{connection.version}, private server on {server.target.url}")
         if keep:
             say(f"it is kept in {server.folder}; use it as: PrivateServer.attach('{server.folder}')")
         _require_sound(connection.build(workload=spec.workload, progress=build_progress))
-        command = "hdbkit demo --quick" if quick else "hdbkit demo"
+        command = " ".join(["hdbkit demo", *(["--quick"] * quick), *([f"--database {database}"] if database else [])])
         done = sweep(server.target, spec, blocks=blocks, watch=watch, watch_run=watch_run, command=command)
     return done, done.report()
+
+
+def _sweep_of(kind: str, name: str) -> SweepSpec:
+    """The engine's own sweep of this name, where ``params`` has one; settings have other names on every engine."""
+    own, common = (data_folder("params") / f"{stem}.yaml" for stem in (f"{name}-{kind}", name))
+    return SweepSpec.read(own if own.is_file() else common)
 
 
 def _require_sound(built: BuildResult) -> None:

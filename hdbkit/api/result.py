@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ import pandas as pd
 from hdbkit.analysis import quantiles
 from hdbkit.analysis.records import read_table
 from hdbkit.analysis.windows import window_of
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.run_charts import run_charts
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.execution.handle import RunHandle
 from hdbkit.paths import results_folder
-from hdbkit.report import run_report
+from hdbkit.report import run_card, run_report
 from hdbkit.results.catalog import list_runs
 from hdbkit.results.folder import RunFolder, find_run
 from hdbkit.results.manifest import Manifest, Status
@@ -80,15 +83,61 @@ class Result:
         """Count and exact p50_us, p95_us, p99_us by second and transaction."""
         return quantiles.by_second(self.folder, window_of(self.manifest))
 
+    def charts(self) -> dict[str, Chart]:
+        """The charts of its report: throughput, latency_over_time, latency and, if something failed, errors.
+
+        Raises:
+            DamagedResult: there is no measured window, or a file cannot be read.
+
+        Example:
+            >>> hdbkit.result().charts()["throughput"].save("throughput.pdf")  # doctest: +SKIP
+        """
+        return {chart.key: chart for chart in run_charts(self.folder, self.manifest)}
+
     def report(self) -> Path:
         """Write the one-page report; where it is."""
         return run_report(self.folder)
 
+    def tag(self, *tags: str, remove: bool = False) -> None:
+        """Add tags to the run, or take them away; ``runs("tags like '%nightly%'")`` finds them.
+
+        Raises:
+            InputError: the run goes on, or a tag is no word.
+
+        Example:
+            >>> hdbkit.result().tag("nightly", "release-2")  # doctest: +SKIP
+        """
+        for tag in tags:
+            if not re.fullmatch(r"[\w.:+-]+", tag):
+                raise InputError(f"a tag is one word of letters, digits and . : + - _, not '{tag}'")
+        kept = [tag for tag in self.folder.read().tags if tag not in tags]
+        self._write(tags=kept if remove else [*kept, *dict.fromkeys(tags)])
+
+    def note(self, text: str) -> None:
+        """Keep a note with the run, in place of the one that is there. Raises ``InputError`` while the run goes on.
+
+        Example:
+            >>> hdbkit.result().note("with the new kernel")  # doctest: +SKIP
+        """
+        self._write(note=text)
+
     def remove(self) -> None:
         """Delete the run's folder for good. Raises ``InputError`` while the run goes on."""
+        self._require_ended()
+        shutil.rmtree(self.folder.path)
+
+    def _write(self, **changes: Any) -> None:
+        """Change what is not measured: the manifest has one writer, the supervisor while it lives and then this."""
+        self._require_ended()
+        self.manifest = self.folder.read().model_copy(update=changes)
+        self.folder.write(self.manifest)
+
+    def _require_ended(self) -> None:
         if not RunHandle(self.folder).status().ended:
             raise InputError(f"run {self.run_id} goes on; stop it first: hdbkit stop {self.run_id}")
-        shutil.rmtree(self.folder.path)
+
+    def _repr_html_(self) -> str:
+        return run_card(self.manifest)
 
     def __repr__(self) -> str:
         nopm = "no measured window" if self.nopm is None else f"{self.nopm:,.0f} NOPM"

@@ -8,14 +8,16 @@ from datetime import UTC, datetime
 from hdbkit.api.result import Result
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.databases import database
+from hdbkit.errors import DamagedResult
 from hdbkit.execution.handle import RunHandle, require_done
 from hdbkit.execution.handle import start as start_run
 from hdbkit.execution.live import LiveView
 from hdbkit.execution.precheck import schema_of
 from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan, new_run_id
-from hdbkit.results.folder import find_run
-from hdbkit.results.manifest import Status
+from hdbkit.results.catalog import list_runs
+from hdbkit.results.folder import RunFolder, find_run
+from hdbkit.results.manifest import Manifest, Status
 
 Watch = Callable[["Running"], None]
 
@@ -35,6 +37,11 @@ class Running:
     def status(self) -> Status:
         """Where the run is now."""
         return self._handle.status()
+
+    @property
+    def manifest(self) -> Manifest:
+        """What was planned and how it went so far."""
+        return self._handle.manifest()
 
     def live(self) -> LiveView:
         """A view whose ``tick()`` tells what happened since the last one (NOPM, latencies in us, errors)."""
@@ -135,6 +142,25 @@ def attach(run_id: str = "last") -> Running:
         >>> hdbkit.attach("last").stop()  # doctest: +SKIP
     """
     return Running(RunHandle(find_run(results_folder(), run_id)))
+
+
+def running_runs() -> list[Running]:
+    """The runs that are going on, newest first, whoever started them.
+
+    Example:
+        >>> [run.run_id for run in hdbkit.api.running_runs()]  # doctest: +SKIP
+    """
+    root = results_folder()
+    noted = ", ".join(f"'{status.value}'" for status in Status if not status.ended)
+    listed = list_runs(root, f"status IN ({noted})").runs["run_id"]
+    return [one for one in (Running(RunHandle(RunFolder(root / run_id))) for run_id in listed) if _goes_on(one)]
+
+
+def _goes_on(one: Running) -> bool:
+    try:
+        return not one.status.ended
+    except DamagedResult:  # removed since it was listed
+        return False
 
 
 def as_target(target: Target | str) -> Target:

@@ -8,16 +8,19 @@ from pathlib import Path
 
 import pandas as pd
 
+from hdbkit.analysis.details import readable
 from hdbkit.analysis.doubts import doubts, failed_checks, next_step, warning
 from hdbkit.analysis.effects import main_effects
 from hdbkit.analysis.verdicts import answer, judge
 from hdbkit.api.running import as_target, present_schema
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.config import SweepSpec, Target
 from hdbkit.execution.handle import Watch as RunWatch
 from hdbkit.execution.handle import execute
 from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan
-from hdbkit.report import sweep_report
+from hdbkit.report import sweep_card, sweep_report
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import SweepFolder, find_sweep, runs_frame
@@ -76,9 +79,19 @@ class SweepResult:
         """How many runs failed each check, by its name; empty when none did."""
         return failed_checks(self.runs)
 
+    def charts(self) -> dict[str, Chart]:
+        """The charts of its report that its data allow.
+
+        They are: effects, configurations, grid (two settings), parallel (settings against NOPM), throughput (over
+        time) and latency.
+        """
+        spec = self.plan.spec
+        frames = (self.runs, self.verdicts, self.effects)
+        charts = whole_sweep(*frames, list(spec.settings), spec.smallest_effect, readable(self._finished()))
+        return {chart.key: chart for chart in charts}
+
     def report(self) -> Path:
         """Write the one-page report; where it is."""
-        finished = self.runs.loc[self.runs["status"] == "done", "run_id"]
         return sweep_report(
             self.folder.report,
             plan=self.plan.model_dump(mode="json"),
@@ -87,10 +100,23 @@ class SweepResult:
             effects=self.effects,
             answer=self.answer,
             command=self._repeated(),
-            folders=[RunFolder(self.folder.root / run_id) for run_id in finished],
+            folders=self._finished(),
             doubts=doubts(self.runs),
             next_step=next_step(self.verdicts, self._with_blocks),
         )
+
+    def _repr_html_(self) -> str:
+        first = readable(self._finished()[:1])
+        notice = first[0][1].notice if first else ""
+        return sweep_card(self.sweep_id, self.answer, self.verdicts, self.advice, notice)
+
+    def __repr__(self) -> str:
+        done = len(self.runs) - self.failed
+        return f"<SweepResult {self.sweep_id}: {done} of {len(self.runs)} runs done>"
+
+    def _finished(self) -> list[RunFolder]:
+        done = self.runs.loc[self.runs["status"] == "done", "run_id"]
+        return [RunFolder(self.folder.root / run_id) for run_id in done]
 
     def _repeated(self) -> str:
         if self.plan.command:
@@ -144,12 +170,23 @@ def sweep(
         folder = find_sweep(root, resume_id)
         at = as_target(target) if target is not None else folder.read_plan(SweepPlan).target
         return SweepResult(resume(folder, control(at), run_one, watch, blocks, at))
+    planned = plan_checked(target, spec, blocks, command)
+    return SweepResult(start(planned, root, control(planned.target), run_one, watch))
+
+
+def plan_checked(
+    target: Target | str | None, spec: SweepSpec | Path | str | None, blocks: int | None, command: str
+) -> SweepPlan:
+    """The plan of a new sweep for the schema that is in the database.
+
+    Raises:
+        InputError: there is no such schema, or the specification has mistakes.
+    """
     if target is None or spec is None:
-        raise TypeError("sweep needs a target and a specification, or resume_id")
+        raise TypeError("a sweep needs a target and a specification, or resume_id")
     target, spec = as_target(target), _as_spec(spec, None)
     spec = spec.with_(workload=present_schema(target, spec.workload))
-    planned = plan(target, spec, blocks=blocks).model_copy(update={"command": command})
-    return SweepResult(start(planned, root, control(planned.target), run_one, watch))
+    return plan(target, spec, blocks=blocks).model_copy(update={"command": command})
 
 
 def sweep_result(sweep_id: str = "last") -> SweepResult:

@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Event
 
 from hdbkit.build.loader import Job, LoadPart, RunStatement, Sent, connect
-from hdbkit.build.loaders import Loaders
+from hdbkit.build.loaders import STOPPED, Loaders
 from hdbkit.build.progress import BuildProgress, Silent, Stage
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Capability, Check, Session
@@ -21,12 +22,17 @@ from hdbkit.workloads.build_log import LOG_TABLES, BuildLog, read_build_log
 _INDEX = "index_"
 
 
+ROWS_A_SECOND = 140_000
+"""What one loader of a small server loads, checks and indexes included; only for the time of an estimate."""
+
+
 @dataclass(frozen=True)
 class Estimate:
-    """What a population amounts to, before it is made."""
+    """What a population amounts to, before it is made: rows, bytes of text, and a rough time to build it."""
 
     rows: int
     size_bytes: int
+    duration_s: float
 
 
 @dataclass(frozen=True)
@@ -45,35 +51,47 @@ class BuildResult:
         return all(check.passed is not False for check in self.checks)
 
 
-def estimate(spec: WorkloadSpec) -> Estimate:
-    """Expected rows and bytes of text of a population."""
+def estimate(spec: WorkloadSpec, loaders: int = 2) -> Estimate:
+    """Expected rows and bytes of text of a population, and a rough time to build it with ``loaders`` processes."""
     parts = workload(spec.kind).parts(spec)
-    return Estimate(sum(part.rows for part in parts), sum(part.size_bytes for part in parts))
+    rows = sum(part.rows for part in parts)
+    return Estimate(rows, sum(part.size_bytes for part in parts), rows / (ROWS_A_SECOND * loaders))
 
 
-def build(target: Target, spec: WorkloadSpec, loaders: int = 2, progress: BuildProgress | None = None) -> BuildResult:
+def build(
+    target: Target,
+    spec: WorkloadSpec,
+    loaders: int = 2,
+    progress: BuildProgress | None = None,
+    stop: Event | None = None,
+) -> BuildResult:
     """Build a schema with ``loaders`` processes, or go on with the same one that was begun before.
+
+    ``stop``, once it is set, ends the build within a second or at the end of a statement.
 
     Raises:
         InputError: the engine cannot do what ``spec`` asks for, or there are too few free connections.
         SchemaProblem: the schema is complete, half built as another one, or not ours. Nothing was changed.
-        BuildFailed: a step failed; what was loaded is kept.
+        BuildFailed: a step failed or was stopped; what was loaded is kept.
     """
     started = time.monotonic()
     progress = progress or Silent()
     _refuse_incapable(target, spec, loaders)
     session = connect(target, spec)
     try:
-        return _Build(target, spec, session, progress).run(loaders, started)
+        return _Build(target, spec, session, progress, stop or Event()).run(loaders, started)
     finally:
         session.close()
 
 
 class _Build:
-    def __init__(self, target: Target, spec: WorkloadSpec, session: Session, progress: BuildProgress) -> None:
+    def __init__(
+        self, target: Target, spec: WorkloadSpec, session: Session, progress: BuildProgress, stop: Event
+    ) -> None:
         self._target, self._spec, self._session, self._progress = target, spec, session, progress
+        self._stop = stop
         self._engine, self._workload = database(target.kind), workload(spec.kind)
-        self._statements: Mapping[str, Statement] = statements(target.kind, spec.kind)
+        self._statements: Mapping[str, Statement] = statements(self._engine.dialects, spec.kind)
         self._rows = self._size_bytes = 0
 
     def run(self, loaders: int, started: float) -> BuildResult:
@@ -81,7 +99,7 @@ class _Build:
         self._refuse(log, loaders)
         with self._step(Stage.TABLES):
             self._make_tables(log)
-        with Loaders(self._target, self._spec, loaders) as pool:
+        with Loaders(self._target, self._spec, loaders, self._stop) as pool:
             with self._step(Stage.LOAD):
                 self._load(pool, log)
             with self._step(Stage.INDEXES):
@@ -98,6 +116,8 @@ class _Build:
 
     @contextmanager
     def _step(self, stage: Stage) -> Iterator[None]:
+        if self._stop.is_set() and stage is not Stage.CHECKS:
+            raise BuildFailed(stage.value, STOPPED)
         self._progress.stage(stage)
         try:
             yield
@@ -145,14 +165,15 @@ class _Build:
 
     def _make_table(self, table: str) -> None:
         session, partitions = self._session, self._spec.partitions
-        if not partitions or f"create_{table}_partitioned" not in self._statements:
-            session.query(f"create_{table}")
-            return
+        partitioned = partitions and f"create_{table}_partitioned" in self._statements
         session.begin()
         try:
-            session.query(f"create_{table}_partitioned")
-            for number in range(partitions):
-                session.query(f"create_{table}_partition", number=number, partitions=partitions)
+            session.query(f"create_{table}_partitioned" if partitioned else f"create_{table}", partitions=partitions)
+            if partitioned and f"create_{table}_partition" in self._statements:
+                for number in range(partitions):
+                    session.query(f"create_{table}_partition", number=number, partitions=partitions)
+            if self._spec.history_key and f"key_{table}" in self._statements:
+                session.query(f"key_{table}")
             session.commit()
         except BaseException:
             session.rollback()
@@ -175,10 +196,12 @@ class _Build:
         self._progress.loaded(done, done, self._size_bytes)
 
     def _check(self) -> tuple[Check, ...]:
-        """Nothing is checked on an engine that keeps no tables."""
+        """A slow load is told; an engine that keeps no tables has nothing else to check."""
+        slow = self._engine.slow_load(self._session)
+        notes = [Check("load", None, slow)] if slow else []
         if Capability.TABLES not in self._engine.capabilities:
-            return ()
-        return tuple(self._workload.check(self._session, self._spec))
+            return tuple(notes)
+        return (*notes, *self._workload.check(self._session, self._spec))
 
     def _missing_indexes(self) -> list[Job]:
         there = {row[0] for row in self._session.query("list_indexes")}
@@ -205,10 +228,15 @@ def _refuse_incapable(target: Target, spec: WorkloadSpec, loaders: int) -> None:
     engine = database(target.kind)
     if loaders < 1:
         raise InputError(f"loaders must be 1 or more, not {loaders}")
-    wanted = ((spec.partitions, Capability.PARTITIONS), (spec.tablespace, Capability.TABLESPACES))
-    for asked, capability in wanted:
+    wanted = {
+        "partitions": Capability.PARTITIONS,
+        "tablespace": Capability.TABLESPACES,
+        "storage_engine": Capability.STORAGE_ENGINES,
+    }
+    for name, capability in wanted.items():
+        asked = getattr(spec, name)
         if asked and capability not in engine.capabilities:
-            raise InputError(f"{engine.title} has no {capability.value} here; leave out {capability.value}={asked}")
+            raise InputError(f"{engine.title} has no {capability.value} here; leave out {name}={asked}")
 
 
 def _difference(there: WorkloadSpec, asked: WorkloadSpec) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from hdbkit.config import Target
-from hdbkit.contracts import Session
+from hdbkit.contracts import Capability, Session
 from hdbkit.databases import database
 from hdbkit.errors import InputError, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
@@ -56,5 +56,6 @@ def _drop(session: Session, target: Target, kind: str) -> list[str]:
     if tables <= {*work.tables, *LOG_TABLES}:
         with suppress(TransactionError):
             session.query("drop_schema")
-            dropped.append(f"schema {kind}")
+            if Capability.SCHEMAS in database(target.kind).capabilities:
+                dropped.append(f"schema {kind}")
     return dropped

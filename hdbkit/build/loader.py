@@ -90,15 +90,18 @@ def connect(target: Target, spec: WorkloadSpec) -> Session:
     """A session that builds: new tables and indexes go where ``spec`` says.
 
     Raises:
-        InputError: the tablespace cannot be used.
+        InputError: the tablespace or the storage engine cannot be used.
     """
     session = database(target.kind).connect(target, spec.kind, SessionOptions(application="hdbkit build"))
-    if spec.tablespace:
+    for place in ("tablespace", "storage_engine"):
+        wanted = getattr(spec, place)
+        if wanted is None:
+            continue
         try:
-            session.query("use_tablespace", tablespace=spec.tablespace)
+            session.query(f"use_{place}", **{place: wanted})
         except TransactionError as error:
             session.close()
-            raise InputError(f"tablespace '{spec.tablespace}' cannot be used: {error.text}") from error
+            raise InputError(f"{place} '{wanted}' cannot be used: {error.text}") from error
     return session
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
+from threading import Event
 from types import ModuleType, TracebackType
 from typing import cast
 
@@ -16,18 +17,21 @@ from hdbkit.config import Target, WorkloadSpec
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed
 
+STOPPED = "it was stopped"
 _PATIENCE_S = 5.0
+_LOOK_S = 0.5  # how often a silent build looks whether it is to stop
 
 
 class Loaders:
     """Processes that do jobs; use it in a ``with``, which ends them all.
 
     Example:
-        with Loaders(target, spec, 4) as loaders:
+        with Loaders(target, spec, 4, Event()) as loaders:
             loaders.do([LoadPart("item"), LoadPart("warehouse-1")])
     """
 
-    def __init__(self, target: Target, spec: WorkloadSpec, count: int) -> None:
+    def __init__(self, target: Target, spec: WorkloadSpec, count: int, stop: Event) -> None:
+        self._stop = stop
         context = get_context("forkserver")
         preload = ["hdbkit.build.loader", f"hdbkit.workloads.{spec.kind}", *database(target.kind).preload]
         context.set_forkserver_preload(preload)
@@ -65,14 +69,16 @@ class Loaders:
         """Do all jobs, each once, by whoever is free; ``told`` hears of what is sent meanwhile.
 
         Raises:
-            BuildFailed: a job failed or a loader died; the jobs that were done stay done.
+            BuildFailed: a job failed, a loader died, or it is to stop; the jobs that were done stay done.
         """
         waiting = iter(jobs)
         busy = dict(zip(self._processes, waiting, strict=False))
         for pipe, job in busy.items():
             _give(pipe, job)
         while busy:
-            for pipe in cast("list[Connection]", wait(list(busy))):
+            if self._stop.is_set():
+                raise BuildFailed(str(next(iter(busy.values()))), STOPPED)
+            for pipe in cast("list[Connection]", wait(list(busy), _LOOK_S)):
                 message = self._heard(pipe, busy[pipe])
                 if isinstance(message, Sent):
                     told(message)

@@ -1,19 +1,113 @@
-"""What a chart is: a question, a figure that answers it, the same in words, and the numbers behind it."""
+"""What a chart is: a question, a figure that answers it, the same in words, and the numbers behind it.
+
+Drawn once, with plotly; on paper and in files by matplotlib (:mod:`hdbkit.charts.static`), which is imported when it
+is asked for.
+"""
 
 from __future__ import annotations
 
+import base64
+import html
+import io
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from hdbkit.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Kind = Literal["png", "svg", "pdf"]
+_KINDS: tuple[Kind, ...] = ("png", "svg", "pdf")
+_DATES = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+_WHITE = "#ffffff"
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{question}</title></head>
+<body style="margin:2rem;max-width:68rem;background:#fff;color:#1c2330;font:1rem/1.5 system-ui,sans-serif">
+<h1 style="font-size:1.3rem">{question}</h1>{figure}<p>{alternative}</p></body></html>
+"""
+
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure with its text alternative and its table; ``question`` is its title."""
+    """A figure with its text alternative and its table; ``question`` is its title.
+
+    Example:
+        >>> hdbkit.result().charts()["throughput"].save("throughput.pdf", columns=1)  # doctest: +SKIP
+    """
 
     key: str
     question: str
     figure: go.Figure
     alternative: str
     table: pd.DataFrame
+
+    def draw(self, library: Literal["plotly", "matplotlib"] = "plotly", columns: int = 2) -> go.Figure | Figure:
+        """The chart as a plotly or as a matplotlib figure; ``columns`` is for the latter."""
+        if library not in ("plotly", "matplotlib"):
+            raise InputError(f"a chart is drawn with plotly or matplotlib, not {library!r}")
+        return self.matplotlib(columns) if library == "matplotlib" else self.figure
+
+    def matplotlib(self, columns: int = 2, *, title: bool = False) -> Figure:
+        """The chart as a ``matplotlib.figure.Figure`` on white, of no pyplot.
+
+        Args:
+            columns: how wide: 1 or 2 columns of a paper (3.5 or 7.16 inches).
+            title: whether the question stands above it; in a paper it is the caption's.
+        """
+        from hdbkit.charts.static import WIDTHS_IN, drawn
+
+        if columns not in WIDTHS_IN:
+            raise InputError(f"a chart is 1 or 2 columns wide, not {columns!r}")
+        return drawn(self.figure, columns, self.question if title else "")
+
+    def image(self, kind: Kind = "png", columns: int = 2, *, title: bool = False, dpi: int = 200) -> bytes:
+        """The chart as the content of a PNG, SVG or PDF file; the same chart gives the same bytes."""
+        import matplotlib as mpl
+
+        from hdbkit.charts.static import SAVING
+
+        content = io.BytesIO()
+        with mpl.rc_context(SAVING):
+            figure = self.matplotlib(columns, title=title)
+            figure.savefig(content, format=kind, dpi=dpi, metadata=_DATES[kind])
+        return content.getvalue()
+
+    def save(self, path: Path | str, columns: int = 2, *, title: bool = False) -> Path:
+        """Write the chart as a .png, .svg, .pdf or .html file, and give its path.
+
+        The HTML is the interactive one and holds all that it needs, ``columns`` and ``title`` are of the others.
+
+        Raises:
+            InputError: the name ends in none of these, or ``columns`` is neither 1 nor 2.
+        """
+        path = Path(path)
+        if path.suffix == ".html":
+            path.write_text(self._page(), encoding="utf-8")
+            return path
+        kind = next((one for one in _KINDS if path.suffix == f".{one}"), None)
+        if kind is None:
+            raise InputError(f"a chart is saved as .png, .svg, .pdf or .html, not as '{path.name}'")
+        path.write_bytes(self.image(kind, columns, title=title))
+        return path
+
+    def _page(self) -> str:
+        figure = self.figure.to_html(full_html=False, include_plotlyjs=True, config={"displaylogo": False})
+        said = {"question": html.escape(self.question), "alternative": html.escape(self.alternative)}
+        return _PAGE.format(figure=figure, **said)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        """What a notebook shows and keeps: the figure where plotly can be drawn, else the image, else the words."""
+        shown = go.Figure(self.figure).update_layout(
+            paper_bgcolor=_WHITE, title={"text": self.question, "x": 0.01, "y": 0.99, "yanchor": "top"}
+        )
+        shown.update_layout(margin_t=64 + shown.layout.margin.t, height=shown.layout.height + 48)
+        return {
+            "application/vnd.plotly.v1+json": shown.to_plotly_json(),
+            "image/png": base64.b64encode(self.image(title=True, dpi=120)).decode(),
+            "text/plain": f"{self.question}\n{self.alternative}",
+        }

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.style import MARKERS, SERIES, colour, figure, log_axis, series
+from hdbkit.charts.style import MARKERS, NOPM, SERIES, figure, log_axis, series, shade_rampup
 
 MOST_LINES = len(SERIES)
 MOST_ROWS = 4
@@ -29,7 +29,7 @@ _Typical = dict[tuple[int, str], list[float]]
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
     """A configuration that is drawn; ``look`` is its place in the palette, the same in every chart."""
 
     look: int
@@ -54,30 +54,24 @@ def detail_charts(
     return charts
 
 
-def _drawn(verdicts: pd.DataFrame, most: int, otherwise: int) -> list[_Line]:
+def _drawn(verdicts: pd.DataFrame, most: int, otherwise: int) -> list[Line]:
     """All configurations with a result where they are at most ``most``, else the baseline and the fastest others."""
     known = verdicts[verdicts["nopm"].notna()].sort_values("configuration").set_index("configuration")
     ranked = known.assign(first=known["verdict"] == "baseline").sort_values(["first", "nopm"], ascending=False)
     places = list(ranked.index if len(known) > MOST_LINES else known.index)
     drawn = known.index if len(known) <= most else ranked.index[:otherwise]
-    return [_Line(places.index(one), int(one), str(known.loc[one, "label"])) for one in drawn]
+    return [Line(places.index(one), int(one), str(known.loc[one, "label"])) for one in drawn]
 
 
-def throughput_over_time(courses: pd.DataFrame, labels: pd.Series[str], drawn: list[_Line], users: int) -> Chart:
+def throughput_over_time(courses: pd.DataFrame, labels: pd.Series[str], drawn: list[Line], users: int) -> Chart:
     """NOPM along the run: a line is the median over a configuration's runs, its band spans them."""
-    fig = figure("seconds since the start", "NOPM (new orders a minute)", hovermode="x")
+    fig = figure("seconds since the start", NOPM, hovermode="x")
     start_s = float(courses.loc[courses["inside"], "second"].min())
-    if start_s:
-        fig.add_vrect(
-            0, start_s, fillcolor=colour("shade"), line_width=0, layer="below", annotation_text="rampup",
-            annotation_position="bottom left", annotation_font_color=colour("muted"),
-        )  # fmt: skip
+    shade_rampup(fig, start_s)
     for line in drawn:
-        rows = courses[courses["configuration"] == line.configuration]
-        for trace in _course(line, rows.groupby("second")["nopm"].agg(["min", "median", "max"])):
-            fig.add_trace(trace)
+        fig.add_traces(course_lines(line, courses))
     fig.update_yaxes(rangemode="tozero")
-    table = _halves(courses, labels)
+    table = halves(courses, labels)
     drifts = table["second half against first (%)"].dropna()
     said = [f"{one.label} {drifts[one.configuration]:+.1f} %" for one in drawn if one.configuration in drifts]
     words = [
@@ -87,10 +81,13 @@ def throughput_over_time(courses: pd.DataFrame, labels: pd.Series[str], drawn: l
         _left_out(len(drawn), len(labels)),
     ]
     question = "Was the throughput steady in every configuration?"
-    return Chart("courses", question, fig, " ".join(one for one in words if one), table)
+    return Chart("throughput", question, fig, " ".join(one for one in words if one), table)
 
 
-def _course(line: _Line, spread: pd.DataFrame) -> list[go.Scatter]:
+def course_lines(line: Line, courses: pd.DataFrame) -> list[go.Scatter]:
+    """The median over a configuration's runs along their seconds, and the band that spans them."""
+    rows = courses[courses["configuration"] == line.configuration]
+    spread = rows.groupby("second")["nopm"].agg(["min", "median", "max"])
     look, seconds = series(line.look), spread.index.tolist()
     band = go.Scatter(
         x=[*seconds, *reversed(seconds)],
@@ -110,7 +107,7 @@ def _whole(values: pd.Series[float]) -> list[int]:
     return [round(value) for value in values]
 
 
-def _halves(courses: pd.DataFrame, labels: pd.Series[str]) -> pd.DataFrame:
+def halves(courses: pd.DataFrame, labels: pd.Series[str]) -> pd.DataFrame:
     """Each configuration's throughput by the second in the window, and the drift that its runs share (median)."""
     rows = {}
     for configuration, of_it in courses[courses["inside"]].groupby("configuration"):
@@ -132,7 +129,7 @@ _SPREAD = {"lowest": "min", "median": "median", "highest": "max"}
 
 
 def latency_by_transaction(
-    latencies: pd.DataFrame, labels: pd.Series[str], drawn: list[_Line], users: int, counted: str
+    latencies: pd.DataFrame, labels: pd.Series[str], drawn: list[Line], users: int, counted: str
 ) -> Chart:
     """The exact quantiles of each transaction, a row a configuration: medians over its runs."""
     medians = latencies.groupby(["configuration", "transaction"])[list(QUANTILES.values())].median() / 1000
@@ -156,10 +153,10 @@ def latency_by_transaction(
         _left_out(len(drawn), len(labels)),
     ]
     table = _latency_table(latencies, labels, names)
-    return Chart("latencies", "How long did each transaction take?", fig, " ".join(filter(None, words)), table)
+    return Chart("latency", "How long did each transaction take?", fig, " ".join(filter(None, words)), table)
 
 
-def _quantiles(line: _Line, row: int, tall: int, names: list[str], typical: _Typical) -> go.Scatter:
+def _quantiles(line: Line, row: int, tall: int, names: list[str], typical: _Typical) -> go.Scatter:
     """One configuration: a line with a marker at each quantile, broken between two transactions."""
     look = series(line.look)
     x: list[float | None] = []

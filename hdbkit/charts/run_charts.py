@@ -1,18 +1,21 @@
-"""The charts of one run: throughput over time, latency over time, latency by transaction."""
+"""The charts of one run: throughput over time, latency over time, latency by transaction, failures over time."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from hdbkit.analysis import quantiles
+from hdbkit.analysis.distribution import shares_ms, slow_end
+from hdbkit.analysis.failures import RETRIED, failures, samples
 from hdbkit.analysis.timeline import checkpoints_s, throughput
 from hdbkit.analysis.windows import Window, window_of
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.style import colour, figure, log_axis, series
+from hdbkit.charts.style import NOPM, PATTERNS, SERIES, colour, figure, log_axis, series, shade_rampup
+from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
@@ -25,14 +28,16 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     window = window_of(manifest)
     step_s = max(1, math.ceil(window.end_us / 1e6 / MOST_POINTS))
     course = throughput(folder, manifest, step_s)
-    latencies = quantiles.by_second(folder, window, step_s)
+    latencies = quantiles.by_second(folder, Window(0, window.end_us), step_s)
     of_counted = latencies[latencies["transaction"] == manifest.transactions.index(manifest.counted)]
     counted = quantiles.counts(folder, window)
-    return [
+    failed = failures(folder, step_s)
+    charts = [
         throughput_over_time(course, window, manifest.result.get("nopm"), checkpoints_s(folder)),
-        latency_over_time(of_counted, manifest.counted),
-        latency_by_transaction(counted[counted["outcome"] != 2], manifest.transactions),
+        latency_over_time(of_counted, window, manifest.counted),
+        latency_by_transaction(counted[counted["outcome"] != Outcome.FAILED.value], manifest.transactions),
     ]
+    return [*charts, errors_by_class(failed, samples(folder), window, step_s)] if len(failed) else charts
 
 
 def throughput_over_time(
@@ -40,15 +45,11 @@ def throughput_over_time(
 ) -> Chart:
     """NOPM along the run; ``course`` as ``timeline.throughput`` gives it, ``nopm`` the result of the window."""
     start_s, end_s = window.start_us / 1e6, window.end_us / 1e6
-    fig = figure("seconds since the start", "NOPM (new orders a minute)", showlegend=False)
-    shade = {"fillcolor": colour("shade"), "line_width": 0, "layer": "below"}
-    fig.add_vrect(
-        0, start_s, annotation_text="rampup", annotation_position="top left",
-        annotation_font_color=colour("muted"), **shade,
-    )  # fmt: skip
+    fig = figure("seconds since the start", NOPM, showlegend=False)
+    shade_rampup(fig, start_s)
     last_s = float(course["second"].max()) if len(course) else end_s
     if last_s > end_s:
-        fig.add_vrect(end_s, last_s, **shade)
+        fig.add_vrect(end_s, last_s, fillcolor=colour("shade"), line_width=0, layer="below")
     for at in checkpoints or []:
         fig.add_vline(at, line_color=colour("series-5"), line_dash="dot", line_width=1.5)
     fig.add_scatter(
@@ -75,9 +76,10 @@ def throughput_over_time(
     return Chart("throughput", "Was the throughput steady over the run?", fig, words, course)
 
 
-def latency_over_time(seconds: pd.DataFrame, transaction: str) -> Chart:
-    """Exact p50, p95 and p99 of one transaction along the window; ``seconds`` as ``quantiles.by_second`` gives."""
-    fig = figure("seconds since the window's start", f"service time of {transaction} (ms, log)")
+def latency_over_time(seconds: pd.DataFrame, window: Window, transaction: str) -> Chart:
+    """Exact p50, p95 and p99 of one transaction along the run; ``seconds`` as ``quantiles.by_second`` gives."""
+    fig = figure("seconds since the start", f"service time of {transaction} (ms, log)")
+    shade_rampup(fig, window.start_us / 1e6)
     for index, name in enumerate(("p50", "p95", "p99")):
         look = series(index)
         fig.add_scatter(
@@ -87,41 +89,27 @@ def latency_over_time(seconds: pd.DataFrame, transaction: str) -> Chart:
         )  # fmt: skip
     fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y))
     words = "Nothing was completed in the window."
-    if len(seconds):
-        low, high = seconds["p95_us"].min() / 1000, seconds["p95_us"].max() / 1000
-        worst = seconds.iloc[int(seconds["max_us"].argmax())]
+    inside = seconds[seconds["second"] * 1_000_000 >= window.start_us]
+    if len(inside):
+        low, high = inside["p95_us"].min() / 1000, inside["p95_us"].max() / 1000
+        worst = inside.iloc[int(inside["max_us"].argmax())]
         words = (
-            f"The p95 of {transaction} by the second lay between {low:,.3g} and {high:,.3g} ms; the longest took "
-            f"{worst['max_us'] / 1000:,.3g} ms, in second {int(worst['second'])} of the window."
+            f"The p95 of {transaction} by the second lay between {low:,.3g} and {high:,.3g} ms in the window; the "
+            f"longest took {worst['max_us'] / 1000:,.3g} ms, in second {int(worst['second'])} of the run."
         )
     table = seconds.drop(columns="transaction").reset_index(drop=True)
-    return Chart("latency-time", f"Did the latency of {transaction} stay level?", fig, words, table)
+    return Chart("latency_over_time", f"Did the latency of {transaction} stay level?", fig, words, table)
 
 
 def latency_by_transaction(counted: pd.DataFrame, transactions: list[str]) -> Chart:
     """Latency at each share of the transactions, with the slow end stretched; ``counted`` as ``quantiles.counts``."""
-    fig = figure("share of transactions (slow end stretched)", "service time (ms, log)")
-    lines, longest = [], 1
-    merged = counted.groupby(["transaction", "latency_us"], as_index=False)[["n"]].sum()
-    for index, name in enumerate(transactions):
-        rows = merged[merged["transaction"] == index]
-        if rows.empty:
-            continue
-        seen = rows["n"].to_numpy().cumsum()
-        total = int(seen[-1])
-        longest = max(longest, total)
-        slower = np.unique(np.r_[np.geomspace(1, total, 60), 2.0])  # 1 in so many was slower
-        ranks = quantiles.rank(np.full(len(slower), total), 1.0) - np.floor(total / slower).astype(np.int64)
-        ranks = np.maximum(1, ranks)
-        latency_ms = rows["latency_us"].to_numpy()[np.searchsorted(seen, ranks)] / 1000
-        fig.add_trace(_quantile_line(index, name, slower, latency_ms))
-        shares = {f"p{100 * q:g} (ms)": _at(rows, seen, q) / 1000 for q in (0.5, 0.9, 0.95, 0.99, 0.999)}
-        lines.append({"transaction": name, "n": total, **shares, "max (ms)": rows["latency_us"].max() / 1000})
-    nines = [10.0**i for i in range(math.ceil(math.log10(longest)) + 1)]
-    ticks = [1.0, 2.0, *nines[1:]]
-    labels = [f"{100 * (1 - 1 / tick):.10g} %" for tick in ticks]
-    fig.update_xaxes(type="log", tickvals=ticks, ticktext=labels)
-    fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y))
+    seen = {
+        name: rows.groupby("latency_us")["n"].sum()
+        for index, name in enumerate(transactions)
+        if len(rows := counted[counted["transaction"] == index])
+    }
+    fig = quantile_lines(seen)
+    lines = [{"transaction": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()]
     words = "; ".join(
         f"{one['transaction']} p50 {one['p50 (ms)']:.3g}, p99 {one['p99 (ms)']:.3g} ms" for one in lines
     )
@@ -129,16 +117,46 @@ def latency_by_transaction(counted: pd.DataFrame, transactions: list[str]) -> Ch
     return Chart("latency", "How long did each transaction take?", fig, f"{words or 'Nothing was completed'}.", table)
 
 
-def _at(rows: pd.DataFrame, seen: np.ndarray, share: float) -> int:
-    total = np.array([seen[-1]])
-    return int(rows["latency_us"].to_numpy()[np.searchsorted(seen, quantiles.rank(total, share)[0])])
+def quantile_lines(seen: Mapping[str, pd.Series[int]]) -> go.Figure:
+    """A line a name, the latency at each share; ``seen`` is how often each latency (us, sorted) was seen."""
+    fig = figure("share of transactions (slow end stretched)", "service time (ms, log)")
+    longest = max((int(one.sum()) for one in seen.values()), default=1)
+    for index, (name, one) in enumerate(seen.items()):
+        look, points = series(index), slow_end(one)
+        shares = [f"{100 * (1 - 1 / one):.6g} %" for one in points["slower"]]
+        fig.add_scatter(
+            x=points["slower"].round(3).tolist(), y=(points["latency_us"] / 1000).tolist(), mode="lines", name=name,
+            text=shares, line={"color": look["color"], "dash": look["dash"], "width": 2},
+            hovertemplate="%{text} within %{y:.3g} ms<extra>%{fullData.name}</extra>",
+        )  # fmt: skip
+    ticks = [2.0, *(10.0**i for i in range(1, math.ceil(math.log10(longest)) + 1))]
+    fig.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{100 * (1 - 1 / tick):.10g} %" for tick in ticks])
+    return fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y))
 
 
-def _quantile_line(index: int, name: str, slower: np.ndarray, latency_ms: np.ndarray) -> go.Scatter:
-    look = series(index)
-    shares = [f"{100 * (1 - 1 / one):.6g} %" for one in slower]
-    return go.Scatter(
-        x=slower.round(3).tolist(), y=latency_ms.tolist(), mode="lines", name=name, text=shares,
-        line={"color": look["color"], "dash": look["dash"], "width": 2},
-        hovertemplate=f"{name}: %{{text}} within %{{y:.3g}} ms<extra></extra>",
-    )  # fmt: skip
+def errors_by_class(failed: pd.DataFrame, kinds: pd.DataFrame, window: Window, step_s: int = 1) -> Chart:
+    """Failures a second by class, stacked; ``failed`` and ``kinds`` as ``analysis.failures`` gives them."""
+    fig = figure("seconds since the start", "refusals a second", barmode="stack", showlegend=True)
+    shade_rampup(fig, window.start_us / 1e6, name_at="top left")
+    totals = failed.groupby("error_class")["count"].sum().sort_values(ascending=False)
+    for index, name in enumerate(totals.index):
+        rows = failed[failed["error_class"] == name]
+        shape = PATTERNS[index % len(PATTERNS)]
+        pattern = {
+            "shape": shape,
+            "fillmode": "overlay",
+            "solidity": 0.25,
+            "fgcolor": colour("shade"),
+            "fgopacity": 1,
+        }
+        fig.add_bar(
+            x=rows["second"].tolist(), y=(rows["count"] / step_s).tolist(), name=name, offset=0, width=step_s,
+            marker={"color": colour(SERIES[index % len(SERIES)]), "pattern": pattern, "line": {"width": 0}},
+            hovertemplate="%{x} s: %{y:,.3g} a second<extra>%{fullData.name}</extra>",
+        )  # fmt: skip
+    fig.update_yaxes(rangemode="tozero")
+    said = ", ".join(f"{name} {count:,}" for name, count in totals.items())
+    words = f"Over the whole run, by class: {said}. "
+    words += f'"{RETRIED}" counts each retry. ' if RETRIED in totals else ""
+    words += "The table has a sample of each text." if len(kinds) else "No texts were kept."
+    return Chart("errors", "What was refused, and when?", fig, words, kinds if len(kinds) else totals.reset_index())

@@ -38,6 +38,8 @@ COLOURS: Final = {
 SERIES: Final = tuple(f"series-{i}" for i in range(1, 6))
 DASHES: Final = ("solid", "dash", "dot", "dashdot", "longdash")
 MARKERS: Final = ("circle", "square", "diamond", "triangle-up", "x")
+PATTERNS: Final = ("", "/", "x", ".", "\\", "-")
+NOPM: Final = "NOPM (new orders a minute)"
 HEIGHT: Final = 380
 
 
@@ -47,9 +49,18 @@ def colour(name: str) -> str:
 
 
 def series(index: int) -> dict[str, Any]:
-    """Colour, dash and marker of the ``index``-th series: never told apart by colour alone."""
-    i = index % len(SERIES)
-    return {"color": colour(SERIES[i]), "dash": DASHES[i], "symbol": MARKERS[i]}
+    """Colour, dash and marker of the ``index``-th series: never told apart by colour alone; the first 25 differ."""
+    i, other = index % len(SERIES), (index + index // len(SERIES)) % len(SERIES)
+    return {"color": colour(SERIES[i]), "dash": DASHES[other], "symbol": MARKERS[other]}
+
+
+def shade_rampup(fig: go.Figure, until_s: float, since_s: float = 0, name_at: str = "bottom left") -> None:
+    """Shade what lies ahead of the window, and name it; nothing where there was no rampup."""
+    if until_s > since_s:
+        fig.add_vrect(
+            since_s, until_s, fillcolor=colour("shade"), line_width=0, layer="below", annotation_text="rampup",
+            annotation_position=name_at, annotation_font_color=colour("muted"),
+        )  # fmt: skip
 
 
 def log_axis(values: Iterable[float]) -> dict[str, Any]:

@@ -13,17 +13,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from hdbkit.analysis.block_model import usable
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.marks import BELOW, dots, in_rows, intervals, name_rows, over_users, plain
 from hdbkit.charts.natural import natural
-from hdbkit.charts.style import HEIGHT, colour, figure, series
-
-MOST_DOTS = 3000
-_DODGE = 0.28
-"""How far below its row's interval the dots of single runs lie."""
+from hdbkit.charts.style import colour, figure
 
 
 def sweep_charts(
@@ -56,10 +52,11 @@ def effects_of_settings(
     fig.add_vrect(-band, band, fillcolor=colour("shade"), line_width=0, layer="below")
     fig.add_vline(0, line_color=colour("muted"), line_width=1)
     pairs = [matched_pairs(runs, row, settings) for row in rows]
-    dots = [(at - _DODGE, 100 * (one - 1)) for at, ratios in zip(places, pairs, strict=True) for one in ratios]
-    fig.add_trace(_dots([x for _, x in dots], [y for y, _ in dots], "%{x:+.1f} %<extra>a pair of runs</extra>"))
-    fig.add_trace(_intervals(places, effects))
-    _name_rows(fig, names)
+    seen = [(at - BELOW, 100 * (one - 1)) for at, ratios in zip(places, pairs, strict=True) for one in ratios]
+    fig.add_trace(dots([x for _, x in seen], [y for y, _ in seen], "%{x:+.1f} %<extra>a pair of runs</extra>"))
+    percent = 100 * (effects[["ratio", "low", "high"]].astype(float) - 1)
+    fig.add_trace(intervals(places, percent["ratio"], percent, "%{x:+.1f} %<extra></extra>"))
+    name_rows(fig, names)
     fig.update_xaxes(ticksuffix=" %")
     overall = [row for row in rows if row["virtual_users"] == effects["virtual_users"].min()]
     words = [
@@ -96,11 +93,14 @@ def matched_pairs(runs: pd.DataFrame, effect: dict[Hashable, Any], settings: Seq
 
 def configurations(runs: pd.DataFrame, verdicts: pd.DataFrame) -> Chart:
     """NOPM of every configuration, every run a dot; over virtual users where the sweep has several counts."""
-    table = _configuration_table(verdicts)
+    table = _configuration_table(verdicts[verdicts["virtual_users"].isin(runs["virtual_users"])])
+    named = runs.assign(
+        label=runs["configuration"].map(dict(zip(table["configuration"], table["label"], strict=True)))
+    )
     if runs["virtual_users"].nunique() > 1:
-        fig, question = _over_users(runs, table), "Which configuration is best at how many virtual users?"
+        fig, question = over_users(named, table, "label"), "Which configuration is best at how many virtual users?"
     else:
-        fig, question = _by_configuration(runs, table), "Which configuration is best?"
+        fig, question = in_rows(named, table, "label"), "Which configuration is best?"
     best = table.iloc[int(table["nopm"].fillna(0).argmax())]
     words = (
         f"Highest: {best['label']} with {best['nopm']:,.0f} NOPM at {virtual_users(best['virtual_users'])}; "
@@ -118,52 +118,6 @@ def _configuration_table(verdicts: pd.DataFrame) -> pd.DataFrame:
     return verdicts.assign(low=verdicts["low"] * against, high=verdicts["high"] * against)
 
 
-def _by_configuration(runs: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
-    fig = figure("NOPM (new orders a minute)", "", height=110 + 50 * len(table), showlegend=False)
-    places = {c: len(table) - 1 - i for i, c in enumerate(table["configuration"])}
-    dots = [places[c] - _DODGE for c in runs["configuration"]]
-    fig.add_trace(_dots(runs["nopm"].tolist(), dots, "%{x:,.0f} NOPM<extra>one run</extra>"))
-    fig.add_scatter(
-        x=_plain(table["nopm"]),
-        y=list(places.values()),
-        mode="markers",
-        marker={"color": colour("series-1"), "size": 11, "symbol": "diamond"},
-        error_x=_error(table, colour("series-1")),
-        hovertemplate="mean %{x:,.0f} NOPM<extra></extra>",
-    )
-    _name_rows(fig, [label.replace(", ", ",<br>") for label in table["label"]])
-    return fig
-
-
-def _over_users(runs: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
-    fig = figure("virtual users", "NOPM (new orders a minute)", height=HEIGHT + 40)
-    for index, (configuration, rows) in enumerate(table.groupby("configuration")):
-        look, name = series(index), str(rows["label"].iloc[0])
-        dots = runs[runs["configuration"] == configuration].tail(MOST_DOTS // table["configuration"].nunique())
-        marker = {"color": look["color"], "size": 5, "opacity": 0.5}
-        fig.add_scatter(
-            x=dots["virtual_users"].tolist(),
-            y=_plain(dots["nopm"]),
-            mode="markers",
-            showlegend=False,
-            legendgroup=name,
-            marker=marker,
-            hoverinfo="y",
-        )
-        fig.add_scatter(
-            x=rows["virtual_users"].tolist(),
-            y=_plain(rows["nopm"]),
-            mode="lines+markers",
-            name=name,
-            legendgroup=name,
-            line={"color": look["color"], "dash": look["dash"]},
-            marker={"symbol": look["symbol"], "size": 9},
-            error_y=_error(rows, look["color"]),
-        )
-    fig.update_xaxes(tickvals=sorted(int(one) for one in runs["virtual_users"].unique()))
-    return fig.update_yaxes(rangemode="tozero")
-
-
 def grid(runs: pd.DataFrame, across: str, down: str) -> Chart:
     """Mean NOPM by the values of two settings, at the largest count of virtual users."""
     users = int(runs["virtual_users"].max())
@@ -173,7 +127,7 @@ def grid(runs: pd.DataFrame, across: str, down: str) -> Chart:
     cells = cells.sort_index(key=natural).sort_index(axis=1, key=natural)
     fig = figure(across, down, height=140 + 64 * len(cells))
     fig.add_heatmap(
-        z=[_plain(row) for _, row in cells.iterrows()],
+        z=[plain(row) for _, row in cells.iterrows()],
         x=[str(one) for one in cells.columns],
         y=[str(one) for one in cells.index],
         text=[["" if np.isnan(one) else f"{one:,.0f}" for one in row] for row in cells.to_numpy()],
@@ -190,43 +144,3 @@ def grid(runs: pd.DataFrame, across: str, down: str) -> Chart:
     low, high = float(np.nanmin(cells.to_numpy())), float(np.nanmax(cells.to_numpy()))
     words = f"Mean NOPM at {virtual_users(users)}, from {low:,.0f} (weakest colour) to {high:,.0f} (strongest)."
     return Chart("grid", f"How do {across} and {down} work together?", fig, words, cells.reset_index())
-
-
-def _plain(values: pd.Series[Any]) -> list[float | None]:
-    """Whole numbers for JSON; what is not known as None."""
-    return [round(float(one)) if np.isfinite(one) else None for one in values.astype(float)]
-
-
-def _dots(x: list[float], y: list[float], hover: str) -> go.Scatter:
-    marker = {"color": colour("muted"), "size": 6, "opacity": 0.6}
-    rounded = [round(float(one), 3) for one in x[:MOST_DOTS]]
-    return go.Scatter(x=rounded, y=y[:MOST_DOTS], mode="markers", marker=marker, hovertemplate=hover)
-
-
-def _intervals(places: list[int], effects: pd.DataFrame) -> go.Scatter:
-    percent = 100 * (effects[["ratio", "low", "high"]].astype(float) - 1)
-    return go.Scatter(
-        x=percent["ratio"].round(3).tolist(),
-        y=places,
-        mode="markers",
-        marker={"color": colour("series-1"), "size": 11, "symbol": "diamond"},
-        error_x=_bars(percent["high"] - percent["ratio"], percent["ratio"] - percent["low"], colour("series-1")),
-        hovertemplate="%{x:+.1f} %<extra></extra>",
-    )
-
-
-def _error(rows: pd.DataFrame, look: str) -> dict[str, Any]:
-    compared = rows["verdict"] != "baseline"
-    return _bars((rows["high"] - rows["nopm"]).where(compared), (rows["nopm"] - rows["low"]).where(compared), look)
-
-
-def _bars(above: pd.Series[Any], below: pd.Series[Any], look: str) -> dict[str, Any]:
-    """Error bars; of no length where there is no interval."""
-    up, down = (one.astype(float).fillna(0).clip(lower=0).round(3).tolist() for one in (above, below))
-    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": look, "thickness": 2.5}
-
-
-def _name_rows(fig: go.Figure, names: list[str]) -> None:
-    """Name the rows of a figure, the first one on top."""
-    ticks = list(range(len(names) - 1, -1, -1))
-    fig.update_yaxes(tickvals=ticks, ticktext=names, range=[-0.6, len(names) - 0.5], showgrid=False, zeroline=False)

@@ -10,10 +10,10 @@ import typer
 from hdbkit import api
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
+from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
 from hdbkit.cli.schema import AsJson
 from hdbkit.errors import InputError
 
-RunId = Annotated[str, typer.Argument(help="a run's id, a unique part of it, or 'last'")]
 _SHORT = ("run_id", "status", "nopm", "p95_us", "checks_failed", "label")
 
 
@@ -22,9 +22,11 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: hdbkit doctor")(doctor)
     app.command(epilog="Example: hdbkit compare BEFORE AFTER --fail-below -2%")(compare)
     app.command(epilog="Example: hdbkit report last")(report)
-    about_runs = typer.Typer(help="List, show and remove runs.", no_args_is_help=True, rich_markup_mode=None)
+    about_runs = typer.Typer(help="List, show, tag and remove runs.", no_args_is_help=True, rich_markup_mode=None)
     about_runs.command("list", epilog="Example: hdbkit runs list --where 'nopm > 50000' --csv")(runs_list)
     about_runs.command("show", epilog="Example: hdbkit runs show last")(runs_show)
+    about_runs.command("tag", epilog="Example: hdbkit runs tag last nightly release-2")(runs_tag)
+    about_runs.command("note", epilog="Example: hdbkit runs note last 'with the new kernel'")(runs_note)
     about_runs.command("rm", epilog="Example: hdbkit runs rm 20261120-2104 --yes")(runs_rm)
     app.add_typer(about_runs, name="runs")
 
@@ -43,6 +45,7 @@ def compare(
     base: Annotated[str, typer.Argument(help="runs, separated by commas, or a label")],
     new: Annotated[str, typer.Argument(help="runs, separated by commas, or a label")],
     fail_below: Annotated[str | None, typer.Option(help="exit 1 below this change, such as -2%")] = None,
+    report: Annotated[bool, typer.Option("--report", help="write the one-page report besides")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Compare runs: the ratio of throughputs with its 95 % interval, latencies, and what differed."""
@@ -51,17 +54,19 @@ def compare(
     if as_json:
         frames = {"table": found.table, "differences": found.differences}
         content = {name: show.frame_json(frame.reset_index()) for name, frame in frames.items()}
-        show.print_json(vars(found.ratio) | content)
+        show.print_json(vars(found.ratio) | content | ({"report": str(found.report())} if report else {}))
     else:
         differences = found.differences
         show.console.print(show.table(found.table.reset_index()))
         if len(differences):
             show.console.print(show.table(differences.reset_index(), title="What differed"))
         show.console.print(found.ratio.sentence, markup=False)
+        if report:
+            show.console.print(f"report: {found.report()}", markup=False)
     return Exit.CHECK_FAILED if limit is not None and found.regressed(limit) else Exit.DONE
 
 
-def report(run_id: RunId = "last", as_json: AsJson = False) -> None:
+def report(run_id: AnyId = "last", as_json: AsJson = False) -> None:
     """Write the one-page report of a run or a sweep anew; 'last' is the sweep when it measured last."""
     path = _reported(run_id).report()
     if as_json:
@@ -72,13 +77,9 @@ def report(run_id: RunId = "last", as_json: AsJson = False) -> None:
 
 def _reported(wanted: str) -> api.Result | api.SweepResult:
     """The run or the sweep of this name; the last run stands for the sweep it is a part of."""
-    try:
-        run = api.result(wanted)
-    except InputError as error:
-        try:
-            return api.sweep_result(wanted)
-        except InputError:
-            raise error from None
+    run = run_or_sweep(wanted, api.result, api.sweep_result)
+    if isinstance(run, api.SweepResult):
+        return run
     sweep_id = (run.manifest.plan.get("sweep") or {}).get("sweep_id")
     if wanted != "last" or sweep_id is None:
         return run
@@ -112,6 +113,35 @@ def runs_show(run_id: RunId = "last", as_json: AsJson = False) -> None:
         show.print_json(result.manifest.model_dump(mode="json"))
     else:
         show.run(result)
+
+
+def runs_tag(
+    run_id: RunId,
+    tags: Annotated[list[str], typer.Argument(help="words")],
+    remove: Annotated[bool, typer.Option("--remove", help="take them away")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add tags to a run, or take them away."""
+    result = api.result(run_id)
+    result.tag(*tags, remove=remove)
+    if as_json:
+        show.print_json({"run_id": result.run_id, "tags": result.manifest.tags})
+    else:
+        show.console.print(f"{result.run_id}: {', '.join(result.manifest.tags) or 'no tags'}", markup=False)
+
+
+def runs_note(
+    run_id: RunId,
+    text: Annotated[str, typer.Argument(help="the note; '' takes it away")],
+    as_json: AsJson = False,
+) -> None:
+    """Keep a note with a run, in place of the one that is there."""
+    result = api.result(run_id)
+    result.note(text)
+    if as_json:
+        show.print_json({"run_id": result.run_id, "note": result.manifest.note})
+    else:
+        show.console.print(f"{result.run_id}: {result.manifest.note or 'no note'}", markup=False)
 
 
 def runs_rm(

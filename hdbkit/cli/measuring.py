@@ -10,25 +10,30 @@ import typer
 from hdbkit import api
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
+from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
 from hdbkit.cli.options import with_fields
 from hdbkit.cli.progress import BuildBar, RunLines, SweepLines
 from hdbkit.cli.schema import AsJson, TargetArgument
 from hdbkit.config import Load, SweepSpec, WorkloadSpec, read_params
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Status
+from hdbkit.sweep_runner import SweepStatus
 
-RunId = Annotated[str, typer.Argument(help="a run's id, a unique part of it, or 'last'")]
 Users = Annotated[str | None, typer.Option("--virtual-users", "-u", help="counts to run at, such as 1,4,16")]
 Blocks = Annotated[int | None, typer.Option(min=2, help="passes over all configurations, in all")]
+
+
+_SWEEP_EXAMPLES = (
+    "Example: hdbkit sweep lab params/sweep-demo.yaml; hdbkit sweep lab params/sweep-demo.yaml --detach; "
+    "hdbkit sweep --resume last --blocks 8"
+)
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command(epilog="Example: hdbkit demo --quick")(demo)
     app.command(epilog="Example: hdbkit run postgresql://bench@db1/tpcc -u 8 --rampup-s 30 --duration-s 120")(run)
-    app.command(epilog="Example: hdbkit sweep lab params/sweep-demo.yaml; hdbkit sweep --resume last --blocks 8")(
-        sweep
-    )
+    app.command(epilog=_SWEEP_EXAMPLES)(sweep)
     app.command(epilog="Example: hdbkit plan lab params/sweep-demo.yaml")(plan)
     app.command(epilog="Example: hdbkit attach last")(attach)
     app.command(epilog="Example: hdbkit stop last")(stop)
@@ -91,6 +96,7 @@ def sweep(
     resume: Annotated[str | None, typer.Option(help="continue this sweep ('last' is the newest)")] = None,
     blocks: Blocks = None,
     virtual_users: Users = None,
+    detach: Annotated[bool, typer.Option("--detach", help="start it and return; see: hdbkit attach")] = False,
     as_json: AsJson = False,
     *,
     given: dict[str, Any],
@@ -105,6 +111,10 @@ def sweep(
     elif target is None or spec is None:
         raise InputError("give a target and a file, such as: hdbkit sweep lab params/sweep-demo.yaml, or --resume ID")
     wanted = _spec(spec, virtual_users, given) if spec is not None else None
+    if detach:
+        running = api.start_sweep(target, wanted, resume_id=resume, blocks=blocks)
+        show.print_json({"sweep_id": running.sweep_id}) if as_json else show.console.print(running.sweep_id)
+        return Exit.DONE
     with RunLines() as lines:
         watch_run = None if as_json else lines
         done = api.sweep(target, wanted, resume_id=resume, blocks=blocks, watch=SweepLines(), watch_run=watch_run)
@@ -143,25 +153,32 @@ def _spec(path: Path, virtual_users: str | None, given: dict[str, Any]) -> Sweep
     return SweepSpec(**{**dict(spec), "load": load, "virtual_users": counts})
 
 
-def attach(run_id: RunId = "last", as_json: AsJson = False) -> int:
-    """Watch a run that is going on. Ctrl-C detaches, and the run goes on."""
-    running = api.attach(run_id)
+def attach(run_id: AnyId = "last", as_json: AsJson = False) -> int:
+    """Watch a run or a sweep that is going on. Ctrl-C detaches, and it goes on."""
+    running = _attached(run_id)
     try:
         with RunLines() as lines:
-            result = running.wait(lines)
+            if isinstance(running, api.RunningSweep):
+                return _tell_end(running, running.wait(SweepLines(), None if as_json else lines), as_json)
+            return _tell_run(running.wait(lines), as_json)
     except KeyboardInterrupt:
-        show.notes.print(f"detached; {running.run_id} goes on. Stop it with: hdbkit stop {running.run_id}")
+        name = running.sweep_id if isinstance(running, api.RunningSweep) else running.run_id
+        show.notes.print(f"detached; {name} goes on. Stop it with: hdbkit stop {name}")
         return Exit.STOPPED
-    return _tell_run(result, as_json)
 
 
 def stop(
-    run_id: RunId = "last",
+    run_id: AnyId = "last",
     at_once: Annotated[bool, typer.Option("--at-once", help="do not wait for the clients")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Close the window of a running run now and keep its result."""
-    running = api.attach(run_id)
+    """Close the window of a running run now and keep its result. A sweep ends as with Ctrl-C, and can be resumed."""
+    running = _attached(run_id)
+    if isinstance(running, api.RunningSweep):
+        if running.status.ended:
+            raise InputError(f"sweep {running.sweep_id} has ended already ({running.status.value})")
+        running.stop()
+        return _tell_end(running, running.wait(), as_json, if_stopped=Exit.DONE)
     status = running.status
     if status is Status.ABANDONED:
         raise InputError(f"run {running.run_id} has lost its supervisor; run: hdbkit recover {running.run_id}")
@@ -169,6 +186,12 @@ def stop(
         raise InputError(f"run {running.run_id} has ended already ({status.value})")
     running.stop(at_once)
     return _tell_run(running.wait(), as_json, if_stopped=Exit.DONE)
+
+
+def _attached(wanted: str) -> api.Running | api.RunningSweep:
+    """The run or the sweep of this name; ``last`` is the sweep that goes on, else the newest run."""
+    sweeps = api.running_sweeps() if wanted == "last" else []
+    return sweeps[0] if sweeps else run_or_sweep(wanted, api.attach, api.attach_sweep)
 
 
 def recover(run_id: RunId = "last", as_json: AsJson = False) -> int:
@@ -188,6 +211,14 @@ def _tell_run(result: api.Result, as_json: bool, if_stopped: Exit = Exit.STOPPED
     if result.manifest.status is Status.STOPPED:
         return if_stopped
     return Exit.DONE if result.passed else Exit.CHECK_FAILED
+
+
+def _tell_end(
+    running: api.RunningSweep, done: api.SweepResult, as_json: bool, if_stopped: Exit = Exit.STOPPED
+) -> int:
+    """What a sweep in a process of its own left; one that was stopped is no failure."""
+    code = _tell_sweep(done, done.report(), as_json)
+    return if_stopped if running.status is SweepStatus.STOPPED else code
 
 
 def _tell_sweep(done: api.SweepResult, report: Path, as_json: bool) -> int:

@@ -90,8 +90,8 @@ def sql_show(
     as_json: AsJson = False,
 ) -> None:
     """Print a statement and the file it comes from, or the list of all."""
-    database(kind)
-    known = {name: sql.find(kind, group, name)} if name else dict(sql.statements(kind, group))
+    dialects = database(kind).dialects
+    known = {name: sql.find(dialects, group, name)} if name else dict(sql.statements(dialects, group))
     if as_json:
         show.print_json([{"name": s.name, "origin": str(s.origin), "text": s.text} for s in known.values()])
         return

@@ -7,7 +7,7 @@
 from hdbkit.config.files import read_params, read_yaml, validate
 from hdbkit.config.load import InputRules, Isolation, Load, Routines
 from hdbkit.config.sweep_spec import Reset, SweepSpec
-from hdbkit.config.target import Target
+from hdbkit.config.target import Target, target_names
 from hdbkit.config.workload_spec import WorkloadSpec
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "WorkloadSpec",
     "read_params",
     "read_yaml",
+    "target_names",
     "validate",
 ]

@@ -1,13 +1,12 @@
 """The database to measure: kind, address, account, and how its server can be controlled.
 
 A target never holds a password in anything that is written or printed. The password comes from the
-environment (``HDBKIT_PASSWORD``, or the driver's own such as ``PGPASSWORD``), from a password file of
-the driver's form, or from memory (``Target(..., password=...)``), which no dump, repr or file shows.
+environment (``HDBKIT_PASSWORD``, or the driver's own such as ``PGPASSWORD``), from the keyring, from a password file
+of the driver's form, or from memory (``Target(..., password=...)``), which no dump, repr or file shows.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -17,10 +16,9 @@ from pydantic import Field, SecretStr, field_validator
 from hdbkit.config.files import read_yaml, validate
 from hdbkit.config.mistakes import SECRET, did_you_mean
 from hdbkit.config.model import ConfigModel
+from hdbkit.config.passwords import PASSWORD_VARIABLE, FoundPassword, find_password
 from hdbkit.errors import ConfigErrors, InputError, Mistake
 from hdbkit.paths import targets_file
-
-PASSWORD_VARIABLE = "HDBKIT_PASSWORD"  # noqa: S105  the name of a variable, not a password
 
 
 class Target(ConfigModel):
@@ -145,14 +143,22 @@ class Target(ConfigModel):
         query = f"?{urlencode(options)}" if options else ""
         return f"{self.kind}://{user}{host}{port}/{quote(self.database or '', safe='')}{query}"
 
-    def secret(self) -> str | None:
-        """The password from memory or ``HDBKIT_PASSWORD``; None leaves it to the driver's own ways.
+    def found_password(self) -> FoundPassword | None:
+        """The password from memory, ``HDBKIT_PASSWORD`` or the keyring; None leaves it to the driver's own ways.
 
-        A private server's is in its password file and nowhere else: the empty text says so to the driver.
+        A private server's is in its password file and nowhere else: the empty text says so to the driver. A target
+        that names a password file is not looked for in the keyring.
         """
         if self.password:
-            return self.password.get_secret_value()
-        return "" if self.server_folder else os.environ.get(PASSWORD_VARIABLE)
+            return FoundPassword(self.password, "memory")
+        if self.server_folder:
+            return FoundPassword(SecretStr(""), "the private server's password file")
+        return find_password(None if self.password_file else self.with_(options={}).url)
+
+    def secret(self) -> str | None:
+        """The password as text, as :meth:`found_password` finds it."""
+        found = self.found_password()
+        return found.password.get_secret_value() if found else None
 
     def with_(self, **changes: Any) -> Target:
         """The same target with some fields changed; the password stays in memory, a name that fits no more goes."""
@@ -160,6 +166,13 @@ class Target(ConfigModel):
         if changes.keys() - {"password"}:
             fields["name"] = None
         return type(self)(**{**fields, **changes})
+
+
+def target_names() -> list[str]:
+    """The names in the targets file, in its order; none where there is no such file. Raises ``InputError``."""
+    path = targets_file()
+    content = read_yaml(path)[0] if path.is_file() else None
+    return [str(name) for name in content] if isinstance(content, dict) else []
 
 
 def _host(netloc: str) -> str:

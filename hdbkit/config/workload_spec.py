@@ -15,7 +15,11 @@ class WorkloadSpec(ConfigModel):
     kind: Literal["tproc_c"] = Field(default="tproc_c", description="the workload: tproc_c (OLTP)")
     warehouses: int = Field(default=1, ge=1, le=100_000, description="scale: number of warehouses")
     seed: int = Field(default=1, ge=0, lt=2**63, description="seed of the population")
-    partitions: int = Field(default=0, ge=0, le=1000, description="partitions of order_line; 0 for none")
+    partitions: int = Field(default=0, ge=0, le=1000, description="partitions of the largest tables; 0 for none")
     tablespace: str | None = Field(
         default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$", description="where the tables are put"
     )
+    storage_engine: str | None = Field(
+        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="the tables' own engine, such as InnoDB"
+    )
+    history_key: bool = Field(default=False, description="give the history table a key, which TPC-C does not have")

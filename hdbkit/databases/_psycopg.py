@@ -45,9 +45,10 @@ T = TypeVar("T")
 class PsycopgSession:
     """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.Session`."""
 
-    def __init__(self, connection: PGconn, engine: str, group: str) -> None:
+    def __init__(self, connection: PGconn, dialects: tuple[str, ...], group: str) -> None:
         self.connection = connection
-        self._engine, self._group = engine, group
+        self._exec_prepared = connection.exec_prepared  # looked up once: it is the measured call
+        self._dialects, self._group = dialects, group
         self._prepared: set[str] = set()
         self._begun = False
         self._sent_begin = False
@@ -99,7 +100,7 @@ class PsycopgSession:
     def perform(self, bound: Bound) -> PGresult:
         """One whole transaction in one call, committed when it returns."""
         try:
-            result = self.connection.exec_prepared(*bound)
+            result = self._exec_prepared(*bound)
         except Error as error:
             self._lost(str(error))
         if result.status != _TUPLES:
@@ -154,8 +155,8 @@ class PsycopgSession:
         self.connection.finish()
 
     def _find(self, name: str) -> Statement:
-        own = statements(self._engine, self._group)
-        return own[name] if name in own else find(self._engine, "server", name)
+        own = statements(self._dialects, self._group)
+        return own[name] if name in own else find(self._dialects, "server", name)
 
     def _identifier(self, name: str) -> str:
         return pq.Escaping(self.connection).escape_identifier(name.encode()).decode()

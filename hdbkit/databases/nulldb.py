@@ -219,8 +219,10 @@ class NullDatabase:
 
     kind = "nulldb"
     title = "null engine"
-    capabilities = frozenset({Capability.STORED_ROUTINES, Capability.SETTINGS})
+    capabilities = frozenset({Capability.STORED_ROUTINES, Capability.SETTINGS, Capability.SCHEMAS})
     extra = ""
+    dialects = (kind,)
+    levels: frozenset[str] = frozenset()
     preload: tuple[str, ...] = ("hdbkit.databases.nulldb",)
 
     def driver_version(self) -> str:
@@ -256,6 +258,14 @@ class NullDatabase:
         """Its three settings."""
         assert isinstance(session, NullSession)
         return session.settings.all()
+
+    def slow_load(self, session: Session) -> str | None:
+        """Nothing is loaded."""
+        return None
+
+    def password_place(self, target: Target) -> str | None:
+        """There is nobody to let in."""
+        return "none is needed"
 
     def provision(self, admin: Target, target: Target) -> list[str]:
         """Nothing is needed."""

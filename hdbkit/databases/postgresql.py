@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hdbkit.config import Target
 from hdbkit.contracts import Capability, Session, SessionOptions
+from hdbkit.databases._password_files import in_colon_file
 from hdbkit.databases._psycopg_connect import connected
 from hdbkit.errors import MissingDriver
 
@@ -21,8 +24,10 @@ class PostgreSQL:
 
     kind = _KIND
     title = "PostgreSQL"
-    capabilities = frozenset(Capability)
+    capabilities = frozenset(Capability) - {Capability.STORAGE_ENGINES}
     extra = "postgresql"
+    dialects = (_KIND,)
+    levels: frozenset[str] = frozenset()
     preload = ("psycopg.pq", "hdbkit.databases._psycopg")
 
     def driver_version(self) -> str:
@@ -42,7 +47,7 @@ class PostgreSQL:
         connection = connected(target, group, options or SessionOptions())
         from hdbkit.databases._psycopg import PsycopgSession
 
-        return PsycopgSession(connection, _KIND, group)
+        return PsycopgSession(connection, self.dialects, group)
 
     def version(self, session: Session) -> str:
         """Such as ``PostgreSQL 18.4``."""
@@ -73,6 +78,22 @@ class PostgreSQL:
             name: {"value": value, "unit": unit, "default": default, "changed": changed}
             for name, value, unit, default, changed in session.query("read_settings")
         }
+
+    def slow_load(self, session: Session) -> str | None:
+        """COPY is always there."""
+        return None
+
+    def password_place(self, target: Target) -> str | None:
+        """``PGPASSWORD``, or a line for this account in the password file that libpq would read."""
+        if "PGPASSWORD" in os.environ:
+            return "PGPASSWORD"
+        named = target.password_file or target.options.get("passfile") or os.environ.get("PGPASSFILE")
+        path = Path(named) if named else Path.home() / ".pgpass"
+        user = target.user or os.environ.get("PGUSER") or getpass.getuser()
+        host = target.host or "localhost"
+        if in_colon_file(path, host, target.port or 5432, target.database or user, user):
+            return str(named or "~/.pgpass")
+        return None
 
     def provision(self, admin: Target, target: Target) -> list[str]:
         """Create the account and its database where missing. No password travels: the client makes the verifier."""

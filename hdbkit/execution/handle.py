@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from hdbkit.config.target import PASSWORD_VARIABLE
+from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.errors import InputError, RunFailed
 from hdbkit.execution.control import Control, Stop, Word
 from hdbkit.execution.finish import complete, remove_spools

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import math
+import os
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hdbkit.errors import DamagedResult
+from hdbkit.execution.control import ClientState, Control, Word
+from hdbkit.execution.host import process_cpu_s
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import Records, SpoolReader
 
+_RECORDS_AT_ONCE = 16_384
+_FIRST_LOOK_NS = 2_000_000_000
+_SAMPLES_BYTES = 4096
+_QUANTILES = (0.5, 0.95, 0.99)
+
 
 @dataclass(frozen=True)
 class Tick:
-    """What happened since the last look. Rates are a minute (``nopm``) or a second."""
+    """What happened since the last look. Rates are a minute (``nopm``) or a second; 1.0 core is one core busy."""
 
     status: Status
     elapsed_s: float
@@ -29,25 +43,47 @@ class Tick:
     p99_us: dict[str, float] = field(default_factory=dict)
     failed: int = 0
     retries: int = 0
+    seconds: float = 0.0
+    """How long ago the last look was: of so many seconds are the figures."""
+    connected: int = 0
+    """How many clients are ready to begin, or have begun."""
+    client_cpu_cores: float = math.nan
+    """CPU of all clients; NaN until there were two looks at them."""
+    server_cpu_cores: float = math.nan
+    """CPU of the server between its last two samples; NaN where it runs on another host."""
 
 
 class LiveView:
-    """Looks at a running run; every ``tick`` reads what is new."""
+    """Looks at a running run; every ``tick`` reads what is new.
+
+    The first look at a run that goes on already reads its last two seconds, not all that is past.
+    """
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         self._readers: dict[str, SpoolReader] = {}
         self._looked_ns: int | None = None
+        self._cpu_s: dict[int, float] = {}
 
     def tick(self) -> Tick:
-        """What happened since the last look, or since the start."""
+        """What happened since the last look."""
         manifest, now = self._folder.read(), time.monotonic_ns()
         start_ns = manifest.clock.start_monotonic_ns if manifest.clock else now
-        since_ns = self._looked_ns or start_ns
-        pieces = self._new_records()
+        since_ns = max(start_ns, self._looked_ns or now - _FIRST_LOOK_NS)
+        pieces = self._new_records(since_ns)
         self._looked_ns = now
         seconds = max((now - since_ns) / 1e9, 1e-6)
-        return _tick(manifest, pieces, max(now - start_ns, 0) / 1e9, seconds)
+        pids, connected = _clients(self._folder)
+        return Tick(
+            status=manifest.status,
+            elapsed_s=max(now - start_ns, 0) / 1e9,
+            seconds=seconds,
+            counted=manifest.counted,
+            connected=connected,
+            client_cpu_cores=self._client_cpu_s(pids) / seconds,
+            server_cpu_cores=_server_cpu_cores(self._folder.path / "host.ndjson"),
+            **_figures(manifest, pieces, seconds),
+        )
 
     def close(self) -> None:
         """Let go of the spools."""
@@ -55,39 +91,75 @@ class LiveView:
             reader.close()
         self._readers.clear()
 
-    def _new_records(self) -> list[Records]:
+    def _new_records(self, since_ns: int) -> list[Records]:
         for path in self._folder.spools.glob("*.spool"):
             if path.name not in self._readers:
                 try:
                     self._readers[path.name] = SpoolReader(path)
                 except (DamagedResult, OSError):
                     continue
-        return [piece for reader in self._readers.values() if (piece := reader.read()).size]
+                self._readers[path.name].skip_before(since_ns)
+        pieces = []
+        for reader in self._readers.values():
+            while (piece := reader.read(_RECORDS_AT_ONCE)).size:
+                pieces.append(piece)
+                if piece.size < _RECORDS_AT_ONCE:
+                    break
+        return pieces
+
+    def _client_cpu_s(self, pids: Sequence[int]) -> float:
+        """CPU time of the clients since the last look at them."""
+        before, self._cpu_s = self._cpu_s, {pid: process_cpu_s(pid) for pid in pids}
+        grown = [cpu_s - before[pid] for pid, cpu_s in self._cpu_s.items() if pid in before]
+        return float(np.nansum(grown)) if grown else math.nan
 
 
-def _tick(manifest: Manifest, pieces: list[Records], elapsed_s: float, seconds: float) -> Tick:
+def _figures(manifest: Manifest, pieces: list[Records], seconds: float) -> dict[str, Any]:
+    """Rates and quantiles of what came in so many seconds."""
     if not pieces:
-        return Tick(manifest.status, elapsed_s, 0.0, 0.0, manifest.counted)
+        return {"nopm": 0.0, "transactions_per_s": 0.0}
     records = np.concatenate(pieces)
     latency_us = (records["end_ns"] - records["start_ns"]) / 1000
     kept = records["outcome"] != Outcome.FAILED
     counted = manifest.transactions.index(manifest.counted)
     committed = (records["outcome"] == Outcome.COMMITTED) & (records["transaction"] == counted)
-    quantiles: dict[float, dict[str, float]] = {0.5: {}, 0.95: {}, 0.99: {}}
+    by_name = {}
     for code, name in enumerate(manifest.transactions):
         own = latency_us[kept & (records["transaction"] == code)]
-        for q, found in quantiles.items():
-            if own.size:
-                found[name] = float(np.quantile(own, q))
-    return Tick(
-        manifest.status,
-        elapsed_s,
-        float(committed.sum()) * 60 / seconds,
-        float(kept.sum()) / seconds,
-        manifest.counted,
-        quantiles[0.5],
-        quantiles[0.95],
-        quantiles[0.99],
-        int((~kept).sum()),
-        int(records["retries"].sum()),
-    )
+        if own.size:
+            by_name[name] = np.quantile(own, _QUANTILES)
+    p50_us, p95_us, p99_us = ({name: float(found[i]) for name, found in by_name.items()} for i in range(3))
+    return {
+        "nopm": float(committed.sum()) * 60 / seconds,
+        "transactions_per_s": float(kept.sum()) / seconds,
+        "p50_us": p50_us,
+        "p95_us": p95_us,
+        "p99_us": p99_us,
+        "failed": int((~kept).sum()),
+        "retries": int(records["retries"].sum()),
+    }
+
+
+def _clients(folder: RunFolder) -> tuple[list[int], int]:
+    """The clients' process ids, and how many are ready; none before the page is there and after it is gone."""
+    try:
+        page = Control(folder.control)
+    except (FileNotFoundError, ValueError):  # ValueError: made this moment, and still empty
+        return [], 0
+    try:
+        pids = [page.pid(i) for i in range(page.words[Word.CLIENTS])]
+        ready = sum(state is not ClientState.STARTING for state in page.states())
+    finally:
+        page.close()
+    return [pid for pid in pids if pid], ready
+
+
+def _server_cpu_cores(samples: Path) -> float:
+    """From the last two samples of the host."""
+    with suppress(OSError, ValueError, KeyError):
+        with samples.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _SAMPLES_BYTES))
+            before, after = (json.loads(line) for line in file.read().splitlines()[-2:])
+        return float((after["server_cpu_s"] - before["server_cpu_s"]) / ((after["t_ns"] - before["t_ns"]) / 1e9))
+    return math.nan

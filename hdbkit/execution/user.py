@@ -9,13 +9,14 @@ Times are of this host's monotonic clock.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from enum import Enum, auto
 
 from hdbkit.contracts import Prepared, User
 from hdbkit.errors import RolledBackByDesign, TransactionError
 from hdbkit.execution.control import Word
 from hdbkit.execution.pacing import Pacer
-from hdbkit.execution.refusals import Refusals
+from hdbkit.execution.refusals import Refusals, Settled
 from hdbkit.results.columns import Outcome
 from hdbkit.results.spool import SpoolWriter
 
@@ -33,48 +34,78 @@ class End(Enum):
 
 
 class Loop:
-    """The loop of one virtual user; ``limit`` is the most transactions it may begin."""
+    """The loop of one virtual user; ``limit`` is the most transactions it may begin.
+
+    What happens to a transaction that is not refused stands in one function: behind a call the cache is cold, and each
+    function more is felt.
+    """
 
     def __init__(
         self, spool: SpoolWriter, words: memoryview, refusals: Refusals, pacer: Pacer | None, limit: int | None
     ) -> None:
         self._spool, self._words, self._refusals, self._pacer = spool, words, refusals, pacer
-        self._left = limit if limit is not None else 2**63
+        self._limit = limit
         self.keep_order_ids = False
 
     def run(self, user: User) -> End:
-        """Drive ``user`` until the stop time, the limit, or a refusal that ends it."""
-        while True:
-            for prepared in user.next_batch():
-                if not self._left:
-                    return End.LIMIT
-                self._left -= 1
-                end = self._measure(user, prepared)
-                if end is not None:
-                    return end
+        """Pace, clock, call, clock, record; until the stop time, the limit, or a refusal that ends it."""
+        clock, words, append, pacer = time.monotonic_ns, self._words, self._spool.append, self._pacer
+        keep_order_ids, scheduled, o_id = self.keep_order_ids, 0, 0
+        while batch := self._batch(user):
+            for prepared in batch:
+                if pacer:
+                    scheduled = pacer.wait(prepared)
+                start_ns = clock()
+                if start_ns >= words[STOP_AT_NS]:
+                    return End.STOPPED
+                try:
+                    raw = prepared.perform(prepared.bound)
+                    end_ns = clock()
+                except (RolledBackByDesign, TransactionError) as error:
+                    end = self._refused(user, prepared, error, scheduled, start_ns)
+                    if end is not None:
+                        return end
+                    continue
+                if keep_order_ids:
+                    o_id = user.order_id(prepared, raw)
+                append(
+                    scheduled or start_ns,
+                    start_ns,
+                    end_ns,
+                    prepared.w_id,
+                    o_id,
+                    prepared.d_id,
+                    prepared.transaction,
+                    COMMITTED,
+                    0,
+                    0,
+                )
+                if pacer:
+                    pacer.done(prepared, end_ns)
+        return End.LIMIT
 
-    def _measure(self, user: User, prepared: Prepared) -> End | None:
-        """One transaction: pace, clock, call, clock, record."""
-        clock, perform, bound = time.monotonic_ns, prepared.perform, prepared.bound
-        scheduled = self._pacer.wait(prepared) if self._pacer else 0
-        outcome, retries, error_class, o_id, end = COMMITTED, 0, 0, 0, None
-        start_ns = clock()
-        if start_ns >= self._words[STOP_AT_NS]:
-            return End.STOPPED
-        try:
-            raw = perform(bound)
-            end_ns = clock()
-            if self.keep_order_ids:
-                o_id = user.order_id(prepared, raw)
-        except RolledBackByDesign:
-            end_ns = clock()
-            outcome = BY_DESIGN
-        except TransactionError as error:
+    def _batch(self, user: User) -> Sequence[Prepared]:
+        """The next transactions; none at the limit, which counts what the spool holds."""
+        if self._limit is None:
+            return user.next_batch()
+        left = self._limit - self._spool.written
+        return user.next_batch()[:left] if left > 0 else ()
+
+    def _refused(
+        self,
+        user: User,
+        prepared: Prepared,
+        error: RolledBackByDesign | TransactionError,
+        scheduled: int,
+        start_ns: int,
+    ) -> End | None:
+        """Settle a refusal, record how it ended, and rest after a failure; the end that it brings, if any."""
+        if isinstance(error, RolledBackByDesign):
+            settled = Settled(BY_DESIGN, 0, 0)
+        else:
             settled = self._refusals.settle(prepared, error)
-            end_ns = clock()
-            outcome, retries, error_class, end = settled.outcome, settled.retries, settled.error_class, settled.end
-            if self.keep_order_ids and settled.raw is not None:
-                o_id = user.order_id(prepared, settled.raw)
+        end_ns = time.monotonic_ns()
+        o_id = user.order_id(prepared, settled.raw) if self.keep_order_ids and settled.raw is not None else 0
         self._spool.append(
             scheduled or start_ns,
             start_ns,
@@ -83,15 +114,14 @@ class Loop:
             o_id,
             prepared.d_id,
             prepared.transaction,
-            outcome,
-            retries,
-            error_class,
+            settled.outcome,
+            settled.retries,
+            settled.error_class,
         )
         if self._pacer:
             self._pacer.done(prepared, end_ns)
-        if not error_class:
-            return None
-        if end is None:
-            self._refusals.rest(-self._left)
-            return None
-        return End[end]
+        if settled.end:
+            return End[settled.end]
+        if settled.error_class:
+            self._refusals.rest(self._spool.written)
+        return None

@@ -60,7 +60,7 @@ def write_page(path: Path, page: Page) -> Path:
 def render(page: Page) -> str:
     """The whole page as HTML."""
     return (
-        _templates()
+        templates()
         .get_template("page.html")
         .render(
             page=page,
@@ -86,7 +86,8 @@ def _plotly() -> str:
 
 
 @cache
-def _templates() -> Environment:
+def templates() -> Environment:
+    """The templates of this room; every value is escaped."""
     return Environment(
         loader=PackageLoader("hdbkit.report"),
         autoescape=True,

@@ -29,12 +29,12 @@ def run_report(folder: RunFolder) -> Path:
     page = Page(
         kicker=manifest.run_id,
         question=_question(manifest),
-        answer=_answer(manifest),
+        answer=answer(manifest),
         notice=manifest.notice,
         command=manifest.command,
-        figures=_figures(result) if result else [],
+        figures=figures(result) if result else [],
         warnings=warnings,
-        tables=_tables(result) if result else [],
+        tables=tables(result) if result else [],
         charts=charts,
         checks=manifest.checks,
         environment=environment(manifest, read_settings(folder)),
@@ -59,7 +59,8 @@ def _question(manifest: Manifest) -> str:
     return f"How many new orders a minute does {server} carry with {_plural(users, 'virtual user')}?"
 
 
-def _answer(manifest: Manifest) -> str:
+def answer(manifest: Manifest) -> str:
+    """The result in a sentence, or why there is none."""
     result = manifest.result
     nopm = result.get("nopm")
     if not result:
@@ -79,7 +80,8 @@ def _verdict(manifest: Manifest) -> str:
     return f"All {passed} checks that could be decided passed." if passed else ""
 
 
-def _figures(result: dict[str, Any]) -> list[Figure]:
+def figures(result: dict[str, Any]) -> list[Figure]:
+    """The key figures of a result, which must not be empty."""
     shares = result["host_cpu_pct"] or {}
     cpu = f"{100 - shares['idle']:.0f} %" if "idle" in shares else cell(None)
     figures = [
@@ -93,7 +95,8 @@ def _figures(result: dict[str, Any]) -> list[Figure]:
     return [*figures, Figure("host CPU busy", cpu, f"steal {shares['steal']:.1f} %" if "steal" in shares else "")]
 
 
-def _tables(result: dict[str, Any]) -> list[Table]:
+def tables(result: dict[str, Any]) -> list[Table]:
+    """The latencies of a result, which must not be empty."""
     lines = [(name, line) for name, line in result["transactions"].items() if line["count"]]
     head = ["transaction", "count", "a second", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
     rows = [

@@ -12,16 +12,14 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.block_model import usable
-from hdbkit.analysis.details import courses, latencies
-from hdbkit.charts.chart import Chart
-from hdbkit.charts.detail_charts import detail_charts
-from hdbkit.charts.sweep_charts import sweep_charts
-from hdbkit.errors import DamagedResult
+from hdbkit.analysis.details import readable
+from hdbkit.charts.whole_sweep import whole_sweep
+from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.manifest import CheckLine, Manifest
+from hdbkit.results.manifest import Manifest
 
 _MARKS = {"faster": "good", "slower": "bad", "failed": "bad", "undecided": "unsure"}
 
@@ -45,7 +43,7 @@ def sweep_report(
     those of its finished runs; one that is damaged is passed over. ``doubts`` are what makes the result unstable,
     ``next_step`` what to type to decide what is undecided.
     """
-    finished = _readable(folders)
+    finished = readable(folders)
     manifests = [manifest for _, manifest in finished]
     spec: Mapping[str, Any] = plan["spec"]
     settings = [str(name) for name in spec["settings"]]
@@ -65,32 +63,13 @@ def sweep_report(
             Figure("blocks", f"{spec['blocks']:,}", "each in its own random order"),
             Figure("smallest effect", f"{100 * smallest:g} %", "that matters"),
         ],
-        tables=[_verdict_table(verdicts)],
-        charts=[*sweep_charts(runs, verdicts, effects, settings, smallest), *_details(measured, verdicts, finished)],
-        checks=_checks(manifests),
+        tables=[verdict_table(verdicts)],
+        charts=whole_sweep(runs, verdicts, effects, settings, smallest, finished),
+        checks=checks_over_runs(manifests),
         environment=_environment(spec, *finished[0]) if finished else [],
         journal=_journal(runs, verdicts),
     )
     return write_page(path, page)
-
-
-def _readable(folders: Sequence[RunFolder]) -> list[tuple[RunFolder, Manifest]]:
-    found = []
-    for folder in folders:
-        try:
-            found.append((folder, folder.read()))
-        except DamagedResult:
-            continue
-    return found
-
-
-def _details(
-    measured: pd.DataFrame, verdicts: pd.DataFrame, finished: Sequence[tuple[RunFolder, Manifest]]
-) -> list[Chart]:
-    if not finished:
-        return []
-    manifests = [manifest for _, manifest in finished]
-    return detail_charts(measured, verdicts, courses(finished), latencies(manifests), manifests[0].counted)
 
 
 def _environment(spec: Mapping[str, Any], folder: RunFolder, manifest: Manifest) -> list[Table]:
@@ -101,7 +80,8 @@ def _environment(spec: Mapping[str, Any], folder: RunFolder, manifest: Manifest)
     return environment(manifest, kept, load)
 
 
-def _verdict_table(verdicts: pd.DataFrame) -> Table:
+def verdict_table(verdicts: pd.DataFrame) -> Table:
+    """The verdict on each configuration, marked by what it is."""
     rows = [_verdict_row(row) for row in verdicts.to_dict("records")]
     marks = [_MARKS.get(str(verdict), "") for verdict in verdicts["verdict"]]
     head = ["configuration", "users", "runs", "mean NOPM", "change", "95 % interval", "verdict", "in words"]
@@ -119,28 +99,6 @@ def _verdict_row(row: dict[Hashable, Any]) -> list[str]:
 
 def _change(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
-
-
-def _checks(manifests: Sequence[Manifest]) -> list[CheckLine]:
-    """Each check over all runs: passed when it failed in none; the detail names the runs where it did."""
-    lines: dict[str, list[tuple[str, CheckLine]]] = {}
-    for manifest in manifests:
-        for check in manifest.checks:
-            lines.setdefault(check.name, []).append((manifest.run_id, check))
-    return [_over_runs(name, found) for name, found in lines.items()]
-
-
-def _over_runs(name: str, found: list[tuple[str, CheckLine]]) -> CheckLine:
-    failed = [(run_id, check) for run_id, check in found if check.passed is False]
-    passed = sum(check.passed is True for _, check in found)
-    if failed:
-        run_id, check = failed[0]
-        more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-        return CheckLine(name=name, passed=False, detail=f"failed in {run_id}{more}: {check.detail}")
-    if not passed:
-        return CheckLine(name=name, passed=None, detail=found[0][1].detail)
-    undecided = f"; {len(found) - passed} could not be decided" if passed < len(found) else ""
-    return CheckLine(name=name, passed=True, detail=f"passed in {passed} of {len(found)} runs{undecided}")
 
 
 def _journal(runs: pd.DataFrame, verdicts: pd.DataFrame) -> Table:

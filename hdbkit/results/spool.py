@@ -51,6 +51,11 @@ class SpoolWriter:
         self._next_offset += _SEGMENT_BYTES
         self._at = 0
 
+    @property
+    def written(self) -> int:
+        """How many records it holds."""
+        return (self._next_offset - _SEGMENT_BYTES - _HEADER_BYTES + self._at) // _SIZE
+
     def append(
         self,
         scheduled_ns: int,
@@ -104,6 +109,18 @@ class SpoolReader:
             os.close(self._fd)
             raise DamagedResult(f"{path} is a spool of version {version}, this hdbkit reads version {_VERSION}")
         self._offset = _HEADER_BYTES
+
+    def skip_before(self, end_ns: int) -> None:
+        """Pass over the records that ended before ``end_ns`` without reading them; records are in that order."""
+        low, high = 0, (os.fstat(self._fd).st_size - _HEADER_BYTES) // _SIZE
+        while low < high:
+            middle = (low + high) // 2
+            record = np.frombuffer(os.pread(self._fd, _SIZE, _HEADER_BYTES + middle * _SIZE), SPOOL_RECORD)[0]
+            if record["valid"] == SPOOL_VALID and record["end_ns"] < end_ns:
+                low = middle + 1
+            else:
+                high = middle
+        self._offset = _HEADER_BYTES + low * _SIZE
 
     def read(self, most: int = 1_000_000) -> Records:
         """The next records, at most ``most``; none when there is nothing new."""

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from hdbkit.config.mistakes import mistakes_of
 from hdbkit.errors import DamagedResult, InputError
+from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder, make_folder, only_match, replace_file
 
 RUN_COLUMNS = (
@@ -38,6 +39,7 @@ Plan = TypeVar("Plan", bound=BaseModel)
 class Step(StrEnum):
     """What a line of the journal says."""
 
+    STARTED = "started"  # by the process that the details name; also when it is resumed
     SETTINGS_SAVED = "settings_saved"
     DATA_KEPT = "data_kept"
     RUN_STARTED = "run_started"
@@ -49,6 +51,8 @@ class Step(StrEnum):
     SETTINGS_RESTORED = "settings_restored"  # and the kept data dropped
     DATA_RESTORED = "data_restored"  # after the last run, to what was kept
     EXTENDED = "extended"
+    STOPPED = "stopped"  # by an interrupt; it can be resumed
+    FAILED = "failed"  # for the reason in the note; it can be resumed
     SWEEP_FINISHED = "sweep_finished"
 
 
@@ -126,6 +130,11 @@ class SweepFolder:
             os.fsync(file.fileno())
         _sync_folder(self.path)
 
+    def note_started(self, pid: int) -> None:
+        """Put into the journal which process executes the sweep, unless it says so already."""
+        if SweepState(self.journal()).executed_by != pid:
+            self.append(Step.STARTED, pid=pid, birth=birth_of(pid))
+
     def journal(self) -> list[JournalLine]:
         """Every whole line of the journal, oldest first."""
         try:
@@ -155,17 +164,24 @@ class SweepFolder:
 
 
 class SweepState:
-    """Where a sweep stands, from its journal."""
+    """Where a sweep stands, from its journal; ``broken_off`` is the line that says why it ended before its end."""
 
     def __init__(self, journal: list[JournalLine]) -> None:
         self.runs: dict[int, JournalLine] = {}
         self.identity: str | None = None
+        self.broken_off: JournalLine | None = None
+        self._process: tuple[int, str] | None = None
         self.changed = self.data_kept = self.finished = False
         for line in journal:
             self._take(line)
 
     def _take(self, line: JournalLine) -> None:
         match line.step:
+            case Step.STARTED:
+                self._process = int(line.details.get("pid", 0)), str(line.details.get("birth"))
+                self.broken_off = None
+            case Step.STOPPED | Step.FAILED:
+                self.broken_off, self._process = line, None
             case Step.SETTINGS_SAVED:
                 self.changed, self.identity = True, str(line.details.get("identity"))
             case Step.SETTINGS_RESTORED:
@@ -174,12 +190,20 @@ class SweepState:
                 self.data_kept = True
             case Step.DATA_RESTORED:
                 self.data_kept = False
-            case Step.SWEEP_FINISHED | Step.EXTENDED:
-                self.finished = line.step is Step.SWEEP_FINISHED
+            case Step.EXTENDED:
+                self.finished = False
+            case Step.SWEEP_FINISHED:
+                self.finished, self._process = True, None
             case Step.RUN_DISCARDED:
                 self.runs.pop(line.number or 0, None)
             case _:
                 self.runs[line.number or 0] = line
+
+    @property
+    def executed_by(self) -> int | None:
+        """The process that executes the sweep now; None when it has ended, in whatever way."""
+        pid, birth = self._process or (0, "")
+        return pid if pid and birth_of(pid) == birth else None
 
     @property
     def open_run(self) -> JournalLine | None:

@@ -16,7 +16,6 @@ from hdbkit.databases import kinds as database_kinds
 from hdbkit.errors import InputError
 from hdbkit.servers.place import Binaries
 from hdbkit.servers.private import Engine, PrivateServer
-from hdbkit.servers.private_control import PrivateControl
 from hdbkit.servers.sql_control import SqlControl
 
 __all__ = ["Binaries", "PrivateServer", "control", "find_binaries", "private_server"]
@@ -31,7 +30,7 @@ def control(target: Target) -> ServerControl:
     """
     if Capability.SETTINGS not in database(target.kind).capabilities:
         raise InputError(f"the settings of a server of kind '{target.kind}' cannot be changed from here")
-    return PrivateControl(target) if target.server_folder else SqlControl(target)
+    return engine(target.kind).control(target) if target.server_folder else SqlControl(target)
 
 
 def engine(kind: str) -> Engine:
@@ -39,12 +38,17 @@ def engine(kind: str) -> Engine:
     known = engine_kinds()
     if kind not in known:
         raise InputError(f"hdbkit cannot start a server of kind '{kind}' (it can: {', '.join(known) or 'none'})")
+    return _engine(kind)
+
+
+def _engine(kind: str) -> Engine:
     return cast(Engine, importlib.import_module(f"{__name__}.{kind}").ENGINE)
 
 
 def engine_kinds() -> list[str]:
-    """The kinds of server that hdbkit can start."""
-    return [kind for kind in database_kinds() if importlib.util.find_spec(f"{__name__}.{kind}")]
+    """The kinds of server that hdbkit can start, the preferred first."""
+    kinds = [kind for kind in database_kinds() if importlib.util.find_spec(f"{__name__}.{kind}")]
+    return sorted(kinds, key=lambda kind: _engine(kind).order)
 
 
 def find_binaries() -> list[Binaries]:

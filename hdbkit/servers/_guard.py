@@ -33,7 +33,9 @@ def is_ours(pid: int, binaries: str, folder: str) -> bool:
         return not os.path.isdir("/proc/self") and _exists(pid)  # noqa: PTH112
     except OSError:
         return False
-    return words[0].startswith(binaries + "/") and any(word.startswith(folder + "/") for word in words)
+    return words[0].startswith(binaries + "/") and any(
+        word.rpartition("=")[2].startswith(folder + "/") for word in words
+    )
 
 
 def _exists(pid: int) -> bool:

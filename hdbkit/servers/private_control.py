@@ -31,20 +31,24 @@ class PrivateControl(SqlControl):
         self._kept = f"{self._database}_kept"
 
     def snapshot(self) -> dict[str, Any]:
-        """The bytes of the file of changed settings, each as the character of its number."""
-        return {"identity": self.identity, "file": self._file.read_bytes().decode("latin-1")}
+        """The bytes of the file of changed settings, each as the character of its number; and what it runs with."""
+        content = self._file.read_bytes().decode("latin-1")
+        return {"identity": self.identity, "file": content, "running": self._running()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Bring the file back, then reload, restart or start as needed."""
         self._check_identity(snapshot)
         self._write(snapshot["file"].encode("latin-1"))
+        running = snapshot["running"]
         if not self._server.running:
             self._server.start()
+            self._tell(running)
             return
         try:
-            self._take_effect(self.settings())
+            self._take_effect(self.settings(), running)
         except (CannotConnect, TransactionError):
             self._server.restart()
+            self._tell(running)
 
     def keep_data(self) -> float:
         """Copy the database, file by file."""

@@ -1,8 +1,11 @@
 """Settings of a server that is reached through SQL alone, such as a managed service.
 
-The server says itself what a setting needs. Changes go to its own file of settings, take effect by a reload (or the
-target's restart command), and count only when a fresh session of a client reads them back: a role's or
-a database's own setting would win. What fails is undone.
+The server says itself what a setting needs. Changes go to its own file of settings, where it has one; they take
+effect by a reload, at once, or by the target's restart command, and count only when a fresh session of a client reads
+them back: a role's or a database's own setting would win. What fails is undone.
+
+Servers differ in the statements of ``settings.sql`` alone. One that takes changes at once lists in
+``running_settings`` the values it runs with, to be told again; one that reads a file lists none there.
 """
 
 from __future__ import annotations
@@ -12,26 +15,31 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, cast
+from dataclasses import dataclass
+from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.mistakes import did_you_mean
 from hdbkit.contracts import ApplyBy, Change, Session, Setting
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HdbkitError, ServerFailed, TransactionError
-from hdbkit.servers.values import may_read_back_otherwise, mistake_in, same_value
+from hdbkit.servers.resting import come_to_rest, run_made
+from hdbkit.servers.values import may_read_back_otherwise, mistake_in, plain_value, same_value
 
 GROUP = "server"
 _RELOAD_PATIENCE_S = 15.0
 _RESTART_PATIENCE_S = 120.0
+_ROUNDS = 3
 
 
-class CommandSession(Session, Protocol):
-    """A session that also runs a command which a named statement made: some commands take no values."""
+@dataclass(frozen=True)
+class Seen:
+    """A setting as a session sees it: how it is shown, what wins over the server's value, whether it waits."""
 
-    def execute(self, text: str) -> None:
-        """Run the text of a command."""
-        ...
+    setting: Setting
+    shown: str
+    winner: str | None
+    waiting: bool
 
 
 class SqlControl:
@@ -43,6 +51,7 @@ class SqlControl:
         self._target, self._admin = target, admin or target
         self._standby: Session | None = None
         self._undoing = False
+        self._tried: dict[str, ApplyBy] = {}
         self.identity = self._identify()
 
     def _identify(self) -> str:
@@ -62,7 +71,7 @@ class SqlControl:
 
     def settings(self) -> dict[str, Setting]:
         """Every setting that the controlling account may see."""
-        return {name: setting for name, (setting, *_) in self._read(self._admin).items()}
+        return {name: seen.setting for name, seen in self._read(self._admin).items()}
 
     def mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
         """What is wrong with these values; changes nothing."""
@@ -84,8 +93,8 @@ class SqlControl:
         return found
 
     def snapshot(self) -> dict[str, Any]:
-        """The entries of the server's own file of settings."""
-        return {"identity": self.identity, "entries": self._entries()}
+        """The entries of the server's own file of settings, and the values that it runs with."""
+        return {"identity": self.identity, "entries": self._entries(), "running": self._running()}
 
     # -- changing ----------------------------------------------------------------------------------------
 
@@ -94,14 +103,14 @@ class SqlControl:
         wrong = self.mistakes({name: [value] for name, value in changes.items()})
         if wrong:
             raise ServerFailed("; ".join(wrong))
+        known = self.settings()
+        plain = {name: plain_value(known[name], value) for name, value in changes.items()}
         before, began = self.snapshot(), time.monotonic()
         with self._session() as session:
             self._standby = session
             kept_in = session.query("settings_file")
             try:
-                for name, value in changes.items():
-                    _run_made(session, "make_set_setting", name=name, value=value)
-                applied_by = self._take_effect(changes)
+                applied_by = self._take_effect(plain, self._keep(session, plain))
                 read_back = self._verified(changes)
             except HdbkitError as error:
                 asked = ", ".join(f"{name} = {value}" for name, value in changes.items())
@@ -117,18 +126,18 @@ class SqlControl:
         wanted, present = snapshot["entries"], self._entries()
         with self._session() as session:
             for name in present.keys() - wanted.keys():
-                _run_made(session, "make_reset_setting", name=name)
-            for name, value in wanted.items():
-                if present.get(name) != value:
-                    _run_made(session, "make_set_setting", name=name, value=value)
-        self._take_effect({**present, **wanted})
+                run_made(session, "make_reset_setting", name=name)
+            changed = {name: value for name, value in wanted.items() if present.get(name) != value}
+            self._keep(session, changed)
+        self._take_effect({**present, **wanted}, snapshot["running"])
 
     def maintain(self) -> float:
-        """A checkpoint; 0 where the account may not."""
+        """A checkpoint, and what the server has left to do after its clients; 0 where the account may not."""
         began = time.monotonic()
         try:
             with self._session() as session:
                 session.query("checkpoint")
+                come_to_rest(session, database(self._target.kind))
         except TransactionError:
             return 0.0
         return time.monotonic() - began
@@ -192,34 +201,65 @@ class SqlControl:
             return f"the server is down or lets nobody connect ({refused}), and the settings are still in its file"
         return f"the server runs, and the settings could not be brought back ({error})"
 
-    def _take_effect(self, names: Iterable[str]) -> ApplyBy:
-        """Reload; restart when the server says that one of ``names`` waits for it."""
+    def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
+        """Have the server keep these; what it must still be told for now is returned."""
+        known = self.settings()
+        for name, value in changes.items():
+            run_made(session, "make_set_setting", name=name, value=value, apply_by=known[name].apply_by.value)
+        return {}
+
+    def _take_effect(self, kept: Iterable[str], running: Mapping[str, str]) -> ApplyBy:
+        """Reload, and tell the server what to run with; restart when one of them waits for it."""
         before = self._times()
         with self._session() as session:
             session.query("reload_settings")
         self._wait(lambda now: now[0] > before[0], _RELOAD_PATIENCE_S, "did not read its settings again", ())
         read = self._read(self._admin)
-        waiting = [name for name in names if name in read and read[name][3]]
-        if not waiting:
-            return ApplyBy.RELOAD
-        if not self._may_restart():
+        waiting = [name for name in kept if name in read and read[name].waiting]
+        waiting += [name for name in self._unlike(running) if read[name].setting.apply_by is ApplyBy.RESTART]
+        if waiting and not self._may_restart():
             raise ServerFailed(f"{', '.join(waiting)} needs a restart of the server; {self._restart_advice()}")
-        self._restart()
-        return ApplyBy.RESTART
+        if waiting:
+            self._restart()
+        self._tell(running)
+        return ApplyBy.RESTART if waiting else ApplyBy.RELOAD
+
+    def _tell(self, wanted: Mapping[str, str]) -> None:
+        """Make these the values that the server runs with; some bound others, hence more than one round."""
+        for _ in range(_ROUNDS if wanted else 0):
+            unlike = self._unlike(wanted)
+            with self._session() as session:
+                for name, value in unlike.items():
+                    run_made(session, "make_running_setting", name=name, value=value)
+            if not unlike:
+                return
+
+    def _unlike(self, wanted: Mapping[str, str]) -> dict[str, str]:
+        """Those of ``wanted`` that can be changed and have another value in the running server."""
+        if not wanted:
+            return {}
+        present, known = self._running(), self.settings()
+        return {
+            name: value
+            for name, value in wanted.items()
+            if name in present
+            and known[name].apply_by is not ApplyBy.FIXED
+            and not same_value(known[name], value, present[name])
+        }
 
     def _verified(self, changes: Mapping[str, str]) -> dict[str, str]:
         """What a client's fresh session reads. Raises ``ServerFailed`` naming what wins over a change."""
         own, seen = self._read(self._admin), self._read(self._target)
         read_back = {}
         for name, wanted in changes.items():
-            setting, shown, winner, waiting = seen.get(name, own[name])
-            if waiting:
+            one = seen.get(name, own[name])
+            if one.waiting:
                 raise ServerFailed(f"{name} still waits for a restart")
-            taken = same_value(setting, wanted, setting.value)
-            if not taken and (winner or not may_read_back_otherwise(setting, wanted)):
-                why = f"{winner} wins" if winner else "the server keeps another value"
-                raise ServerFailed(f"a session of {self._target.user} has {name} = {shown}, not {wanted}: {why}")
-            read_back[name] = shown
+            taken = same_value(one.setting, wanted, one.setting.value)
+            if not taken and (one.winner or not may_read_back_otherwise(one.setting, wanted)):
+                why = f"{one.winner} wins" if one.winner else "the server keeps another value"
+                raise ServerFailed(f"a session of {self._target.user} has {name} = {one.shown}, not {wanted}: {why}")
+            read_back[name] = one.shown
         return read_back
 
     def _entries(self) -> dict[str, str]:
@@ -231,6 +271,11 @@ class SqlControl:
                 f"account {self._admin.user} may not read which settings were changed, so they could not be "
                 f"brought back ({error.text}); use an account that may"
             ) from error
+
+    def _running(self) -> dict[str, str]:
+        """The values that the server runs with, where it is to be told them; else nothing."""
+        with self._session() as session:
+            return {str(name): str(value) for name, value in session.query("running_settings")}
 
     def _times(self) -> tuple[Any, Any]:
         with self._session() as session:
@@ -257,11 +302,14 @@ class SqlControl:
                 raise ServerFailed(f"the server {otherwise} within {patience_s:g} s{reason}")
             time.sleep(0.02)
 
-    def _read(self, target: Target) -> dict[str, tuple[Setting, str, str | None, bool]]:
-        """Each setting, how it is shown, what wins over the server's file, whether it waits for a restart."""
+    def _read(self, target: Target) -> dict[str, Seen]:
+        """Every setting as a session of ``target`` sees it."""
         with self._session(target) as session:
             rows = session.query("control_settings")
-        return {row[0]: (_setting(row), row[10], row[11], row[12]) for row in rows}
+            untold = [row[0] for row in rows if row[4] is None and row[0] not in self._tried]
+            for name in untold:
+                self._tried[name] = _tried(session, name)
+        return {row[0]: _seen(row, self._tried) for row in rows}
 
     @contextmanager
     def _session(self, target: Target | None = None) -> Iterator[Session]:
@@ -289,22 +337,30 @@ def _host(host: str | None) -> str:
     return "localhost" if here else name
 
 
-def _run_made(session: Session, statement: str, **arguments: Any) -> None:
-    for (text,) in session.query(statement, **arguments):
-        cast(CommandSession, session).execute(text)
+def _tried(session: Session, name: str) -> ApplyBy:
+    """What a setting needs, of a server that tells it only when asked to set it, by a command that always fails."""
+    try:
+        run_made(session, "make_trial_setting", name=name)
+    except TransactionError as refused:
+        if f"'{name}'" in refused.text:
+            return ApplyBy.RESTART
+    return ApplyBy.RELOAD
 
 
-def _setting(row: Sequence[Any]) -> Setting:
-    name, value, unit, default, apply_by, low, high, choices, kind, text = row[:10]
-    return Setting(
+def _seen(row: Sequence[Any], tried: Mapping[str, ApplyBy]) -> Seen:
+    name, value, unit, default, apply_by, low, high, choices, kind, text, shown, winner, waiting = row
+    listed = choices.split(",") if isinstance(choices, str) else choices or ()
+    needs = ApplyBy(apply_by) if apply_by is not None else tried[name]
+    setting = Setting(
         name=name,
         value=value if value is not None else "",
         unit=unit,
         default=default,
-        apply_by=ApplyBy(apply_by),
+        apply_by=needs,
         minimum=float(low) if low is not None else None,
         maximum=float(high) if high is not None else None,
-        choices=tuple(choices or ()),
+        choices=tuple(listed),
         kind=kind,
         description=text or "",
     )
+    return Seen(setting, shown if shown is not None else "", winner, bool(waiting) and needs is ApplyBy.RESTART)

@@ -1,7 +1,8 @@
 """Values of settings as a server reads them: numbers with units, switches, choices, lists.
 
 A setting's own value and bounds are numbers in its unit (``128MB`` is 16384 of ``8kB``). Units are case-sensitive,
-and a number without one is in the setting's own.
+and a number without one is in the setting's own. A *size* has no unit: it is a whole number that may be written with
+K, M, G or T (and a B), powers of 1024 in any case.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ _NUMBER = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][
 _ON = frozenset({"on", "true", "yes", "1", "t", "tr", "tru", "y", "ye"})
 _OFF = frozenset({"off", "of", "false", "no", "0", "f", "fa", "fal", "fals", "n"})
 _AUTOMATIC = -1.0
+_MULTIPLES = {"": 1, "K": _KIB, "M": _KIB**2, "G": _KIB**3, "T": _KIB**4, "P": _KIB**5}
+_NUMBERS = ("integer", "real", "size")
 
 
 def mistake_in(setting: Setting, text: str) -> str | None:
@@ -31,7 +34,7 @@ def mistake_in(setting: Setting, text: str) -> str | None:
             return None
         listed = ", ".join(setting.choices)
         return f"{setting.name} must be one of {listed}, not {text!r}.{did_you_mean(text, setting.choices)}"
-    if setting.kind in ("integer", "real"):
+    if setting.kind in _NUMBERS:
         return _mistake_in_number(setting, text)
     return None
 
@@ -44,11 +47,19 @@ def number_in(setting: Setting, text: str) -> float | None:
     digits, unit = found.groups()
     number = float(int(digits, 16)) if "x" in digits.lower() else float(digits)
     if unit:
-        factor = _factor(unit, setting.unit)
+        factor = _MULTIPLES.get(_bare(unit)) if setting.kind == "size" else _factor(unit, setting.unit)
         if factor is None:
             return None
         number *= factor
-    return float(round(number)) if setting.kind == "integer" else number
+    return number if setting.kind == "real" else float(round(number))
+
+
+def plain_value(setting: Setting, text: str) -> str:
+    """``text`` as a command to the server takes it: switches as on or off, sizes as digits."""
+    if setting.kind == "bool":
+        return "on" if text.strip().lower() in _ON else "off"
+    number = number_in(setting, text) if setting.kind == "size" and not text.strip().isdigit() else None
+    return text if number is None else str(int(number))
 
 
 def same_value(setting: Setting, wanted: str, got: str) -> bool:
@@ -57,12 +68,34 @@ def same_value(setting: Setting, wanted: str, got: str) -> bool:
         return (wanted.strip().lower() in _ON) == (got.strip().lower() in _ON)
     if setting.kind == "enum":
         return _choice(setting, wanted) == _choice(setting, got)
-    if setting.kind in ("integer", "real"):
+    if setting.kind in _NUMBERS:
         number, read = number_in(setting, wanted), number_in(setting, got)
         if number is None or read is None:
             return wanted == got
         return math.isclose(number, read, rel_tol=1e-9)
     return _items(wanted) == _items(got) if setting.kind == "list" else wanted == got
+
+
+def with_unit(setting: Setting, number: str) -> str:
+    """A value or a bound of the setting as one writes it: 16384 of ``8kB`` is ``128MB``; others are as they are."""
+    if not setting.unit or setting.kind not in ("integer", "real") or not number.isdecimal() or number == "0":
+        return number
+    for unit in reversed(_family(setting.unit)):
+        factor = _factor(unit, setting.unit)
+        if factor and (int(number) / factor).is_integer():
+            return f"{int(number) / factor:.0f}{unit}"
+    return number
+
+
+def allowed(setting: Setting) -> str:
+    """The range or the choices of a setting in words; empty where any text may do."""
+    if setting.kind == "bool":
+        return "on or off"
+    if setting.choices:
+        return ", ".join(setting.choices)
+    if setting.minimum is None or setting.maximum is None:
+        return ""
+    return " to ".join(with_unit(setting, f"{bound:.15g}") for bound in (setting.minimum, setting.maximum))
 
 
 def may_read_back_otherwise(setting: Setting, wanted: str) -> bool:
@@ -80,6 +113,8 @@ def _mistake_in_number(setting: Setting, text: str) -> str | None:
     if number is None:
         kinds = _BYTES if _family(setting.unit) is _BYTES else _SECONDS if setting.unit else {}
         units = f" (in {setting.unit}, or with one of {', '.join(kinds)})" if kinds else " (it has no unit)"
+        if setting.kind == "size":
+            units = " (alone, or with one of K, M, G, T)"
         return f"{setting.name} must be a number{units}, not {text!r}"
     low, high = setting.minimum, setting.maximum
     if (low is not None and number < low) or (high is not None and number > high):
@@ -98,6 +133,11 @@ def _choice(setting: Setting, text: str) -> str | None:
         if word in others and len(word) != 2 and name in setting.choices:
             return name
     return None
+
+
+def _bare(unit: str) -> str:
+    """``GB``, ``GiB`` and ``g`` as ``G``."""
+    return unit.upper().removesuffix("B").removesuffix("I")
 
 
 def _family(unit: str | None) -> dict[str, int] | dict[str, float]:

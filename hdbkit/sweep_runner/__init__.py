@@ -6,8 +6,22 @@ exists exactly once in the end; the settings are brought back at the end, at an 
 sweep after a kill.
 """
 
-from hdbkit.sweep_runner.executing import RunOne, resume, start
+from hdbkit.sweep_runner.executing import RunOne, prepare, resume, start
 from hdbkit.sweep_runner.progress import Kind, Progress, Watcher
 from hdbkit.sweep_runner.settling import settle_earlier
+from hdbkit.sweep_runner.standing import Follower, Standing, SweepStatus, standing
 
-__all__ = ["Kind", "Progress", "RunOne", "Watcher", "resume", "settle_earlier", "start"]
+__all__ = [
+    "Follower",
+    "Kind",
+    "Progress",
+    "RunOne",
+    "Standing",
+    "SweepStatus",
+    "Watcher",
+    "prepare",
+    "resume",
+    "settle_earlier",
+    "standing",
+    "start",
+]

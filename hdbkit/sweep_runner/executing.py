@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,12 +39,24 @@ def start(
         ServerFailed: the server did not take its settings back; they are restored at the next start.
         KeyboardInterrupt: stopped; the settings are restored, ``resume`` continues.
     """
-    folder = sweep_folder(root, plan.sweep_id)
-    if folder.planned:
-        raise InputError(f"there is a sweep {plan.sweep_id} already; run: hdbkit sweep --resume {plan.sweep_id}")
+    folder = _new_folder(plan, root)
     with _held(plan, root, control, watch):
         folder.write_plan(plan)
         _Execution(plan, folder, control, run_one, watch).execute()
+    return folder
+
+
+def prepare(plan: SweepPlan, root: Path, control: ServerControl) -> SweepFolder:
+    """The plan of a new sweep on disk, for :func:`resume` to execute; the server is asked and not changed.
+
+    Raises:
+        ConfigErrors, InputError: as :func:`start`; nothing was made.
+    """
+    folder = _new_folder(plan, root)
+    if not unrestored(root, control.identity):
+        _check(plan, control)
+    with only_sweep(root, control.identity):
+        folder.write_plan(plan)
     return folder
 
 
@@ -76,6 +89,13 @@ def resume(
     return folder
 
 
+def _new_folder(plan: SweepPlan, root: Path) -> SweepFolder:
+    folder = sweep_folder(root, plan.sweep_id)
+    if folder.planned:
+        raise InputError(f"there is a sweep {plan.sweep_id} already; run: hdbkit sweep --resume {plan.sweep_id}")
+    return folder
+
+
 def _check(plan: SweepPlan, control: ServerControl) -> None:
     """Find all mistakes before anything is changed."""
     mistakes = [Mistake("settings", one) for one in control.mistakes(plan.spec.settings)]
@@ -102,6 +122,25 @@ def _held(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -
         yield
 
 
+@contextmanager
+def _noted(folder: SweepFolder) -> Iterator[None]:
+    """The journal tells which process executes the sweep, and what broke it off.
+
+    A note that cannot be written, on a full disk, hides no error.
+    """
+    folder.note_started(os.getpid())
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        with suppress(OSError):
+            folder.append(Step.STOPPED, note=str(stopped))
+        raise
+    except HdbkitError as error:
+        with suppress(OSError):
+            folder.append(Step.FAILED, note=str(error))
+        raise
+
+
 @dataclass
 class _Execution:
     """One sweep on its way."""
@@ -116,7 +155,8 @@ class _Execution:
         ended = SweepState(self.folder.journal()).ended
         missing = [planned for planned in self.plan.runs if planned.number not in ended]
         if missing:
-            self._execute(missing)
+            with _noted(self.folder):
+                self._execute(missing)
         if not SweepState(self.folder.journal()).finished:
             self.folder.append(Step.SWEEP_FINISHED)
 
@@ -148,7 +188,7 @@ class _Execution:
         try:
             self._tell(Kind.PREPARING, planned)
             prepared = self._prepare(planned)
-            plan = run_plan(self.plan, planned, datetime.now(UTC))
+            plan = run_plan(self.plan, planned, datetime.now(UTC), prepared)
             run_id = plan.run_id
             self.folder.append(Step.RUN_STARTED, planned.number, run_id, **prepared)
             self._tell(Kind.STARTED, planned)

@@ -13,6 +13,7 @@ import yaml
 from hatchling.builders.wheel import WheelBuilder
 
 from hdbkit.config import Load, SweepSpec, Target, read_params, read_yaml, validate
+from hdbkit.config.notebook import read_notebook, read_parameters
 from hdbkit.results import columns
 from tests.architecture.source_tree import ROOT, files, texts
 
@@ -32,6 +33,9 @@ def test_every_parameter_file_loads(path: Path) -> None:
         assert [validate(entry, Target, source=name) for name, entry in entries.items()]
     elif path.name.startswith("run-"):
         read_params(path, Load)
+    elif path.name.startswith("notebook-"):
+        (notebook,) = (ROOT / "notebooks").glob(f"{path.name.split('-')[1]}_*.ipynb")
+        assert read_parameters(read_notebook(notebook), path)
     elif path.suffix in (".yaml", ".json"):
         SweepSpec.read(path)
     else:
@@ -59,7 +63,7 @@ def test_the_conda_environment_names_the_same_packages() -> None:
     assert sorted(map(requirement, theirs)) == sorted(map(requirement, [*ours, python]))
 
 
-def test_the_wheel_carries_sql_and_parameters(tmp_path: Path) -> None:
+def test_the_wheel_carries_sql_parameters_and_what_panels_show(tmp_path: Path) -> None:
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     with zipfile.ZipFile(wheel) as archive:
         packed = set(archive.namelist())
@@ -68,6 +72,9 @@ def test_the_wheel_carries_sql_and_parameters(tmp_path: Path) -> None:
         for path in files()
         if path.relative_to(ROOT).parts[0] in ("schemas", "params")
     }
+    shown = ROOT / "hdbkit" / "widgets" / "static"
+    wanted |= {path.relative_to(ROOT).as_posix() for path in files() if path.parent == shown}
+    assert any(name.startswith("hdbkit/widgets/static/") for name in wanted)
     assert wanted | {"hdbkit/py.typed"} <= packed
     assert not [one for one in packed if one.startswith(("tests", "results", "bench"))]
 

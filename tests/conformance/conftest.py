@@ -1,13 +1,12 @@
 """The conformance suite's fixtures: every engine that keeps tables and can be reached, with a small database in it.
 
-``HDBKIT_TEST_<KIND>`` names a target (its schema is made and dropped for each test); else a private server starts.
+``HDBKIT_TEST_<KIND>`` names a target (its schema is made, and dropped at the end); else a private server starts.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -29,6 +28,53 @@ Connect = Callable[..., Session]
 Run = Callable[..., tuple[Any, ...]]
 
 
+class Tables:
+    """The workload's tables, made once; where a test dropped them, made again."""
+
+    def __init__(self, target: Target) -> None:
+        self._target, self._made = target, False
+        names, own = list(statements(database(target.kind).dialects, "tproc_c")), workload("tproc_c").tables
+        self._rows = own
+        self._makes = ["create_schema", "create_build", *(f"create_{table}" for table in own)]
+        self._behind = [name for name in names if name.startswith(("index_", "create_routine_"))]
+        self._drops = [name for name in names if name.startswith("drop_routine_")]
+        self._drops += [*(f"drop_{table}" for table in own), "drop_build", "drop_schema"]
+
+    def session(self) -> Session:
+        return database(self._target.kind).connect(self._target, "tproc_c", SessionOptions(lock_timeout_ms=10_000))
+
+    def emptied(self) -> Session:
+        """A session on the tables, with nothing in them."""
+        session = self.session()
+        if not self._made:
+            self._make(session)
+        for table in self._rows:
+            session.execute(f"DELETE FROM {table}")  # type: ignore[attr-defined]  every session of an engine has it
+        return session
+
+    def _make(self, session: Session) -> None:
+        for name in self._makes:
+            session.query(name)
+        there = {f"index_{row[0]}" for row in session.query("list_indexes")}  # some engines make a key with its table
+        for name in self._behind:
+            if name not in there:
+                session.query(name)
+        self._made = True
+
+    def gone(self) -> None:
+        """A test dropped them."""
+        self._made = False
+
+    def drop(self) -> None:
+        """Leave no table behind."""
+        if self._made:
+            session = self.session()
+            for name in self._drops:
+                session.query(name)
+            session.close()
+        self._made = False
+
+
 @pytest.fixture(scope="session", params=KINDS)
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     named = os.environ.get(f"HDBKIT_TEST_{request.param.upper()}")
@@ -36,11 +82,28 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
         yield Target.parse(named)
         return
     try:
+        database(request.param).driver_version()
         server = private_server(request.param, settings=QUICK.get(request.param))
     except InputError as error:
         pytest.skip(f"no server: {error}")
     with server:
         yield server.target
+
+
+@pytest.fixture(scope="session")
+def tables(target: Target) -> Iterator[Tables]:
+    made = Tables(target)
+    yield made
+    made.drop()
+
+
+@pytest.fixture(autouse=True)
+def gaps(request: pytest.FixtureRequest) -> None:
+    """``needs(capability, why)``: where the engine lacks it, the test must fail."""
+    for mark in request.node.iter_markers("needs"):
+        capability, why = mark.args
+        if capability not in database(request.getfixturevalue("target").kind).capabilities:
+            request.applymarker(pytest.mark.xfail(reason=f"no {capability}: {why}", strict=True))
 
 
 @pytest.fixture
@@ -62,31 +125,12 @@ def connect(target: Target, engine: Database) -> Iterator[Connect]:
         one.close()
 
 
-@contextmanager
-def tables(target: Target) -> Iterator[Session]:
-    """Empty tables with indexes and routines, dropped at the end."""
-    options = SessionOptions(lock_timeout_ms=10_000)
-    session = database(target.kind).connect(target, "tproc_c", options)
-    names, own_tables = list(statements(target.kind, "tproc_c")), workload("tproc_c").tables
-    makes = [f"create_{table}" for table in own_tables]
-    makes += [name for name in names if name.startswith(("index_", "create_routine_"))]
-    drops = [name for name in names if name.startswith("drop_routine_")]
-    drops += [f"drop_{table}" for table in own_tables]
-    for name in ("create_schema", "create_build", *makes):
-        session.query(name)
+@pytest.fixture
+def schema(tables: Tables) -> Iterator[Session]:
+    """A session on empty tables with indexes and routines."""
+    session = tables.emptied()
     yield session
     session.close()
-    session = database(target.kind).connect(target, "tproc_c", options)  # a test may have ended the other
-    for name in (*drops, "drop_build", "drop_schema"):
-        session.query(name)
-    session.close()
-
-
-@pytest.fixture
-def schema(target: Target) -> Iterator[Session]:
-    """The session that made the empty tables."""
-    with tables(target) as session:
-        yield session
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def test_a_sound_database_stays_sound_under_every_transaction(sound: Session, wa
         ("client_update_carrier", {"o_carrier_id": 1, "w_id": 1, "d_id": 1, "o_id": 2101}, {"5", "7"}),
         ("client_update_lines", {"w_id": 1, "d_id": 1, "o_id": 2101}, {"7", "10", "12"}),
         ("client_update_payer", {"h_amount": Decimal(1), "note": "", "w_id": 1, "d_id": 1, "c_id": 2}, {"10"}),
-        ("client_update_receiver", {"w_id": 1, "d_id": 1, "o_id": 2101}, {"10", "11", "12"}),
+        ("client_update_receiver", {"amount": Decimal(5), "w_id": 1, "d_id": 1, "c_id": 1}, {"10", "11", "12"}),
         ("client_update_stock", {"quantity": 1, "remote": 0, "supply_w_id": 1, "i_id": 1}, {"stock"}),
         ("client_update_stock", {"quantity": 0, "remote": 1, "supply_w_id": 1, "i_id": 1}, {"stock"}),
     ],

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import Target
 from hdbkit.contracts import Session
 from hdbkit.errors import RolledBackByDesign
-from tests.conformance.conftest import runner, tables
+from tests.conformance.conftest import Tables, runner
 from tests.conformance.small import BAD_CREDIT, NAMED, Small, fill, item, load, stock, timeless
 
 Run = Callable[..., tuple[Any, ...]]
@@ -205,14 +204,15 @@ def test_stock_level_counts_low_items_of_the_last_twenty_orders_once(run: Run) -
     assert run("stock_level", 1, 2, 100) == (0,)
 
 
-def test_stored_routines_and_client_sql_do_the_same(target: Target) -> None:
+def test_stored_routines_and_client_sql_do_the_same(tables: Tables) -> None:
     """The same inputs give the same rows and leave the same tables, but for the time."""
     done = {}
     for way in ("stored", "client"):
-        with tables(target) as session:
-            fill(session)
-            rows = _some_of_each(runner(way, session))
-            done[way] = timeless(rows), Small(session).everything()
+        session = tables.emptied()
+        fill(session)
+        rows = _some_of_each(runner(way, session))
+        done[way] = timeless(rows), Small(session).everything()
+        session.close()
     assert done["stored"] == done["client"]
 
 

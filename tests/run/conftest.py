@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
@@ -53,7 +54,8 @@ def built() -> Iterator[PrivateServer]:
 
 
 def password_of(target: Target) -> str:
-    """The password of a private server's account, from its password file."""
+    """The password of a private server's account, from its password file, whichever form that has."""
     assert target.password_file is not None
-    lines = target.password_file.read_text().splitlines()
-    return next(line.rpartition(":")[2] for line in lines if f":{target.user}:" in line)
+    line = re.compile(rf':{target.user}:(.+)$|^\[client_{target.user}\]\n.*\npassword = "(.+)"$', re.MULTILINE)
+    (found,) = line.findall(target.password_file.read_text())
+    return "".join(found)

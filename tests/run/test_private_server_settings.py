@@ -1,4 +1,4 @@
-"""Settings are set, verified by a client's session, and brought back; what fails leaves nothing changed."""
+"""Settings of PostgreSQL are set, verified by a client's session, and brought back; what fails changes nothing."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from hdbkit.contracts import ApplyBy, ServerControl, Session
 from hdbkit.databases import database
 from hdbkit.errors import ServerFailed
 from hdbkit.servers import PrivateServer, control, find_binaries, private_server
+from tests.run.conftest import password_of
 
 pytestmark = pytest.mark.skipif(not find_binaries(), reason="no server binaries here; see: hdbkit doctor")
-TWO = sorted({one.version.split(".")[0] for one in find_binaries()})
+KIND = "postgresql"
+VERSIONS = sorted({one.version.split(".")[0] for one in find_binaries() if one.kind == KIND})
 
 
-@pytest.fixture(scope="module", params=TWO)
+@pytest.fixture(scope="module", params=VERSIONS)
 def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
-    with private_server(version=request.param) as server:
+    with private_server(KIND, version=request.param) as server:
         yield server
 
 
@@ -240,13 +242,12 @@ def test_a_server_that_stays_down_is_told_with_what_to_remove_where_and_no_secre
 
 
 def test_a_server_is_one_under_all_names_of_this_host(foreign: Target, server: PrivateServer) -> None:
-    (line,) = (one for one in server.place.password_file.read_text().splitlines() if f":{foreign.user}:" in one)
-    known = foreign.with_(password=SecretStr(line.rpartition(":")[2]))
+    known = foreign.with_(password=SecretStr(password_of(foreign)))
     hosts = ("127.0.0.1", "localhost", str(server.place.sockets))
     names = {control(known.with_(host=host)).identity for host in hosts}
     assert len(names) == 1
     assert names.pop().startswith(f"{foreign.kind}://localhost:{foreign.port}/")
-    with private_server() as other:
+    with private_server(KIND) as other:
         assert control(other.admin.with_(server_folder=None)).identity != control(foreign).identity
 
 

@@ -64,13 +64,13 @@ def test_nothing_is_changed_before_the_settings_are_on_disk(server: FileServer, 
 
     def apply(_: object) -> None:
         folder = sweep_folder(results, "sweep-1")
-        seen.append((folder.read_before(), steps(folder)[:1]))
+        seen.append((folder.read_before(), steps(folder)[:2]))
         raise KeyboardInterrupt
 
     server.apply = apply
     with pytest.raises(KeyboardInterrupt):
         start(planned(), results, server, runner(server, results))
-    assert seen == [({"settings": DEFAULTS}, [Step.SETTINGS_SAVED])]
+    assert seen == [({"settings": DEFAULTS}, [Step.STARTED, Step.SETTINGS_SAVED])]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ EXAMPLES = [
     MissingDriver("nulldb", "nulldriver", "null"),
     CannotConnect("nulldb://bench@db1/tpcc", "connection refused", "start the server, or give its port"),
     RunFailed("20261120-2104-nulldb-c-w10-u4-abc", "client 3 was killed"),
+    errors.SweepFailed("20261120-2104-memory-abc", "its process was killed"),
     BuildFailed("warehouse 7", "the disk was full"),
     TransactionError(ErrorClass.DEADLOCK, "40P01", "deadlock detected"),
     *(one(f"a {one.__name__}") for one in (InputError, errors.SchemaProblem, errors.ServerFailed)),

@@ -136,9 +136,9 @@ def test_a_sweep_report_says_answer_verdicts_order_and_command(reports: dict[str
 
 
 def test_what_to_type_stands_beside_the_answer_of_an_undecided_sweep(tmp_path: Path) -> None:
-    step = "about 9 blocks in all would decide: hdbkit sweep --resume a --blocks 9"
+    step = "to decide what is undecided: hdbkit sweep --resume a --blocks 9"
     page = write_sweep(tmp_path / "s.html", [], next_step=step).read_text(encoding="utf-8")
-    assert "About 9 blocks in all would decide: <code>hdbkit sweep --resume a --blocks 9</code>" in page
+    assert "To decide what is undecided: <code>hdbkit sweep --resume a --blocks 9</code>" in page
     assert 'class="next"' not in write_sweep(tmp_path / "t.html", []).read_text(encoding="utf-8")
 
 

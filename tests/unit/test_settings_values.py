@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from hdbkit.contracts import ApplyBy, Setting
-from hdbkit.servers.values import may_read_back_otherwise, mistake_in, number_in, same_value
+from hdbkit.servers.values import (
+    allowed,
+    may_read_back_otherwise,
+    mistake_in,
+    number_in,
+    plain_value,
+    same_value,
+    with_unit,
+)
 
 
 def setting(kind: str, unit: str | None = None, low: float | None = None, high: float | None = None) -> Setting:
@@ -17,6 +25,7 @@ PAGES = setting("integer", "8kB", 16, 1073741823)
 SECONDS = setting("integer", "s", 30, 86400)
 MILLISECONDS = setting("real", "ms", 0, 1000)
 COUNT = setting("integer", None, -1, 100)
+SIZE = setting("size", None, 1024, 2**64 - 1)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +44,13 @@ COUNT = setting("integer", None, -1, 100)
         (COUNT, "-1", -1),
         (PAGES, "1gb", None),
         (PAGES, "5ms", None),
+        (SIZE, "1G", 2**30),
+        (SIZE, "1GB", 2**30),
+        (SIZE, "64mib", 2**26),
+        (SIZE, "128k", 2**17),
+        (SIZE, "1.5G", 3 * 2**29),
+        (SIZE, "1X", None),
+        (SIZE, "1s", None),
         (COUNT, "1kB", None),
         (COUNT, "many", None),
     ],
@@ -110,3 +126,41 @@ def test_only_a_text_and_an_automatic_number_may_be_read_back_otherwise() -> Non
     assert may_read_back_otherwise(COUNT, "-1")
     assert not may_read_back_otherwise(COUNT, "1")
     assert not may_read_back_otherwise(setting("list"), "a")
+
+
+@pytest.mark.parametrize(
+    ("unit", "number", "text"),
+    [("8kB", "16384", "128MB"), ("kB", "4096", "4MB"), ("ms", "90000", "90s"), ("8kB", "-1", "-1"), (None, "7", "7")],
+)
+def test_a_value_is_written_with_the_largest_unit_that_fits(unit: str | None, number: str, text: str) -> None:
+    one = setting("integer", unit)
+    assert with_unit(one, number) == text
+    assert number_in(one, text) == float(number)
+
+
+def test_what_is_allowed_is_told_as_one_would_write_it() -> None:
+    assert allowed(setting("integer", "8kB", 16, 1 << 30)) == "128kB to 8TB"
+    assert allowed(setting("enum")) == "local, remote_write, on, off"
+    assert allowed(setting("string")) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "text", "plain"),
+    [
+        (SIZE, "1G", "1073741824"),
+        (SIZE, "18446744073709551615", "18446744073709551615"),
+        (setting("bool"), "yes", "on"),
+        (setting("bool"), "0", "off"),
+        (PAGES, "128MB", "128MB"),
+        (setting("string"), "1G", "1G"),
+    ],
+)
+def test_a_command_takes_switches_and_sizes_without_our_ways_of_writing_them(
+    one: Setting, text: str, plain: str
+) -> None:
+    assert plain_value(one, text) == plain
+
+
+def test_a_wrong_size_is_told_with_how_sizes_are_written() -> None:
+    assert "alone, or with one of K, M, G, T" in str(mistake_in(SIZE, "1X"))
+    assert "between 1024 and" in str(mistake_in(SIZE, "1"))

@@ -34,7 +34,7 @@ def schemas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_a_statement_has_its_text_description_and_origin(schemas: Path) -> None:
-    found = sql.find("own", "shop", "take_item")
+    found = sql.find(("own",), "shop", "take_item")
     assert found.text == "SELECT i_price FROM item WHERE i_id = :i_id AND i_im_id > :low AND :i_id > 0"
     assert found.description == "The price of an item, by its number."
     assert found.origin == schemas / "ansi" / "shop" / "a.sql"
@@ -42,14 +42,28 @@ def test_a_statement_has_its_text_description_and_origin(schemas: Path) -> None:
 
 def test_an_engines_statement_replaces_the_ansi_one_of_its_name_only(schemas: Path) -> None:
     (schemas / "own" / "shop" / "b.sql").write_text("-- name: count_rows\nSELECT 1\n", encoding="utf-8")
-    assert {name: one.origin.name for name, one in sql.statements("own", "shop").items()} == {
+    assert {name: one.origin.name for name, one in sql.statements(("own",), "shop").items()} == {
         "take_item": "a.sql",
         "count_rows": "b.sql",
     }
 
 
+def test_a_later_dialect_replaces_an_earlier_one(schemas: Path) -> None:
+    for folder in ("own", "newer"):
+        (schemas / folder / "shop").mkdir(parents=True, exist_ok=True)
+        text = f"-- name: count_rows\nSELECT '{folder}'\n-- name: only_{folder}\nSELECT 1\n"
+        (schemas / folder / "shop" / "b.sql").write_text(text, encoding="utf-8")
+    found = sql.statements(("own", "newer"), "shop")
+    assert {name: one.origin.parts[-3] for name, one in found.items()} == {
+        "take_item": "ansi",
+        "count_rows": "newer",
+        "only_own": "own",
+        "only_newer": "newer",
+    }
+
+
 def test_values_are_numbered_by_first_use_and_each_once(schemas: Path) -> None:
-    found = sql.find("own", "shop", "take_item")
+    found = sql.find(("own",), "shop", "take_item")
     assert found.parameters == ("i_id", "low")
     assert found.rendered(lambda _, index: f"${index}").endswith("i_id = $1 AND i_im_id > $2 AND $1 > 0")
 
@@ -62,24 +76,25 @@ def test_a_colon_that_is_no_value_is_left_alone(text: str, tmp_path: Path) -> No
 
 
 def test_a_word_takes_an_identifier_or_an_integer(schemas: Path) -> None:
-    found = sql.find("own", "shop", "count_rows")
+    found = sql.find(("own",), "shop", "count_rows")
     assert found.words == {"table"}
     assert found.filled({"table": "stock"}).text == "SELECT count(*) FROM stock"
     assert found.filled({"table": 7}).text == "SELECT count(*) FROM 7"
+    assert found.filled({"table": ("item", "stock")}).text == "SELECT count(*) FROM item, stock"
 
 
-@pytest.mark.parametrize("word", ["stock; DROP TABLE item", "a b", "", '"x"', "1a", "-1"])
-def test_a_word_that_is_no_identifier_is_refused(schemas: Path, word: str) -> None:
+@pytest.mark.parametrize("word", ["stock; DROP TABLE item", "a b", "", '"x"', "1a", "-1", ("item", "a b")])
+def test_a_word_that_is_no_identifier_is_refused(schemas: Path, word: object) -> None:
     with pytest.raises(InputError, match="table must be an identifier or an integer"):
-        sql.find("own", "shop", "count_rows").filled({"table": word})
+        sql.find(("own",), "shop", "count_rows").filled({"table": word})
 
 
 def test_an_unknown_statement_is_told_in_a_sentence(schemas: Path) -> None:
     with pytest.raises(InputError, match=r"own has no statement 'take' in shop; see: hdbkit sql show own"):
-        sql.find("own", "shop", "take")
+        sql.find(("own",), "shop", "take")
 
 
 def test_two_statements_of_one_name_in_a_file_are_refused(schemas: Path) -> None:
     (schemas / "own" / "shop" / "c.sql").write_text("-- name: x\nSELECT 1\n-- name: x\nSELECT 2\n", encoding="utf-8")
     with pytest.raises(InputError, match="two statements named 'x'"):
-        sql.statements("own", "shop")
+        sql.statements(("own",), "shop")

@@ -136,18 +136,20 @@ def delivery(session: Session, inputs: Arguments) -> Row:
     districts = range(1, DISTRICTS + 1)
     oldest: list[tuple[str, Arguments]] = [("client_select_oldest", (w_id, d_id)) for d_id in districts]
     _, *heads = session.batch([("client_lock_deliveries", (w_id,)), *oldest])
-    orders = [(d_id, head[0][0]) for d_id, head in zip(districts, heads, strict=True) if head]
+    orders = [(d_id, *head[0]) for d_id, head in zip(districts, heads, strict=True) if head]
     if orders:
-        session.batch([call for d_id, o_id in orders for call in _delivered(w_id, d_id, o_id, carrier_id)])
-    return tuple(d_id for d_id, _ in orders), tuple(o_id for _, o_id in orders)
+        session.batch(list(_delivered(w_id, carrier_id, orders)))
+    return tuple(d_id for d_id, *_ in orders), tuple(o_id for _, o_id, *_ in orders)
 
 
-def _delivered(w_id: int, d_id: int, o_id: int, carrier_id: int) -> Iterator[tuple[str, Arguments]]:
-    order = (w_id, d_id, o_id)
-    yield "client_delete_new_order", order
-    yield "client_update_carrier", (carrier_id, *order)
-    yield "client_update_lines", order
-    yield "client_update_receiver", order
+def _delivered(w_id: int, carrier_id: int, orders: list[tuple[Any, ...]]) -> Iterator[tuple[str, Arguments]]:
+    """Lines last: who changes a range of them may hold up the orders behind it, and then waits for nobody."""
+    for d_id, o_id, c_id, amount in orders:
+        yield "client_delete_new_order", (w_id, d_id, o_id)
+        yield "client_update_carrier", (carrier_id, w_id, d_id, o_id)
+        yield "client_update_receiver", (amount, w_id, d_id, c_id)
+    for d_id, o_id, *_ in orders:
+        yield "client_update_lines", (w_id, d_id, o_id)
 
 
 @_transaction

@@ -94,7 +94,13 @@ SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM order
 WHERE ol_w_id = :w_id AND ol_d_id = :d_id AND ol_o_id = :o_id ORDER BY ol_number;
 
 -- name: client_select_oldest
-SELECT no_o_id FROM new_order WHERE no_w_id = :w_id AND no_d_id = :d_id ORDER BY no_o_id FETCH FIRST 1 ROW ONLY;
+-- The oldest new order of a district: its number, its customer, and what he owes for it.
+SELECT no_o_id, o_c_id,
+       (SELECT sum(ol_amount) FROM order_line
+        WHERE ol_w_id = no_w_id AND ol_d_id = no_d_id AND ol_o_id = no_o_id)
+FROM new_order JOIN orders ON o_w_id = no_w_id AND o_d_id = no_d_id AND o_id = no_o_id
+WHERE no_w_id = :w_id AND no_d_id = :d_id
+ORDER BY no_o_id FETCH FIRST 1 ROW ONLY;
 
 -- name: client_delete_new_order
 DELETE FROM new_order WHERE no_w_id = :w_id AND no_d_id = :d_id AND no_o_id = :o_id;
@@ -107,12 +113,8 @@ UPDATE order_line SET ol_delivery_d = LOCALTIMESTAMP WHERE ol_w_id = :w_id AND o
 
 -- name: client_update_receiver
 -- The customer of a delivered order owes what its lines amount to.
-UPDATE customer
-SET c_balance = c_balance + (SELECT sum(ol_amount) FROM order_line
-                             WHERE ol_w_id = :w_id AND ol_d_id = :d_id AND ol_o_id = :o_id),
-    c_delivery_cnt = c_delivery_cnt + 1
-WHERE c_w_id = :w_id AND c_d_id = :d_id
-  AND c_id = (SELECT o_c_id FROM orders WHERE o_w_id = :w_id AND o_d_id = :d_id AND o_id = :o_id);
+UPDATE customer SET c_balance = c_balance + :amount, c_delivery_cnt = c_delivery_cnt + 1
+WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id;
 
 -- name: client_count_low_stock
 SELECT count(*)

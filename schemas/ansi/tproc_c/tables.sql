@@ -16,6 +16,10 @@ CREATE TABLE history (
     h_data    VARCHAR(24)   NOT NULL
 );
 
+-- name: key_history
+-- A key for a table that has none by TPC-C; no other statement names it.
+ALTER TABLE history ADD COLUMN h_id BIGINT GENERATED ALWAYS AS IDENTITY CONSTRAINT history_pk PRIMARY KEY;
+
 -- name: create_new_order
 CREATE TABLE new_order (
     no_w_id  INTEGER   NOT NULL,

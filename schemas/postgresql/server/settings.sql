@@ -102,3 +102,15 @@ DROP DATABASE IF EXISTS {copy} WITH (FORCE);
 -- name: database_exists
 -- One row if there is a database of that name.
 SELECT 1 FROM pg_database WHERE datname = :database_name;
+
+-- name: running_settings
+-- None: what the server runs with comes from its file alone.
+SELECT name, setting FROM pg_settings WHERE false;
+
+-- name: make_running_setting
+-- None, as above.
+SELECT :name::text || :value::text WHERE false;
+
+-- name: rest_settings
+-- None: after its checkpoint the server is at rest.
+SELECT name, setting FROM pg_settings WHERE false;

@@ -1,0 +1,36 @@
+"""Published reference results as frames: what public reports print; ``notebooks/data/README.md`` has the sources."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from hdbkit.paths import data_folder
+
+
+def cern_oltp() -> pd.DataFrame:
+    """CERN openlab 2013: a row an experiment and count of virtual users.
+
+    Columns: experiment, system, configuration, virtual_users, tpm, nopm (a minute), avg_response_ms, cpu_load
+    (percent), disk_read_kb_s, disk_write_kb_s, and ``label``: system and configuration.
+    """
+    frame = _read("cern_timesten_2013_oltp")
+    return frame.assign(label=frame["system"] + ", " + frame["configuration"])
+
+
+def cern_queries() -> pd.DataFrame:
+    """CERN openlab 2013: seconds of the 22 queries (rows) on three configurations (columns)."""
+    frame = _read("cern_timesten_2013_tpch").set_index("query")
+    return frame.rename(columns=lambda name: name.removesuffix("_s").replace("_", " "))
+
+
+def points(comparison: str) -> pd.DataFrame:
+    """The single results of one comparison, such as ``client language``.
+
+    Columns: source, database, setting, virtual_users, nopm, tpm (a minute; NaN where not printed), note.
+    """
+    frame = _read("published_points")
+    return frame[frame["comparison"] == comparison].drop(columns="comparison").reset_index(drop=True)
+
+
+def _read(name: str) -> pd.DataFrame:
+    return pd.read_csv(data_folder("notebooks/data") / f"{name}.csv")

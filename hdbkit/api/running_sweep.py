@@ -1,0 +1,147 @@
+"""Sweeps in a process of their own: start one, attach to one, see which are going on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from hdbkit.api.running import as_target
+from hdbkit.api.sweep_process import launch
+from hdbkit.api.sweeping import SweepResult, plan_checked
+from hdbkit.config import SweepSpec, Target
+from hdbkit.errors import DamagedResult, InputError, SweepFailed
+from hdbkit.execution.handle import RunHandle
+from hdbkit.execution.handle import Watch as RunWatch
+from hdbkit.paths import results_folder
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.sweep_folder import SweepFolder, SweepState, find_sweep, sweep_folders
+from hdbkit.servers import control
+from hdbkit.sweep_plan import SweepPlan
+from hdbkit.sweep_runner import Follower, Standing, SweepStatus, Watcher, prepare, standing
+from hdbkit.sweep_runner.progress import unwatched
+
+_POLL_S = 0.2
+
+
+class RunningSweep:
+    """A sweep that may be going on. Losing this object loses nothing: ``attach_sweep`` finds the sweep again."""
+
+    def __init__(self, folder: SweepFolder, process: subprocess.Popen[bytes] | None = None) -> None:
+        self.folder, self._process = folder, process
+
+    @property
+    def sweep_id(self) -> str:
+        """The sweep's id."""
+        return self.folder.sweep_id
+
+    @property
+    def status(self) -> SweepStatus:
+        """Whether it goes on, or how it ended."""
+        return self.progress().status
+
+    @property
+    def result(self) -> SweepResult:
+        """What there is so far; verdicts are over the finished runs."""
+        return SweepResult(self.folder)
+
+    def progress(self) -> Standing:
+        """Where it stands, from its journal: runs done and failed, the run that is going on, seconds left."""
+        return standing(self.folder)
+
+    def stop(self) -> None:
+        """End it as Ctrl-C does: the running run ends, the settings come back; it can be resumed."""
+        pid = SweepState(self.folder.journal()).executed_by
+        if pid is not None:
+            with suppress(ProcessLookupError):  # it has ended since
+                os.kill(pid, signal.SIGINT)
+
+    def wait(self, watch: Watcher = unwatched, watch_run: RunWatch | None = None) -> SweepResult:
+        """Wait for the end; an interrupt here detaches and the sweep goes on.
+
+        Args:
+            watch: called at each step of the sweep, those before this call included; ``watch_run`` some times a
+                second with the running run.
+
+        Returns:
+            The result, also of a sweep that was stopped.
+
+        Raises:
+            SweepFailed: it broke down or was killed; its finished runs are kept.
+        """
+        follower = Follower(self.folder, watch)
+        while True:
+            now = self.progress()
+            follower.follow()
+            if now.status.ended:
+                break
+            self._look_at_the_run(now, watch_run)
+            time.sleep(_POLL_S)
+        if self._process:
+            self._process.wait()
+        if now.status in (SweepStatus.FAILED, SweepStatus.KILLED):
+            raise SweepFailed(self.sweep_id, now.note)
+        return self.result
+
+    def _look_at_the_run(self, now: Standing, watch_run: RunWatch | None) -> None:
+        run = RunHandle(RunFolder(self.folder.root / now.run_id))
+        if watch_run is None or not now.run_id:
+            return
+        with suppress(DamagedResult):  # it has no manifest yet
+            if not run.status().ended:
+                watch_run(run)
+
+    def __repr__(self) -> str:
+        now = self.progress()
+        return f"<RunningSweep {self.sweep_id}: {now.status.value}, {now.ended_runs} of {now.total} runs>"
+
+
+def start_sweep(
+    target: Target | str | None = None,
+    spec: SweepSpec | Path | str | None = None,
+    *,
+    resume_id: str | None = None,
+    blocks: int | None = None,
+    command: str = "",
+) -> RunningSweep:
+    """Start a sweep in a process of its own and return at once; closing a notebook or a terminal loses nothing.
+
+    The arguments are those of :func:`sweep`.
+
+    Raises:
+        InputError: it cannot be done, all mistakes told at once; nothing was started and nothing was changed.
+
+    Example:
+        >>> running = hdbkit.start_sweep("lab", "params/sweep-demo.yaml")  # doctest: +SKIP
+        >>> running.progress().left_s  # doctest: +SKIP
+        >>> running.wait().answer  # doctest: +SKIP
+    """
+    if resume_id is None:
+        planned = plan_checked(target, spec, blocks, command)
+        folder = prepare(planned, results_folder(), control(planned.target))
+        return RunningSweep(folder, launch(folder, planned.target))
+    folder = find_sweep(results_folder(), resume_id)
+    if standing(folder).status is SweepStatus.RUNNING:
+        raise InputError(f"{folder.sweep_id} goes on already; watch it with: hdbkit attach {folder.sweep_id}")
+    at = as_target(target) if target is not None else folder.read_plan(SweepPlan).target
+    return RunningSweep(folder, launch(folder, at, blocks))
+
+
+def attach_sweep(sweep_id: str = "last") -> RunningSweep:
+    """A handle on a sweep that was started somewhere else; its id, a unique part of it, or ``last``.
+
+    Raises:
+        InputError: there is no such sweep.
+
+    Example:
+        >>> hdbkit.attach_sweep("last").stop()  # doctest: +SKIP
+    """
+    return RunningSweep(find_sweep(results_folder(), sweep_id))
+
+
+def running_sweeps() -> list[RunningSweep]:
+    """The sweeps that are going on, newest first, whoever started them."""
+    return [RunningSweep(one) for one in sweep_folders(results_folder()) if SweepState(one.journal()).executed_by]

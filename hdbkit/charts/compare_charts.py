@@ -1,0 +1,67 @@
+"""Charts of several groups of runs side by side; a group is a name and its runs.
+
+Frames are those of :mod:`hdbkit.analysis.groups`, or own ones with the same columns. At most ``MOST_LINES`` groups
+are drawn, those that come first; the tables hold all.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from hdbkit.analysis.distribution import shares_ms
+from hdbkit.analysis.groups import Groups, distributions, overlaid, throughputs
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.detail_charts import Line, course_lines, halves
+from hdbkit.charts.marks import MOST_LINES, left_out
+from hdbkit.charts.run_charts import quantile_lines
+from hdbkit.charts.scaling_charts import throughput_over_users
+from hdbkit.charts.style import NOPM, figure, shade_rampup
+
+
+def compare_charts(groups: Groups) -> list[Chart]:
+    """Every chart of groups of runs that their data allow."""
+    runs, course = throughputs(groups), overlaid(groups)
+    charts = [throughput_over_users(runs, "group")] if len(runs) else []
+    if len(course):
+        charts.append(throughput_overlaid(course))
+    counted = next((manifest.counted for finished in groups.values() for _, manifest in finished), "")
+    seen = distributions(groups, counted)
+    return [*charts, latency_distributions(seen, counted)] if seen else charts
+
+
+def throughput_overlaid(courses: pd.DataFrame) -> Chart:
+    """NOPM over time of several groups on top of each other, aligned at the start of their windows.
+
+    ``courses`` as ``groups.overlaid`` gives them: group, run_id, second, nopm, inside.
+    """
+    names = list(dict.fromkeys(courses["group"]))
+    place = {name: index for index, name in enumerate(names)}
+    placed = courses.assign(configuration=courses["group"].map(place))
+    fig = figure("seconds since the window's start", NOPM, hovermode="x")
+    shade_rampup(fig, 0, float(courses["second"].min()))
+    for index, name in enumerate(names[:MOST_LINES]):
+        fig.add_traces(course_lines(Line(index, index, str(name)), placed))
+    fig.update_yaxes(rangemode="tozero")
+    table = halves(placed, pd.Series(names)).rename(columns={"configuration": "group"})
+    medians = "; ".join(f"{row['group']} {row['median NOPM']:,}" for _, row in table.iterrows())
+    words = [
+        f"Median NOPM of the seconds in the window: {medians}.",
+        "Lines are medians over a group's runs, bands span them; by the clients' count.",
+        left_out(min(len(names), MOST_LINES), len(names)),
+    ]
+    question = "How did the throughput run over time?"
+    return Chart("throughput", question, fig, " ".join(filter(None, words)), table)
+
+
+def latency_distributions(seen: dict[str, pd.Series[int]], transaction: str) -> Chart:
+    """The latency of one transaction at each share, a line a group; ``seen`` as ``groups.distributions`` gives it."""
+    fig = quantile_lines(dict(list(seen.items())[:MOST_LINES]))
+    lines = [{"group": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()]
+    said = "; ".join(f"{one['group']} p50 {one['p50 (ms)']:.3g}, p99 {one['p99 (ms)']:.3g} ms" for one in lines)
+    words = [
+        f"{transaction}: {said}.",
+        "The runs of a group are taken together.",
+        left_out(min(len(seen), MOST_LINES), len(seen)),
+    ]
+    question = f"How long did {transaction} take?"
+    return Chart("latency", question, fig, " ".join(filter(None, words)), pd.DataFrame(lines))

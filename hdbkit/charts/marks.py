@@ -1,0 +1,104 @@
+"""The marks that charts share: dots of runs, means with their intervals, in rows or over virtual users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from hdbkit.charts.style import HEIGHT, NOPM, colour, figure, log_axis, series
+
+MOST_DOTS = 3000
+BELOW = 0.28
+"""How far below its row's interval the dots of single runs lie."""
+MOST_LINES = 10
+"""Groups that are drawn; tables hold all."""
+_WIDE = 8
+"""From this ratio on between the most and the fewest virtual users their axis is logarithmic."""
+
+
+def plain(values: Iterable[Any]) -> list[float | None]:
+    """Whole numbers for JSON; what is not known as None."""
+    return [round(float(one)) if np.isfinite(float(one)) else None for one in values]
+
+
+def dots(x: Sequence[float], y: Sequence[float], hover: str) -> go.Scatter:
+    """Single runs, or pairs of them."""
+    marker = {"color": colour("muted"), "size": 6, "opacity": 0.6}
+    rounded = [round(float(one), 3) for one in x[:MOST_DOTS]]
+    return go.Scatter(x=rounded, y=list(y[:MOST_DOTS]), mode="markers", marker=marker, hovertemplate=hover)
+
+
+def intervals(places: Sequence[float], middle: pd.Series[Any], ends: pd.DataFrame, hover: str) -> go.Scatter:
+    """A diamond with its interval in each row; ``ends`` has columns low and high, NaN where there is none."""
+    return go.Scatter(
+        x=[None if np.isnan(one) else round(float(one), 3) for one in middle.astype(float)], y=list(places),
+        mode="markers", marker={"color": colour("series-1"), "size": 11, "symbol": "diamond"},
+        error_x=bars(middle, ends, colour("series-1")), hovertemplate=hover,
+    )  # fmt: skip
+
+
+def bars(middle: pd.Series[Any], ends: pd.DataFrame, look: str) -> dict[str, Any]:
+    """Error bars; of no length where there is no interval."""
+    up, down = (
+        one.astype(float).fillna(0).clip(lower=0).round(3).tolist()
+        for one in (ends["high"] - middle, middle - ends["low"])
+    )
+    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": look, "thickness": 2}
+
+
+def name_rows(fig: go.Figure, names: Sequence[str]) -> None:
+    """Name the rows of a figure, the first one on top."""
+    ticks = list(range(len(names) - 1, -1, -1))
+    fig.update_yaxes(tickvals=ticks, ticktext=names, range=[-0.6, len(names) - 0.5], showgrid=False, zeroline=False)
+
+
+def in_rows(runs: pd.DataFrame, table: pd.DataFrame, by: str) -> go.Figure:
+    """NOPM of each value of ``by``, a row each: every run a dot, and ``table``'s nopm, low and high."""
+    fig = figure(NOPM, "", height=110 + 50 * len(table), showlegend=False)
+    places = {name: len(table) - 1 - i for i, name in enumerate(table[by])}
+    known = runs[runs[by].isin(places)]
+    fig.add_trace(
+        dots(known["nopm"].tolist(), [places[name] - BELOW for name in known[by]],
+             "%{x:,.0f} NOPM<extra>one run</extra>")
+    )  # fmt: skip
+    fig.add_trace(intervals(list(places.values()), table["nopm"], table, "mean %{x:,.0f} NOPM<extra></extra>"))
+    name_rows(fig, [str(label).replace(", ", ",<br>") for label in table[by]])
+    return fig
+
+
+def over_users(runs: pd.DataFrame, table: pd.DataFrame, by: str, *, log: bool = False) -> go.Figure:
+    """NOPM over virtual users, a line a value of ``by``: every run a dot, and ``table``'s nopm, low and high."""
+    fig = figure("virtual users", NOPM, height=HEIGHT + 40)
+    names = list(dict.fromkeys(table[by]))
+    repeated = len(runs) > len(table)
+    for index, name in enumerate(names):
+        look, rows = series(index), table[table[by] == name]
+        if repeated:
+            of_it = runs[runs[by] == name].tail(MOST_DOTS // len(names))
+            fig.add_scatter(
+                x=of_it["virtual_users"].tolist(), y=plain(of_it["nopm"]), mode="markers", showlegend=False,
+                legendgroup=str(name), marker={"color": look["color"], "size": 5, "opacity": 0.5}, hoverinfo="y",
+            )  # fmt: skip
+        fig.add_scatter(
+            x=rows["virtual_users"].tolist(), y=plain(rows["nopm"]), mode="lines+markers", name=str(name),
+            legendgroup=str(name), line={"color": look["color"], "dash": look["dash"], "width": 2},
+            marker={"symbol": look["symbol"], "size": 8}, error_y=bars(rows["nopm"], rows, look["color"]),
+        )  # fmt: skip
+    fig.update_xaxes(**_users_axis(table["virtual_users"]))
+    return fig.update_yaxes(**(log_axis(table["nopm"]) if log else {"rangemode": "tozero"}))
+
+
+def _users_axis(counts: pd.Series[Any]) -> dict[str, Any]:
+    ticks = sorted({int(one) for one in counts})
+    if len(ticks) < 2 or ticks[-1] < _WIDE * ticks[0]:
+        return {"tickvals": ticks}
+    return {**log_axis(ticks), "tickvals": ticks, "ticktext": [f"{one:,}" for one in ticks]}
+
+
+def left_out(drawn: int, known: int) -> str:
+    """What is not drawn, as a sentence; empty where all is."""
+    return f"Drawn are the first {drawn}; the table has all {known}." if drawn < known else ""

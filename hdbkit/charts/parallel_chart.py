@@ -1,0 +1,142 @@
+"""Parallel coordinates: which values of the settings do fast runs have in common?
+
+Every run is a line across the settings to its throughput. Values stand in the order of their worth, as far apart as
+there is room; the lines through one value are spread by throughput, so that none hides another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.natural import natural
+from hdbkit.charts.style import HEIGHT, colour, figure
+
+MOST_RUNS = 400
+MOST_VALUES = 12
+"""A numeric column with more values than these is a scale, not a list."""
+_SHARE = 5
+"""One in so many is fast, and one in so many slow."""
+_SPREAD = 0.06
+_WIDEST = 12
+
+
+def parallel_coordinates(runs: pd.DataFrame, columns: Sequence[str], value: str = "nopm") -> Chart:
+    """A line a run over ``columns`` to ``value``; the fastest and the slowest fifth stand out.
+
+    Args:
+        runs: a row a run; those without a ``value`` are left out, and of more than ``MOST_RUNS`` some in between.
+        columns: settings and other columns, in the order of the axes.
+        value: a numeric column, drawn last.
+    """
+    known = runs[runs[value].notna()].sort_values(value, ignore_index=True)
+    drawn = known.iloc[np.linspace(0, len(known) - 1, min(len(known), MOST_RUNS)).round().astype(int)]
+    fig = figure("settings, and the throughput on the right", "", height=HEIGHT + 60, hovermode="closest")
+    rank = np.linspace(-0.5, 0.5, len(drawn)) if len(drawn) > 1 else np.zeros(len(drawn))
+    places = []
+    for index, name in enumerate([*columns, value]):
+        at, ticks, listed = _positions(drawn[name])
+        places.append(at + (rank * min(_SPREAD, 0.5 / max(1, len(ticks))) if listed else 0))
+        _add_axis(fig, index, ticks)
+    lines = np.column_stack(places)
+    fifth = max(1, len(drawn) // _SHARE)
+    slow, fast = min(fifth, len(drawn) - fifth), max(0, len(drawn) - fifth)
+    parts = {"the others": slice(slow, fast), "slowest fifth": slice(0, slow), "fastest fifth": slice(fast, None)}
+    for name, part in parts.items():
+        if len(lines[part]):
+            fig.add_scatter(**_lines(lines[part], _said(drawn.iloc[part], columns, value)), name=name, **_LOOKS[name])
+    names = [_wrapped(name) for name in [*columns, value.upper() if value == "nopm" else value]]
+    fig.update_xaxes(tickvals=list(range(len(names))), ticktext=names, range=[-0.3, len(names) - 0.7], showgrid=False)
+    fig.update_xaxes(title_standoff=10)
+    fig.update_yaxes(range=[-0.08, 1.08], showticklabels=False, showgrid=False, zeroline=False)
+    words = (
+        f"{_common(known, columns, max(1, len(known) // _SHARE))} {len(drawn):,} of {len(known):,} runs are drawn."
+    )
+    return Chart("parallel", "Which values do the fastest runs have in common?", fig, words, known[[*columns, value]])
+
+
+_LOOKS: dict[str, dict[str, Any]] = {
+    "the others": {"line": {"color": colour("muted"), "width": 1, "dash": "solid"}, "opacity": 0.45},
+    "slowest fifth": {"line": {"color": colour("series-2"), "width": 1.5, "dash": "dash"}, "opacity": 0.8},
+    "fastest fifth": {"line": {"color": colour("series-1"), "width": 2, "dash": "solid"}, "opacity": 0.9},
+}
+
+
+def _positions(values: pd.Series[Any]) -> tuple[np.ndarray, list[tuple[float, str]], bool]:
+    """Where each value stands between 0 and 1, the ticks, and whether they are a list of values (else a scale)."""
+    numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    distinct = values.nunique(dropna=False)
+    if numeric and (values.name == "nopm" or distinct > MOST_VALUES):
+        low, high = float(values.min()), float(values.max())
+        ticks = [(share, _rounded(low + share * (high - low))) for share in (0.0, 0.5, 1.0)]
+        at = (values.to_numpy(dtype=float) - low) / (high - low) if high > low else np.full(len(values), 0.5)
+        return at, ticks if high > low else [(0.5, _rounded(low))], False
+    words = values.astype(str)
+    kinds = pd.Index(words.unique())
+    ordered = kinds[natural(kinds).argsort()]
+    spots = np.linspace(0, 1, len(ordered)) if len(ordered) > 1 else np.array([0.5])
+    place = dict(zip(ordered, spots, strict=True))
+    return words.map(place).to_numpy(dtype=float), [(float(spot), str(name)) for name, spot in place.items()], True
+
+
+def _rounded(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _add_axis(fig: go.Figure, index: int, ticks: Sequence[tuple[float, str]]) -> None:
+    """A vertical line with its values on it."""
+    fig.add_shape(type="line", x0=index, x1=index, y0=0, y1=1, line={"color": colour("muted"), "width": 1})
+    for at, text in ticks:
+        fig.add_annotation(
+            x=index, y=at, text=text, showarrow=False, xanchor="center", yanchor="middle", borderpad=2,
+            bgcolor=colour("shade"), font={"color": colour("ink"), "size": 12},
+        )  # fmt: skip
+
+
+def _lines(places: np.ndarray, said: Sequence[str]) -> dict[str, Any]:
+    """Several lines as one trace, broken between two; each tells its run at its last point."""
+    width = places.shape[1] if len(places) else 0
+    x: list[float | None] = []
+    y: list[float | None] = []
+    text: list[str] = []
+    for row, words in zip(places, said, strict=True):
+        x += [*map(float, range(width)), None]
+        y += [*(round(float(one), 4) for one in row), None]
+        text += [*[""] * (width - 1), words, ""]
+    return {"x": x, "y": y, "text": text, "mode": "lines", "hovertemplate": "%{text}<extra></extra>"}
+
+
+def _said(runs: pd.DataFrame, columns: Sequence[str], value: str) -> list[str]:
+    return [
+        ", ".join(f"{name}={one}" for name, one in zip(columns, row[:-1], strict=True)) + f": {row[-1]:,.0f}"
+        for row in runs[[*columns, value]].itertuples(index=False, name=None)
+    ]
+
+
+def _common(runs: pd.DataFrame, columns: Sequence[str], fastest: int) -> str:
+    """Which values all the fastest runs have, where others have another one too."""
+    best = runs.tail(fastest)
+    shared = [
+        f"{name}={best[name].iloc[0]}" for name in columns if best[name].nunique() == 1 and runs[name].nunique() > 1
+    ]
+    which = "the fastest run has" if fastest == 1 else f"the {fastest} fastest runs have"
+    return (
+        f"{which.capitalize()} in common: {', '.join(shared)}."
+        if shared
+        else f"{which.capitalize()} nothing in common."
+    )
+
+
+def _wrapped(name: str) -> str:
+    """A long name on several lines."""
+    lines = [""]
+    for part in name.replace("_", "_ ").replace(".", ". ").split():
+        if lines[-1] and len(lines[-1]) + len(part) > _WIDEST:
+            lines.append("")
+        lines[-1] += part
+    return "<br>".join(lines)

@@ -1,0 +1,109 @@
+"""Charts of results that need no run folder: throughput over virtual users, performance profiles, client languages.
+
+Frames are those of :mod:`hdbkit.analysis.published` and :mod:`hdbkit.analysis.performance_profile`, or own ones with
+the same columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from hdbkit.analysis.groups import levels
+from hdbkit.analysis.wording import virtual_users
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.marks import MOST_LINES, in_rows, left_out, over_users
+from hdbkit.charts.style import HEIGHT, MARKERS, colour, figure, log_axis, series
+
+_LOG_FROM = 20
+"""From this ratio on between the highest and the lowest NOPM their axis is logarithmic."""
+
+
+def throughput_over_users(results: pd.DataFrame, by: str = "label", *, log: bool | None = None) -> Chart:
+    """NOPM over virtual users, a line a value of the column ``by``, with a 95 % interval where runs were repeated.
+
+    Rows instead of lines where all have one count of virtual users.
+
+    Args:
+        results: a row a run: ``by``, virtual_users, nopm; those without a NOPM are left out.
+        by: the column whose values are told apart.
+        log: whether the axis of NOPM is logarithmic; by default where it spans more than a factor of 20.
+    """
+    runs = results.dropna(subset=["nopm"]).assign(group=lambda one: one[by].astype(str))
+    table = levels(runs)
+    names = list(dict.fromkeys(table["group"]))[:MOST_LINES]
+    drawn = table[table["group"].isin(names)]
+    counts = drawn["virtual_users"].unique()
+    if len(counts) > 1:
+        far = bool(drawn["nopm"].max() > _LOG_FROM * drawn["nopm"].min())
+        fig = over_users(runs, drawn, "group", log=far if log is None else log)
+        question = "How does the throughput grow with virtual users?"
+    else:
+        fig, question = in_rows(runs, drawn, "group"), "Which is fastest?"
+    best = table.loc[table.groupby("group", sort=False)["nopm"].idxmax()]
+    said = "; ".join(f"{one.group} {one.nopm:,.0f} at {one.virtual_users:,}" for one in best.itertuples())
+    words = [
+        f"Highest NOPM (new orders a minute) and its virtual users: {said}.",
+        "Bars are 95 % intervals, each by itself, by the noise of all repeated runs."
+        if table["low"].notna().any()
+        else "No run was repeated, so there are no intervals.",
+        left_out(len(names), table["group"].nunique()),
+    ]
+    return Chart("users", question, fig, " ".join(filter(None, words)), table.rename(columns={"group": by}))
+
+
+def performance_profile(profile: pd.DataFrame, what: str = "queries") -> Chart:
+    """Performance profiles, as :func:`hdbkit.analysis.performance_profile.profile` gives them, as steps over tau."""
+    fig = figure("time, as a multiple of the best (tau)", f"share of {what} (%)", height=HEIGHT + 40)
+    last = float(profile.index.max()) * 1.2
+    edges = [*map(float, profile.index), last]
+    taus = [edges[0], *(tau for tau in edges[1:] for _ in (0, 1))][:-1]
+    for index, (name, shares) in enumerate(profile.items()):
+        look = series(index)
+        fig.add_scatter(
+            x=taus, y=[100 * float(share) for share in shares for _ in (0, 1)], mode="lines", name=str(name),
+            line={"color": look["color"], "dash": look["dash"], "width": 2.5},
+            hovertemplate=f"within %{{x:.3g}} x the best: %{{y:.0f}} %<extra>{name}</extra>",
+        )  # fmt: skip
+    fig.update_xaxes(**log_axis([1.01, last]))
+    fig.update_yaxes(range=[0, 103], ticksuffix=" %")
+    firsts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in profile.iloc[0].items())
+    within = profile.loc[: 10 * (1 + 1e-9)].iloc[-1]
+    tens = ", ".join(f"{name} {100 * share:.0f} %" for name, share in within.items())
+    words = f"Fastest of {what}: {firsts}. Within ten times the best: {tens}."
+    return Chart("profile", f"On which share of {what} is each within a factor of the best?", fig, words, profile)
+
+
+def beside_published(results: pd.DataFrame) -> Chart:
+    """Throughput of ways to drive a load, each relative to the first of its group and count of users.
+
+    ``results`` has a row a way: group (whose measurement), setting (the way), virtual_users, nopm. Absolute figures
+    of different machines do not compare, their ratios within one machine do.
+    """
+    first = results.groupby(["group", "virtual_users"], sort=False)["nopm"].transform("first")
+    table = results.assign(ratio=results["nopm"] / first)
+    rows: list[dict[Any, Any]] = table.to_dict("records")
+    names = [f"{row['setting']}, {virtual_users(int(row['virtual_users']))} ({row['group']})" for row in rows]
+    fig = figure("throughput, relative to the first of its group", "", height=110 + 58 * len(table), showlegend=False)
+    fig.add_vline(1, line_color=colour("muted"), line_width=1)
+    places = list(range(len(table) - 1, -1, -1))
+    for index, group in enumerate(dict.fromkeys(table["group"])):
+        at = [i for i, one in enumerate(table["group"]) if one == group]
+        fig.add_scatter(
+            x=[float(table["ratio"].iloc[i]) for i in at], y=[places[i] for i in at], mode="markers", name=group,
+            marker={"color": series(index)["color"], "symbol": MARKERS[index % len(MARKERS)], "size": 13},
+        )  # fmt: skip
+    for place, row in zip(places, rows, strict=True):
+        fig.add_annotation(
+            x=row["ratio"], y=place + 0.33, text=f"{row['ratio']:.2f} ({row['nopm']:,.0f} NOPM)", showarrow=False
+        )
+    reach = float(table["ratio"].max())
+    fig.update_xaxes(range=[-0.05 * reach, 1.2 * reach])
+    fig.update_yaxes(
+        tickvals=places,
+        ticktext=[name.replace(" (", "<br>(") for name in names],
+        range=[-0.6, len(table) - 0.2],
+        showgrid=False,
+    )
+    words = "; ".join(f"{row['ratio']:.2f} {name}" for name, row in zip(names, rows, strict=True))
+    return Chart("ways", "What does the way of driving the load cost?", fig, f"Throughput: {words}.", table)

@@ -1,0 +1,37 @@
+"""Every chart of a sweep: of its settings, of its configurations, and of what its runs kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from hdbkit.analysis.block_model import usable
+from hdbkit.analysis.details import courses, latencies
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.detail_charts import detail_charts
+from hdbkit.charts.parallel_chart import parallel_coordinates
+from hdbkit.charts.sweep_charts import sweep_charts
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+
+
+def whole_sweep(
+    runs: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    effects: pd.DataFrame,
+    settings: Sequence[str],
+    smallest_effect: float,
+    finished: Sequence[tuple[RunFolder, Manifest]],
+) -> list[Chart]:
+    """The charts that the data allow; frames as in :mod:`hdbkit.charts.sweep_charts`, and the runs with a result."""
+    measured = usable(runs)
+    charts = sweep_charts(runs, verdicts, effects, settings, smallest_effect)
+    varied = [name for name in [*settings, "virtual_users"] if measured[name].nunique() > 1]
+    if len(varied) > 1:
+        charts.append(parallel_coordinates(measured, varied))
+    if finished:
+        manifests = [manifest for _, manifest in finished]
+        counted = manifests[0].counted
+        charts += detail_charts(measured, verdicts, courses(finished), latencies(manifests), counted)
+    return charts

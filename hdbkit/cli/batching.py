@@ -1,0 +1,78 @@
+"""The command that runs a notebook over parameter files, and its progress bar."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from hdbkit import api
+from hdbkit.api.batch import BatchStep
+from hdbkit.cli import show
+from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
+from hdbkit.cli.schema import AsJson
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command(epilog="Example: hdbkit batch notebooks/02_run.ipynb params/notebook-02-*.yaml")(batch)
+
+
+@stopped_like_ctrl_c()
+def batch(
+    notebook: Annotated[Path, typer.Argument(help="a notebook with a typed cell tagged 'parameters'")],
+    params: Annotated[list[Path], typer.Argument(help="YAML files with values for its parameters, one job each")],
+    batch_id: Annotated[
+        str | None,
+        typer.Option("--id", help="folder below results/batches; with the same one, what is done is skipped"),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Execute a notebook once for each parameter file; each executed copy is kept. A failed one is no end."""
+    try:
+        with BatchBar() as bar:
+            done = api.batch(notebook, params, batch_id=batch_id, watch=bar)
+    except KeyboardInterrupt:
+        show.notes.print("stopped; executed notebooks are kept, the same command goes on where this one ended")
+        return Exit.STOPPED
+    if as_json:
+        jobs = show.frame_json(done.jobs.assign(notebook=done.jobs["notebook"].astype(str)))
+        show.print_json({"batch_id": done.folder.batch_id, "jobs": jobs})
+    else:
+        show.console.print(show.table(done.jobs, columns=("job", "status", "skipped", "seconds", "error")))
+        skipped = int(done.jobs["skipped"].sum())
+        if skipped:
+            show.console.print(
+                f"{skipped} of {len(done.jobs)} were done already; give another --id to run them again"
+            )
+        show.console.print(f"executed notebooks: {done.folder.path}", markup=False)
+    return Exit.RUN_FAILED if done.failed else Exit.DONE
+
+
+class BatchBar:
+    """A bar over the jobs with the cell of the one that is executed, and a line for each that ended."""
+
+    def __init__(self) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=show.notes, transient=True)
+        self._bar = self._progress.add_task("", total=None)
+
+    def __enter__(self) -> BatchBar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def __call__(self, step: BatchStep) -> None:
+        """Show where the batch is."""
+        place = f"  cell {step.cell} of {step.cells}" if step.cell else ""
+        ended = step.number if step.record else step.number - 1
+        self._progress.update(self._bar, description=f"{escape(step.job)}{place}", completed=ended, total=step.jobs)
+        if step.record:
+            how = "done already" if step.skipped else f"{step.record.status}  {step.record.seconds:.1f} s"
+            line = f"  {step.number} of {step.jobs}  {step.job}  {how}  {step.record.error}"
+            self._progress.console.print(escape(line.rstrip()))

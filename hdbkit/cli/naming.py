@@ -1,0 +1,27 @@
+"""What a user names on the command line: a run or a sweep, by an id, a part of it, or ``last``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import typer
+
+from hdbkit.errors import InputError
+
+RunId = Annotated[str, typer.Argument(help="a run's id, a unique part of it, or 'last'")]
+AnyId = Annotated[str, typer.Argument(help="the id of a run or a sweep, a unique part of it, or 'last'")]
+
+Run = TypeVar("Run")
+Sweep = TypeVar("Sweep")
+
+
+def run_or_sweep(wanted: str, run: Callable[[str], Run], sweep: Callable[[str], Sweep]) -> Run | Sweep:
+    """The run of this name, else the sweep of this name. Raises ``InputError`` about runs when there is neither."""
+    try:
+        return run(wanted)
+    except InputError as error:
+        try:
+            return sweep(wanted)
+        except InputError:
+            raise error from None

@@ -1,0 +1,181 @@
+"""The inputs of a notebook: its cell tagged ``parameters``, and the files that give other values to them.
+
+The cell holds lines ``name: type = value`` and comments, and nothing else, so that values can be checked before
+anything runs. A type is made of int, float, bool, str, list, dict and None, as ``list[int]`` or ``float | None`` are.
+No parameter is a secret, and none is named like one: values land in executed notebooks.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from hdbkit.config.files import Lines, read_yaml
+from hdbkit.config.mistakes import SECRET, did_you_mean, mistakes_of, place
+from hdbkit.config.target import Target
+from hdbkit.errors import ConfigErrors, InputError, Mistake
+
+PRIVATE = "private"
+"""The target that stands for a private server."""
+TAG = "parameters"
+_TYPES: dict[str, Any] = {one.__name__: one for one in (int, float, bool, str, list, dict)}
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+_PASSWORD_IN_URL = re.compile(r"://[^/\s@]*:[^/\s@]*@")
+_REFUSED = (
+    "looks like a secret; notebooks and their files hold none, set HDBKIT_PASSWORD (or the driver's own) instead"
+)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One input of a notebook: its type as it is written, what checks a value, and the value by default."""
+
+    written: str
+    adapter: TypeAdapter[Any]
+    default: Any
+
+
+class NotebookInputs:
+    """What a notebook takes, by name; see :func:`read_notebook`."""
+
+    def __init__(self, path: Path, parameters: Mapping[str, Parameter]) -> None:
+        self.path, self.parameters = path, parameters
+
+    def check(self, values: Any, source: str, lines: Lines | None = None) -> dict[str, Any]:
+        """``values`` for some of the parameters, as they are.
+
+        Raises:
+            ConfigErrors: with every mistake: unknown, of another type, a secret, a target that is none.
+        """
+        if values is None:
+            return {}
+        if not isinstance(values, dict):
+            raise ConfigErrors(source, [Mistake("the whole", "must be keys and values", 1)])
+        mistakes = [found for name, value in values.items() for found in self._wrong(name, value, lines or {})]
+        if mistakes:
+            raise ConfigErrors(source, mistakes)
+        return values
+
+    def _wrong(self, name: str, value: Any, lines: Lines) -> list[Mistake]:
+        secrets = [Mistake(place(at), _REFUSED, _line(at, lines)) for at in _secrets((name,), value)]
+        if secrets:
+            return secrets
+        if name not in self.parameters:
+            hint = did_you_mean(name, list(self.parameters))
+            known = f"{self.path.name} has no such parameter (it has: {', '.join(self.parameters) or 'none'}).{hint}"
+            return [Mistake(name, known, lines.get((name,)))]
+        try:
+            self.parameters[name].adapter.validate_python(value)
+        except ValidationError as error:
+            found = mistakes_of(error, BaseModel, {at[1:]: line for at, line in lines.items() if at[:1] == (name,)})
+            return [Mistake(_within(name, one.where), one.what, one.line) for one in found]
+        return self._wrong_target(name, value, lines)
+
+    @staticmethod
+    def _wrong_target(name: str, value: Any, lines: Lines) -> list[Mistake]:
+        if name != "target" or value == PRIVATE or not isinstance(value, str):
+            return []
+        try:
+            Target.parse(value)
+        except InputError as error:
+            return [Mistake(name, str(error), lines.get((name,)))]
+        return []
+
+
+def read_notebook(path: Path) -> NotebookInputs:
+    """The inputs of the notebook at ``path``; nothing of it is executed.
+
+    Raises:
+        InputError: it is no notebook, has no cell tagged ``parameters``, or that cell holds something else.
+    """
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        sources = [_text(cell["source"]) for cell in cells if TAG in cell.get("metadata", {}).get("tags", ())]
+    except FileNotFoundError:
+        raise InputError(f"there is no notebook {path}") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{path} is no notebook that can be read") from None
+    if len(sources) != 1:
+        raise InputError(
+            f"{path} has {len(sources)} cells tagged '{TAG}'; it needs one, with lines 'name: type = value'"
+        )
+    try:
+        statements = ast.parse(sources[0]).body
+    except SyntaxError as error:
+        raise InputError(f"the parameters of {path} are no Python (line {error.lineno}: {error.msg})") from None
+    parameters = dict(_parameter(statement, path) for statement in statements)
+    for name in parameters:
+        if SECRET.search(name):
+            raise InputError(f"parameter '{name}' of {path} {_REFUSED}")
+    return NotebookInputs(path, parameters)
+
+
+def read_parameters(notebook: NotebookInputs, path: Path) -> dict[str, Any]:
+    """The values of a parameter file. Raises ``InputError`` (with every mistake and its line)."""
+    values, lines = read_yaml(path)
+    return notebook.check(values, str(path), lines)
+
+
+def _parameter(statement: ast.stmt, path: Path) -> tuple[str, Parameter]:
+    match statement:
+        case ast.AnnAssign(target=ast.Name(id=name), annotation=written, value=ast.expr() as value):
+            pass
+        case _:
+            raise InputError(
+                f"the parameters of {path} (line {statement.lineno}) hold more than 'name: type = value'"
+            )
+    try:
+        kind: TypeAdapter[Any] = TypeAdapter(_type(written), config=_STRICT)
+        default = kind.validate_python(ast.literal_eval(value))
+    except (ValueError, TypeError) as error:
+        reason = "its value is not of its type" if isinstance(error, ValidationError) else str(error)
+        raise InputError(f"parameter '{name}' of {path} has no plain type and value ({reason})") from None
+    return name, Parameter(ast.unparse(written), kind, default)
+
+
+def _type(written: ast.expr) -> Any:
+    """The type that is written, made of plain ones. Raises ``ValueError``."""
+    match written:
+        case ast.Name(id=name) if name in _TYPES:
+            return _TYPES[name]
+        case ast.Constant(value=None):
+            return None
+        case ast.Subscript(value=outer, slice=ast.Tuple(elts=inner)):
+            return _type(outer)[tuple(map(_type, inner))]
+        case ast.Subscript(value=outer, slice=inner):
+            return _type(outer)[_type(inner)]
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _type(left) | _type(right)
+    raise ValueError(f"'{ast.unparse(written)}' is not made of {', '.join(_TYPES)} and None")
+
+
+def _secrets(at: tuple[str | int, ...], value: Any) -> list[tuple[str | int, ...]]:
+    """Every place of a value that looks like a secret, by its key or as a URL with a password."""
+    if isinstance(at[-1], str) and SECRET.search(at[-1]):
+        return [at]
+    if isinstance(value, dict):
+        return [found for key, one in value.items() for found in _secrets((*at, str(key)), one)]
+    if isinstance(value, list):
+        return [found for i, one in enumerate(value) for found in _secrets((*at, i), one)]
+    return [at] if isinstance(value, str) and at != ("target",) and _PASSWORD_IN_URL.search(value) else []
+
+
+def _line(at: tuple[str | int, ...], lines: Lines) -> int | None:
+    return next((lines[at[:length]] for length in range(len(at), 0, -1) if at[:length] in lines), None)
+
+
+def _within(name: str, where: str) -> str:
+    if where == "the whole":
+        return name
+    return f"{name}{where}" if where.startswith("[") else f"{name}.{where}"
+
+
+def _text(source: str | list[str]) -> str:
+    return source if isinstance(source, str) else "".join(source)

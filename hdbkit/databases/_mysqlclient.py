@@ -1,0 +1,231 @@
+"""A session over mysqlclient's low-level interface; a result stays raw until it is asked for.
+
+A measured call is one packet of ready-made bytes. ``begin`` goes out in front of the first statement behind it, and
+a ``batch`` is one packet of several statements. Every answer is read to its end before anything else is sent; where
+that is interrupted the connection is closed, so that it never gets out of step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from MySQLdb import Error
+
+from hdbkit.contracts import Arguments, Row
+from hdbkit.databases._mysqlclient_load import insertions, piped
+from hdbkit.databases._mysqlclient_values import encoded, plain
+from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
+from hdbkit.sql import Statement, find, statements
+
+BY_DESIGN = 30001
+"""The error number with which a routine rolls back an order for the unused item."""
+
+_LOST = frozenset({0, 1053, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 2002, 2003, 2006, 2013, 2014, 2027, 2055, 4031})
+_CLASSES = {
+    ErrorClass.DEADLOCK: {1213},
+    ErrorClass.SERIALIZATION: {1020},
+    ErrorClass.LOCK_TIMEOUT: {1205},
+    ErrorClass.STATEMENT_TIMEOUT: {1969, 3024},
+    ErrorClass.CONSTRAINT: {1022, 1048, 1062, 1169, 1216, 1217, 1263, 1364, 1451, 1452, 1557, 1586, 1761, 3819, 4025},
+    ErrorClass.RESOURCES: {1021, 1037, 1038, 1040, 1041, 1114, 1118, 1153, 1203, 1206, 1226, 1461, 1637, 2008, 2020},
+}
+_CLASS_OF = {code: error_class for error_class, codes in _CLASSES.items() for code in codes}
+_TOO_LARGE = 1153
+
+Template = tuple[bytes, tuple[int, ...]]
+"""A statement with a ``%b`` for each value, and which parameter stands at each."""
+
+
+class MysqlclientSession:
+    """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.Session`."""
+
+    def __init__(self, connection: Any, dialects: tuple[str, ...], group: str) -> None:
+        self.connection = connection
+        self._dialects, self._group = dialects, group
+        self._templates: dict[str, Template] = {}
+        self._begun = False
+        self._sent_begin = False
+        self._most_bytes = 1 << 30
+        packet_bytes, infile = self.query("open_session")[0]
+        self._most_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
+
+    def query(self, statement: str, /, **arguments: Any) -> list[Row]:
+        """The rows of a named statement (its first result that has any); ``{word}`` and ``:word`` take arguments."""
+        found = self._find(statement).filled(arguments)
+        text = _rendered(_template(found), [arguments[name] for name in found.parameters])
+        results = [result for result in self._answered(text) if not isinstance(result, int)]
+        return self.rows(results[0]) if results else []
+
+    def execute(self, text: str) -> None:
+        """Run a command that a named statement composed, such as one that takes no parameters."""
+        self._answered(text.encode())
+
+    def begin(self) -> None:
+        """Start a transaction; it goes out with the first statement."""
+        assert not self._begun, "begin inside a transaction"
+        self._begun, self._sent_begin = True, False
+
+    def commit(self) -> None:
+        """Commit; a refusal raises and nothing is left."""
+        assert self._begun, "commit outside a transaction"
+        sent, self._begun, self._sent_begin = self._sent_begin, False, False
+        if sent:
+            self._exchanged(b"COMMIT")
+
+    def rollback(self) -> None:
+        """Undo; does nothing outside a transaction and nothing on a lost connection."""
+        sent, self._begun, self._sent_begin = self._sent_begin, False, False
+        if sent:
+            self._undo()
+
+    def prepare(self, statements: Iterable[str]) -> None:
+        """Make named statements ready to be filled with values, each once."""
+        for name in statements:
+            if name not in self._templates:
+                self._templates[name] = _template(self._find(name))
+
+    def bind(self, statement: str, arguments: Arguments) -> bytes:
+        """A call as the bytes that are sent."""
+        return _rendered(self._templates[statement], arguments)
+
+    def perform(self, bound: bytes) -> Any:
+        """One whole transaction in one call, committed when it returns."""
+        connection = self.connection
+        try:
+            connection.query(bound)
+            result = connection.store_result()
+            while connection.next_result() == 0:
+                connection.store_result()
+        except Error as error:
+            self._refuse(error)
+        except BaseException:
+            self._broken_off()
+            raise
+        return result
+
+    def rows(self, raw: Any) -> list[Row]:
+        """A raw result as plain values; a column named ``type[]`` holds tuples."""
+        return plain(raw)
+
+    def call(self, statement: str, *arguments: Any) -> list[Row]:
+        """A prepared statement inside a transaction."""
+        return self.batch([(statement, arguments)])[0]
+
+    def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
+        """Several prepared statements in one round trip, in their order."""
+        assert self._begun, "a call outside a transaction"
+        self.prepare(name for name, _ in calls)
+        results = self._answered(b";".join([_rendered(self._templates[name], given) for name, given in calls]))
+        return [[] if isinstance(result, int) else list(result.fetch_row(0)) for result in results]
+
+    def load(self, table: str, columns: Sequence[str], chunks: Iterable[bytes]) -> int:
+        """Bulk-load tab-separated text, by LOAD DATA LOCAL where the server lets us; the number of rows."""
+        assert self._begun, "a load outside a transaction"
+        words = {"table": table, "columns": tuple(columns)}
+        try:
+            if self.local_infile:
+                with piped(chunks) as path:
+                    text, _ = _template(self._find("load_from_client").filled(words))
+                    (rows,) = self._answered(text % encoded(path))
+                    self._refuse_warnings()
+                    return int(rows)
+            head, _ = _template(self._find("load_by_insert").filled(words))
+            return sum(self._answered(text)[0] for text in insertions(head, chunks, self._most_bytes))
+        except BaseException:
+            self.rollback()
+            raise
+
+    def close(self) -> None:
+        """End the connection; never raises."""
+        self._begun = self._sent_begin = False
+        with suppress(Error):
+            self.connection.close()
+
+    def _find(self, name: str) -> Statement:
+        own = statements(self._dialects, self._group)
+        return own[name] if name in own else find(self._dialects, "server", name)
+
+    def _answered(self, text: bytes) -> list[Any]:
+        """The answers to one packet, behind the start of the transaction if that is still to be sent."""
+        if self._begun and not self._sent_begin:
+            self._sent_begin = True
+            return self._exchanged(b"START TRANSACTION;" + text)[1:]
+        return self._exchanged(text)
+
+    def _exchanged(self, text: bytes) -> list[Any]:
+        """One packet and all its answers: a result, or how many rows were changed."""
+        connection = self.connection
+        if len(text) > self._most_bytes:
+            self._refuse_large(len(text))
+        try:
+            connection.query(text)
+            results = [connection.store_result() or connection.affected_rows()]
+            while connection.next_result() == 0:
+                results.append(connection.store_result() or connection.affected_rows())
+        except Error as error:
+            self._refuse(error)
+        except BaseException:
+            self._broken_off()
+            raise
+        return results
+
+    def _refuse_warnings(self) -> None:
+        """With LOCAL a server only warns of rows that it left out and of values that it cut: that is a refusal."""
+        if self.connection.warning_count():
+            for level, code, text in self.query("warnings"):
+                if level != "Note":
+                    self.rollback()
+                    raise TransactionError(_CLASS_OF.get(code, ErrorClass.OTHER), str(code), text)
+
+    def _refuse(self, error: Exception) -> NoReturn:
+        """Raise what a refusal means, after rolling back what was begun."""
+        code, words = (*error.args, "")[:2] if error.args else (0, "")
+        if code in _LOST:
+            self._lose(code, words)
+        self._undo()
+        if code == BY_DESIGN:
+            raise RolledBackByDesign(words) from None
+        raise TransactionError(_CLASS_OF.get(code, ErrorClass.OTHER), str(code), words) from None
+
+    def _refuse_large(self, size_bytes: int) -> NoReturn:
+        self.rollback()
+        words = (
+            f"a packet of {size_bytes} bytes is larger than the server's max_allowed_packet "
+            f"({self._most_bytes + 1}); raise that setting"
+        )
+        raise TransactionError(ErrorClass.RESOURCES, str(_TOO_LARGE), words)
+
+    def _undo(self) -> None:
+        self._begun = self._sent_begin = False
+        try:
+            self.connection.query(b"ROLLBACK")
+        except Error as error:
+            self._lose(*(*error.args, "")[:2])
+
+    def _lose(self, code: int = 0, words: str = "") -> NoReturn:
+        self._broken_off()
+        raise TransactionError(ErrorClass.CONNECTION_LOST, str(code), words or "the connection is lost") from None
+
+    def _broken_off(self) -> None:
+        """Nothing can follow on a connection whose answers were not all read."""
+        self.close()
+
+
+def _template(statement: Statement) -> Template:
+    numbers: list[int] = []
+
+    def place(_: str, index: int) -> str:
+        numbers.append(index - 1)
+        return "%b"
+
+    text = replace(statement, text=statement.text.replace("%", "%%")).rendered(place)
+    return text.encode(), tuple(numbers)
+
+
+def _rendered(template: Template, values: Sequence[Any]) -> bytes:
+    text, places = template
+    literals = [encoded(value) for value in values]
+    return text % tuple([literals[place] for place in places])

@@ -1,0 +1,146 @@
+"""A connection by mysqlclient: how it is asked for, and what a refusal means in plain words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hdbkit.config import Target
+from hdbkit.config.mistakes import did_you_mean
+from hdbkit.contracts import SessionOptions
+from hdbkit.databases._password_files import in_option_file
+from hdbkit.errors import CannotConnect, MissingDriver
+
+_TLS = {"ssl_ca": "ca", "ssl_capath": "capath", "ssl_cert": "cert", "ssl_key": "key", "ssl_cipher": "cipher"}
+_PASSED_ON = ("ssl_mode", "auth_plugin", "server_public_key_path", "init_command", "read_default_group")
+_SWITCHES = ("compress", "local_infile")
+OPTIONS = ("socket", *_TLS, *_PASSED_ON, *_SWITCHES)
+"""The options of a target: the socket's path, TLS (``ssl_mode`` is DISABLED, PREFERRED, REQUIRED, VERIFY_CA or
+VERIFY_IDENTITY) with the authority's certificate and, for both ways, the client's; and some of the driver's own."""
+
+_ANOTHER = "create it, name another, or build with an administrator's account"
+_FEWER = "use fewer virtual users or raise the server's limit"
+_TLS_ADVICE = "check the options ssl_mode, ssl_ca, ssl_cert and ssl_key of the target"
+_RUNS = ("nothing listens on {place}", "check host and port, and that the server runs")
+_LATE = ("no answer came from {place} in time", "check host, port and firewall")
+_REFUSALS: dict[int, tuple[str, str]] = {
+    # the number of the server or the driver: what that means, what to do
+    1040: ("no more connections are allowed", _FEWER),
+    1044: ("there is no database '{database}' that user '{user}' may use", "create it, grant it, or name another"),
+    1045: ("user '{user}' or its password is wrong", "check the user and set HDBKIT_PASSWORD to the right password"),
+    1049: ("there is no database '{database}'", _ANOTHER),
+    1053: ("the server is shutting down", "start it again"),
+    1129: ("the server blocks this host after many failed connects", "run FLUSH HOSTS there"),
+    1130: ("the server admits no user from this host", "create the account for this host"),
+    1203: ("user '{user}' has all the connections that it may have", _FEWER),
+    1226: ("user '{user}' has all the connections that it may have", _FEWER),
+    1698: ("user '{user}' was not accepted", "the account is tied to a user of the system; use one with a password"),
+    1820: ("the password of user '{user}' has expired", "set a new one"),
+    1862: ("the password of user '{user}' has expired", "set a new one"),
+    2002: _RUNS,
+    2003: _RUNS,
+    2005: ("there is no host '{host}'", "check the name of the host"),
+    2013: _LATE,
+    2026: ("no agreement about TLS", _TLS_ADVICE),
+    2059: ("the driver has no way to log in as the account asks for", "check the option auth_plugin of the target"),
+    3118: ("user '{user}' is locked", "unlock it or use another account"),
+    3159: ("the server wants TLS", "set the option ssl_mode=REQUIRED of the target"),
+    4151: ("user '{user}' is locked", "unlock it or use another account"),
+}
+_NO_PASSWORD = ("a password is needed, none was given", "set HDBKIT_PASSWORD or name a password file")
+_TIMED_OUT = "(110)"
+
+
+def connected(target: Target, options: SessionOptions) -> Any:
+    """An open low-level connection.
+
+    Raises:
+        CannotConnect: with what is wrong and what to do, never with a password.
+        MissingDriver: mysqlclient is not installed.
+    """
+    try:
+        from MySQLdb import Error, _mysql
+    except ImportError:
+        raise MissingDriver(target.kind, "mysqlclient", "mysql") from None
+    unknown = sorted(set(target.options) - set(OPTIONS))
+    if unknown:
+        reason = f"an option of the target is unknown: {unknown[0]}.{did_you_mean(unknown[0], OPTIONS)}"
+        raise CannotConnect(target.url, reason, f"known are {', '.join(OPTIONS)}")
+    try:
+        return _mysql.connect(**_arguments(target, options))
+    except Error as error:
+        code, text = (*error.args, "", "")[:2]
+        raise _refused(target, int(code or 0), str(text)) from None
+
+
+def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
+    from MySQLdb.constants import CLIENT
+
+    from hdbkit.databases._mysqlclient_values import CONVERTERS
+
+    given = target.options
+    arguments: dict[str, Any] = {
+        **_place(target),
+        "user": target.user,
+        "password": target.secret() or None,
+        "database": target.database,
+        "connect_timeout": options.connect_timeout_s,
+        "charset": "utf8mb4",
+        "conv": CONVERTERS,
+        "client_flag": CLIENT.MULTI_STATEMENTS | CLIENT.MULTI_RESULTS,
+        "local_infile": 1,
+        **{name: given[name] for name in _PASSED_ON if name in given},
+        **{name: int(given[name] not in ("0", "off", "false")) for name in _SWITCHES if name in given},
+    }
+    if not target.secret() and (options_file := password_file(target)):
+        arguments |= {"read_default_file": str(options_file), "read_default_group": group(target)}
+    certificates = {name: given[option] for option, name in _TLS.items() if option in given}
+    if certificates:
+        arguments["ssl"] = certificates
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def password_file(target: Target) -> Path | None:
+    """The option file that a password is read from: the target's own, else ``~/.my.cnf`` where it has one."""
+    usual = Path.home() / ".my.cnf"
+    return target.password_file or (usual if has_password(usual, target) else None)
+
+
+def has_password(path: Path, target: Target) -> bool:
+    """Whether an option file has a password for the target's account."""
+    return in_option_file(path, group(target)) or in_option_file(path, "client")
+
+
+def group(target: Target) -> str:
+    """The group of an option file that holds an account's password; ``[client]`` counts for every account."""
+    return f"client_{target.user}"
+
+
+def _place(target: Target) -> dict[str, Any]:
+    """Host and port, or the socket: a host that begins with ``/`` is the socket or the folder it is in."""
+    socket = target.options.get("socket")
+    if target.host and target.host.startswith("/"):
+        path = Path(target.host)
+        found = sorted(path.glob("*.sock")) if path.is_dir() else []
+        socket = str(found[0] if found else path)
+    if socket:
+        return {"unix_socket": socket}
+    host = "127.0.0.1" if target.host == "localhost" and target.port else target.host
+    return {"host": host, "port": target.port}
+
+
+def _refused(target: Target, code: int, text: str) -> CannotConnect:
+    host = target.host or "the local socket"
+    words = {
+        "user": target.user or "(none given)",
+        "database": target.database or "(none given)",
+        "host": host,
+        "place": f"{host}, port {target.port or 'not given'}",
+    }
+    if code == 1045 and "using password: NO" in text:
+        reason, advice = _NO_PASSWORD
+    elif code in (2002, 2003) and _TIMED_OUT in text:
+        reason, advice = _LATE
+    else:
+        reason, advice = _REFUSALS.get(code, (text.strip() or "no reason given", "check the target"))
+    return CannotConnect(target.url, reason.format(**words) if code in _REFUSALS else reason, advice)

@@ -1,0 +1,146 @@
+"""What the engines that mysqlclient speaks to have in common; how they differ is in their SQL and their files.
+
+The database that a target names is the schema: a workload's tables stand in it directly.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from hdbkit.config import Target
+from hdbkit.contracts import Capability, Session, SessionOptions
+from hdbkit.databases._mysqlclient_connect import connected, has_password, password_file
+from hdbkit.errors import MissingDriver
+
+if TYPE_CHECKING:
+    from hdbkit.databases._mysqlclient import MysqlclientSession
+
+
+_COUNTERS = {
+    "Com_commit": "commits",
+    "Com_rollback": "rollbacks",
+    "Innodb_deadlocks": "deadlocks",
+    "Innodb_history_list_length": "history_list_length",
+    "Innodb_buffer_pool_pages_dirty": "dirty_pages",
+    "Innodb_buffer_pool_pages_flushed": "pages_flushed",
+    "Innodb_buffer_pool_read_requests": "page_requests",
+    "Innodb_buffer_pool_reads": "pages_read",
+    "Innodb_row_lock_waits": "row_lock_waits",
+    "Innodb_row_lock_time": "row_lock_time_ms",
+    "Innodb_os_log_written": "log_bytes",
+}
+"""Our names of the server's status values; not every server has each."""
+
+
+class MysqlclientDatabase:
+    """Contract: :class:`hdbkit.contracts.Database`, but for what the engine's own class says."""
+
+    kind: str
+    title: str
+    dialects: tuple[str, ...]
+    processes: ClassVar[tuple[str, ...]]
+    """Names of the server's process."""
+    capabilities: frozenset[Capability] = frozenset()
+    extra = "mysql"
+    levels = frozenset({"history_list_length", "dirty_pages"})
+    preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient")
+
+    def driver_version(self) -> str:
+        """Mysqlclient, and the library that it speaks through."""
+        try:
+            from MySQLdb import _mysql, release
+        except ImportError:
+            raise MissingDriver(self.kind, "mysqlclient", self.extra) from None
+        return f"mysqlclient {release.__version__} (client library {_mysql.get_client_info()})"
+
+    def connect(self, target: Target, group: str, options: SessionOptions | None = None) -> Session:
+        """A session whose tables are those of the target's database."""
+        return self._session(target, group, options)
+
+    def _session(self, target: Target, group: str, options: SessionOptions | None = None) -> MysqlclientSession:
+        wanted = options or SessionOptions()
+        connection = connected(target, wanted)
+        from hdbkit.databases._mysqlclient import MysqlclientSession
+
+        session = MysqlclientSession(connection, self.dialects, group)
+        if target.options.get("local_infile") in ("0", "off", "false"):
+            session.local_infile = False
+        if wanted.isolation:
+            session.query("set_isolation", level=wanted.isolation.replace("_", "-").upper())
+        if wanted.lock_timeout_ms:
+            session.query("set_lock_timeout", seconds=-(-wanted.lock_timeout_ms // 1000))
+        if wanted.statement_timeout_ms:
+            session.query("set_statement_timeout", milliseconds=wanted.statement_timeout_ms)
+        return session
+
+    def version(self, session: Session) -> str:
+        """Such as ``MariaDB 10.11.19``."""
+        return f"{self.title} {session.query('server_version')[0][0].partition('-')[0]}"
+
+    def free_connections(self, session: Session) -> int | None:
+        """The least that the server and the account still allow."""
+        (limits,) = session.query("free_connections")
+        return max(0, min(int(limit) for limit in limits if limit is not None))
+
+    def counters(self, session: Session) -> dict[str, float]:
+        """Totals of the whole server, and its levels."""
+        status = {name: value for name, value in session.query("status") if name in _COUNTERS}
+        return {_COUNTERS[name]: float(value) for name, value in status.items()}
+
+    def server_process(self, session: Session) -> int | None:
+        """The server, when its process runs on this host and its file of the process id can be read."""
+        folder, file = session.query("process_file")[0]
+        try:
+            process = int(Path(os.path.join(folder, file)).read_text(encoding="ascii"))  # noqa: PTH118  may be absolute
+            name = Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            return None
+        return process if name in self.processes else None
+
+    def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
+        """Every setting of the server; ``changed`` where somebody chose its value."""
+        return {
+            name: {"value": value, "unit": None, "default": default, "changed": bool(changed)}
+            for name, value, default, changed in session.query("read_settings")
+        }
+
+    def slow_load(self, session: Session) -> str | None:
+        """Why rows go in by INSERT instead of LOAD DATA LOCAL; None when they do not."""
+        if _own(session).local_infile:
+            return None
+        return "local_infile is off: rows went in by INSERT, which takes longer; set local_infile=ON on the server"
+
+    def password_place(self, target: Target) -> str | None:
+        """An option file with a password for this account."""
+        path = password_file(target)
+        return str(path) if path and has_password(path, target) else None
+
+    def provision(self, admin: Target, target: Target) -> list[str]:
+        """Create the account and its database where missing, and give it that database whole."""
+        role = target.user or target.database or ""
+        database = target.database or role
+        session = self._session(admin, "server")
+        try:
+            roles, databases = session.query("account", role=role, database=database)[0]
+            created = []
+            if not roles:
+                session.query("create_role", role=role, **self._identified_by(target.secret()))
+                created.append(f"role {role}")
+            if not databases:
+                session.execute(str(session.query("create_database", database=database)[0][0]))
+                created.append(f"database {database}")
+            if created:
+                session.execute(str(session.query("grant_database", database=database, role=role)[0][0]))
+            return created
+        finally:
+            session.close()
+
+    def _identified_by(self, password: str | None) -> dict[str, Any]:
+        """What the statement ``create_role`` takes for a password."""
+        raise NotImplementedError
+
+
+def _own(session: Session) -> MysqlclientSession:
+    return cast("MysqlclientSession", session)

@@ -1,0 +1,45 @@
+"""Password files of drivers, read to tell whether one would give a password; the password itself is never kept."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+_FIELD = re.compile(r"((?:[^:\\]|\\.)*)(?::|$)")
+
+
+def in_colon_file(path: Path, host: str, port: int, database: str, user: str) -> bool:
+    """Whether a file of lines ``host:port:database:user:password`` (``*`` is any) has one for this account.
+
+    A file that others may read is passed over, as the driver does.
+    """
+    wanted = (host, str(port), database, user)
+    return any(
+        all(field in ("*", value) for field, value in zip(fields, wanted, strict=False))
+        for fields in _colon_lines(path)
+        if len(fields) > len(wanted)
+    )
+
+
+def in_option_file(path: Path, group: str) -> bool:
+    """Whether an option file (``[group]``, ``name = value``) has a password in ``group``."""
+    parser = configparser.ConfigParser(allow_no_value=True, strict=False, interpolation=None)
+    try:
+        parser.read_string(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, configparser.Error):
+        return False
+    return bool(parser.get(group, "password", fallback=None))
+
+
+def _colon_lines(path: Path) -> Iterator[list[str]]:
+    try:
+        if path.stat().st_mode & 0o077:
+            return
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            yield [re.sub(r"\\(.)", r"\1", field) for field in _FIELD.findall(line)[:-1]]

@@ -1,0 +1,33 @@
+"""MariaDB 10.6 and later, through mysqlclient."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from hdbkit.contracts import Capability
+from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
+
+
+class MariaDB(MysqlclientDatabase):
+    """Contract: :class:`hdbkit.contracts.Database`."""
+
+    kind = "mariadb"
+    title = "MariaDB"
+    dialects = ("mysql", kind)
+    processes = ("mariadbd", "mysqld")
+    capabilities = frozenset(Capability) - {
+        Capability.SCHEMAS,
+        Capability.TABLESPACES,
+        Capability.SNAPSHOT_CONFLICTS,
+    }
+
+    def _identified_by(self, password: str | None) -> dict[str, Any]:
+        """The verifier of the server's native way to log in: a hash of the hash."""
+        if not password:
+            return {"verifier": ""}
+        once = hashlib.sha1(password.encode(), usedforsecurity=False).digest()
+        return {"verifier": "*" + hashlib.sha1(once, usedforsecurity=False).hexdigest().upper()}
+
+
+DATABASE = MariaDB()

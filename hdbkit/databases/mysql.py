@@ -1,0 +1,39 @@
+"""MySQL 8.0 and later, through mysqlclient."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from hdbkit.contracts import Capability, Session
+from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
+from hdbkit.errors import TransactionError
+
+
+class MySQL(MysqlclientDatabase):
+    """Contract: :class:`hdbkit.contracts.Database`."""
+
+    kind = "mysql"
+    title = "MySQL"
+    dialects = (kind,)
+    processes = ("mysqld",)
+    capabilities = frozenset(Capability) - {
+        Capability.SCHEMAS,
+        Capability.TABLESPACES,
+        Capability.SNAPSHOT_CONFLICTS,
+        Capability.STATEMENT_TIMEOUT,
+    }
+
+    def counters(self, session: Session) -> dict[str, float]:
+        """With the length of the history list where the account may see it."""
+        counters = super().counters(session)
+        with suppress(TransactionError):
+            counters["history_list_length"] = float(session.query("history_list_length")[0][0])
+        return counters
+
+    def _identified_by(self, password: str | None) -> dict[str, Any]:
+        """The password itself: which way to log in an account gets is the server's choice."""
+        return {"password": password or ""}
+
+
+DATABASE = MySQL()

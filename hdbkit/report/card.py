@@ -1,0 +1,64 @@
+"""A result in a few lines of HTML: what a notebook shows of a run, a sweep or a comparison, and keeps.
+
+Without style and script, so that every page may show it, in its own colours, light and dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from hdbkit.analysis.compare import Ratio
+from hdbkit.report.compare_report import differences_table, figures_table, said
+from hdbkit.report.page import Figure, templates
+from hdbkit.report.run_report import answer, figures, tables
+from hdbkit.report.sweep_report import verdict_table
+from hdbkit.report.tables import Table
+from hdbkit.results.manifest import CheckLine, Manifest
+
+
+def run_card(manifest: Manifest) -> str:
+    """The result of a run with its checks."""
+    return _card(
+        answer(manifest),
+        f"Run {manifest.run_id}. {manifest.notice}",
+        figures=figures(manifest.result) if manifest.result else [],
+        tables=tables(manifest.result) if manifest.result else [],
+        checks=manifest.checks,
+    )
+
+
+def sweep_card(sweep_id: str, answer: str, verdicts: pd.DataFrame, advice: str, notice: str) -> str:
+    """The answer of a sweep, the verdict on each configuration, and what makes it doubtful or would decide it."""
+    lines = advice.splitlines()
+    return _card(answer, f"Sweep {sweep_id}. {notice}", lines=lines, tables=[verdict_table(verdicts)])
+
+
+def compare_card(ratio: Ratio, both: pd.DataFrame, differences: pd.DataFrame, notice: str) -> str:
+    """The verdict of a comparison, both sides' figures, and what differed."""
+    return _card(f"{said(ratio)}.", notice, tables=[figures_table(both), *differences_table(differences)])
+
+
+def _card(
+    answer: str,
+    notice: str,
+    *,
+    lines: Sequence[str] = (),
+    figures: Sequence[Figure] = (),
+    tables: Sequence[Table] = (),
+    checks: Sequence[CheckLine] = (),
+) -> str:
+    return (
+        templates()
+        .get_template("card.html")
+        .render(
+            answer=answer,
+            notice=notice,
+            lines=lines,
+            figures=figures,
+            tables=tables,
+            checks=checks,
+            doubtful=[check for check in checks if check.passed is False],
+        )
+    )

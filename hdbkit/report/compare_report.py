@@ -1,0 +1,113 @@
+"""The report of a comparison: is one side faster than the other, how sure is that, and what else differed?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from hdbkit.analysis.compare import Ratio
+from hdbkit.analysis.groups import Groups
+from hdbkit.charts.compare_charts import compare_charts
+from hdbkit.report.checks import checks_over_runs
+from hdbkit.report.environment import environment, read_settings
+from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.tables import Table, cell, heading, text_table
+from hdbkit.results.manifest import Manifest
+
+
+def compare_report(
+    path: Path, *, sides: Groups, ratio: Ratio, figures: pd.DataFrame, differences: pd.DataFrame, command: str
+) -> Path:
+    """Write the report of a comparison to ``path`` and give it back.
+
+    Args:
+        path: where; its folder is made if need be.
+        sides: base and new, in this order, each by its name and its runs.
+        ratio: new over base.
+        figures: columns base, new, ratio by the name of a figure (``Comparison.table``).
+        differences: columns base, new by what differs (``Comparison.differences``).
+        command: what to type to compare anew.
+    """
+    names, (base, new) = list(sides), list(sides.values())
+    manifests = [manifest for side in (base, new) for _, manifest in side]
+    percent = "" if pd.isna(ratio.low) else f"{_change(ratio.low)} to {_change(ratio.high)}"
+    page = Page(
+        kicker=f"{names[1]} against {names[0]}",
+        question="Is the new side faster than the base?",
+        answer=f"{said(ratio)}.",
+        notice=manifests[0].notice,
+        command=command,
+        warnings=_warnings(differences),
+        figures=[
+            Figure("base", _nopm(figures, "base"), f"NOPM, {_runs(base)}"),
+            Figure("new", _nopm(figures, "new"), f"NOPM, {_runs(new)}"),
+            Figure("change", _change(ratio.ratio), "of geometric means"),
+            Figure(
+                "95 % interval", percent or cell(None), "by the noise between runs" if percent else "2 runs a side"
+            ),
+        ],
+        tables=[figures_table(figures), *differences_table(differences)],
+        charts=compare_charts(sides),
+        checks=checks_over_runs(manifests),
+        environment=environment(base[0][1], read_settings(base[0][0])),
+        journal=_journal({name: [one for _, one in side] for name, side in sides.items()}),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_page(path, page)
+
+
+def said(ratio: Ratio) -> str:
+    """The verdict as a sentence of its own, without its full stop."""
+    return f"{ratio.sentence[0].upper()}{ratio.sentence[1:]}"
+
+
+def figures_table(figures: pd.DataFrame) -> Table:
+    """Both sides' figures and the change between them."""
+    head = ["figure", "base", "new", "change"]
+    rows = [
+        [heading(str(name)), cell(base), cell(new), _change(ratio) if pd.notna(ratio) else cell(None)]
+        for name, base, new, ratio in figures[["base", "new", "ratio"]].itertuples()
+    ]
+    return Table("Both sides, means over their runs", head, rows, [False, True, True, True])
+
+
+def differences_table(differences: pd.DataFrame) -> list[Table]:
+    """What differed, as one table; none where nothing did."""
+    rows = [[str(name), base, new] for name, base, new in differences.itertuples()]
+    return (
+        [text_table("What differed between the first runs of both sides", ["what", "base", "new"], rows)]
+        if rows
+        else []
+    )
+
+
+def _warnings(differences: pd.DataFrame) -> list[str]:
+    """Where the work itself differed, the ratio is of the work too."""
+    names = [str(name) for name in differences.index if str(name).startswith(("load.", "workload."))]
+    differing = [name for name in names if not name.endswith(".seed")]
+    return [f"Both sides did not do the same work: {', '.join(differing)} differ." if len(differing) > 1 else
+            f"Both sides did not do the same work: {differing[0]} differs."] if differing else []  # fmt: skip
+
+
+def _journal(sides: dict[str, list[Manifest]]) -> Table:
+    rows = [
+        [name, one.run_id, one.plan["load"]["virtual_users"], one.result.get("nopm"), one.status.value,
+         ", ".join(check.name for check in one.checks if check.passed is False) or "none"]
+        for name, side in sides.items()
+        for one in side
+    ]  # fmt: skip
+    return text_table("The runs", ["side", "run", "virtual users", "NOPM", "status", "failed checks"], rows)
+
+
+def _nopm(figures: pd.DataFrame, side: str) -> str:
+    return f"{float(figures[side]['nopm']):,.0f}"
+
+
+def _runs(side: Sequence[object]) -> str:
+    return f"mean of {len(side)} runs" if len(side) > 1 else "1 run"
+
+
+def _change(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"

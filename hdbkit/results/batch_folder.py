@@ -1,0 +1,116 @@
+"""A batch's folder ``batches/<id>``: the executed notebooks, and ``batch.json`` that says which of them are done.
+
+Each job is known by its name (the stem of its parameter file) and by a key (a digest of notebook and values), so that
+a batch that is run again skips what was done with the same notebook and the same values.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from hdbkit.errors import DamagedResult, InputError
+from hdbkit.results.folder import make_folder, replace_file
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
+
+
+class JobStatus(StrEnum):
+    """How a notebook ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+
+
+class JobRecord(BaseModel):
+    """What is kept of a job: ``key`` says with which notebook and values; ``error`` is one line."""
+
+    key: str
+    params: str
+    status: JobStatus
+    started: datetime
+    seconds: float
+    error: str = ""
+
+
+class _Records(BaseModel):
+    notebook: str
+    jobs: dict[str, JobRecord] = {}
+
+
+@dataclass(frozen=True)
+class BatchFolder:
+    """The folder of a batch."""
+
+    path: Path
+
+    @property
+    def batch_id(self) -> str:
+        """The batch's id."""
+        return self.path.name
+
+    def executed(self, job: str) -> Path:
+        """The executed notebook of a job."""
+        return self.path / f"{job}.ipynb"
+
+    def records(self) -> dict[str, JobRecord]:
+        """What was done so far, by job. Raises ``DamagedResult`` where the record cannot be read."""
+        return self._read().jobs if self._record.is_file() else {}
+
+    def note(self, notebook: Path, job: str, record: JobRecord) -> None:
+        """Keep how a job ended."""
+        kept = _Records(notebook=str(notebook), jobs={**self.records(), job: record})
+        replace_file(self._record, kept.model_dump_json(indent=1).encode())
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Make the folder, and keep others out of it. Raises ``InputError`` where the same batch is running."""
+        make_folder(self.path, exist_ok=True)
+        with (self.path / "batch.lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(f"batch {self.batch_id} runs already, in another process") from None
+            yield
+
+    @property
+    def _record(self) -> Path:
+        return self.path / "batch.json"
+
+    def _read(self) -> _Records:
+        try:
+            return _Records.model_validate_json(self._record.read_bytes())
+        except (OSError, ValidationError) as error:
+            raise DamagedResult(f"{self._record} cannot be read: {error}") from None
+
+
+def batch_folder(root: Path, batch_id: str) -> BatchFolder:
+    """The folder of a batch below the results folder ``root``. Raises ``InputError`` where the id is no name."""
+    if not _ID.fullmatch(batch_id):
+        raise InputError(f"a batch's id is made of letters, digits, '.', '_' and '-', not '{batch_id}'")
+    return BatchFolder(root / "batches" / batch_id)
+
+
+def usual_id(notebook: Path, params: list[Path]) -> str:
+    """The id of a batch that was given none: the same for the same notebook and parameter files."""
+    return f"{notebook.stem}-{_digest([str(path.resolve()) for path in (notebook, *sorted(params))])[:8]}"
+
+
+def job_key(notebook: bytes, values: Mapping[str, Any]) -> str:
+    """The digest of a notebook's content and the values given to it."""
+    return _digest([notebook.decode("utf-8", "replace"), json.dumps(values, sort_keys=True)])
+
+
+def _digest(parts: list[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -1,0 +1,123 @@
+"""Settings and data of a private server of the two kinds of mysqld.
+
+Changed settings are lines of an option file of ours, which the server reads when it starts; what it can take while it
+runs, it is told besides. Its data are kept as a copy of the data folder, made while it is stopped.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hdbkit.contracts import Session
+from hdbkit.errors import ServerFailed
+from hdbkit.servers.place import run_as
+from hdbkit.servers.private_control import PrivateControl
+
+_COPY_PATIENCE_S = 3600.0
+_LOOSE = "loose-"
+"""Before a name: the server may know it as a variable and not as an option of its start."""
+
+
+class MysqldControl(PrivateControl):
+    """``contracts.ServerControl`` of a private server of MariaDB or MySQL."""
+
+    def keep_data(self) -> float:
+        """Copy the data folder; the server is stopped meanwhile."""
+        began = time.monotonic()
+        self._server.stop()
+        try:
+            self._copy_folder(self._data, self._kept_folder)
+        finally:
+            self._server.start()
+        self._tell_kept()
+        return time.monotonic() - began
+
+    def restore_data(self) -> float:
+        """Replace the data folder by its kept copy."""
+        began = time.monotonic()
+        if not self._kept_folder.is_dir():
+            raise ServerFailed(f"there are no kept data in {self.identity} to bring back")
+        self._copy_folder(self._kept_folder, self._fresh)
+        self._server.kill()
+        self._swap()
+        self._server.start()
+        self._tell_kept()
+        return time.monotonic() - began
+
+    def drop_kept_data(self) -> None:
+        """Remove the kept copy, if there is one."""
+        for folder in (self._kept_folder, self._fresh, self._old):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Bring settings back; a data folder that a killed replacing left away is put in its place before."""
+        if not self._data.is_dir() and self._fresh.is_dir():
+            self._fresh.rename(self._data)
+        super().restore(snapshot)
+
+    def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
+        """Write them into the option file; what the server can take while it runs, it is to be told."""
+        self._write(option_lines({**self._kept_lines(), **changes}, _LOOSE).encode())
+        return changes
+
+    def _kept_lines(self) -> dict[str, str]:
+        lines = self._file.read_text(encoding="utf-8").splitlines()
+        pairs = (line.partition("=") for line in lines if "=" in line)
+        return {name.strip().removeprefix(_LOOSE): _unquoted(value.strip()) for name, _, value in pairs}
+
+    def _tell_kept(self) -> None:
+        """After a start: what stands in the file and is no option of the command line."""
+        self._tell(self._kept_lines())
+
+    @property
+    def _data(self) -> Path:
+        return self._server.place.data
+
+    @property
+    def _kept_folder(self) -> Path:
+        return self._server.folder / "data-kept"
+
+    @property
+    def _fresh(self) -> Path:
+        return self._server.folder / "data-fresh"
+
+    @property
+    def _old(self) -> Path:
+        return self._server.folder / "data-old"
+
+    def _copy_folder(self, original: Path, copy: Path) -> None:
+        """A copy that is there whole or not at all, on the disk; with shared blocks where the file system can."""
+        draft = copy.with_name(f"{copy.name}.new")
+        for old in (draft, copy):
+            shutil.rmtree(old, ignore_errors=True)
+        for command in (["cp", "-a", "--reflink=auto", str(original), str(draft)], ["sync", "-f", str(draft)]):
+            done = run_as(None, command, _COPY_PATIENCE_S)
+            if done.returncode:
+                shutil.rmtree(draft, ignore_errors=True)
+                raise ServerFailed(f"{original} was not copied: {done.stdout.strip()[-400:]}")
+        draft.rename(copy)
+
+    def _swap(self) -> None:
+        """Put the fresh copy in the place of the data folder."""
+        shutil.rmtree(self._old, ignore_errors=True)
+        self._data.rename(self._old)
+        self._fresh.rename(self._data)
+        shutil.rmtree(self._old, ignore_errors=True)
+
+
+def option_lines(values: Mapping[str, str], prefix: str = "") -> str:
+    """The text of an option file that sets these values for the server."""
+    return "[mysqld]\n" + "".join(f'{prefix}{name} = "{_escaped(value)}"\n' for name, value in values.items())
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _unquoted(value: str) -> str:
+    bare = value[1:-1] if value[:1] == value[-1:] == '"' else value
+    return bare.replace("\\n", "\n").replace("\\\\", "\\")

@@ -1,0 +1,54 @@
+"""Panels for notebooks: a target, a schema, a run, a sweep, a comparison and the list of runs.
+
+Each panel is a class that works alone in a cell; ``hdbkit.ui()`` shows all of them together. A panel holds no logic
+of its own: it calls the public API and shows the call that it makes. Names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from hdbkit.errors import InputError
+
+if TYPE_CHECKING:
+    from hdbkit.widgets.base import Panel as Panel
+    from hdbkit.widgets.base import Shared as Shared
+    from hdbkit.widgets.compare import ComparePanel as ComparePanel
+    from hdbkit.widgets.password import PasswordField as PasswordField
+    from hdbkit.widgets.run import RunPanel as RunPanel
+    from hdbkit.widgets.runs import RunsPanel as RunsPanel
+    from hdbkit.widgets.schema import SchemaPanel as SchemaPanel
+    from hdbkit.widgets.sweep import SweepPanel as SweepPanel
+    from hdbkit.widgets.target import TargetPanel as TargetPanel
+
+_PLACES = {
+    "ComparePanel": "compare",
+    "Panel": "base",
+    "PasswordField": "password",
+    "RunPanel": "run",
+    "RunsPanel": "runs",
+    "SchemaPanel": "schema",
+    "Shared": "base",
+    "SweepPanel": "sweep",
+    "TargetPanel": "target",
+}
+
+__all__ = sorted(_PLACES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'hdbkit.widgets' has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module(f"hdbkit.widgets.{_PLACES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("hdbkit"):
+            raise
+        raise InputError(
+            f"the panels need {error.name}, which is not installed; run: pip install 'hdbkit[lab]'"
+        ) from None
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,21 @@
+"""What a run does now, in a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hdbkit.api import Tick
+
+
+def doing(tick: Tick, load: dict[str, Any], stopping: bool = False) -> str:
+    """The state line of a run that goes on; ``load`` is that of its plan."""
+    rampup_s, duration_s, users = load["rampup_s"], load["duration_s"], load["virtual_users"]
+    measured_s = max(0.0, tick.elapsed_s - rampup_s)
+    sentence = {
+        "starting": f"connecting: {tick.connected} of {users} clients are ready",
+        "rampup": f"rampup: {min(tick.elapsed_s, rampup_s):,.0f} of {rampup_s:,g} s",
+        "measuring": f"measuring: {min(measured_s, duration_s):,.0f} of {duration_s:,g} s",
+        "finishing": "finishing: the last transactions, the files and the checks",
+    }.get(tick.status.value, tick.status.value)
+    rate = f"; {tick.nopm:,.0f} NOPM" if tick.status.value in ("rampup", "measuring") else ""
+    return f"{'stopping; ' if stopping else ''}{sentence}{rate}"

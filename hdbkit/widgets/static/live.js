@@ -1,0 +1,216 @@
+// The live charts of a run: points come one message at a time and are drawn as SVG in the page's own colours.
+// A view that opens later asks for all points; more than MOST are thinned to every second one.
+const MOST = 600;
+const SHORTEST_S = 20;
+const HEIGHT = 150;
+const SPACE = { left: 46, right: 16, top: 8, bottom: 20 };
+const SVG = "http://www.w3.org/2000/svg";
+const QUANTILES = ["p50", "p95", "p99"];
+
+const number = (value) => {
+  if (value === null || value === undefined) return "–";
+  if (Math.abs(value) < 100) return `${+value.toPrecision(3)}`;
+  return Math.round(value).toLocaleString("en");
+};
+
+function node(name, attributes = {}, parent = null, text = "") {
+  const made = name in { svg: 1, g: 1, path: 1, line: 1, rect: 1, text: 1 }
+    ? document.createElementNS(SVG, name) : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text) made.textContent = text;
+  parent?.append(made);
+  return made;
+}
+
+// Round steps between two bounds: 1, 2 or 5 times a power of ten; on a logarithmic axis the powers and their thirds.
+function ticks(low, high, log) {
+  const found = [];
+  if (log) {
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++)
+      for (const mantissa of high / low > 500 ? [1] : [1, 2, 5]) found.push(mantissa * 10 ** power);
+    return found.filter((tick) => tick >= low && tick <= high);
+  }
+  const rough = (high - low) / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((mantissa) => mantissa * power).find((one) => one >= rough);
+  for (let tick = Math.ceil(low / step) * step; tick <= high * 1.0001; tick += step) found.push(tick);
+  return found;
+}
+
+// One chart: a title with the newest values as its legend, and lines over the seconds since the run's start.
+class Chart {
+  constructor(parent, title, unit, lines, log = false) {
+    Object.assign(this, { title, unit, lines, log, at: null, points: [], about: {} });
+    this.el = node("figure", { class: "hdbkit-live-chart" }, parent);
+    this.head = node("figcaption", {}, this.el);
+    node("span", { class: "hdbkit-live-title" }, this.head, `${title} (${unit})`);
+    this.legend = node("span", { class: "hdbkit-live-legend" }, this.head);
+    this.values = lines.map(({ name }, index) => {
+      const entry = node("span", { class: "hdbkit-live-entry" }, this.legend);
+      if (lines.length > 1) {
+        const sign = node("svg", { width: 20, height: 8, "aria-hidden": "true" }, entry);
+        node("line", { x1: 0, x2: 20, y1: 4, y2: 4, class: `hdbkit-live-line hdbkit-live-line-${index + 1}` }, sign);
+        entry.append(` ${name} `);
+      }
+      return node("b", {}, entry);
+    });
+    this.svg = node("svg", { role: "img", height: HEIGHT }, this.el);
+    this.svg.addEventListener("pointermove", (event) => this.point(event.offsetX));
+    this.svg.addEventListener("pointerleave", () => this.point(null));
+  }
+
+  point(x) {
+    this.at = x;
+    this.draw(this.points, this.about);
+  }
+
+  draw(points, about) {
+    Object.assign(this, { points, about });
+    const width = this.svg.clientWidth;
+    if (!width) return;
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+    this.svg.replaceChildren();
+    const series = this.lines.map(({ value }) => points.map((point) => [point.t, value(point)]));
+    const known = series.flat().filter(([, y]) => y !== null && (!this.log || y > 0)).map(([, y]) => y);
+    const first = points.length ? points[0].t : 0;
+    const last = Math.max(first + SHORTEST_S, points.length ? points.at(-1).t : 0);
+    const [low, high] = this.bounds(known);
+    const right = width - SPACE.right, bottom = HEIGHT - SPACE.bottom;
+    const x = (t) => SPACE.left + ((t - first) / (last - first)) * (right - SPACE.left);
+    const scale = this.log ? Math.log10 : (value) => value;
+    const y = (value) =>
+      bottom - ((scale(value) - scale(low)) / (scale(high) - scale(low))) * (bottom - SPACE.top);
+    this.ground(x, y, first, last, ticks(low, high, this.log), right, bottom);
+    series.forEach((line, index) => {
+      const path = this.path(line, x, y);
+      node("path", { d: path, class: `hdbkit-live-line hdbkit-live-line-${index + 1}` }, this.svg);
+    });
+    this.tell(x, bottom, known);
+  }
+
+  bounds(known) {
+    if (!this.log) return [0, (Math.max(0, ...known) || 1) * 1.2];
+    const low = known.length ? Math.min(...known) : 1, high = known.length ? Math.max(...known) : 10;
+    return [low / 1.3, Math.max(high * 1.8, low * 3)];
+  }
+
+  ground(x, y, first, last, steps, right, bottom) {
+    const { rampup_s = 0 } = this.about;
+    if (rampup_s > first) {
+      const end = Math.min(rampup_s, last);
+      const box = { x: x(first), y: SPACE.top, width: x(end) - x(first), height: bottom - SPACE.top };
+      node("rect", { ...box, class: "hdbkit-live-shade" }, this.svg);
+      if (box.width > 60) node("text", { x: box.x + 5, y: SPACE.top + 12 }, this.svg, "rampup");
+    }
+    for (const step of steps) {
+      node("line", { x1: SPACE.left, x2: right, y1: y(step), y2: y(step), class: "hdbkit-live-grid" }, this.svg);
+      const label = step >= 1e4 ? `${number(step / 1000)}k` : `${+step.toPrecision(3)}`;
+      node("text", { x: SPACE.left - 6, y: y(step) + 4, "text-anchor": "end" }, this.svg, label);
+    }
+    for (const step of ticks(first, last, false))
+      node("text", { x: x(step), y: HEIGHT - 5, "text-anchor": "middle" }, this.svg, `${+step.toPrecision(6)} s`);
+  }
+
+  path(line, x, y) {
+    let pen = "M", made = "";
+    for (const [t, value] of line) {
+      if (value === null || (this.log && value <= 0)) { pen = "M"; continue; }
+      made += `${pen}${x(t).toFixed(1)} ${y(value).toFixed(1)}`;
+      pen = "L";
+    }
+    return made;
+  }
+
+  tell(x, bottom, known) {
+    if (!this.points.length) {
+      this.values.forEach((one) => (one.textContent = ""));
+      this.svg.setAttribute("aria-label", `${this.title}: no point yet`);
+      return;
+    }
+    let shown = this.points.at(-1);
+    if (this.at !== null) {
+      const away = (point) => Math.abs(x(point.t) - this.at);
+      shown = this.points.reduce((best, point) => (away(point) < away(best) ? point : best));
+      const edge = { x1: x(shown.t), x2: x(shown.t), y1: SPACE.top, y2: bottom };
+      node("line", { ...edge, class: "hdbkit-live-cursor" }, this.svg);
+    }
+    this.lines.forEach(({ value }, index) => (this.values[index].textContent = number(value(shown))));
+    const words = this.lines.map(({ name, value }) => `${name} ${number(value(this.points.at(-1)))}`).join(", ");
+    const range = known.length ? `; between ${number(Math.min(...known))} and ${number(Math.max(...known))} so far` : "";
+    this.svg.setAttribute("aria-label", `${this.title} in ${this.unit}: now ${words}${range}`);
+  }
+}
+
+// The newest quantiles of every transaction: the numbers behind the latency chart.
+function table(parent, transactions) {
+  const made = node("table", { class: "hdbkit-live-table" }, parent);
+  node("caption", {}, made, "service time now (ms)");
+  const head = node("tr", {}, node("thead", {}, made));
+  for (const name of ["transaction", ...QUANTILES]) node("th", { scope: "col" }, head, name);
+  const body = node("tbody", {}, made);
+  return transactions.map((name) => {
+    const row = node("tr", {}, body);
+    node("th", { scope: "row" }, row, name.replaceAll("_", " "));
+    return QUANTILES.map(() => node("td", {}, row));
+  });
+}
+
+function render({ model, el }) {
+  let points = [], about = {}, charts = [], cells = [], chosen = 0;
+  el.classList.add("hdbkit-live");
+
+  function build() {
+    el.replaceChildren();
+    const { transactions = [], counted } = about;
+    el.dataset.points = points.length;
+    if (!transactions.length) return;
+    chosen = Math.max(0, transactions.indexOf(counted));
+    const grid = node("div", { class: "hdbkit-live-grid-of-charts" }, el);
+    const of = (index) => (point) => point.latency[chosen]?.[index] ?? null;
+    charts = [
+      new Chart(grid, "NOPM", "new orders a minute", [{ name: "NOPM", value: (point) => point.nopm }]),
+      new Chart(grid, "Latency", "ms, log", QUANTILES.map((name, index) => ({ name, value: of(index) })), true),
+      new Chart(grid, "Errors", "a second", [
+        { name: "failed", value: (point) => point.failed }, { name: "tried again", value: (point) => point.retries },
+      ]),
+      new Chart(grid, "CPU", "busy cores", [
+        { name: "clients", value: (point) => point.client_cpu }, { name: "server", value: (point) => point.server_cpu },
+      ]),
+    ];
+    const choice = node("select", { "aria-label": "transaction whose latency is drawn" });
+    transactions.forEach((name, index) => node("option", { value: index }, choice, name.replaceAll("_", " ")));
+    choice.value = chosen;
+    choice.addEventListener("change", () => { chosen = Number(choice.value); draw(); });
+    charts[1].head.firstChild.after(choice);
+    cells = table(el, transactions);
+  }
+
+  function draw() {
+    el.dataset.points = points.length;
+    for (const chart of charts) chart.draw(points, about);
+    const latency = points.at(-1)?.latency ?? [];
+    cells.forEach((row, index) => row.forEach((cell, which) => (cell.textContent = number(latency[index]?.[which]))));
+  }
+
+  function heard(message) {
+    if (message.kind === "all") {
+      ({ points, about } = message);
+      build();
+    } else {
+      points.push(message.point);
+      if (points.length > MOST) points = points.filter((_, index) => index % 2 === points.length % 2 || index === points.length - 1);
+    }
+    draw();
+  }
+
+  model.on("msg:custom", heard);
+  const sized = new ResizeObserver(() => draw());
+  sized.observe(el);
+  model.send({ kind: "hello" });
+  return () => {
+    model.off("msg:custom", heard);
+    sized.disconnect();
+  };
+}
+
+export default { render };

@@ -1,0 +1,90 @@
+"""All panels in one place, with what is going on right now on top."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import ipywidgets
+
+from hdbkit import api
+from hdbkit.config import Target
+from hdbkit.widgets.base import Panel, Shared
+from hdbkit.widgets.compare import ComparePanel
+from hdbkit.widgets.layout import button, row
+from hdbkit.widgets.run import RunPanel
+from hdbkit.widgets.runs import RunsPanel
+from hdbkit.widgets.schema import SchemaPanel
+from hdbkit.widgets.sweep import SweepPanel
+from hdbkit.widgets.target import TargetPanel
+
+_LOOK_S = 4.0
+
+
+class Workbench(Panel):
+    """The six panels in tabs; they share target, schema and the newest run. What goes on is listed on top."""
+
+    title: ClassVar[str] = "hdbkit"
+
+    def __init__(self, shared: Shared | None = None) -> None:
+        super().__init__(shared)
+        self.target = TargetPanel(self.shared)
+        self.schema = SchemaPanel(self.shared)
+        self.run = RunPanel(self.shared)
+        self.sweep = SweepPanel(self.shared)
+        self.compare = ComparePanel(self.shared)
+        self.runs = RunsPanel(self.shared)
+        self.panels: list[Panel] = [self.target, self.schema, self.run, self.sweep, self.compare, self.runs]
+        for panel in self.panels:
+            panel.header.layout.display = "none"
+            panel.slot = self.slot  # what a panel keeps for the notebook is kept where it is shown
+        self.going_on = ipywidgets.VBox().add_class("hdbkit-going-on")
+        self.tabs = ipywidgets.Tab([panel.root for panel in self.panels], titles=[one.title for one in self.panels])
+        self.tabs.add_class("hdbkit-tabs")
+        self.body.children = [self.going_on, self.tabs]
+        self._listed: list[str] = []
+        self.every(_LOOK_S, self.look)
+
+    def look(self) -> None:
+        """List the runs and sweeps that are going on now, whoever started them."""
+        runs = [one.run_id for one in api.running_runs()]
+        sweeps = [one.sweep_id for one in api.running_sweeps()]
+        if self._listed == [*sweeps, *runs]:
+            return
+        self._listed = [*sweeps, *runs]
+        lines = [self._line("sweep", name, self._attach_sweep) for name in sweeps]
+        self.going_on.children = [*lines, *(self._line("run", name, self._attach_run) for name in runs)]
+
+    def _line(self, what: str, name: str, attach: Callable[[str], None]) -> ipywidgets.Widget:
+        note = ipywidgets.HTML(f"<span>The {what} <b>{name}</b> is going on.</span>")
+        return row(note, button("Attach", self.guarded(lambda: attach(name)), hint=f"watch this {what}"))
+
+    def _attach_run(self, run_id: str) -> None:
+        self.run.attach(run_id)
+        self.tabs.selected_index = self.panels.index(self.run)
+
+    def _attach_sweep(self, sweep_id: str) -> None:
+        self.sweep.attach(sweep_id)
+        self.tabs.selected_index = self.panels.index(self.sweep)
+
+    def close(self) -> None:
+        """End what all panels do again and again; what they show stays."""
+        for panel in self.panels:
+            panel.close()
+        super().close()
+
+
+def ui(target: Target | str | None = None) -> Workbench:
+    """All panels in one cell: target, schema, run, sweep, compare and runs; running runs and sweeps can be attached.
+
+    Args:
+        target: what the panels begin with; a target, a URL without password, or a name in ``params/targets.yaml``.
+
+    Example:
+        >>> import hdbkit
+        >>> hdbkit.ui("postgresql://bench@db1/tpcc")  # doctest: +SKIP
+    """
+    bench = Workbench()
+    if target is not None:
+        bench.shared.target = target if isinstance(target, Target) else Target.parse(target)
+    return bench

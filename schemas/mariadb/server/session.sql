@@ -1,0 +1,29 @@
+-- What differs from MySQL in what a session asks of its server.
+
+-- name: set_isolation
+SET SESSION tx_isolation = :level;
+
+-- name: set_statement_timeout
+SET SESSION max_statement_time = :milliseconds / 1000;
+
+-- name: free_connections
+SELECT @@max_connections - (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS
+                            WHERE VARIABLE_NAME = 'THREADS_CONNECTED'),
+       CASE WHEN @@max_user_connections > 0
+            THEN @@max_user_connections - (SELECT COUNT(*) FROM information_schema.PROCESSLIST
+                                           WHERE USER = SUBSTRING_INDEX(CURRENT_USER(), '@', 1)) END;
+
+-- name: read_settings
+-- Every setting of the server: value, default, and whether somebody chose it: not what the server computes or where
+-- it listens and keeps its files. Those that may hold a password are not shown.
+SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, DEFAULT_VALUE,
+       GLOBAL_VALUE_ORIGIN IN ('CONFIG', 'COMMAND-LINE', 'SQL')
+       AND LOWER(VARIABLE_NAME) NOT IN ('port', 'bind_address', 'socket', 'pid_file', 'datadir', 'basedir', 'tmpdir',
+                                        'log_error', 'lc_messages_dir', 'server_id')
+FROM information_schema.SYSTEM_VARIABLES
+WHERE VARIABLE_SCOPE <> 'SESSION ONLY' AND LOWER(VARIABLE_NAME) NOT LIKE '%password%'
+ORDER BY 1;
+
+-- name: create_role
+-- The verifier is made by the client, so that no password is sent.
+CREATE USER :role@'%' IDENTIFIED BY PASSWORD :verifier;

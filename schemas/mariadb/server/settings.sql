@@ -1,0 +1,109 @@
+-- What differs from MySQL in the settings of the server.
+
+-- name: first_statements
+-- What makes the administrator the only account, with a password; run while the data folder is made.
+FLUSH PRIVILEGES;
+DELETE FROM mysql.global_priv WHERE user = 'root' AND host <> 'localhost';
+FLUSH PRIVILEGES;
+ALTER USER 'root'@'localhost' IDENTIFIED BY :password;
+
+-- name: control_settings
+-- Every setting as this session has it; what it takes to change it is the server's word.
+SELECT lower(variable_name),
+       coalesce(session_value, global_value),
+       NULL AS unit,
+       default_value,
+       CASE
+           WHEN variable_scope = 'SESSION ONLY' OR (read_only = 'YES' AND command_line_argument IS NULL) THEN 'fixed'
+           WHEN read_only = 'YES' THEN 'restart'
+           WHEN variable_scope = 'SESSION' THEN 'session'
+           ELSE 'reload'
+       END AS apply_by,
+       numeric_min_value,
+       numeric_max_value,
+       enum_value_list,
+       CASE
+           WHEN variable_type = 'BOOLEAN' THEN 'bool'
+           WHEN variable_type = 'ENUM' THEN 'enum'
+           WHEN variable_type = 'SET' THEN 'list'
+           WHEN variable_type = 'DOUBLE' THEN 'real'
+           WHEN variable_type LIKE '%INT%' THEN 'size'
+           ELSE 'string'
+       END AS kind,
+       variable_comment,
+       coalesce(session_value, global_value) AS shown,
+       CASE WHEN session_value <> global_value THEN 'the client''s connection' END AS winner,
+       0 AS waiting
+FROM information_schema.system_variables
+ORDER BY variable_name;
+
+-- name: running_settings
+-- The values that the server gives to new sessions, and runs with.
+SELECT lower(variable_name), global_value
+FROM information_schema.system_variables
+WHERE variable_scope <> 'SESSION ONLY' AND global_value IS NOT NULL;
+
+-- name: file_entries
+-- None: the server keeps no file of changed settings.
+SELECT variable_name, global_value
+FROM information_schema.system_variables
+WHERE 0;
+
+-- name: settings_file
+-- The files that the server reads at its start are those of its administrator.
+SELECT 'its option files';
+
+-- name: server_identity
+-- The port the server itself listens on, and a number of its host and data folder.
+SELECT concat(@@port, '/', md5(concat(@@hostname, @@datadir)));
+
+-- name: make_set_setting
+-- Makes the command that sets a setting for now; none keeps it for later. A number is not quoted.
+SELECT concat(
+    'SET GLOBAL `', :name, '` = ',
+    CASE WHEN :value REGEXP '^-?[0-9]+([.][0-9]+)?$' THEN :value ELSE quote(:value) END)
+FROM information_schema.system_variables
+WHERE variable_name = :name AND read_only = 'NO';
+
+-- name: make_reset_setting
+-- None, since none is kept.
+SELECT concat(variable_name, :name)
+FROM information_schema.system_variables
+WHERE 0;
+
+-- name: settings_loaded_at
+-- Now, since the server reads nothing later; and when it was started.
+SELECT now(6), now() - INTERVAL variable_value SECOND
+FROM information_schema.global_status
+WHERE variable_name = 'UPTIME';
+
+-- name: rest_settings
+-- What hastens the removal of old row versions and the writing of changed pages; only what can be set while it runs.
+SELECT lower(v.variable_name), h.value
+FROM (
+    SELECT 1 AS position, 'INNODB_PURGE_THREADS' AS name, '32' AS value
+    UNION ALL
+    SELECT 2, 'INNODB_PURGE_BATCH_SIZE', '5000'
+    UNION ALL
+    SELECT 3, 'INNODB_MAX_DIRTY_PAGES_PCT_LWM', '0'
+    UNION ALL
+    SELECT 4, 'INNODB_MAX_DIRTY_PAGES_PCT', '0'
+    UNION ALL
+    SELECT 5, 'INNODB_IO_CAPACITY_MAX', '120000'
+    UNION ALL
+    SELECT 6, 'INNODB_IO_CAPACITY', '120000'
+) AS h
+JOIN information_schema.system_variables AS v ON v.variable_name = h.name
+WHERE v.read_only = 'NO'
+ORDER BY h.position;
+
+-- name: rest_left
+-- Old row versions that are still there, changed pages that are not written, a buffer pool that is being resized.
+SELECT lower(variable_name), variable_value
+FROM information_schema.global_status
+WHERE variable_name IN ('INNODB_HISTORY_LIST_LENGTH', 'INNODB_BUFFER_POOL_PAGES_DIRTY')
+UNION ALL
+SELECT 'resizing', count(*)
+FROM information_schema.global_status
+WHERE variable_name = 'INNODB_BUFFER_POOL_RESIZE_STATUS'
+  AND variable_value <> '' AND variable_value NOT LIKE 'Completed%' AND variable_value NOT LIKE 'Size did not change%';

@@ -1,0 +1,270 @@
+-- The five transactions as procedures, each a whole transaction that ends before it returns. What fails inside is left
+-- to the caller, who rolls back.
+--
+-- Rows are locked in one order by everyone, so that these never deadlock among each other: a payment's customer before
+-- district and warehouse; an order's district before stock by (warehouse, item); a delivery's customers before lines.
+-- Everything else is read without a lock. A lock is on a whole primary key wherever it can be, so that it holds no gap.
+
+-- name: create_routine_new_order
+-- TPC-C 2.4.2. The lines are taken in the order of (warehouse, item) and shown in that of their numbers: each array of
+-- the result is an object with line numbers as keys. An unknown item rolls back once all other lines were taken
+-- (error 30001).
+CREATE PROCEDURE new_order(
+    in_w_id INT, in_d_id INT, in_c_id INT, item_ids TEXT, supply_w_ids TEXT, quantities TEXT)
+BEGIN
+    DECLARE v_o_id, v_line, v_item, v_supply, v_quantity, v_stocked, v_lines INT;
+    DECLARE v_left INT DEFAULT JSON_LENGTH(item_ids);
+    DECLARE v_local, v_valid INT DEFAULT 1;
+    DECLARE v_found INT;
+    DECLARE v_w_tax, v_d_tax, v_discount DECIMAL(4,4);
+    DECLARE v_last VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE v_credit, v_brand CHAR(2) CHARACTER SET utf8mb4;
+    DECLARE v_name VARCHAR(24) CHARACTER SET utf8mb4;
+    DECLARE v_dist_info CHAR(24) CHARACTER SET utf8mb4;
+    DECLARE v_price, v_amount DECIMAL(6,2);
+    DECLARE v_total DECIMAL(12,2) DEFAULT 0;
+    DECLARE v_entered DATETIME DEFAULT LOCALTIMESTAMP;
+    DECLARE v_names, v_stocks, v_brands, v_prices, v_amounts TEXT CHARACTER SET utf8mb4 DEFAULT '';
+    DECLARE ordered CURSOR FOR
+        SELECT number, item_id, CAST(JSON_EXTRACT(supply_w_ids, CONCAT('$[', number - 1, ']')) AS SIGNED) AS supply_w_id,
+               CAST(JSON_EXTRACT(quantities, CONCAT('$[', number - 1, ']')) AS SIGNED)
+        FROM JSON_TABLE(item_ids, '$[*]' COLUMNS (number FOR ORDINALITY, item_id INT PATH '$')) AS l
+        ORDER BY supply_w_id, item_id, number;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_found = 0;
+
+    SET v_lines = v_left;
+    START TRANSACTION;
+    UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = in_w_id AND d_id = in_d_id;
+    SELECT d_next_o_id - 1, w_tax, d_tax, c_discount, c_last, c_credit
+    INTO v_o_id, v_w_tax, v_d_tax, v_discount, v_last, v_credit
+    FROM district JOIN warehouse JOIN customer
+    WHERE d_w_id = in_w_id AND d_id = in_d_id AND w_id = in_w_id
+      AND c_w_id = in_w_id AND c_d_id = in_d_id AND c_id = in_c_id;
+
+    OPEN ordered;
+    WHILE v_left > 0 DO
+        FETCH ordered INTO v_line, v_item, v_supply, v_quantity;
+        IF v_supply <> in_w_id THEN
+            SET v_local = 0;
+        END IF;
+        UPDATE stock
+        SET s_quantity = s_quantity - v_quantity + IF(s_quantity >= v_quantity + 10, 0, 91),
+            s_ytd = s_ytd + v_quantity,
+            s_order_cnt = s_order_cnt + 1,
+            s_remote_cnt = s_remote_cnt + (v_supply <> in_w_id)
+        WHERE s_w_id = v_supply AND s_i_id = v_item;
+        SET v_found = 1;
+        SELECT i_name, i_price, s_quantity, IF(i_data LIKE '%ORIGINAL%' AND s_data LIKE '%ORIGINAL%', 'B', 'G'),
+               ELT(in_d_id, s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
+                            s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10)
+        INTO v_name, v_price, v_stocked, v_brand, v_dist_info
+        FROM item JOIN stock
+        WHERE i_id = v_item AND s_w_id = v_supply AND s_i_id = v_item;
+        IF v_found THEN
+            SET v_amount = v_quantity * v_price;
+            SET v_total = v_total + v_amount;
+            INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity,
+                                    ol_amount, ol_dist_info)
+            VALUES (in_w_id, in_d_id, v_o_id, v_line, v_item, v_supply, v_quantity, v_amount, v_dist_info);
+            SET v_names = CONCAT(v_names, ',"', v_line, '":', JSON_QUOTE(v_name));
+            SET v_stocks = CONCAT(v_stocks, ',"', v_line, '":', v_stocked);
+            SET v_brands = CONCAT(v_brands, ',"', v_line, '":"', v_brand, '"');
+            SET v_prices = CONCAT(v_prices, ',"', v_line, '":', v_price);
+            SET v_amounts = CONCAT(v_amounts, ',"', v_line, '":', v_amount);
+        ELSE
+            SET v_valid = 0;
+        END IF;
+        SET v_left = v_left - 1;
+    END WHILE;
+    CLOSE ordered;
+    INSERT INTO orders (o_w_id, o_d_id, o_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local)
+    VALUES (in_w_id, in_d_id, v_o_id, in_c_id, v_entered, v_lines, v_local);
+    INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (in_w_id, in_d_id, v_o_id);
+    IF NOT v_valid THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30001, MESSAGE_TEXT = 'item number is not valid';
+    END IF;
+    COMMIT;
+    SELECT v_o_id, v_entered, v_w_tax, v_d_tax, v_discount, v_last, v_credit,
+           CAST(ROUND(v_total * (1 - v_discount) * (1 + v_w_tax + v_d_tax), 2) AS DECIMAL(12,2)),
+           CONCAT('{', SUBSTRING(v_names, 2), '}') AS `text[]`,
+           CONCAT('{', SUBSTRING(v_stocks, 2), '}') AS `integer[]`,
+           CONCAT('{', SUBSTRING(v_brands, 2), '}') AS `text[]`,
+           CONCAT('{', SUBSTRING(v_prices, 2), '}') AS `numeric[]`,
+           CONCAT('{', SUBSTRING(v_amounts, 2), '}') AS `numeric[]`;
+END;
+
+-- name: call_new_order
+CALL new_order(:w_id, :d_id, :c_id, :item_ids, :supply_w_ids, :quantities);
+
+-- name: create_routine_payment
+-- TPC-C 2.5.2. By name: of the n customers ordered by first name the one at n/2, rounded up. The customer is locked
+-- first and the warehouse, which all payments share, last.
+CREATE PROCEDURE payment(
+    in_w_id INT, in_d_id INT, in_c_w_id INT, in_c_d_id INT, in_c_id INT,
+    in_c_last VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, in_amount DECIMAL(6,2))
+BEGIN
+    DECLARE v_w_name, v_d_name VARCHAR(10) CHARACTER SET utf8mb4;
+    DECLARE v_before INT;
+
+    START TRANSACTION;
+    IF in_c_id IS NULL THEN
+        SELECT (COUNT(*) - 1) DIV 2 INTO v_before FROM customer
+        WHERE c_w_id = in_c_w_id AND c_d_id = in_c_d_id AND c_last = in_c_last;
+        IF v_before >= 0 THEN
+            SELECT c_id INTO in_c_id FROM customer
+            WHERE c_w_id = in_c_w_id AND c_d_id = in_c_d_id AND c_last = in_c_last
+            ORDER BY c_first, c_id LIMIT v_before, 1;
+        END IF;
+    END IF;
+    SELECT w_name, d_name INTO v_w_name, v_d_name
+    FROM warehouse JOIN district WHERE w_id = in_w_id AND d_w_id = in_w_id AND d_id = in_d_id;
+    UPDATE customer
+    SET c_balance = c_balance - in_amount,
+        c_ytd_payment = c_ytd_payment + in_amount,
+        c_payment_cnt = c_payment_cnt + 1,
+        c_data = IF(c_credit = 'BC',
+                    LEFT(CONCAT(CONCAT_WS(' ', in_c_id, in_c_d_id, in_c_w_id, in_d_id, in_w_id, in_amount),
+                                ' | ', c_data), 500),
+                    c_data)
+    WHERE c_w_id = in_c_w_id AND c_d_id = in_c_d_id AND c_id = in_c_id;
+    IF ROW_COUNT() = 0 THEN
+        SIGNAL SQLSTATE '02000' SET MESSAGE_TEXT = 'there is no such customer';
+    END IF;
+    SELECT c_id, c_first, c_middle, c_last, w_street_1, w_street_2, w_city, w_state, w_zip,
+           d_street_1, d_street_2, d_city, d_state, d_zip, c_street_1, c_street_2, c_city, c_state, c_zip,
+           c_phone, c_since, c_credit, c_credit_lim, c_discount, c_balance,
+           IF(c_credit = 'BC', LEFT(c_data, 200), NULL), LOCALTIMESTAMP
+    FROM customer JOIN district JOIN warehouse
+    WHERE c_w_id = in_c_w_id AND c_d_id = in_c_d_id AND c_id = in_c_id
+      AND d_w_id = in_w_id AND d_id = in_d_id AND w_id = in_w_id;
+    INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data)
+    VALUES (in_c_id, in_c_d_id, in_c_w_id, in_d_id, in_w_id, LOCALTIMESTAMP, in_amount,
+            CONCAT(v_w_name, '    ', v_d_name));
+    UPDATE district SET d_ytd = d_ytd + in_amount WHERE d_w_id = in_w_id AND d_id = in_d_id;
+    UPDATE warehouse SET w_ytd = w_ytd + in_amount WHERE w_id = in_w_id;
+    COMMIT;
+END;
+
+-- name: call_payment
+CALL payment(:w_id, :d_id, :c_w_id, :c_d_id, :c_id, :c_last, :h_amount);
+
+-- name: create_routine_order_status
+-- TPC-C 2.6.2: a customer's balance and his last order.
+CREATE PROCEDURE order_status(
+    in_w_id INT, in_d_id INT, in_c_id INT, in_c_last VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+BEGIN
+    DECLARE v_before, v_o_id, v_carrier_id INT;
+    DECLARE v_entered DATETIME;
+
+    START TRANSACTION;
+    IF in_c_id IS NULL THEN
+        SELECT (COUNT(*) - 1) DIV 2 INTO v_before FROM customer
+        WHERE c_w_id = in_w_id AND c_d_id = in_d_id AND c_last = in_c_last;
+        IF v_before >= 0 THEN
+            SELECT c_id INTO in_c_id FROM customer
+            WHERE c_w_id = in_w_id AND c_d_id = in_d_id AND c_last = in_c_last
+            ORDER BY c_first, c_id LIMIT v_before, 1;
+        END IF;
+    END IF;
+    SELECT o_id, o_entry_d, o_carrier_id INTO v_o_id, v_entered, v_carrier_id FROM orders
+    WHERE o_w_id = in_w_id AND o_d_id = in_d_id AND o_c_id = in_c_id
+    ORDER BY o_id DESC LIMIT 1;
+    SELECT c_id, c_first, c_middle, c_last, c_balance, v_o_id, v_entered, v_carrier_id,
+           CONCAT('[', GROUP_CONCAT(ol_i_id ORDER BY ol_number), ']') AS `integer[]`,
+           CONCAT('[', GROUP_CONCAT(ol_supply_w_id ORDER BY ol_number), ']') AS `integer[]`,
+           CONCAT('[', GROUP_CONCAT(ol_quantity ORDER BY ol_number), ']') AS `integer[]`,
+           CONCAT('[', GROUP_CONCAT(ol_amount ORDER BY ol_number), ']') AS `numeric[]`,
+           CONCAT('[', GROUP_CONCAT(COALESCE(CONCAT('"', ol_delivery_d, '"'), 'null') ORDER BY ol_number), ']')
+               AS `timestamp[]`
+    FROM customer JOIN order_line
+    WHERE c_w_id = in_w_id AND c_d_id = in_d_id AND c_id = in_c_id
+      AND ol_w_id = in_w_id AND ol_d_id = in_d_id AND ol_o_id = v_o_id
+    GROUP BY c_id, c_first, c_middle, c_last, c_balance;
+    COMMIT;
+END;
+
+-- name: call_order_status
+CALL order_status(:w_id, :d_id, :c_id, :c_last);
+
+-- name: create_routine_delivery
+-- TPC-C 2.7.4: the oldest undelivered order of each district. Deliveries of a warehouse wait for each other before they
+-- look at the queues, so none is skipped and no order is delivered twice: they lock the item whose number is the
+-- warehouse's, which nobody else ever locks. The lines come last, as their range may hold up the orders behind it.
+CREATE PROCEDURE delivery(in_w_id INT, in_carrier_id INT)
+BEGIN
+    DECLARE v_d_id, v_o_id, v_c_id, v_locked, v_place INT;
+    DECLARE v_found INT DEFAULT 1;
+    DECLARE v_districts, v_orders TEXT CHARACTER SET utf8mb4 DEFAULT '';
+    DECLARE v_amount DECIMAL(12,2);
+    DECLARE waiting CURSOR FOR
+        SELECT d_id, (SELECT no_o_id FROM new_order WHERE no_w_id = in_w_id AND no_d_id = d_id
+                      ORDER BY no_o_id LIMIT 1) AS oldest
+        FROM district WHERE d_w_id = in_w_id HAVING oldest IS NOT NULL ORDER BY d_id;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_found = 0;
+
+    START TRANSACTION;
+    SELECT i_id INTO v_locked FROM item WHERE i_id = in_w_id FOR UPDATE;
+    SET v_found = 1;
+    OPEN waiting;
+    FETCH waiting INTO v_d_id, v_o_id;
+    WHILE v_found DO
+        SET v_districts = CONCAT(v_districts, ',', v_d_id), v_orders = CONCAT(v_orders, ',', v_o_id);
+        DELETE FROM new_order WHERE no_w_id = in_w_id AND no_d_id = v_d_id AND no_o_id = v_o_id;
+        UPDATE orders SET o_carrier_id = in_carrier_id WHERE o_w_id = in_w_id AND o_d_id = v_d_id AND o_id = v_o_id;
+        SELECT o_c_id INTO v_c_id FROM orders WHERE o_w_id = in_w_id AND o_d_id = v_d_id AND o_id = v_o_id;
+        SELECT SUM(ol_amount) INTO v_amount FROM order_line
+        WHERE ol_w_id = in_w_id AND ol_d_id = v_d_id AND ol_o_id = v_o_id;
+        UPDATE customer SET c_balance = c_balance + v_amount, c_delivery_cnt = c_delivery_cnt + 1
+        WHERE c_w_id = in_w_id AND c_d_id = v_d_id AND c_id = v_c_id;
+        FETCH waiting INTO v_d_id, v_o_id;
+    END WHILE;
+    CLOSE waiting;
+
+    SET v_districts = CONCAT('[', SUBSTRING(v_districts, 2), ']'), v_orders = CONCAT('[', SUBSTRING(v_orders, 2), ']');
+    SET v_place = JSON_LENGTH(v_orders);
+    WHILE v_place > 0 DO
+        SET v_place = v_place - 1;
+        SET v_d_id = JSON_EXTRACT(v_districts, CONCAT('$[', v_place, ']'));
+        SET v_o_id = JSON_EXTRACT(v_orders, CONCAT('$[', v_place, ']'));
+        UPDATE order_line SET ol_delivery_d = LOCALTIMESTAMP
+        WHERE ol_w_id = in_w_id AND ol_d_id = v_d_id AND ol_o_id = v_o_id;
+    END WHILE;
+    COMMIT;
+    SELECT v_districts AS `integer[]`, v_orders AS `integer[]`;
+END;
+
+-- name: call_delivery
+CALL delivery(:w_id, :o_carrier_id);
+
+-- name: create_routine_stock_level
+-- TPC-C 2.8.2: how many items of the district's last 20 orders are low in stock.
+CREATE PROCEDURE stock_level(in_w_id INT, in_d_id INT, in_threshold INT)
+BEGIN
+    DECLARE v_next INT;
+
+    START TRANSACTION;
+    SELECT d_next_o_id INTO v_next FROM district WHERE d_w_id = in_w_id AND d_id = in_d_id;
+    SELECT COUNT(DISTINCT s_i_id)
+    FROM order_line JOIN stock ON s_w_id = in_w_id AND s_i_id = ol_i_id
+    WHERE ol_w_id = in_w_id AND ol_d_id = in_d_id AND ol_o_id >= v_next - 20 AND ol_o_id < v_next
+      AND s_quantity < in_threshold;
+    COMMIT;
+END;
+
+-- name: call_stock_level
+CALL stock_level(:w_id, :d_id, :threshold);
+
+-- name: drop_routine_new_order
+DROP PROCEDURE new_order;
+
+-- name: drop_routine_payment
+DROP PROCEDURE payment;
+
+-- name: drop_routine_order_status
+DROP PROCEDURE order_status;
+
+-- name: drop_routine_delivery
+DROP PROCEDURE delivery;
+
+-- name: drop_routine_stock_level
+DROP PROCEDURE stock_level;

@@ -1,0 +1,161 @@
+"""A real JupyterLab of its own, and a notebook in a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+QUIET = {
+    "@jupyterlab/apputils-extension:notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+        "doNotDisturbMode": True,
+    },
+}
+"""JupyterLab's own settings: it asks nobody for news."""
+
+
+@dataclass
+class Lab:
+    """A running JupyterLab that serves ``root``; its settings, runtime files and home are in ``home``."""
+
+    root: Path
+    home: Path
+    url: str
+    token: str
+    process: subprocess.Popen[bytes]
+
+    @classmethod
+    def start(cls, root: Path, home: Path, settings: dict[str, Any] | None = None) -> Lab:
+        """Start one on a free port, and wait until it answers."""
+        for name, content in {**QUIET, **(settings or {})}.items():
+            extension, _, plugin = name.rpartition(":")
+            path = home / "settings" / extension / f"{plugin}.jupyterlab-settings"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(content))
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        token = secrets.token_hex(16)
+        environment = {
+            **os.environ,
+            "HOME": str(home),
+            "IPYTHONDIR": str(home / "ipython"),
+            "JUPYTER_CONFIG_DIR": str(home / "config"),
+            "JUPYTER_DATA_DIR": str(home / "data"),
+            "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+            "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+            "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+            "JUPYTER_TOKEN": token,
+        }
+        options = [
+            *("--no-browser", "--allow-root", "--expose-app-in-browser", f"--ServerApp.root_dir={root}"),
+            *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
+        ]
+        with (home / "lab.log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "jupyterlab", *options],
+                env=environment, cwd=root, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+        lab = cls(root, home, f"http://127.0.0.1:{port}", token, process)
+        lab._await()
+        return lab
+
+    def _await(self) -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise RuntimeError((self.home / "lab.log").read_text()[-2000:])
+            try:
+                self.ask("api")
+                return
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.1)
+        raise RuntimeError("JupyterLab does not answer")
+
+    def ask(self, path: str, method: str = "GET") -> Any:
+        """An answer of the server's own interface."""
+        request = urllib.request.Request(
+            f"{self.url}/{path}", headers={"Authorization": f"token {self.token}"}, method=method
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            content = answer.read()
+        return json.loads(content) if content else None
+
+    def end_kernels(self) -> None:
+        """Shut every kernel down."""
+        for session in self.ask("api/sessions"):
+            self.ask(f"api/sessions/{session['id']}", "DELETE")
+
+    def stop(self) -> None:
+        """End the server and its kernels."""
+        self.end_kernels()
+        self.process.terminate()
+        self.process.wait(30)
+
+    def write(self, name: str, cells: Sequence[str]) -> Path:
+        """A notebook of code cells."""
+        empty = {"metadata": {}, "execution_count": None, "outputs": []}
+        made = [{"cell_type": "code", "id": f"c{i}", "source": cell, **empty} for i, cell in enumerate(cells)]
+        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+        path = self.root / name
+        path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": made}))
+        return path
+
+
+@dataclass
+class Notebook:
+    """A notebook open in a page; ``said`` are the console's errors, ``outside`` requests to other addresses."""
+
+    lab: Lab
+    page: Any
+    name: str
+    said: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, lab: Lab, context: Any, name: str) -> Notebook:
+        """Open it and wait until its kernel is there."""
+        page = context.new_page()
+        notebook = cls(lab, page, name)
+        page.on("console", notebook._heard)
+        page.on("pageerror", lambda error: notebook.said.append(str(error)))
+        page.on("request", notebook._asked)
+        page.goto(f"{lab.url}/lab/tree/{name}?reset&token={lab.token}")
+        page.wait_for_selector(".jp-Notebook")
+        return notebook
+
+    def _heard(self, message: Any) -> None:
+        if message.type == "error":
+            self.said.append(message.text)
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith((self.lab.url, "data:", "blob:")):
+            self.outside.append(request.url)
+
+    def command(self, name: str, **arguments: Any) -> None:
+        """Begin one of JupyterLab's commands; what it leads to is waited for, not the command."""
+        begin = "([name, args]) => { window.jupyterapp.commands.execute(name, args) }"
+        self.page.evaluate(begin, [name, arguments])
+
+    def run_all(self) -> None:
+        """Run every cell, once the notebook and its kernel are there."""
+        self.page.wait_for_function(
+            """() => {
+                const shown = window.jupyterapp.shell.currentWidget;
+                return shown?.context?.isReady && shown.sessionContext.isReady
+                    && shown.sessionContext.session?.kernel?.status === "idle";
+            }"""
+        )
+        self.command("notebook:run-all-cells")

@@ -1,0 +1,78 @@
+"""What a load leaves is what was made, to the letter; and dropping takes it away, and nothing else."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from hdbkit.build import drop
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.contracts import Capability, Database, Session
+from hdbkit.errors import SchemaProblem
+from hdbkit.workloads import workload
+from tests.conformance.conftest import Connect, Tables
+
+WORK = workload("tproc_c")
+
+
+def test_a_population_arrives_as_it_was_made(schema: Session, connect: Connect) -> None:
+    """The oracle is the text itself: items and the first chunk of each table of a warehouse, 132,000 rows."""
+    session = connect()
+    for key in ("item", "warehouse-1"):
+        for load in WORK.part(WorkloadSpec(warehouses=1), key):
+            text = next(load.chunks)
+            session.begin()
+            rows = session.load(load.table, load.columns, [text])
+            session.commit()
+            content = [_line(row) for row in session.query(f"content_{load.table}")]
+            assert (load.table, len(content)) == (load.table, rows)
+            assert (load.table, _digest("".join(content).encode())) == (load.table, _digest(text))
+
+
+def _digest(text: bytes) -> str:
+    return sha256(text).hexdigest()
+
+
+def _line(row: tuple[Any, ...]) -> str:
+    return "\t".join(map(_field, row)) + "\n"
+
+
+def _field(value: Any) -> str:
+    if value is None:
+        return r"\N"
+    return value.isoformat(" ") if isinstance(value, datetime) else str(value)
+
+
+def test_a_drop_takes_tables_and_routines(target: Target, engine: Database, tables: Tables) -> None:
+    tables.emptied().close()
+    dropped = drop(target, "tproc_c")
+    tables.gone()
+    assert {f"table {table}" for table in WORK.tables} <= set(dropped)
+    routines = {f"routine {name}" for name in WORK.routines}
+    assert routines <= set(dropped) or Capability.STORED_ROUTINES not in engine.capabilities
+    with pytest.raises(SchemaProblem, match="nothing was dropped"):
+        drop(target, "tproc_c")
+
+
+def test_a_drop_leaves_what_is_somebody_elses(target: Target, tables: Tables) -> None:
+    session = tables.emptied()
+    session.execute("CREATE TABLE mine (a INTEGER)")  # type: ignore[attr-defined]
+    try:
+        assert not any("mine" in what for what in drop(target, "tproc_c"))
+        assert session.query("list_tables") == [("mine",)]
+    finally:
+        session.execute("DROP TABLE mine")  # type: ignore[attr-defined]
+        session.close()
+        drop_the_rest(target)
+        tables.gone()
+
+
+def drop_the_rest(target: Target) -> None:
+    """What an engine keeps of a schema whose tables are gone."""
+    try:
+        drop(target, "tproc_c")
+    except SchemaProblem:
+        return

@@ -1,0 +1,71 @@
+"""A server's settings go there and back, and it comes to rest between runs."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from hdbkit.config import Target
+from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting
+from hdbkit.servers import control
+from tests.conformance.small import Small
+
+CHANGES_NOTHING = "timeout"
+"""In the name of a setting that can be tried without harm."""
+
+
+@pytest.fixture
+def controlled(target: Target, engine: Database) -> ServerControl:
+    """Control of a server that is ours."""
+    if Capability.SETTINGS not in engine.capabilities or target.server_folder is None:
+        pytest.skip("needs a server of our own")
+    return control(target)
+
+
+def tried(settings: dict[str, Setting]) -> Setting:
+    """The first timeout, a whole number, that needs no restart."""
+    for name in sorted(settings):
+        setting = settings[name]
+        quick = setting.apply_by in (ApplyBy.SESSION, ApplyBy.RELOAD)
+        number = setting.kind in ("integer", "size")
+        if CHANGES_NOTHING in name and number and quick and int(setting.value) < 1000:
+            return setting
+    raise AssertionError("this server has no timeout to try")
+
+
+def test_a_setting_is_set_seen_by_a_client_and_put_back(
+    controlled: ServerControl, target: Target, engine: Database, small: Small
+) -> None:
+    settings = controlled.settings()
+    setting = tried(settings)
+    wanted = str(int(setting.value) + 1)
+    before = controlled.snapshot()
+    try:
+        done = controlled.apply({setting.name: wanted})
+        assert done.read_back == {setting.name: wanted}
+        session = engine.connect(target, "tproc_c")
+        assert engine.settings_of(session)[setting.name]["value"] == wanted
+        session.close()
+    finally:
+        controlled.restore(before)
+    assert controlled.settings()[setting.name].value == setting.value
+    assert small.session.query("count_item") == [(20,)]
+
+
+def test_what_cannot_be_set_is_told_before_anything_changes(controlled: ServerControl) -> None:
+    setting = tried(controlled.settings())
+    mistakes = controlled.mistakes({"no_such_setting": ["1"], setting.name: ["a lot"]})
+    assert len(mistakes) == 2
+    assert any("no_such_setting" in mistake for mistake in mistakes)
+
+
+def test_maintenance_brings_rest_and_puts_every_setting_back(
+    controlled: ServerControl, engine: Database, db: Session
+) -> None:
+    for _ in range(20):
+        db.query("client_update_warehouse_ytd", h_amount=Decimal(1), w_id=1)
+    before = engine.settings_of(db)
+    assert controlled.maintain() >= 0
+    assert engine.settings_of(db) == before
+    assert db.query("count_warehouse") == [(2,)]

@@ -1,0 +1,171 @@
+"""A notebook over parameter files: checked first, executed each, kept, and not done twice."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from hdbkit import api
+from hdbkit.errors import ConfigErrors, InputError
+from tests.architecture.source_tree import ROOT
+from tests.conftest import HdbkitCommand
+from tests.notebooks.conftest import outputs_of, write_params
+
+RUNNER = [sys.executable, "-W", "error", str(ROOT / "runners" / "batch.py")]
+
+
+def status_of(done: api.BatchResult) -> dict[str, str]:
+    return dict(zip(done.jobs["job"], done.jobs["status"], strict=True))
+
+
+def test_each_executed_notebook_is_kept_with_its_values(tiny: Path, tmp_path: Path, results: Path) -> None:
+    done = api.batch(tiny, write_params(tmp_path, one={"n": 11}, two={"n": 22}))
+    assert done.folder.path.parent == results / "batches"
+    assert {
+        name: outputs_of(done.folder.executed(name)).count(text) for name, text in (("one", "11"), ("two", "22"))
+    } == {
+        "one": 1,
+        "two": 1,
+    }
+    assert nbformat.read(tiny, as_version=4).cells[1].outputs == []
+
+
+def test_a_failed_one_is_no_end_and_is_done_again(
+    tiny: Path, tmp_path: Path, command: HdbkitCommand, results: Path
+) -> None:
+    """The others are skipped at the next start, until their values or the notebook change."""
+    files = write_params(tmp_path, first={"fail": True}, second={"n": 2})
+    said = command("batch", tiny, *files, "--json")
+    assert said.code == 3
+    first, second = said.json["jobs"]
+    assert (first["status"], first["error"], second["status"]) == ("failed", "ValueError: asked to", "done")
+    assert "asked to" in outputs_of(Path(first["notebook"]))
+
+    write_params(tmp_path, first={"fail": False})
+    said = command("batch", tiny, *files)
+    assert said.code == 0
+    assert "done already" in said.err
+    assert "1 of 2 were done already" in said.out
+
+    write_params(tmp_path, second={"n": 3})
+    again = api.batch(tiny, files)
+    assert again.jobs["skipped"].tolist() == [True, False]
+    assert len(list((results / "batches").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [({"m": 1}, "no such parameter"), ({"n": "two"}, "must be a whole number"), ({"password": "hunter2"}, "secret")],
+)
+def test_one_bad_file_and_nothing_is_executed(
+    tiny: Path, tmp_path: Path, command: HdbkitCommand, results: Path, values: dict[str, Any], said: str
+) -> None:
+    answer = command("batch", tiny, *write_params(tmp_path, good={"n": 1}, bad=values))
+    assert answer.code == 2
+    assert said in answer.err
+    assert "nothing was started" in answer.err
+    assert "hunter2" not in answer.err
+    assert not list(results.iterdir())
+
+
+def test_mistakes_of_all_files_are_told_at_once(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    files = write_params(tmp_path, one={"m": 1}, two={"n": "x"}, three={"n": 1})
+    with pytest.raises(ConfigErrors) as found:
+        api.batch(tiny, [*files, *write_params(tmp_path / "other", three={"n": 2})])
+    assert [one.where.partition(": ")[0] for one in found.value.mistakes] == [
+        str(files[0]),
+        str(files[1]),
+        str(tmp_path / "other" / "three.yaml"),
+    ]
+
+
+def test_wrong_calls_are_refused(tiny: Path, tmp_path: Path, results: Path) -> None:
+    files = write_params(tmp_path, one={"n": 1})
+    with pytest.raises(InputError, match="at least one parameter file"):
+        api.batch(tiny, [])
+    with pytest.raises(InputError, match="there is no notebook"):
+        api.batch(tmp_path / "none.ipynb", files)
+    with pytest.raises(InputError, match="a batch's id"):
+        api.batch(tiny, files, batch_id="../elsewhere")
+    assert not list(results.iterdir())
+
+
+def test_the_same_batch_does_not_run_twice_at_once(tiny: Path, tmp_path: Path, results: Path) -> None:
+    folder = results / "batches" / "nightly"
+    folder.mkdir(parents=True)
+    with (folder / "batch.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="batch nightly runs already"):
+            api.batch(tiny, write_params(tmp_path, one={}), batch_id="nightly")
+
+
+def test_a_stopped_batch_ends_its_kernel_and_goes_on_later(tiny: Path, tmp_path: Path, results: Path) -> None:
+    notebook = nbformat.read(tiny, as_version=4)
+    notebook.cells[1].source = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60 if fail else 0)"
+    nbformat.write(notebook, tiny)
+    files = write_params(tmp_path, quick={}, slow={"fail": True})
+    runner = subprocess.Popen([*RUNNER, str(tiny), *map(str, files)], stderr=subprocess.PIPE, text=True)
+    executed = results / "batches"
+    while not list(executed.glob("*/slow.ipynb")):
+        assert runner.poll() is None
+        time.sleep(0.05)
+    kernels = children_of(runner.pid)
+    runner.send_signal(signal.SIGINT)
+    _, said = runner.communicate(timeout=60)
+    assert runner.returncode == 130
+    assert "the same command goes on" in said
+    deadline = time.monotonic() + 30
+    while any(Path(f"/proc/{pid}").exists() for pid in kernels):
+        assert time.monotonic() < deadline, "a kernel outlived its batch"
+        time.sleep(0.05)
+    write_params(tmp_path, slow={})
+    again = api.batch(tiny, files)
+    assert again.jobs["skipped"].tolist() == [True, False]
+    assert status_of(again) == {"quick": "done", "slow": "done"}
+
+
+def children_of(pid: int) -> list[int]:
+    return [
+        int(one) for task in Path(f"/proc/{pid}/task").iterdir() for one in (task / "children").read_text().split()
+    ]
+
+
+def test_the_runner_is_the_command(tiny: Path, tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [*RUNNER, str(tiny), *map(str, write_params(tmp_path, bad={"m": 1}))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert "tiny.ipynb has no such parameter" in ended.stderr
+
+
+def test_plain_papermill_works_too_from_any_folder(tmp_path: Path) -> None:
+    notebook, out = ROOT / "notebooks" / "07_published_results.ipynb", tmp_path / "out.ipynb"
+    words = [
+        sys.executable,
+        "-m",
+        "papermill",
+        str(notebook),
+        str(out),
+        "-p",
+        "tolerance",
+        "0.2",
+        "--no-progress-bar",
+    ]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ})
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(out.read_text())["metadata"]["papermill"]["parameters"] == {"tolerance": 0.2}
+    assert "60000 / tpm" in outputs_of(out)

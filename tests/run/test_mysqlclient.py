@@ -1,0 +1,265 @@
+"""What only servers spoken to by mysqlclient have: TLS, sockets, forbidden loads, small packets, many result sets."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from hdbkit.config import Target
+from hdbkit.databases import database
+from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
+from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
+from hdbkit.servers import PrivateServer, private_server
+
+KINDS = ["mariadb", "mysql"]
+SLEEPING = b"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'"
+ITEM = ("i_id", "i_im_id", "i_name", "i_price", "i_data")
+Sessions = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def certificates() -> Iterator[Path]:
+    """An authority, and what it signed for the server (127.0.0.1) and for a client."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl: the tests on TLS are skipped")
+    folder = Path(tempfile.mkdtemp(prefix="hdbkit-tls-"))
+    folder.chmod(0o755)
+
+    def openssl(*words: str) -> None:
+        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+    key = ("-newkey", "rsa:2048", "-nodes", "-days", "2")
+    for name in ("ca", "other-ca"):
+        openssl("req", "-x509", *key, "-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", "/CN=hdbkit")
+    for name in ("server", "client"):
+        openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN=hdbkit {name}")
+        folder.joinpath("names").write_text("subjectAltName=IP:127.0.0.1\n")
+        signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "names", "-out", f"{name}.pem")
+        openssl("x509", "-req", "-in", f"{name}.csr", *signed)
+    for file in folder.iterdir():
+        file.chmod(0o644)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def server(request: pytest.FixtureRequest, certificates: Path) -> Iterator[PrivateServer]:
+    tls = {"ca": "ca.pem", "cert": "server.pem", "key": "server.key"}
+    settings = {f"ssl_{name}": str(certificates / file) for name, file in tls.items()}
+    try:
+        database(request.param).driver_version()
+        started = private_server(request.param, settings=settings)
+    except InputError as error:
+        pytest.skip(f"no server: {error}")
+    with started:
+        session = _session(started.target)
+        session.query("create_item")
+        session.query("create_customer")
+        session.execute("CREATE PROCEDURE both_sets() BEGIN SELECT 1, 2; SELECT 3; SELECT 4; END")
+        session.execute("CREATE PROCEDURE pause() BEGIN DO SLEEP(20); END")
+        session.close()
+        yield started
+
+
+@pytest.fixture
+def connect(server: PrivateServer) -> Iterator[Sessions]:
+    """Makes sessions, which are closed at the end of the test."""
+    made: list[Any] = []
+
+    def session(target: Target | None = None) -> Any:
+        made.append(_session(target or server.target))
+        return made[-1]
+
+    yield session
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def admin(server: PrivateServer) -> Iterator[Any]:
+    """The administrator's session; what tests set is set back."""
+    session = _session(server.admin)
+    names = ("local_infile", "max_allowed_packet", "max_connections", "sql_mode")
+    session.execute("SET " + ", ".join(f"@{name} = @@GLOBAL.{name}" for name in names))
+    yield session
+    session.execute("SET " + ", ".join(f"GLOBAL {name} = @{name}" for name in names))
+    session.execute("DELETE FROM item")
+    session.close()
+
+
+def _session(target: Target) -> Any:
+    return database(target.kind).connect(target, "tproc_c")
+
+
+def refused(work: Callable[..., Any], *arguments: Any) -> ErrorClass:
+    with pytest.raises(TransactionError) as met:
+        work(*arguments)
+    return met.value.error_class
+
+
+def with_tls(target: Target, **options: Any) -> Target:
+    return target.with_(options={name: str(value) for name, value in options.items()})
+
+
+def test_one_way_tls_holds_the_server_to_its_authority(
+    server: PrivateServer, admin: Any, connect: Sessions, certificates: Path
+) -> None:
+    admin.execute(f"ALTER USER '{server.target.user}'@'%' REQUIRE SSL")
+    try:
+        for mode in ("REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"):
+            target = with_tls(server.target, ssl_mode=mode, ssl_ca=certificates / "ca.pem")
+            assert connect(target).query("server_version")
+        with pytest.raises(CannotConnect, match="no agreement about TLS"):
+            connect(with_tls(server.target, ssl_mode="VERIFY_CA", ssl_ca=certificates / "other-ca.pem"))
+    finally:
+        admin.execute(f"ALTER USER '{server.target.user}'@'%' REQUIRE NONE")
+
+
+def test_two_way_tls_asks_the_client_for_its_certificate(
+    server: PrivateServer, admin: Any, connect: Sessions, certificates: Path
+) -> None:
+    admin.execute(f"ALTER USER '{server.target.user}'@'%' REQUIRE X509")
+    one_way: dict[str, Any] = {"ssl_mode": "VERIFY_CA", "ssl_ca": certificates / "ca.pem"}
+    own = {"ssl_cert": certificates / "client.pem", "ssl_key": certificates / "client.key"}
+    try:
+        assert connect(with_tls(server.target, **one_way, **own)).query("server_version")
+        with pytest.raises(CannotConnect):
+            connect(with_tls(server.target, **one_way))
+    finally:
+        admin.execute(f"ALTER USER '{server.target.user}'@'%' REQUIRE NONE")
+
+
+def test_a_socket_is_a_host_that_begins_with_a_slash_its_folder_or_an_option(
+    server: PrivateServer, admin: Any, connect: Sessions
+) -> None:
+    (path,) = server.folder.rglob("*.sock")
+    for place in ({"host": str(path)}, {"host": str(path.parent)}, {"host": None, "options": {"socket": str(path)}}):
+        assert connect(server.target.with_(port=None, **place)).query("server_version")
+
+
+def test_an_unknown_option_is_told_with_the_nearest_known(server: PrivateServer, connect: Sessions) -> None:
+    with pytest.raises(CannotConnect, match=r"unknown: ssl_cat. Did you mean 'ssl_ca'"):
+        connect(with_tls(server.target, ssl_cat="x"))
+
+
+def test_where_the_server_forbids_loads_rows_go_in_by_insert_and_that_is_told(
+    server: PrivateServer, admin: Any, connect: Sessions
+) -> None:
+    rows = [b"1\t\\N\tit's a \\\\ \xc3\xa9\t1.25\tdata\n2\t7\tO''Neil\t2.25\t\n", b"3\t7\tx\\ty\t3.25\tdata\n"]
+    session, found = connect(), []
+    for local_infile in ("ON", "OFF"):
+        admin.execute(f"SET GLOBAL local_infile = {local_infile}")
+        session = connect()
+        slow = database(server.target.kind).slow_load(session)
+        assert slow is None if local_infile == "ON" else "set local_infile=ON" in str(slow)
+        session.begin()
+        assert refused(session.load, "item", ITEM, rows) is ErrorClass.CONSTRAINT  # i_im_id is no null
+        session.begin()
+        assert session.load("item", ITEM, [row.replace(rb"\N", b"7") for row in rows]) == 3
+        found.append(session.query("content_item"))
+        session.rollback()
+    assert found[0] == found[1]
+    assert found[0][0] == (1, 7, "it's a \\ é", Decimal("1.25"), "data")
+    assert found[0][2][2] == "x\ty"
+
+
+def test_a_packet_that_is_too_large_is_refused_before_it_is_sent(admin: Any, connect: Sessions) -> None:
+    admin.execute("SET GLOBAL max_allowed_packet = 4096, GLOBAL local_infile = OFF")
+    session = connect()
+    session.begin()
+    with pytest.raises(TransactionError, match=r"larger than the server's max_allowed_packet \(4096\)") as met:
+        session.batch([("client_select_named", (1, 1, "x" * 100))] * 100)
+    assert met.value.error_class is ErrorClass.RESOURCES
+    session.begin()
+    rows = b"".join(b"%d\t1\tname\t1.00\t%b\n" % (i, b"d" * 50) for i in range(200))
+    assert session.load("item", ITEM, [rows]) == 200  # in statements that fit
+    session.commit()
+    assert session.query("count_item") == [(200,)]
+
+
+@pytest.mark.parametrize("mode", ["", "ANSI,NO_BACKSLASH_ESCAPES", "TRADITIONAL,PAD_CHAR_TO_FULL_LENGTH"])
+def test_the_servers_sql_mode_changes_nothing(admin: Any, connect: Sessions, mode: str) -> None:
+    admin.execute(f"SET GLOBAL sql_mode = '{mode}'")
+    session = connect()
+    session.begin()
+    name = "a\\b'\"c"
+    assert session.call("client_select_named", 1, 1, name) == []
+    session.load("item", ITEM, [rb"1	1	a\\b'\"c	1.00	d" + b"\n"])
+    assert session.query("content_item")[0][2] == name
+    session.commit()
+    session.begin()
+    too_long = b"2\t1\t%b\t1.00\td\n" % (b"x" * 25)
+    assert refused(session.load, "item", ITEM, [too_long]) is ErrorClass.OTHER
+    assert session.query("count_item") == [(1,)]
+
+
+def test_results_that_nobody_asked_for_are_read_and_dropped(connect: Sessions) -> None:
+    """Or the next answer would be the last one's."""
+    session = connect()
+    for _ in range(3):
+        assert session.rows(session.perform(b"CALL both_sets()")) == [(1, 2)]
+        session.execute("CALL both_sets()")
+        assert session.query("count_item") == [(0,)]
+        session.begin()
+        assert session.batch([("count_item", ())] * 2) == [[(0,)]] * 2
+        session.commit()
+
+
+def test_a_session_that_was_broken_off_is_lost_and_never_out_of_step(connect: Sessions) -> None:
+    session = connect()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            session.execute("SELECT SLEEP(0.5); SELECT 1")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert refused(session.query, "count_item") is ErrorClass.CONNECTION_LOST
+
+
+def test_a_server_that_goes_during_a_call_is_a_lost_connection(
+    server: PrivateServer, admin: Any, connect: Sessions
+) -> None:
+    session = connect()
+    with ThreadPoolExecutor() as pool:
+        calling = pool.submit(refused, session.perform, b"CALL pause()")
+        while admin.rows(admin.perform(SLEEPING)) != [(1,)]:
+            time.sleep(0.02)
+        for (command,) in admin.query("end_other_sessions", database_name=server.target.database):
+            with suppress(TransactionError):
+                admin.execute(command)
+        assert calling.result(timeout=15) is ErrorClass.CONNECTION_LOST
+    assert refused(session.query, "count_item") is ErrorClass.CONNECTION_LOST
+
+
+def test_connections_run_out_in_words(server: PrivateServer, admin: Any, connect: Sessions) -> None:
+    admin.execute("SET GLOBAL max_connections = 10")
+    session = connect()
+    free = database(server.target.kind).free_connections(session)
+    assert free is not None
+    for _ in range(free):
+        connect()
+    with pytest.raises(CannotConnect, match="no more connections are allowed; use fewer virtual users"):
+        for _ in range(3):  # a server keeps one more for its administrator
+            connect()
+
+
+def test_both_kinds_share_all_but_their_files() -> None:
+    assert all(isinstance(database(kind), MysqlclientDatabase) for kind in KINDS)

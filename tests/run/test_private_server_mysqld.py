@@ -1,0 +1,217 @@
+"""Settings of MariaDB and MySQL: told or restarted for, verified by a client, brought back by file and by value."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from hdbkit.config import Target
+from hdbkit.contracts import ApplyBy, ServerControl
+from hdbkit.databases import database
+from hdbkit.errors import ServerFailed
+from hdbkit.servers import PrivateServer, control, find_binaries, private_server
+
+KINDS = sorted({one.kind for one in find_binaries() if one.kind in ("mariadb", "mysql")})
+pytestmark = pytest.mark.skipif(not KINDS, reason="no server of MariaDB or MySQL here; see: hdbkit doctor")
+FLUSH, POOL, METHOD = "innodb_flush_log_at_trx_commit", "innodb_buffer_pool_size", "innodb_flush_method"
+OTHER_METHOD = {"mariadb": "fsync", "mysql": "O_DIRECT"}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
+    with private_server(request.param) as server:
+        yield server
+
+
+@pytest.fixture
+def private(server: PrivateServer) -> Iterator[ServerControl]:
+    """Control with the server's files."""
+    it = control(server.target)
+    before = it.snapshot()
+    yield it
+    it.restore(before)
+
+
+@pytest.fixture
+def foreign(server: PrivateServer) -> Target:
+    """The same server as one that hdbkit did not start: all rights in it, none on its host."""
+    return server.admin.with_(server_folder=None, may_restart=False)
+
+
+@pytest.fixture
+def by_sql(foreign: Target, private: ServerControl) -> ServerControl:
+    """Control through SQL alone."""
+    return control(foreign)
+
+
+def shown(target: Target, name: str) -> str:
+    session = database(target.kind).connect(target, "server")
+    try:
+        return str(database(target.kind).settings_of(session)[name]["value"])
+    finally:
+        session.close()
+
+
+def command(target: Target, text: str) -> None:
+    session = database(target.kind).connect(target, "server")
+    try:
+        session.execute(text)  # type: ignore[attr-defined]
+    finally:
+        session.close()
+
+
+def test_what_can_be_told_is_told_in_units_as_people_write_them(
+    private: ServerControl, server: PrivateServer
+) -> None:
+    change = private.apply({FLUSH: "2", POOL: "256M", "innodb_io_capacity": "1k", "max_heap_table_size": "32MB"})
+    assert change.applied_by is ApplyBy.RELOAD
+    assert change.read_back == {
+        FLUSH: "2", POOL: str(256 * 1024**2), "innodb_io_capacity": "1024", "max_heap_table_size": str(32 * 1024**2),
+    }  # fmt: skip
+    assert shown(server.target, FLUSH) == "2"
+
+
+def test_settings_come_back_by_file_and_by_value_with_a_restart_where_one_is_needed(
+    private: ServerControl, server: PrivateServer
+) -> None:
+    private.apply({FLUSH: "0"})
+    content, before = server.settings_file.read_bytes(), private.snapshot()
+    change = private.apply({METHOD: OTHER_METHOD[server.place.kind], FLUSH: "2", "innodb_io_capacity": "5000"})
+    assert change.applied_by is ApplyBy.RESTART
+    assert change.read_back[METHOD] == OTHER_METHOD[server.place.kind]
+    for _ in range(2):
+        private.restore(before)
+        assert server.settings_file.read_bytes() == content
+        assert private.snapshot() == before
+    assert shown(server.target, FLUSH) == "0"
+
+
+def test_a_value_that_keeps_the_server_from_starting_is_undone(private: ServerControl, server: PrivateServer) -> None:
+    before = private.snapshot()
+    with pytest.raises(ServerFailed, match="the settings are as before"):
+        private.apply({"innodb_data_file_path": "nonsense"})
+    assert server.running
+    assert private.snapshot() == before
+
+
+def test_what_the_server_changes_by_itself_is_not_taken_for_set(private: ServerControl) -> None:
+    before = private.snapshot()
+    with pytest.raises(ServerFailed, match="the settings are as before"):
+        private.apply({"innodb_io_capacity": "200", "max_allowed_packet": "1048577"})
+    assert private.snapshot() == before
+
+
+def test_a_server_that_was_left_stopped_with_a_bad_value_is_repaired(
+    private: ServerControl, server: PrivateServer
+) -> None:
+    before = private.snapshot()
+    with server.settings_file.open("a") as file:
+        file.write("no_such_setting = 1\n")
+    with pytest.raises(ServerFailed, match="no_such_setting"):
+        server.restart()
+    private.restore(before)
+    assert private.snapshot() == before
+
+
+def test_mistakes_are_told_all_at_once(private: ServerControl) -> None:
+    told = private.mistakes({"innodb_buffer_pool_sise": ["1G"], POOL: ["1X", "64M", "1"], FLUSH: ["9", "1G"]})
+    assert len(told) == 5
+    assert f"Did you mean '{POOL}'?" in told[0]
+    assert "K, M, G" in told[1]
+    assert "between" in told[2]
+
+
+def test_through_sql_alone_settings_change_at_once_and_come_back(
+    by_sql: ServerControl, server: PrivateServer
+) -> None:
+    by_sql.apply({FLUSH: "2"})
+    before = by_sql.snapshot()
+    by_sql.apply({FLUSH: "0", POOL: "192M", "innodb_io_capacity": "400"})
+    assert shown(server.target, FLUSH) == "0"
+    for _ in range(2):
+        by_sql.restore(before)
+        assert by_sql.snapshot() == before
+    assert "restart_command" in by_sql.mistakes({METHOD: [OTHER_METHOD[server.place.kind]]})[0]
+
+
+def test_what_is_set_through_sql_where_the_server_keeps_it_outlives_a_restart(
+    by_sql: ServerControl, foreign: Target, server: PrivateServer
+) -> None:
+    if server.place.kind == "mariadb":
+        pytest.skip("MariaDB keeps nothing that is set through SQL")
+    script = f"from hdbkit.servers import PrivateServer; PrivateServer.attach({str(server.folder)!r}).restart()"
+    allowing = control(foreign.with_(may_restart=True, restart_command=(sys.executable, "-c", script)))
+    before = allowing.snapshot()
+    change = allowing.apply({METHOD: "O_DIRECT", FLUSH: "2"})
+    assert change.applied_by is ApplyBy.RESTART
+    assert shown(server.target, FLUSH) == "2"
+    allowing.restore(before)
+    assert allowing.snapshot() == before
+
+
+def test_an_ordinary_account_changes_nothing_and_is_told_so(server: PrivateServer) -> None:
+    ordinary = control(server.target.with_(server_folder=None))
+    with pytest.raises(ServerFailed, match=FLUSH):
+        ordinary.apply({FLUSH: "2"})
+    assert ordinary.maintain() == 0
+    assert shown(server.target, FLUSH) == "1"
+
+
+def test_rest_leaves_no_page_unwritten_and_every_setting_as_it_was(
+    private: ServerControl, server: PrivateServer
+) -> None:
+    command(server.target, "CREATE TABLE t (n int PRIMARY KEY, x int)")
+    command(server.target, "INSERT INTO t SELECT seq, 0 FROM (SELECT 1 AS seq UNION SELECT 2 UNION SELECT 3) AS s")
+    command(server.target, "UPDATE t SET x = x + 1")
+    before = private.snapshot()
+    assert private.maintain() > 0
+    assert private.snapshot() == before
+    session = database(server.place.kind).connect(server.admin, "server")
+    left = dict(session.query("rest_left"))
+    session.close()
+    command(server.target, "DROP TABLE t")
+    assert {float(amount) for amount in left.values()} == {0.0}
+
+
+def test_data_come_back_as_they_were_kept_and_settings_stay(private: ServerControl, server: PrivateServer) -> None:
+    private.apply({FLUSH: "2", "sort_buffer_size": "1M"})
+    command(server.target, "CREATE TABLE t (n integer)")
+    command(server.target, "INSERT INTO t VALUES (1)")
+    assert private.keep_data() > 0
+    command(server.target, "INSERT INTO t VALUES (2)")
+    command(server.target, "CREATE TABLE other (n integer)")
+    assert private.restore_data() > 0
+    assert shown(server.target, FLUSH) == "2"
+    command(server.target, "CREATE TABLE other (n integer)")  # it is gone
+    command(server.target, "ALTER TABLE t ADD UNIQUE (n), ADD CHECK (n = 1)")
+    private.drop_kept_data()
+    private.drop_kept_data()
+    with pytest.raises(ServerFailed, match="no kept data"):
+        private.restore_data()
+    command(server.target, "DROP TABLE t, other")
+
+
+def test_a_folder_that_a_killed_restoring_left_away_is_put_back(
+    private: ServerControl, server: PrivateServer
+) -> None:
+    before = private.snapshot()
+    private.keep_data()
+    server.stop()
+    shutil.copytree(server.place.data, server.folder / "data-fresh")
+    for path in [server.folder / "data-fresh", *(server.folder / "data-fresh").rglob("*")]:
+        server.place.give(path)
+    server.place.data.rename(server.folder / "data-old")
+    private.restore(before)
+    assert server.running
+    private.restore_data()
+    private.drop_kept_data()
+    assert {path.name for path in server.folder.glob("data*")} == {"data"}
+
+
+def test_data_of_a_foreign_server_cannot_be_kept(by_sql: ServerControl) -> None:
+    assert not by_sql.can_restore_data
+    with pytest.raises(ServerFailed):
+        by_sql.keep_data()

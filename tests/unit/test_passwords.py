@@ -1,0 +1,141 @@
+"""Where passwords are looked for: memory, HDBKIT_PASSWORD, the keyring, the driver's own ways; told, not shown."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from hdbkit import api
+from hdbkit.config import Target
+from hdbkit.databases._password_files import in_colon_file, in_option_file
+
+KEYRING = """
+from keyring import errors
+ENTRIES = {("hdbkit", "postgresql://bench@db1/tpcc"): "from-the-keyring"}
+def get_password(service, name):
+    if name.endswith("/locked"):
+        raise errors.KeyringError("locked")
+    return ENTRIES.get((service, name))
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("PGPASSWORD", "PGPASSFILE", "HDBKIT_PASSWORD"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def keyring(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package ``keyring`` as it is installed where there is one, with one entry."""
+    package = home / "packages" / "keyring"
+    package.mkdir(parents=True)
+    (package / "errors.py").write_text("class KeyringError(Exception): ...")
+    (package / "__init__.py").write_text(KEYRING)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "keyring"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(str(package.parent))
+    yield
+    for name in [name for name in sys.modules if name.partition(".")[0] == "keyring"]:
+        del sys.modules[name]
+
+
+TARGET = Target.parse("postgresql://bench@db1/tpcc?sslmode=require")
+
+
+@pytest.mark.usefixtures("home")
+def test_without_any_password_nothing_is_found() -> None:
+    assert TARGET.secret() is None
+    assert api.password_place(TARGET) is None
+
+
+@pytest.mark.usefixtures("keyring")
+def test_memory_comes_before_the_environment_and_that_before_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (TARGET.secret(), api.password_place(TARGET)) == ("from-the-keyring", "the keyring")
+    monkeypatch.setenv("HDBKIT_PASSWORD", "from-the-environment")
+    assert (TARGET.secret(), api.password_place(TARGET)) == ("from-the-environment", "HDBKIT_PASSWORD")
+    typed = TARGET.with_(password="from-memory")
+    assert (typed.secret(), api.password_place(typed)) == ("from-memory", "memory")
+
+
+@pytest.mark.usefixtures("keyring")
+def test_a_keyring_that_is_locked_or_has_no_entry_leaves_it_to_the_driver() -> None:
+    assert TARGET.with_(database="locked").secret() is None
+    assert TARGET.with_(user="somebody").secret() is None
+
+
+@pytest.mark.usefixtures("keyring")
+def test_a_target_with_a_password_file_is_not_looked_for_in_the_keyring(tmp_path: Path) -> None:
+    assert TARGET.with_(password_file=tmp_path / "passwords").secret() is None
+
+
+def test_a_private_server_is_let_in_by_its_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HDBKIT_PASSWORD", "of-another")
+    private = TARGET.with_(server_folder=tmp_path)
+    assert private.secret() == ""
+    assert api.password_place(private) == "the private server's password file"
+
+
+def test_the_drivers_own_ways_are_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _colon_file(home / ".pgpass", "db1:5432:tpcc:bench:one")
+    assert api.password_place(TARGET) == "~/.pgpass"
+    named = _colon_file(home / "mine", "*:*:*:bench:two")
+    assert api.password_place(TARGET.with_(password_file=named)) == str(named)
+    monkeypatch.setenv("PGPASSWORD", "three")
+    assert api.password_place(TARGET) == "PGPASSWORD"
+
+
+def test_the_usual_option_file_is_told(home: Path) -> None:
+    target = Target.parse("mariadb://bench@db1/tpcc")
+    assert api.password_place(target) is None
+    (home / ".my.cnf").write_text("[client]\npassword = secret\n")
+    assert api.password_place(target) == str(home / ".my.cnf")
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("db1:5432:tpcc:bench:secret", True),
+        ("*:*:*:*:secret", True),
+        ("db1:5433:tpcc:bench:secret", False),
+        ("db1:5432:tpcc:somebody:secret", False),
+        ("db1:5432:tpcc:bench", False),
+        ("#db1:5432:tpcc:bench:secret", False),
+        (r"db\1:5432:tp\cc:bench:se\:cret", True),
+    ],
+)
+def test_a_line_of_a_password_file_is_for_its_account(tmp_path: Path, line: str, found: bool) -> None:
+    path = _colon_file(tmp_path / "passwords", line)
+    assert in_colon_file(path, "db1", 5432, "tpcc", "bench") is found
+
+
+def test_a_password_file_that_others_may_read_is_passed_over(tmp_path: Path) -> None:
+    path = _colon_file(tmp_path / "passwords", "*:*:*:*:secret")
+    path.chmod(0o644)
+    assert not in_colon_file(path, "db1", 5432, "tpcc", "bench")
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("[client]\nuser = bench\npassword = secret\n", True),
+        ("[client]\nuser = bench\n", False),
+        ("[mysqld]\npassword = secret\n", False),
+        ("password = secret\n", False),
+        ("[client]\npassword\n", False),
+    ],
+)
+def test_an_option_file_has_a_password_in_its_group(tmp_path: Path, content: str, found: bool) -> None:
+    path = tmp_path / "my.cnf"
+    path.write_text(content)
+    assert in_option_file(path, "client") is found
+
+
+def _colon_file(path: Path, line: str) -> Path:
+    path.write_text(line + "\n")
+    path.chmod(0o600)
+    return path

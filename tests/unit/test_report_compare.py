@@ -1,0 +1,139 @@
+"""The report of a comparison, and the cards of run, sweep and comparison that a notebook keeps."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from hdbkit import api
+from hdbkit.api.sweeping import SweepResult
+from hdbkit.config import SweepSpec, Target
+from hdbkit.errors import InputError
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.sweep_folder import Step, sweep_folder
+from hdbkit.sweep_plan import plan_sweep
+from tests.conftest import HdbkitCommand
+from tests.unit.every_chart import finished
+from tests.unit.test_report import LARGEST, read
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("results")
+    for seed, (name, users) in enumerate({"old-1": 4, "old-2": 4, "new-1": 4, "new-2": 4, "more-users": 6}.items()):
+        finished(root / name, seed=seed + 1, users=users)
+    return root
+
+
+@pytest.fixture
+def root(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HDBKIT_RESULTS", str(made))
+    return made
+
+
+def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: Path) -> None:
+    found = api.compare("old-1,old-2", "new-1,new-2")
+    path = found.report()
+    assert path.parent == root / "comparisons"
+    reader, page = read(path), path.read_text(encoding="utf-8")
+    text = " ".join(reader.text)
+    assert f"{found.ratio.sentence[1:]}." in text
+    assert f"{found.table.loc['nopm', 'base']:,.0f}" in text
+    for words in ("new_order p95 (us)", "mean of 2 runs", "not comparable to published results", "failed in old-1"):
+        assert words in text
+    assert re.findall(r'id="chart-(\w+)"', page) == ["users", "throughput", "latency"] == list(found.charts())
+    assert reader.addresses == []
+    assert len(page.encode()) < LARGEST
+
+
+def test_the_command_of_the_page_makes_the_same_page(root: Path, command: HdbkitCommand, monkeypatch) -> None:
+    path = api.compare(["old-1", "old-2"], "new-1").report()
+    typed = re.search(r"hdbkit compare [^<]+", path.read_text(encoding="utf-8"))
+    assert typed is not None
+    monkeypatch.setenv("HDBKIT_RESULTS", str(root))
+    before = path.read_bytes()
+    path.unlink()
+    said = command(*shlex.split(typed[0])[1:])
+    assert said.code == 0
+    assert str(path) in said.out.replace("\n", "")
+    assert path.read_bytes() == before
+
+
+def test_other_work_on_both_sides_is_warned_of(root: Path) -> None:
+    page = api.compare("old-1", "more-users").report().read_text(encoding="utf-8")
+    assert "Both sides did not do the same work: load.virtual_users, workload.warehouses differ." in " ".join(
+        page.split()
+    )
+    same = api.compare("old-1", "new-1").report().read_text(encoding="utf-8")
+    assert "did not do the same work" not in same
+
+
+def test_one_run_a_side_has_no_interval_and_says_why(root: Path) -> None:
+    text = " ".join(read(api.compare("old-1", "new-1").report()).text)
+    assert "undecided: at least 2 runs a side tell noise from change." in text
+    assert "2 runs a side" in text
+
+
+def test_reports_of_comparisons_are_no_runs(root: Path) -> None:
+    api.compare("old-1", "new-1").report()
+    found = api.runs()
+    assert set(found["run_id"]) == {path.name for path in root.iterdir() if (path / "manifest.json").is_file()}
+    assert found.attrs["damaged"] == []
+
+
+def test_any_number_of_groups_is_drawn_together(root: Path) -> None:
+    charts = api.overlay({"old": "old-1,old-2", "new": ["new-1"], "more": "more-users"})
+    assert list(charts) == ["users", "throughput", "latency"]
+    assert charts["users"].table["group"].tolist() == ["old", "new", "more"]
+    with pytest.raises(InputError, match="none"):
+        api.overlay({"old": "none"})
+
+
+def test_a_result_gives_its_charts_by_name(root: Path) -> None:
+    assert list(api.result("old-1").charts()) == ["throughput", "latency_over_time", "latency", "errors"]
+
+
+@pytest.fixture
+def sweep(root: Path) -> SweepResult:
+    """Two settings in two blocks; its runs are copies of one."""
+    spec = SweepSpec(settings={"flush": ["on", "off"], "memory": ["1GB", "<b>2GB</b>"]}, blocks=2)
+    folder = sweep_folder(root, "a-sweep")
+    planned = plan_sweep(Target(kind="nulldb"), spec, "a-sweep")
+    folder.write_plan(planned)
+    original = RunFolder(root / "old-1")
+    for one in planned.runs:
+        run = RunFolder(root / f"sweep-run-{one.number}")
+        run.path.mkdir(exist_ok=True)
+        run.table("seconds").write_bytes(original.table("seconds").read_bytes())
+        nopm = 1000.0 * (2 if one.configuration % 2 else 1) + one.number
+        manifest = original.read()
+        run.write(manifest.model_copy(update={"run_id": run.run_id, "result": manifest.result | {"nopm": nopm}}))
+        folder.append(Step.RUN_FINISHED, one.number, run.run_id)
+    return SweepResult(folder)
+
+
+def test_a_sweep_gives_its_charts_by_name(sweep: SweepResult) -> None:
+    charts = sweep.charts()
+    assert list(charts) == ["effects", "configurations", "grid", "parallel", "throughput", "latency"]
+    page = sweep.report().read_text(encoding="utf-8")
+    assert re.findall(r'id="chart-(\w+)"', page) == list(charts)
+
+
+def test_cards_hold_sentence_and_table_and_nothing_that_runs(root: Path, sweep: SweepResult) -> None:
+    """Neither style nor script nor colour: a card is read in the colours of its page, light and dark."""
+    comparison = api.compare("old-1,old-2", "new-1,new-2")
+    sentences = {
+        api.result("old-1")._repr_html_(): f"{api.result('old-1').nopm:,.0f} NOPM",
+        sweep._repr_html_(): sweep.answer[:20],
+        comparison._repr_html_(): comparison.ratio.sentence[1:],
+    }
+    for card, sentence in sentences.items():
+        assert sentence in card
+        assert "<table>" in card
+        assert "not comparable to published results" in card
+        assert not re.search(r"<script|<style|color:|http", card)
+        assert len(card) < 20_000
+    assert "<b>2GB</b>" not in sweep._repr_html_(), "a value of a setting is no HTML"

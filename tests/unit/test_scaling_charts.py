@@ -1,0 +1,51 @@
+"""Charts of results without a run folder: published ones, and own ones of the same columns."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from hdbkit.analysis import performance_profile, published
+from hdbkit.charts import scaling_charts
+
+
+def test_the_published_throughput_has_a_line_a_configuration_and_none_look_alike() -> None:
+    chart = scaling_charts.throughput_over_users(published.cern_oltp())
+    lines = chart.figure.data
+    assert len(lines) == 8
+    assert len({(one.line.color, one.line.dash, one.marker.symbol) for one in lines}) == 8
+    assert len(chart.table) == 54, "two of the 56 places were not measured"
+    assert "Oracle, NAS, BATCH 164,443 at 32" in chart.alternative
+    assert chart.figure.layout.yaxis.type == "log"
+
+
+def test_repeated_results_become_dots_and_the_line_goes_through_their_geometric_mean() -> None:
+    own = pd.DataFrame({"label": "own", "virtual_users": [1, 1, 1, 2], "nopm": [100.0, 400.0, 200.0, 300.0]})
+    dots, line = scaling_charts.throughput_over_users(own).figure.data
+    assert list(dots.y) == [100, 400, 200, 300]
+    assert list(line.y) == [200, 300]
+
+
+def test_a_performance_profile_is_drawn_as_steps() -> None:
+    profile = performance_profile.profile(pd.DataFrame({"a": [1.0, 1.0], "b": [3.0, 1.0]}))
+    chart = scaling_charts.performance_profile(profile)
+    assert list(chart.figure.data[1].x)[:3] == [1, 3, 3]
+    assert list(chart.figure.data[1].y) == [50, 50, 100, 100]
+    assert "Fastest of queries: a 100 %, b 50 %" in chart.alternative
+
+
+def test_ways_are_told_relative_to_the_first_of_their_group_and_count() -> None:
+    ways = published.points("client language").assign(group="published")
+    chart = scaling_charts.beside_published(ways)
+    assert chart.table["ratio"].round(2).tolist() == [1, 1.03, 1, 7.44]
+    assert "7.44 Tcl threads, 64 virtual users (published)" in chart.alternative
+
+
+def test_every_chart_can_be_put_on_paper() -> None:
+    queries = performance_profile.profile(published.cern_queries())
+    ways = published.points("client language").assign(group="published")
+    for chart in (
+        scaling_charts.throughput_over_users(published.cern_oltp()),
+        scaling_charts.performance_profile(queries),
+        scaling_charts.beside_published(ways),
+    ):
+        assert chart.image("svg").startswith(b"<?xml")

@@ -1,0 +1,157 @@
+"""The compare panel without a browser: runs of the catalog in groups, one sweep, and the charts of both."""
+
+from __future__ import annotations
+
+import html
+import re
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+import hdbkit
+from hdbkit.api import connect
+from hdbkit.charts.style import COLOURS
+from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.widgets import ComparePanel, Shared
+from hdbkit.widgets.pictures import charts_html, svg
+from tests.widgets.conftest import text_of, until
+
+SHORT = Load(virtual_users=1, rampup_s=0.1, duration_s=0.5)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A results folder with four runs under two labels and a sweep of four runs."""
+    with pytest.MonkeyPatch.context() as patched:
+        folder = str(tmp_path_factory.mktemp("measured"))
+        patched.setenv("HDBKIT_RESULTS", folder)
+        target = Target(
+            kind="nulldb",
+            database=f"c{uuid.uuid4().hex[:12]}",
+            options={"latency_us": "3000"},
+            may_change_settings=True,
+        )
+        connect(target).build(1)
+        for label in ("before", "after"):
+            for users in (1, 2):
+                hdbkit.run(target, load=SHORT.model_copy(update={"virtual_users": users}), label=label)
+        hdbkit.sweep(
+            target,
+            SweepSpec(
+                settings={"speed": ("1", "2")},
+                virtual_users=(1,),
+                blocks=2,
+                load=Load(rampup_s=0.1, duration_s=0.5),
+            ),
+        )
+        connect(target).drop()
+    yield folder
+
+
+@pytest.fixture
+def panel(measured: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ComparePanel]:
+    monkeypatch.setenv("HDBKIT_RESULTS", measured)
+    made = ComparePanel()
+    yield made
+    made.close()
+
+
+def compared(panel: ComparePanel) -> str:
+    """What the panel shows when it has compared."""
+    panel.compare.click()
+    until(lambda: not panel.compare.disabled)
+    return html.unescape(text_of(panel))
+
+
+def test_runs_are_found_by_label_and_told_apart_by_it(panel: ComparePanel) -> None:
+    assert len(panel.choice.runs.options) == 8
+    panel.choice.filter.value = "BEFORE"
+    panel.choice.take_all.click()
+    assert list(panel.choice.groups) == ["before"]
+    panel.choice.filter.value = ""
+    assert len(panel.choice.runs.value) == 2  # what was chosen stays chosen
+    panel.choice.take_all.click()
+    assert {name: len(ids) for name, ids in panel.choice.groups.items()} == {"before": 2, "after": 2, "no label": 4}
+    assert (panel.choice.base.value, panel.choice.new.value) == ("before", "after")
+
+
+def test_two_groups_get_a_verdict_charts_and_what_differed(panel: ComparePanel) -> None:
+    panel.choice.filter.value = "u1"
+    panel.choice.take_all.click()
+    panel.choice.by.value = "sweep_id"
+    shown = compared(panel)
+    base, new = panel.choice.sides or ([], [])
+    assert hdbkit.compare(base, new).ratio.sentence[1:] in shown
+    assert [title for title in ("Which is fastest?", "run over time?", "How long did") if title not in shown] == []
+    assert "setting.speed" in shown
+    assert "comparisons" in panel.report.value
+    assert shown.count("<svg") == 3
+
+
+def test_groups_over_virtual_users_are_lines_of_one_chart(panel: ComparePanel) -> None:
+    for label in ("before", "after"):
+        panel.choice.filter.value = label
+        panel.choice.take_all.click()
+    panel.choice.filter.value = ""
+    panel.choice.runs.value = [one for _, one in panel.choice.runs.options if "compare" not in one]
+    assert "How does the throughput grow with virtual users?" in compared(panel)
+
+
+def test_one_group_has_charts_and_no_verdict(panel: ComparePanel) -> None:
+    panel.choice.filter.value = "before"
+    panel.choice.take_all.click()
+    assert "nothing to compare it with" in compared(panel)
+    assert "<svg" in panel.charts.value
+
+
+def test_a_sweep_shows_its_answer_and_every_chart(panel: ComparePanel) -> None:
+    panel.mode.value = "A sweep"
+    shown = compared(panel)
+    result = hdbkit.sweep_result(panel.sweep.value)
+    assert result.answer in shown
+    assert [chart.question for chart in result.charts().values() if chart.question not in shown] == []
+    assert str(result.folder.report) in shown
+
+
+def test_mistakes_are_sentences(panel: ComparePanel) -> None:
+    assert "choose some runs in the list first" in compared(panel)
+    panel.choice.take_all.click()
+    panel.choice.new.value = panel.choice.base.value
+    assert "cannot be compared with itself" in compared(panel)
+
+
+def test_the_call_that_is_shown_gives_what_is_shown(panel: ComparePanel) -> None:
+    panel.choice.take_all.click()
+    code = html.unescape(re.findall(r"<pre[^>]*>(.*?)</pre>", text_of(panel), re.DOTALL)[-1])
+    assert code.splitlines()[-1].startswith("hdbkit.compare(groups['before'], groups['after'])")
+    names: dict[str, object] = {}
+    exec(code, names)
+    charts = names["charts"]
+    assert isinstance(charts, dict)
+    shown = compared(panel)
+    assert [one.question for one in charts.values() if one.question not in shown] == []
+
+
+def test_the_list_is_read_anew_when_a_run_ended(measured: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = Shared()
+    panel = ComparePanel(shared)
+    assert panel.choice.runs.options == ()
+    monkeypatch.setenv("HDBKIT_RESULTS", measured)
+    shared.finished += 1
+    until(lambda: len(panel.choice.runs.options) == 8)
+    panel.close()
+
+
+def test_a_drawing_takes_its_colours_from_the_theme_and_nothing_from_outside(panel: ComparePanel) -> None:
+    panel.mode.value = "A sweep"
+    charts = hdbkit.sweep_result(panel.sweep.value).charts()
+    known = {one.light for one in COLOURS.values()} | {"#ffffff"}
+    for chart in charts.values():
+        drawing = svg(chart)
+        bare = re.sub(r"var\(--[a-z0-9-]+, #[0-9a-f]{6}\)", "", drawing)
+        assert [one for one in re.findall(r"#[0-9a-f]{6}\b", bare) if one in known] == []
+        assert "http" not in re.sub(r"http://www\.w3\.org/[0-9a-z/]+", "", drawing)
+        assert len(drawing) < 200_000
+    ids = re.findall(r' id="([^"]+)"', charts_html([*charts.values(), *charts.values()]))
+    assert len(ids) == len(set(ids))

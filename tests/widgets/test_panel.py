@@ -1,0 +1,106 @@
+"""What every panel can do: errors as sentences, work in the background, one thread that ticks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+import hdbkit
+from hdbkit import widgets
+from hdbkit.errors import InputError
+from hdbkit.widgets import Panel
+from hdbkit.widgets.ticker import SHORTEST_PERIOD_S, every
+from tests.widgets.conftest import text_of, until
+
+
+@pytest.fixture
+def panel() -> Iterator[Panel]:
+    made = Panel()
+    yield made
+    made.close()
+
+
+def test_an_error_is_one_sentence_and_its_traceback_opens_on_demand(panel: Panel) -> None:
+    panel.guarded(lambda: _raise(InputError("no <host> was given")))()
+    sentence, _, rest = text_of(panel).partition("<details>")
+    assert "<p>no &lt;host&gt; was given</p>" in sentence
+    assert "Traceback" not in sentence
+    assert "Traceback" in rest.partition("</details>")[0]
+
+
+def test_the_next_action_takes_the_error_away(panel: Panel) -> None:
+    panel.fail(InputError("no host was given"))
+    panel.guarded(lambda: None)()
+    assert "no host was given" not in text_of(panel)
+
+
+def test_an_error_in_the_background_reaches_the_panel_and_ends_the_work(panel: Panel) -> None:
+    after = []
+    panel.in_background(lambda: _raise(InputError("gone")), lambda: after.append(True))
+    until(lambda: "gone" in text_of(panel))
+    assert after == []
+
+
+def test_what_goes_on_in_the_background_does_not_hold_the_caller(panel: Panel) -> None:
+    go_on, done = threading.Event(), threading.Event()
+    panel.in_background(lambda: _require(go_on.wait(60)), done.set)
+    assert not done.is_set()
+    go_on.set()
+    assert done.wait(60)
+
+
+def test_a_ticker_that_raises_ends_itself_and_no_other() -> None:
+    told: list[BaseException] = []
+    ticks = threading.Semaphore(0)
+    bad = every(0, lambda: _raise(ValueError("bad")), told.append)
+    good = every(0, ticks.release)
+    try:
+        assert all(ticks.acquire(timeout=60) for _ in range(3))
+        assert [str(error) for error in told] == ["bad"]
+        assert (bad.alive, good.alive) == (False, True)
+    finally:
+        good.cancel()
+
+
+def test_all_tickers_share_one_thread() -> None:
+    names, enough = set(), threading.Semaphore(0)
+
+    def note() -> None:
+        names.add(threading.current_thread().ident)
+        enough.release()
+
+    tickers = [every(0, note) for _ in range(3)]
+    try:
+        assert all(enough.acquire(timeout=60) for _ in range(6))
+        assert len(names) == 1
+    finally:
+        for ticker in tickers:
+            ticker.cancel()
+
+
+def test_nothing_ticks_more_than_twice_a_second() -> None:
+    ticker = every(0.001, lambda: None)
+    ticker.cancel()
+    assert ticker.period_s == SHORTEST_PERIOD_S == 0.5
+
+
+def test_a_closed_panel_does_not_tick(panel: Panel) -> None:
+    ticker = panel.every(1, lambda: None)
+    panel.close()
+    assert not ticker.alive
+
+
+def test_every_panel_and_the_whole_is_reached_from_the_package() -> None:
+    assert hdbkit.widgets is widgets
+    assert [name for name in widgets.__all__ if not isinstance(getattr(widgets, name), type)] == []
+    assert callable(hdbkit.ui)
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def _require(truth: bool) -> None:
+    assert truth

@@ -1,0 +1,229 @@
+"""The run panel: its fields are a load, its run is the command line's run, and its result stays with the notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nbclient import NotebookClient
+
+import hdbkit
+from hdbkit import api
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.load import TRANSACTIONS
+from hdbkit.errors import InputError, RunFailed
+from hdbkit.results.folder import find_run
+from hdbkit.results.manifest import Status
+from hdbkit.results.spool import SpoolReader, SpoolWriter
+from hdbkit.widgets import RunPanel, Shared
+from hdbkit.widgets.live import MOST_POINTS, LiveChart
+from hdbkit.widgets.load_form import LoadForm
+from hdbkit.widgets.mix import WHOLE, balanced
+from hdbkit.widgets.run_words import doing
+from tests.conftest import HdbkitCommand
+from tests.widgets.conftest import code_of, text_of, until
+
+SHORT = Load(virtual_users=2, rampup_s=0.5, duration_s=2)
+ENDLESS = Load(virtual_users=2, rampup_s=0, duration_s=600)
+
+
+@pytest.fixture
+def built(null_target: Target) -> Target:
+    target = null_target.with_(options={"latency_us": "2000"})
+    api.connect(target).build(workload=WorkloadSpec())
+    return target
+
+
+@pytest.fixture
+def panel(built: Target) -> Iterator[RunPanel]:
+    made = RunPanel(target=built, load=SHORT)
+    yield made
+    made.close()
+    for running in api.running_runs():
+        running.stop(at_once=True)
+
+
+@given(st.dictionaries(st.sampled_from(TRANSACTIONS), st.integers(0, WHOLE), min_size=2), st.data())
+def test_a_mix_adds_up_and_keeps_the_part_that_was_moved(mix: dict[str, int], data: Any) -> None:
+    moved = data.draw(st.sampled_from(sorted(mix)))
+    found = balanced(mix, moved)
+    assert sum(found.values()) == WHOLE
+    assert found[moved] == mix[moved]
+    assert min(found.values()) >= 0
+
+
+def test_the_other_sliders_share_what_one_leaves() -> None:
+    form = LoadForm(Load())
+    form.mix.sliders["new_order"].value = 72.5
+    assert form.load().mix == {
+        "new_order": 72.5, "payment": 21.5, "order_status": 2.0, "delivery": 2.0, "stock_level": 2.0,
+    }  # fmt: skip
+
+
+def test_a_mix_that_nobody_moved_is_that_of_the_input_rules() -> None:
+    form = LoadForm(Load())
+    form.input_rules.value = "hammerdb"
+    assert form.load().mix is None
+    assert [slider.value for slider in form.mix.sliders.values()] == [43.5, 43.5, 4.4, 4.3, 4.3]
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        Load(),
+        Load(virtual_users=7, rampup_s=3, duration_s=9, routines="client", input_rules="hammerdb", seed=42),
+        Load(all_warehouses=True, keying_and_thinking=True, mix={"payment": 100.0}, max_retries=3),
+    ],
+)
+def test_what_the_fields_show_is_the_load(load: Load) -> None:
+    found = LoadForm(load).load()
+    assert found.model_copy(update={"mix": None}) == load.model_copy(update={"mix": None})
+    assert {k: v for k, v in (found.mix or {}).items() if v} == (load.mix or {})
+
+
+def test_the_code_that_is_shown_gives_the_same_load(panel: RunPanel) -> None:
+    panel.form.virtual_users.value = 5
+    panel.form.label.value = "night's"
+    code = code_of(panel)
+    scope: dict[str, Any] = {}
+    exec(code.partition("result = ")[0], scope)
+    assert scope["load"] == panel.form.load()
+    assert '''label="night's"''' in code
+
+
+def test_a_run_of_the_panel_is_the_run_of_the_command_line(
+    panel: RunPanel, built: Target, command: HdbkitCommand
+) -> None:
+    panel.start()
+    mine = panel.wait().manifest
+    words = ("--virtual-users", 2, "--rampup-s", 0.5, "--duration-s", 2)
+    said = command("run", built.given, *words, "--json")
+    assert said.code in (0, 1)
+    theirs = api.result("last").manifest
+    assert theirs.run_id != mine.run_id
+    assert {**mine.plan, "run_id": ""} == {**theirs.plan, "run_id": ""}
+
+
+def test_a_run_is_watched_until_its_result_stands_there(panel: RunPanel) -> None:
+    said: list[str] = []
+    panel._state.observe(lambda change: said.append(change["new"]), "value")
+    panel.start()
+    result = panel.wait()
+    assert result.nopm is not None
+    assert f"{result.nopm:,.0f} NOPM" in text_of(panel)
+    assert any("measuring: " in one for one in said)
+    points = panel.live.points
+    assert [point["t"] for point in points] == sorted(point["t"] for point in points)
+    assert len(points) >= 2
+    assert points[-1]["latency"][0][0] >= 2
+    assert panel.shared.run_id == result.run_id
+    assert panel.shared.finished == 1
+
+
+def test_stop_ends_the_window_and_again_the_clients(panel: RunPanel) -> None:
+    panel.form.show(ENDLESS)
+    panel.start()
+    until(lambda: panel.live.points)
+    panel.stop.click()
+    assert panel.stop.description == "Stop at once"
+    panel.stop.click()
+    assert panel.wait().manifest.status.value == "stopped"
+    assert not panel.run.disabled
+    assert panel.stop.disabled
+
+
+def test_a_run_that_another_started_is_attached(panel: RunPanel, built: Target) -> None:
+    running = hdbkit.start(built, load=ENDLESS, label="theirs")
+    panel.attach(running.run_id)
+    assert panel.form.load() == ENDLESS
+    assert panel.form.label.value == "theirs"
+    until(lambda: panel.live.points)
+    running.stop()
+    assert panel.wait().run_id == running.run_id
+
+
+def test_a_refused_run_is_told_and_can_be_tried_again(null_target: Target) -> None:
+    panel = RunPanel(target=null_target, load=SHORT)
+    panel.start()
+    with pytest.raises(InputError, match="hdbkit build"):
+        panel.wait()
+    assert "hdbkit build" in text_of(panel)
+    assert not panel.run.disabled
+    panel.close()
+
+
+def test_without_a_target_nothing_is_started() -> None:
+    panel = RunPanel(Shared())
+    panel.run.click()
+    assert "no target is chosen" in text_of(panel)
+    panel.close()
+
+
+def test_the_reason_of_a_failed_run_is_told(built: Target) -> None:
+    broken = built.with_(options={"latency_us": "2000", "error_rate": "0.5", "error_class": "other"})
+    panel = RunPanel(target=broken, load=ENDLESS.model_copy(update={"raise_error": True}))
+    panel.start()
+    with pytest.raises(RunFailed, match="refused on demand"):
+        panel.wait()
+    assert "refused on demand" in text_of(panel)
+    panel.close()
+
+
+def test_a_run_that_is_attached_late_is_read_from_now_on(tmp_path: Path) -> None:
+    writer = SpoolWriter(tmp_path / "1.spool", 0)
+    for at in range(1000):
+        writer.append(0, at, at + 1, 1, 0, 1, 0, 0, 0, 0)
+    writer.close()
+    reader = SpoolReader(tmp_path / "1.spool")
+    reader.skip_before(991)
+    assert list(reader.read()["end_ns"]) == list(range(991, 1001))
+    reader.close()
+
+
+def test_a_live_chart_keeps_a_bounded_number_of_points_and_the_newest() -> None:
+    chart = LiveChart()
+    chart.begin(["new_order"], "new_order", 0)
+    for second in range(3 * MOST_POINTS):
+        chart.add(tick("measuring", elapsed_s=float(second)))
+    assert len(chart.points) <= MOST_POINTS
+    assert chart.points[-1]["t"] == 3 * MOST_POINTS - 1
+
+
+def tick(status: str, **given: Any) -> api.Tick:
+    values: dict[str, Any] = {"elapsed_s": 0.0, "nopm": 0.0, "transactions_per_s": 1.0, "seconds": 0.5, **given}
+    return api.Tick(status=Status(status), counted="new_order", **values)
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (tick("starting", connected=3), "connecting: 3 of 8 clients are ready"),
+        (tick("rampup", elapsed_s=12.2, nopm=1234), "rampup: 12 of 120 s; 1,234 NOPM"),
+        (tick("measuring", elapsed_s=130, nopm=9), "measuring: 10 of 300 s; 9 NOPM"),
+        (tick("finishing"), "finishing: the last transactions, the files and the checks"),
+    ],
+)
+def test_the_state_line_says_what_is_done_now(now: api.Tick, words: str) -> None:
+    assert doing(now, Load(virtual_users=8).model_dump()) == words
+
+
+def test_a_notebook_without_a_browser_keeps_the_result_as_html_and_picture(
+    built: Target, results: Path, tmp_path: Path
+) -> None:
+    cells = [
+        f"import hdbkit\npanel = hdbkit.widgets.RunPanel(target={built.given!r}, load=hdbkit.Load("
+        "virtual_users=1, rampup_s=0, duration_s=1))\npanel",
+        "panel.start()\nresult = panel.wait()",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    NotebookClient(notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+    (output,) = notebook.cells[0].outputs
+    result = api.Result(find_run(results, "last"))
+    assert set(output.data) == {"text/html", "text/plain", "image/png"}
+    assert f"{result.nopm:,.0f} NOPM" in output.data["text/html"]
+    assert result.manifest.notice in output.data["text/html"]

@@ -1,0 +1,129 @@
+"""The schema panel: an estimate, a build that can be cancelled and gone on with, checks, and a drop that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import psutil
+import pytest
+
+from hdbkit import api
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.errors import InputError
+from hdbkit.servers import PrivateServer
+from hdbkit.widgets import SchemaPanel, Shared
+from hdbkit.widgets.schema import BuildWatch
+from tests.widgets.conftest import code_of, text_of, until
+
+
+@pytest.fixture
+def panel(server: PrivateServer) -> Iterator[SchemaPanel]:
+    """A panel on a database without a schema; what is built is dropped again."""
+    yield SchemaPanel(Shared(target=server.target))
+    with suppress(InputError):
+        api.connect(server.target).drop()
+
+
+@pytest.fixture
+def null_panel(null_target: Target) -> SchemaPanel:
+    return SchemaPanel(Shared(target=null_target))
+
+
+def ended(panel: SchemaPanel) -> None:
+    until(lambda: not panel.build.disabled)
+
+
+def test_the_estimate_is_that_of_the_api_and_grows_with_the_warehouses() -> None:
+    panel = SchemaPanel()
+    panel.warehouses.value, panel.loaders.value = 100, 4
+    expected = api.estimate(WorkloadSpec(warehouses=100), 4)
+    assert f"{expected.rows:,} rows" in panel.estimate.value
+    assert expected.duration_s == pytest.approx(api.estimate(WorkloadSpec(warehouses=100), 1).duration_s / 4)
+
+
+@pytest.mark.parametrize("fields", [{"warehouses": 3}, {"warehouses": 2, "seed": 7}, {"loaders": 1}])
+def test_the_call_that_it_shows_builds_what_the_fields_ask_for(
+    null_panel: SchemaPanel, null_target: Target, fields: dict[str, int]
+) -> None:
+    for name, value in fields.items():
+        getattr(null_panel, name).value = value
+    exec(code_of(null_panel), {})
+    assert api.connect(null_target).schema() == null_panel.spec()
+    assert f"loaders={null_panel.loaders.value})" in code_of(null_panel)
+
+
+def test_without_a_target_it_says_what_to_do() -> None:
+    panel = SchemaPanel()
+    panel.build.click()
+    assert "no target is chosen" in text_of(panel)
+
+
+def test_a_build_tells_the_other_panels_what_is_there(null_panel: SchemaPanel) -> None:
+    null_panel.warehouses.value = 2
+    null_panel.build.click()
+    ended(null_panel)
+    assert null_panel.shared.schema == WorkloadSpec(warehouses=2)
+    assert "a schema of 2 warehouses" in text_of(null_panel)
+
+
+def test_a_cancelled_build_ends_its_loaders_and_goes_on_from_there(panel: SchemaPanel) -> None:
+    panel.warehouses.value = 2
+    panel.build.click()
+    until(lambda: "rows" in panel.progress.value)
+    panel.cancel.click()
+    ended(panel)
+    assert "what was loaded is kept" in text_of(panel)
+    assert _loaders() == []
+    panel.build.click()
+    ended(panel)
+    assert "none of" in panel.checks.value
+    assert panel.shared.schema == WorkloadSpec(warehouses=2)
+
+
+def test_check_shows_a_line_a_check_and_drop_asks_first(panel: SchemaPanel, server: PrivateServer) -> None:
+    connection = api.connect(server.target)
+    connection.build(warehouses=1)
+    panel.check.click()
+    ended(panel)
+    assert panel.checks.value.count("<td>pass</td>") == len(connection.check())
+
+    panel.drop.click()
+    assert panel.question.layout.display == ""
+    assert connection.schema() is not None
+    panel.keep_it.click()
+    assert panel.question.layout.display == "none"
+    panel.drop.click()
+    panel.drop_it.click()
+    ended(panel)
+    assert connection.schema() is None
+    assert panel.shared.schema is None
+
+
+def test_a_build_that_cannot_begin_is_told_and_can_be_tried_again(panel: SchemaPanel) -> None:
+    panel.tablespace.value = "nowhere"
+    panel.build.click()
+    until(lambda: "tablespace &#x27;nowhere&#x27; cannot be used" in text_of(panel))
+    assert not panel.build.disabled
+    assert panel.cancel.disabled
+
+
+def test_the_speed_of_a_build_is_that_of_its_own_rows() -> None:
+    now = [100.0]
+    watch = BuildWatch(lambda: now[0])
+    watch.stage("load")
+    watch.loaded(500, 2000, 0)
+    now[0] += 10
+    watch.loaded(1000, 2000, 5_000_000)
+    assert watch.share == 0.5
+    assert watch.sentence() == "1,000 of 2,000 rows, 0 MB/s, about 20 s left"
+
+
+def _loaders() -> list[str]:
+    """The processes of this test that load."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if process.status() != psutil.STATUS_ZOMBIE and "forkserver" in " ".join(process.cmdline()):
+                found += [str(child) for child in process.children()]
+    return found

@@ -1,0 +1,287 @@
+"""The sweep panel without a browser: what it offers, what it says before anything starts, and what it starts."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hdbkit
+from hdbkit.analysis.verdicts import judge
+from hdbkit.api import attach_sweep, connect, running_sweeps, start_sweep
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.results.sweep_folder import SweepState
+from hdbkit.servers import PrivateServer
+from hdbkit.widgets import Shared, SweepPanel
+from hdbkit.widgets.sweep_form import sweep_code
+from hdbkit.widgets.sweep_settings import text_of as values_text
+from hdbkit.widgets.sweep_settings import values_in
+from hdbkit.widgets.sweep_view import MOST_ROWS, grid_html, ranking_html
+from tests.unit.sweeps import synthetic_runs
+from tests.widgets.conftest import text_of, until
+
+SPEC = SweepSpec(
+    name="speed",
+    settings={"speed": ("1", "2")},
+    virtual_users=(1,),
+    blocks=2,
+    load=Load(rampup_s=0.1, duration_s=0.5),
+)
+
+
+@pytest.fixture
+def target(null_target: Target) -> Iterator[Target]:
+    """A database of the null engine whose settings may be changed, with a schema; no sweep goes on afterwards."""
+    place = null_target.with_(options={"latency_us": "2000"}, may_change_settings=True)
+    connection = connect(place)
+    connection.build(1)
+    yield place
+    for sweep in running_sweeps():
+        sweep.stop()
+        sweep.wait()
+    connection.drop()
+
+
+@pytest.fixture
+def panel(target: Target) -> Iterator[SweepPanel]:
+    made = SweepPanel(target=target)
+    yield made
+    made.close()
+
+
+def read(panel: SweepPanel) -> SweepPanel:
+    """The panel with the server's list in it."""
+    panel.read.click()
+    until(lambda: panel.form.picker.loaded)
+    return panel
+
+
+def called(panel: SweepPanel) -> str:
+    """The Python that the panel shows."""
+    found = re.search(r"<pre[^>]*>(.*?)</pre></details>$", text_of(panel), re.DOTALL | re.MULTILINE)
+    return html.unescape(found[1]) if found else ""
+
+
+# -- picking settings ---------------------------------------------------------------------------------------
+
+
+def test_settings_are_found_by_name_and_by_what_they_do(panel: SweepPanel) -> None:
+    picker = read(panel).form.picker
+    assert [name for _, name in picker.list.options] == ["speed", "commit", "buffers"]
+    picker.search.value = "LATENCY"
+    assert [name for _, name in picker.list.options] == ["speed"]
+    picker.search.value = "nothing like it"
+    assert picker.list.options == ()
+    assert picker.add.disabled
+    assert "no setting with 'nothing like it'" in html.unescape(picker.about.value)
+
+
+def test_a_setting_tells_its_value_range_unit_and_what_a_change_takes(panel: SweepPanel) -> None:
+    picker = read(panel).form.picker
+    picker.search.value = "buffers"
+    assert picker.about.value == (
+        "buffers: changes nothing. Now 8MB. Allowed: 128kB to 8TB (in 8kB without a unit). A change needs a restart."
+    )
+
+
+def test_a_real_server_offers_its_own_settings(server: PrivateServer) -> None:
+    panel = read(SweepPanel(target=server.target))
+    picker = panel.form.picker
+    picker.search.value = "synchronous_commit"
+    assert picker.list.value == "synchronous_commit"
+    assert "Allowed: local, remote_write, remote_apply, on, off." in picker.about.value
+    picker.search.value = "buffer"
+    picker.list.value = "shared_buffers"
+    picker.add.click()
+    assert panel.form.picker.values == {"shared_buffers": ("128MB",)}
+    assert "A change needs a restart." in text_of(panel)
+    panel.close()
+
+
+def test_all_choices_of_a_switch_are_offered_the_present_one_first(panel: SweepPanel) -> None:
+    picker = read(panel).form.picker
+    picker.pick("commit")
+    picker.pick("speed", "1, 2")
+    assert panel.form.spec.settings == {"commit": ("on", "off"), "speed": ("1", "2")}
+    picker.drop("commit")
+    assert panel.form.spec.settings == {"speed": ("1", "2")}
+
+
+@pytest.mark.parametrize(
+    ("text", "values"), [("64MB, 1GB", ("64MB", "1GB")), (' "a, b", c ,', ("a, b", "c")), ("", ())]
+)
+def test_values_are_separated_by_commas_and_quoted_where_they_hold_one(text: str, values: tuple[str, ...]) -> None:
+    assert values_in(text) == values
+    assert values_in(values_text(values)) == values
+
+
+# -- before it starts ---------------------------------------------------------------------------------------
+
+
+def test_runs_and_time_are_told_before_it_starts(panel: SweepPanel) -> None:
+    panel.form.show(SPEC.with_(virtual_users=(1, 2), load=Load(rampup_s=24, duration_s=60)))
+    assert "<b>8 runs</b>: 2 configurations x 2 counts of virtual users x 2 blocks" in text_of(panel)
+    assert "<b>about 12 minutes</b>" in text_of(panel)
+    panel.form.blocks.value = 10
+    assert "<b>40 runs</b>" in text_of(panel)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("users", "1, many", "must read like 1, 4, 16, not '1, many'"),
+        ("users", "0", "each must be 1 to 10000, not 0"),
+        ("duration", -1, "duration_s"),
+        ("name", "a name", "name"),
+    ],
+)
+def test_a_mistake_in_a_field_is_a_sentence_and_nothing_is_started(
+    panel: SweepPanel, results: Path, field: str, value: Any, sentence: str
+) -> None:
+    panel.form.show(SPEC)
+    getattr(panel.form, field).value = value
+    assert sentence in html.unescape(panel.planned.value)
+    assert called(panel) == ""
+    panel.run.click()
+    assert sentence in html.unescape(text_of(panel))
+    assert not list(results.glob("sweeps/*"))
+
+
+def test_what_the_server_would_refuse_is_told_while_it_is_typed_and_when_it_is_started(
+    panel: SweepPanel, results: Path
+) -> None:
+    read(panel).form.show(SPEC.with_(settings={"speed": ("1", "fast"), "buffers": ("64",)}))
+    until(lambda: "speed must be a number" in panel.wrong.value)
+    assert "buffers needs a restart" in panel.wrong.value
+    panel.run.click()
+    until(lambda: "nothing was started:" in text_of(panel))
+    assert "speed must be a number" in text_of(panel).partition('role="alert"')[2]
+    assert not panel.run.disabled
+    assert not list(results.glob("sweeps/2*"))
+
+
+def test_a_server_is_changed_only_with_leave(target: Target) -> None:
+    panel = SweepPanel(target=target.with_(may_change_settings=False), spec=SPEC)
+    assert panel.leave.layout.display == ""
+    panel.run.click()
+    until(lambda: "does not say 'may_change_settings: true'" in html.unescape(text_of(panel)))
+    panel.leave.value = True
+    assert "may_change_settings=True" in called(panel)
+    panel.close()
+
+
+def test_without_a_target_the_panel_asks_for_one() -> None:
+    panel = SweepPanel()
+    panel.form.show(SPEC)
+    panel.run.click()
+    assert "no target is chosen" in text_of(panel)
+    panel.close()
+
+
+# -- while it goes on and afterwards ------------------------------------------------------------------------
+
+
+def comparable(folder: Path) -> dict[str, Any]:
+    plan: dict[str, Any] = json.loads((folder / "plan.json").read_text())
+    plan.pop("sweep_id")
+    return plan
+
+
+def test_a_sweep_from_the_panel_is_the_one_from_the_call_that_it_shows(panel: SweepPanel, results: Path) -> None:
+    panel.form.show(SPEC)
+    code = called(panel).replace("print(running.wait().answer)", "running.stop(); running.wait()")
+    exec(code.replace(f'"{panel.shared.target.given}"', "target"), {"target": panel.shared.target})
+    panel.run.click()
+    until(running_sweeps)
+    panel.stop.click()
+    panel.wait()
+    one, other = sorted(results.glob("sweeps/2*"))
+    assert comparable(one) == comparable(other)
+
+
+def test_a_sweep_is_shown_until_its_answer(panel: SweepPanel) -> None:
+    panel.form.show(SPEC.with_(virtual_users=(1,), load=Load(rampup_s=0.1, duration_s=1)))
+    panel.run.click()
+    until(lambda: "run 1 of 4 (1 user, speed=" in text_of(panel))
+    assert panel.stop.layout.display == ""
+    until(lambda: "Ranking over the finished runs" in text_of(panel))
+    assert panel.view.charts.value.count("<svg") >= 1
+    result = panel.wait()
+    assert (panel.view.bar.value, panel.view.bar.max, panel.view.bar.bar_style) == (4, 4, "success")
+    shown = html.unescape(text_of(panel))
+    assert result.answer in shown
+    assert str(result.folder.report) in shown
+    assert result.folder.report.is_file()
+    assert "done: 4 of 4 runs done" in shown
+    assert panel.run.disabled is False
+    assert panel.resume.layout.display == panel.stop.layout.display == "none"
+
+
+def test_a_stopped_sweep_keeps_its_runs_and_can_be_resumed(panel: SweepPanel) -> None:
+    panel.form.show(SPEC.with_(settings={"speed": ("1",)}, load=Load(rampup_s=0, duration_s=600)))
+    panel.start()
+    until(lambda: "measuring:" in text_of(panel))
+    panel.stop.click()
+    panel.wait()
+    assert "stopped: 0 of 2 runs done" in text_of(panel)
+    assert panel.resume.layout.display == ""
+    plan = panel.wait().folder.path / "plan.json"
+    plan.write_text(plan.read_text().replace('"duration_s": 600.0', '"duration_s": 0.5'))
+    panel.resume.click()
+    until(lambda: panel.result is not None)
+    assert list(panel.wait().runs["status"]) == ["done"] * 2
+
+
+def test_a_sweep_that_was_started_elsewhere_is_attached_to(target: Target) -> None:
+    shared = Shared()
+    running = start_sweep(target, SPEC.with_(settings={"speed": ("1",)}))
+    panel = SweepPanel(shared).attach(running.sweep_id)
+    assert panel.form.spec.settings == {"speed": ("1",)}
+    assert panel.wait().sweep_id == running.sweep_id
+    assert shared.finished == 1
+    panel.close()
+
+
+def test_a_sweep_whose_process_was_killed_is_told_as_such(panel: SweepPanel) -> None:
+    panel.form.show(SPEC.with_(load=Load(rampup_s=0, duration_s=600)))
+    panel.start()
+    until(lambda: "measuring:" in text_of(panel))
+    pid = SweepState(attach_sweep().folder.journal()).executed_by
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: "its process was killed" in text_of(panel))
+    hdbkit.attach().stop()
+    until(lambda: panel.resume.layout.display == "")
+
+
+# -- what is shown of many runs -----------------------------------------------------------------------------
+
+
+def test_the_ranking_goes_from_the_fastest_to_the_slowest_with_intervals() -> None:
+    shown = ranking_html(judge(synthetic_runs([1.0, 0.8, 1.3], noise=0.01)))
+    rows = re.findall(r"<tr><td>(.*?)</td>", shown)
+    assert rows == ["memory=2GB", "baseline", "flush=off"]
+    assert re.search(r"\+\d+\.\d % \(\+\d+\.\d to \+\d+\.\d\)</td><td>faster", shown)
+
+
+def test_the_grid_shows_each_run_by_its_block_and_says_what_it_leaves_out() -> None:
+    runs = synthetic_runs([1.0, 1.1], blocks=2, noise=0)
+    runs.loc[runs["number"] == 4, ["status", "nopm"]] = ["failed", np.nan]
+    runs.loc[runs["number"] == 3, ["status", "nopm"]] = ["running", np.nan]
+    shown = grid_html(runs, judge(runs))
+    assert shown.count("✕ failed") == shown.count("▶ runs") == 1
+    many = synthetic_runs([1.0] * 3, blocks=2, virtual_users=tuple(range(1, 31)))
+    assert f"{90 - MOST_ROWS} more rows are in the report" in grid_html(many, judge(many))
+
+
+def test_no_password_is_in_the_call(target: Target) -> None:
+    secret = "Tr0ub4dor-and-3"
+    assert secret not in sweep_code(target.with_(password=secret), SPEC.with_(workload=WorkloadSpec()))

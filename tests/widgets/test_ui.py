@@ -1,0 +1,110 @@
+"""All panels together: one target for all, and what goes on now can be attached, whoever started it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import ipywidgets
+import pytest
+
+import hdbkit
+from hdbkit import api
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.widgets import Panel
+from hdbkit.widgets.ui import Workbench
+from tests.widgets.conftest import text_of, until
+
+LONG = Load(virtual_users=2, rampup_s=0, duration_s=600)
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_on() -> Iterator[None]:
+    """A test that fails leaves neither sweep nor run behind."""
+    yield
+    for sweep in api.running_sweeps():
+        sweep.stop()
+    for run in api.running_runs():
+        run.stop(at_once=True)
+
+
+@pytest.fixture
+def bench() -> Iterator[Workbench]:
+    made = hdbkit.ui()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def built(null_target: Target) -> Target:
+    """A null database with a schema, whose settings may be changed."""
+    target = null_target.with_(options={"latency_us": "1000"}, may_change_settings=True)
+    api.connect(target).build(workload=WorkloadSpec())
+    return target
+
+
+def lines(bench: Workbench) -> list[str]:
+    """What is told to be going on, a line each."""
+    bench.look()
+    return [line.children[0].value for line in bench.going_on.children]
+
+
+def attach(bench: Workbench, name: str) -> None:
+    """Press the button of a line."""
+    (line,) = (line for line in bench.going_on.children if name in line.children[0].value)
+    line.children[1].click()
+
+
+def open_tab(bench: Workbench) -> Panel:
+    return bench.panels[bench.tabs.selected_index]
+
+
+def test_the_panels_are_tabs_and_share_one_target(bench: Workbench, null_target: Target) -> None:
+    assert list(bench.tabs.titles) == ["Target", "Schema", "Run", "Sweep", "Compare", "Runs"]
+    bench.target.given.value = null_target.url
+    assert [panel.shared.target for panel in bench.panels] == [null_target] * 6
+
+
+def test_it_can_begin_with_a_target(null_target: Target) -> None:
+    bench = hdbkit.ui(null_target.url)
+    try:
+        assert bench.shared.target == null_target
+        assert bench.target.database.value == null_target.database
+    finally:
+        bench.close()
+
+
+def test_a_run_that_goes_on_is_listed_and_attached(bench: Workbench, built: Target) -> None:
+    run = api.start(built, load=LONG)
+    until(lambda: any(run.run_id in line for line in lines(bench)))
+    attach(bench, run.run_id)
+    assert open_tab(bench) is bench.run
+    assert bench.shared.run_id == run.run_id
+    run.stop()
+    run.wait()
+    assert lines(bench) == []
+
+
+def test_a_sweep_that_goes_on_is_listed_and_attached(bench: Workbench, built: Target) -> None:
+    spec = SweepSpec(name="speed", settings={"speed": ("1", "2")}, virtual_users=(2,), blocks=2, load=LONG)
+    sweep = api.start_sweep(built, spec)
+    until(lambda: any(sweep.sweep_id in line for line in lines(bench)))
+    attach(bench, sweep.sweep_id)
+    assert open_tab(bench) is bench.sweep
+    until(api.running_runs)
+    sweep.stop()
+    until(lambda: sweep.status.ended)
+    assert not any(sweep.sweep_id in line for line in lines(bench))
+
+
+def test_what_cannot_be_attached_any_more_is_told(bench: Workbench, built: Target) -> None:
+    run = api.start(built, load=LONG)
+    until(lambda: any(run.run_id in line for line in lines(bench)))
+    run.stop(at_once=True)
+    run.wait().remove()
+    attach(bench, run.run_id)
+    assert run.run_id in text_of(bench)
+
+
+def test_what_a_panel_keeps_for_the_notebook_is_kept_by_the_whole(bench: Workbench) -> None:
+    assert {id(panel.slot) for panel in bench.panels} == {id(bench.slot)}
+    assert isinstance(bench.slot.root, ipywidgets.VBox)
