@@ -7,7 +7,7 @@ import sys
 
 from bench.common import machine
 
-BENCHES = ("routines", "client_sql", "client", "ceiling", "recording", "start", "growth", "build")
+BENCHES = ("routines", "client_sql", "client", "ceiling", "recording", "start", "growth", "build", "watched")
 
 
 def main() -> int:

@@ -16,8 +16,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-import hdbkit
-from hdbkit.api.running import present_schema
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.execution.client import Client
 from hdbkit.execution.control import ClientState, Control, Word
@@ -44,12 +42,16 @@ def side_by_side(target: Target, load: Load, blocks: int = 2) -> pd.DataFrame:
 
 def in_threads(target: Target, load: Load) -> dict[str, float]:
     """One window with every virtual user a thread of one new process: the figures of :func:`in_processes`."""
+    from hdbkit.api.running import present_schema  # not above: the new process has no need of it
+
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as one:
         return one.submit(_measure, target, present_schema(target, None), load).result()
 
 
 def in_processes(target: Target, load: Load) -> dict[str, float]:
     """A run of hdbkit: nopm, client_cpu_us (of a transaction), client_cores (processors busy with clients)."""
+    import hdbkit
+
     done = hdbkit.run(target, load=load, label="06 processes").summary
     cpu_us = done["client_cpu_us_per_transaction"]
     return {"nopm": done["nopm"], "client_cpu_us": cpu_us, "client_cores": cpu_us * done["transactions_per_s"] / 1e6}

@@ -167,7 +167,7 @@ class Database(Protocol):
         ...
 
     def password_place(self, target: Target) -> str | None:
-        """In words, where the driver by itself finds a password for ``target``; None: nowhere. Connects to nothing."""
+        """In words, where the driver itself finds a password for ``target``; None: nowhere. Connects to nothing."""
         ...
 
     def provision(self, admin: Target, target: Target) -> list[str]:
@@ -292,7 +292,10 @@ class ApplyBy(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """A server's setting as read back. ``value`` and bounds are in ``unit`` where there is one."""
+    """A server's setting as read back. ``value`` and bounds are in ``unit`` where there is one.
+
+    ``kind`` is bool, enum, integer, real, list, string, or size: a whole number that may be written with K, M or G.
+    """
 
     name: str
     value: str

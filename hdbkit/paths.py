@@ -28,7 +28,7 @@ def results_folder() -> Path:
 def cache_folder() -> Path:
     """What can be fetched again: ``hdbkit`` in ``$XDG_CACHE_HOME``, else in ``~/.cache``. It need not be there."""
     named = os.environ.get("XDG_CACHE_HOME")
-    return (Path(named) if named else Path.home() / ".cache") / "hdbkit"
+    return Path(named or os.path.expanduser("~/.cache")) / "hdbkit"  # noqa: PTH111  an account may have no home
 
 
 def targets_file() -> Path:

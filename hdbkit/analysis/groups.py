@@ -78,7 +78,8 @@ def overlaid(groups: Groups) -> pd.DataFrame:
     ``second`` counts from the start of each run's own window, so that it is below 0 in the rampup.
     """
     parts = []
-    course = courses([one for finished in groups.values() for one in finished])
+    known = {manifest.run_id: (folder, manifest) for finished in groups.values() for folder, manifest in finished}
+    course = courses(list(known.values()))
     start = course[course["inside"].astype(bool)].groupby("run_id")["second"].min()
     for name, finished in groups.items():
         for run_id in dict.fromkeys(manifest.run_id for _, manifest in finished):

@@ -13,13 +13,13 @@ def cern_oltp() -> pd.DataFrame:
     Columns: experiment, system, configuration, virtual_users, tpm, nopm (a minute), avg_response_ms, cpu_load
     (percent), disk_read_kb_s, disk_write_kb_s, and ``label``: system and configuration.
     """
-    frame = _read("cern_timesten_2013_oltp")
+    frame = _read("cern_2013_oltp")
     return frame.assign(label=frame["system"] + ", " + frame["configuration"])
 
 
 def cern_queries() -> pd.DataFrame:
     """CERN openlab 2013: seconds of the 22 queries (rows) on three configurations (columns)."""
-    frame = _read("cern_timesten_2013_tpch").set_index("query")
+    frame = _read("cern_2013_tpch").set_index("query")
     return frame.rename(columns=lambda name: name.removesuffix("_s").replace("_", " "))
 
 

@@ -64,6 +64,12 @@ class SweepResult:
         return answer(self.verdicts, self.plan.spec.smallest_effect)
 
     @property
+    def notice(self) -> str:
+        """What every result of its workload says of itself; empty while no run is finished."""
+        first = readable(self._finished()[:1])
+        return first[0][1].notice if first else ""
+
+    @property
     def advice(self) -> str:
         """What makes the result unstable, and what to type to decide what is undecided; often empty."""
         said = [warning(self.runs), next_step(self.verdicts, self._with_blocks)]
@@ -106,9 +112,7 @@ class SweepResult:
         )
 
     def _repr_html_(self) -> str:
-        first = readable(self._finished()[:1])
-        notice = first[0][1].notice if first else ""
-        return sweep_card(self.sweep_id, self.answer, self.verdicts, self.advice, notice)
+        return sweep_card(self.sweep_id, self.answer, self.verdicts, self.advice, self.notice)
 
     def __repr__(self) -> str:
         done = len(self.runs) - self.failed

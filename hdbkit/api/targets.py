@@ -14,14 +14,15 @@ from hdbkit.servers import engine_kinds
 def databases() -> pd.DataFrame:
     """A row a kind of database: kind, title, driver ("" without one), problem (a sentence, or ""), private.
 
-    ``private`` says whether hdbkit can start a server of the kind, given that its binaries are installed (``doctor``
-    looks for them).
+    Those that hdbkit can start come first, in the order in which it prefers them. ``private`` says whether it can
+    start one, given that its binaries are installed (``doctor`` looks for them).
 
     Example:
         >>> hdbkit.api.databases().query("private")["kind"].tolist()  # doctest: +SKIP
     """
     startable = engine_kinds()
-    rows = [{"kind": kind, **_driver(kind), "private": kind in startable} for kind in kinds()]
+    ordered = [*startable, *(kind for kind in kinds() if kind not in startable)]
+    rows = [{"kind": kind, **_driver(kind), "private": kind in startable} for kind in ordered]
     return pd.DataFrame(rows, columns=["kind", "title", "driver", "problem", "private"])
 
 

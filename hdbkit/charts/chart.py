@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +22,8 @@ from hdbkit.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+DRAWING = threading.RLock()
+"""Held while matplotlib draws: its settings are those of the whole process."""
 Kind = Literal["png", "svg", "pdf"]
 _KINDS: tuple[Kind, ...] = ("png", "svg", "pdf")
 _DATES = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -72,7 +75,7 @@ class Chart:
         from hdbkit.charts.static import SAVING
 
         content = io.BytesIO()
-        with mpl.rc_context(SAVING):
+        with DRAWING, mpl.rc_context(SAVING):
             figure = self.matplotlib(columns, title=title)
             figure.savefig(content, format=kind, dpi=dpi, metadata=_DATES[kind])
         return content.getvalue()

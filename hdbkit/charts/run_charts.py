@@ -19,6 +19,7 @@ from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
+_HATCHED = {"fillmode": "overlay", "solidity": 0.25, "fgopacity": 1}
 MOST_POINTS = 400
 """Points of a line; a longer run is drawn in steps of more than a second."""
 
@@ -72,7 +73,8 @@ def throughput_over_time(
     if nopm is not None:
         words += f" The dashed line is the result, {nopm:,.0f} NOPM, by the schema's own count."
     if checkpoints:
-        words += f" Dotted lines mark {len(checkpoints)} checkpoints."
+        count = len(checkpoints)
+        words += " A dotted line marks 1 checkpoint." if count == 1 else f" Dotted lines mark {count} checkpoints."
     return Chart("throughput", "Was the throughput steady over the run?", fig, words, course)
 
 
@@ -123,7 +125,7 @@ def quantile_lines(seen: Mapping[str, pd.Series[int]]) -> go.Figure:
     longest = max((int(one.sum()) for one in seen.values()), default=1)
     for index, (name, one) in enumerate(seen.items()):
         look, points = series(index), slow_end(one)
-        shares = [f"{100 * (1 - 1 / one):.6g} %" for one in points["slower"]]
+        shares = [f"{100 * (1 - 1 / ratio):.6g} %" for ratio in points["slower"]]
         fig.add_scatter(
             x=points["slower"].round(3).tolist(), y=(points["latency_us"] / 1000).tolist(), mode="lines", name=name,
             text=shares, line={"color": look["color"], "dash": look["dash"], "width": 2},
@@ -141,14 +143,7 @@ def errors_by_class(failed: pd.DataFrame, kinds: pd.DataFrame, window: Window, s
     totals = failed.groupby("error_class")["count"].sum().sort_values(ascending=False)
     for index, name in enumerate(totals.index):
         rows = failed[failed["error_class"] == name]
-        shape = PATTERNS[index % len(PATTERNS)]
-        pattern = {
-            "shape": shape,
-            "fillmode": "overlay",
-            "solidity": 0.25,
-            "fgcolor": colour("shade"),
-            "fgopacity": 1,
-        }
+        pattern = {"shape": PATTERNS[index % len(PATTERNS)], "fgcolor": colour("shade"), **_HATCHED}
         fig.add_bar(
             x=rows["second"].tolist(), y=(rows["count"] / step_s).tolist(), name=name, offset=0, width=step_s,
             marker={"color": colour(SERIES[index % len(SERIES)]), "pattern": pattern, "line": {"width": 0}},

@@ -7,6 +7,7 @@ texts as annotations. A pixel of the screen is 0.615 pt on paper, so that 13 px 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -65,10 +66,10 @@ def drawn(figure: go.Figure, columns: int = 2, title: str = "") -> Figure:
         _axis(axes, "x", layout["xaxis"], size_pt)
         _axis(axes, "y", layout["yaxis"], size_pt)
         _frame(axes)
-        if title:
-            made.suptitle(title, x=0.01, ha="left", size=size_pt + 1.5, weight="bold", wrap=True)
         if layout.get("showlegend", len(entries) > 1) and entries:
-            _legend(made, entries, size_pt)
+            _legend(made, entries, size_pt, title)
+        elif title:
+            made.suptitle(title, x=0.01, ha="left", size=size_pt + 1.5, weight="bold", wrap=True)
     return made
 
 
@@ -137,7 +138,8 @@ def _bar(axes: Axes, trace: Spec) -> Patch:
     marker = trace["marker"]
     hatch = _HATCHES[marker.get("pattern", {}).get("shape", "")]
     look = {"facecolor": marker["color"], "hatch": hatch, "edgecolor": "white", "linewidth": 0}
-    axes.bar(trace["x"], trace["y"], trace.get("width", _BARS_WIDTH), trace["base"], align="edge", **look)
+    side: Literal["edge", "center"] = "edge" if "offset" in trace else "center"
+    axes.bar(trace["x"], trace["y"], trace.get("width", _BARS_WIDTH), trace["base"], align=side, **look)
     return Patch(**look)
 
 
@@ -233,13 +235,22 @@ def _frame(axes: Axes) -> None:
         spine.set(visible=side in ("left", "bottom"), color=colour("grid"))
 
 
-def _legend(figure: Figure, entries: Sequence[_Entry], size_pt: float) -> None:
-    """Above the axes, in as many columns as the width has room for."""
+def _legend(figure: Figure, entries: Sequence[_Entry], size_pt: float, title: str) -> None:
+    """Above the axes, in as many columns as the width has room for; the figure grows by what it takes.
+
+    The figure's title is the legend's, since both at the upper edge would lie on each other.
+    """
     longest = max(len(line) for entry in entries for line in entry.name.split("\n")) + 7
     room = int(figure.get_figwidth() * 72 / (0.55 * size_pt))
+    side_by_side = max(1, min(len(entries), room // longest))
+    rows = -(-len(entries) // side_by_side)
+    titled = textwrap.fill(title, int(room / 1.35))
+    rows += titled.count("\n") + bool(titled)
+    figure.set_figheight(figure.get_figheight() + (rows - 1) * 1.5 * size_pt / 72)
     figure.legend(
         [entry.sign for entry in entries], [entry.name for entry in entries], loc="outside upper left",
-        ncols=max(1, min(len(entries), room // longest)), frameon=False, fontsize=size_pt, handlelength=2.6,
+        ncols=side_by_side, frameon=False, fontsize=size_pt, handlelength=2.6, alignment="left",
+        title=titled or None, title_fontproperties={"size": size_pt + 1.5, "weight": "bold"},
     )  # fmt: skip
 
 

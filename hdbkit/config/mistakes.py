@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from hdbkit.errors import Mistake
 
-SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token|^pwd$", re.IGNORECASE)
+SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token|credential|(api|private)_?key$|^pwd$", re.IGNORECASE)
 """What the name of a secret looks like; its value is never shown."""
 _MAY_HOLD_SECRET = re.compile(r"^(options|restart_command|password.*)$")
 """Keys whose values may hold a secret within."""

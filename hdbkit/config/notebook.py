@@ -27,7 +27,7 @@ PRIVATE = "private"
 TAG = "parameters"
 _TYPES: dict[str, Any] = {one.__name__: one for one in (int, float, bool, str, list, dict)}
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
-_PASSWORD_IN_URL = re.compile(r"://[^/\s@]*:[^/\s@]*@")
+_PASSWORD_WITHIN = re.compile(r"://[^/\s@]*:[^/\s@]*@|\b(password|pwd)\s*=", re.IGNORECASE)
 _REFUSED = (
     "looks like a secret; notebooks and their files hold none, set HDBKIT_PASSWORD (or the driver's own) instead"
 )
@@ -157,14 +157,14 @@ def _type(written: ast.expr) -> Any:
 
 
 def _secrets(at: tuple[str | int, ...], value: Any) -> list[tuple[str | int, ...]]:
-    """Every place of a value that looks like a secret, by its key or as a URL with a password."""
+    """Every place of a value that looks like a secret, by its key or as an address with a password."""
     if isinstance(at[-1], str) and SECRET.search(at[-1]):
         return [at]
     if isinstance(value, dict):
         return [found for key, one in value.items() for found in _secrets((*at, str(key)), one)]
     if isinstance(value, list):
         return [found for i, one in enumerate(value) for found in _secrets((*at, i), one)]
-    return [at] if isinstance(value, str) and at != ("target",) and _PASSWORD_IN_URL.search(value) else []
+    return [at] if isinstance(value, str) and at != ("target",) and _PASSWORD_WITHIN.search(value) else []
 
 
 def _line(at: tuple[str | int, ...], lines: Lines) -> int | None:

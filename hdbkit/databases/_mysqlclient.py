@@ -16,7 +16,7 @@ from MySQLdb import Error
 
 from hdbkit.contracts import Arguments, Row
 from hdbkit.databases._mysqlclient_load import insertions, piped
-from hdbkit.databases._mysqlclient_values import encoded, plain
+from hdbkit.databases._mysqlclient_values import ENCODERS, plain
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement, find, statements
 
@@ -36,7 +36,7 @@ _CLASS_OF = {code: error_class for error_class, codes in _CLASSES.items() for co
 _TOO_LARGE = 1153
 
 Template = tuple[bytes, tuple[int, ...]]
-"""A statement with a ``%b`` for each value, and which parameter stands at each."""
+"""A statement with a ``%b`` for each value, and which parameter stands at each; none when each stands once."""
 
 
 class MysqlclientSession:
@@ -49,6 +49,8 @@ class MysqlclientSession:
         self._begun = False
         self._sent_begin = False
         self._most_bytes = 1 << 30
+        server = statements(dialects, "server")
+        self._execute = server["execute"].text if "execute" in server else None
         packet_bytes, infile = self.query("open_session")[0]
         self._most_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
 
@@ -82,10 +84,16 @@ class MysqlclientSession:
             self._undo()
 
     def prepare(self, statements: Iterable[str]) -> None:
-        """Make named statements ready to be filled with values, each once."""
+        """Make named statements ready to be filled with values, each once.
+
+        Where the dialect can execute a statement with values, the server prepares it; a routine's call is as short as
+        its execution would be.
+        """
         for name in statements:
             if name not in self._templates:
-                self._templates[name] = _template(self._find(name))
+                statement = self._find(name)
+                whole = self._execute is None or statement.text.startswith("CALL")
+                self._templates[name] = _template(statement) if whole else self._prepared(statement)
 
     def bind(self, statement: str, arguments: Arguments) -> bytes:
         """A call as the bytes that are sent."""
@@ -102,12 +110,12 @@ class MysqlclientSession:
         except Error as error:
             self._refuse(error)
         except BaseException:
-            self._broken_off()
+            self.close()  # answers may be left that nobody reads
             raise
         return result
 
     def rows(self, raw: Any) -> list[Row]:
-        """A raw result as plain values; a column named ``type[]`` holds tuples."""
+        """A raw result as plain values; arrays become tuples."""
         return plain(raw)
 
     def call(self, statement: str, *arguments: Any) -> list[Row]:
@@ -129,7 +137,7 @@ class MysqlclientSession:
             if self.local_infile:
                 with piped(chunks) as path:
                     text, _ = _template(self._find("load_from_client").filled(words))
-                    (rows,) = self._answered(text % encoded(path))
+                    (rows,) = self._answered(text % ENCODERS[str](path))
                     self._refuse_warnings()
                     return int(rows)
             head, _ = _template(self._find("load_by_insert").filled(words))
@@ -143,6 +151,13 @@ class MysqlclientSession:
         self._begun = self._sent_begin = False
         with suppress(Error):
             self.connection.close()
+
+    def _prepared(self, statement: Statement) -> Template:
+        """The execution of a statement that the server prepared; it takes a value for each mark."""
+        text, places = _marked(statement, "?")
+        self.query("prepare", name=statement.name, text=text)
+        using = f" USING {','.join(['%b'] * len(places))}" if places else ""
+        return f"{self._execute} {statement.name}{using}".encode(), places
 
     def _find(self, name: str) -> Statement:
         own = statements(self._dialects, self._group)
@@ -162,13 +177,13 @@ class MysqlclientSession:
             self._refuse_large(len(text))
         try:
             connection.query(text)
-            results = [connection.store_result() or connection.affected_rows()]
+            results = [connection.store_result() if connection.field_count() else connection.affected_rows()]
             while connection.next_result() == 0:
-                results.append(connection.store_result() or connection.affected_rows())
+                results.append(connection.store_result() if connection.field_count() else connection.affected_rows())
         except Error as error:
             self._refuse(error)
         except BaseException:
-            self._broken_off()
+            self.close()  # answers may be left that nobody reads
             raise
         return results
 
@@ -206,26 +221,28 @@ class MysqlclientSession:
             self._lose(*(*error.args, "")[:2])
 
     def _lose(self, code: int = 0, words: str = "") -> NoReturn:
-        self._broken_off()
-        raise TransactionError(ErrorClass.CONNECTION_LOST, str(code), words or "the connection is lost") from None
-
-    def _broken_off(self) -> None:
-        """Nothing can follow on a connection whose answers were not all read."""
         self.close()
+        raise TransactionError(ErrorClass.CONNECTION_LOST, str(code), words or "the connection is lost") from None
 
 
 def _template(statement: Statement) -> Template:
+    """A statement that is sent whole, with literals in it."""
+    text, places = _marked(replace(statement, text=statement.text.replace("%", "%%")), "%b")
+    return text.encode(), () if places == tuple(range(len(places))) else places
+
+
+def _marked(statement: Statement, mark: str) -> tuple[str, tuple[int, ...]]:
+    """The text with ``mark`` for each value, and which parameter stands at each mark."""
     numbers: list[int] = []
 
     def place(_: str, index: int) -> str:
         numbers.append(index - 1)
-        return "%b"
+        return mark
 
-    text = replace(statement, text=statement.text.replace("%", "%%")).rendered(place)
-    return text.encode(), tuple(numbers)
+    return statement.rendered(place), tuple(numbers)
 
 
 def _rendered(template: Template, values: Sequence[Any]) -> bytes:
     text, places = template
-    literals = [encoded(value) for value in values]
-    return text % tuple([literals[place] for place in places])
+    literals = [ENCODERS[type(value)](value) for value in values]
+    return text % tuple([literals[place] for place in places] if places else literals)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from hdbkit.config import Target
 from hdbkit.contracts import Capability, Session, SessionOptions
 from hdbkit.databases._mysqlclient_connect import connected, has_password, password_file
-from hdbkit.errors import MissingDriver
+from hdbkit.errors import CannotConnect, MissingDriver, TransactionError
 
 if TYPE_CHECKING:
     from hdbkit.databases._mysqlclient import MysqlclientSession
@@ -64,7 +64,10 @@ class MysqlclientDatabase:
         connection = connected(target, wanted)
         from hdbkit.databases._mysqlclient import MysqlclientSession
 
-        session = MysqlclientSession(connection, self.dialects, group)
+        try:
+            session = MysqlclientSession(connection, self.dialects, group)
+        except TransactionError as error:
+            raise CannotConnect(target.url, error.text, "check the server and the account") from None
         if target.options.get("local_infile") in ("0", "off", "false"):
             session.local_infile = False
         if wanted.isolation:

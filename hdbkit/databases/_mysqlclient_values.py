@@ -1,12 +1,13 @@
 """Values as the server reads them in a statement, and results as plain values.
 
-An array goes out as JSON text. It comes back as JSON text in a column whose name is its type and ``[]``, such as
-``numeric[]``: a list in its order, or an object ``{"2": ..., "1": ...}`` whose keys are the places.
+An array goes out as JSON text, and a routine's whole answer comes back as such (``schemas/mysql``: ``heading`` and
+``lines``): numbers with a point are decimals, and text that looks like a point in time is one.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
@@ -27,12 +28,7 @@ CONVERTERS: dict[int, Callable[[Any], Any]] = {
 }
 """What the driver makes of each type of column."""
 
-_ARRAYS: dict[str, Callable[[Any], Any]] = {
-    "integer[]": int,
-    "numeric[]": Decimal,
-    "text[]": str,
-    "timestamp[]": datetime.fromisoformat,
-}
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?")
 
 
 def _text(value: Any) -> bytes:
@@ -46,7 +42,7 @@ def _array(values: Any) -> bytes:
     return _text(json.dumps(values, default=str))
 
 
-_ENCODERS: defaultdict[type, Callable[[Any], bytes]] = defaultdict(
+ENCODERS: defaultdict[type, Callable[[Any], bytes]] = defaultdict(
     lambda: _text,
     {
         type(None): lambda _: b"NULL",
@@ -58,28 +54,30 @@ _ENCODERS: defaultdict[type, Callable[[Any], bytes]] = defaultdict(
         list: _array,
     },
 )
-
-
-def encoded(value: Any) -> bytes:
-    """A value as a literal."""
-    return _ENCODERS[type(value)](value)
+"""By type, what makes a value a literal."""
 
 
 def plain(raw: Any) -> list[Row]:
-    """The rows of a stored result; arrays become tuples."""
+    """The rows of a stored result; a routine's answer, which is JSON text, is taken apart."""
     raw.data_seek(0)
-    rows: tuple[Row, ...] = raw.fetch_row(0)
-    arrays = {place: _ARRAYS[about[0]] for place, about in enumerate(raw.describe()) if about[0] in _ARRAYS}
-    if not arrays:
-        return list(rows)
-    return [
-        tuple(_elements(value, arrays[place]) if place in arrays else value for place, value in enumerate(row))
-        for row in rows
-    ]
+    rows: list[Row] = list(raw.fetch_row(0))
+    if raw.describe()[0][0] != "heading":
+        return rows
+    return [_answer(*row) for row in rows]
 
 
-def _elements(text: str, made: Callable[[Any], Any]) -> tuple[Any, ...]:
-    content = json.loads(text, parse_float=str)
-    if isinstance(content, dict):
-        content = [content[place] for place in sorted(content, key=int)]
-    return tuple(None if value is None else made(value) for value in content)
+def _answer(heading: str, lines: str | None = None) -> Row:
+    """``heading`` holds a value or an array for each field, ``lines`` a list of fields for each line."""
+    fields = [_value(value) for value in json.loads(heading, parse_float=Decimal)]
+    if lines is None:
+        return tuple(fields)
+    by_number = json.loads(lines, parse_float=Decimal)
+    if isinstance(by_number, dict):
+        by_number = [by_number[number] for number in sorted(by_number, key=int)]
+    return (*fields, *(tuple(map(_value, field)) for field in zip(*by_number, strict=True)))
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_value, value))
+    return datetime.fromisoformat(value) if isinstance(value, str) and _TIME.fullmatch(value) else value

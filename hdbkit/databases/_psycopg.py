@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 BY_DESIGN = "HK001"
 """The SQLSTATE with which a routine rolls back an order for the unused item."""
 
+_BINARY = int(pq.Format.BINARY)
 _TUPLES = int(pq.ExecStatus.TUPLES_OK)
 _GOOD = frozenset({_TUPLES, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY})
 _CLASSES = {
@@ -38,7 +39,8 @@ _CLASSES = {
     "53": ErrorClass.RESOURCES,
 }
 
-Bound = tuple[bytes, list[Any]]
+Bound = tuple[bytes, list[Any], None, int]
+"""Statement, values as text, their formats (text), the results' format."""
 T = TypeVar("T")
 
 
@@ -94,8 +96,8 @@ class PsycopgSession:
                 self._prepared.add(name)
 
     def bind(self, statement: str, arguments: Arguments) -> Bound:
-        """A call as bytes, ready for ``perform``."""
-        return statement.encode(), [_ENCODERS[type(value)](value) for value in arguments]
+        """A call as bytes, ready for ``perform``. Results come binary, which spares the server their text."""
+        return statement.encode(), [_ENCODERS[type(value)](value) for value in arguments], None, _BINARY
 
     def perform(self, bound: Bound) -> PGresult:
         """One whole transaction in one call, committed when it returns."""

@@ -67,10 +67,16 @@ def figures_table(figures: pd.DataFrame) -> Table:
     """Both sides' figures and the change between them."""
     head = ["figure", "base", "new", "change"]
     rows = [
-        [heading(str(name)), cell(base), cell(new), _change(ratio) if pd.notna(ratio) else cell(None)]
+        [_named(str(name)), cell(base), cell(new), _change(ratio) if pd.notna(ratio) else cell(None)]
         for name, base, new, ratio in figures[["base", "new", "ratio"]].itertuples()
     ]
     return Table("Both sides, means over their runs", head, rows, [False, True, True, True])
+
+
+def _named(figure: str) -> str:
+    """``new_order p95_us`` as ``new_order p95 (us)``."""
+    *transaction, what = figure.split(" ")
+    return " ".join([*transaction, heading(what) if transaction else what.upper()])
 
 
 def differences_table(differences: pd.DataFrame) -> list[Table]:

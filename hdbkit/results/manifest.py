@@ -58,7 +58,7 @@ class CheckLine(BaseModel):
 
 
 class Manifest(BaseModel):
-    """``manifest.json``: read by anybody, written by the supervisor alone."""
+    """``manifest.json``: read by anybody; written by the supervisor, and then by ``Result.tag`` and ``note``."""
 
     model_config = ConfigDict(extra="ignore")
     format_version: int = FORMAT_VERSION

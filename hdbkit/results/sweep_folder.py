@@ -203,7 +203,7 @@ class SweepState:
     def executed_by(self) -> int | None:
         """The process that executes the sweep now; None when it has ended, in whatever way."""
         pid, birth = self._process or (0, "")
-        return pid if pid and birth_of(pid) == birth else None
+        return pid if birth and birth_of(pid) == birth else None
 
     @property
     def open_run(self) -> JournalLine | None:

@@ -14,6 +14,7 @@ from hdbkit.contracts import Capability, ServerControl
 from hdbkit.databases import database
 from hdbkit.databases import kinds as database_kinds
 from hdbkit.errors import InputError
+from hdbkit.servers._guard import read_note
 from hdbkit.servers.place import Binaries
 from hdbkit.servers.private import Engine, PrivateServer
 from hdbkit.servers.sql_control import SqlControl
@@ -68,7 +69,7 @@ def private_server(
     """A server of our own, for a ``with`` block; nothing of it is left at the end, unless ``keep``.
 
     Args:
-        kind: which engine; by default the first that hdbkit can start.
+        kind: which engine; by default that of a kept server's folder, else the first that hdbkit can start.
         version: of the server, such as "18" or "15"; the newest of the preferred source by default.
         folder: where it lives; a fresh one by default. A kept server's folder starts that server again.
         keep: leave the server running and its folder in place.
@@ -79,7 +80,8 @@ def private_server(
         InputError: no such binaries, or the folder is not empty.
         ServerFailed: it did not start; the text holds the last lines of its log.
     """
-    starter = engine(kind or engine_kinds()[0])
-    texts = {name: setting_text(value) for name, value in (settings or {}).items()}
     place = Path(folder) if folder is not None else None
+    kept = str(read_note(str(place)).get("kind", "")) if place is not None else ""
+    starter = engine(kind or kept or engine_kinds()[0])
+    texts = {name: setting_text(value) for name, value in (settings or {}).items()}
     return PrivateServer(starter, binaries=starter.choose(version, source), folder=place, keep=keep, settings=texts)

@@ -7,6 +7,7 @@ settings that were changed since, so that these win. No option file of the syste
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -123,10 +124,10 @@ def candidates(program: str, *more: tuple[Path, str]) -> Iterator[tuple[Path, st
     named = os.environ.get(NAMED)
     if named:
         given = Path(named).expanduser()
-        yield from ((folder, "named") for folder in (given, given / "bin", given.parent) if folder.is_dir())
+        yield from ((folder, "named") for folder in (given, given / "bin", given.parent))
     yield from more
     for folder in [*os.environ.get("PATH", "").split(os.pathsep), *_FOLDERS]:
-        if folder and (Path(folder) / program).is_file():
+        if folder and shutil.which(program, path=folder):
             yield Path(folder), "installed"
 
 

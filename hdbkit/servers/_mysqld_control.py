@@ -6,6 +6,7 @@ runs, it is told besides. Its data are kept as a copy of the data folder, made w
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from hdbkit.servers.place import run_as
 from hdbkit.servers.private_control import PrivateControl
 
 _COPY_PATIENCE_S = 3600.0
-_LOOSE = "loose-"
+LOOSE = "loose-"
 """Before a name: the server may know it as a variable and not as an option of its start."""
 
 
@@ -61,13 +62,11 @@ class MysqldControl(PrivateControl):
 
     def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
         """Write them into the option file; what the server can take while it runs, it is to be told."""
-        self._write(option_lines({**self._kept_lines(), **changes}, _LOOSE).encode())
+        self._write(option_lines({**self._kept_lines(), **changes}, LOOSE).encode())
         return changes
 
     def _kept_lines(self) -> dict[str, str]:
-        lines = self._file.read_text(encoding="utf-8").splitlines()
-        pairs = (line.partition("=") for line in lines if "=" in line)
-        return {name.strip().removeprefix(_LOOSE): _unquoted(value.strip()) for name, _, value in pairs}
+        return option_values(self._file.read_bytes().decode())
 
     def _tell_kept(self) -> None:
         """After a start: what stands in the file and is no option of the command line."""
@@ -114,10 +113,16 @@ def option_lines(values: Mapping[str, str], prefix: str = "") -> str:
     return "[mysqld]\n" + "".join(f'{prefix}{name} = "{_escaped(value)}"\n' for name, value in values.items())
 
 
+def option_values(text: str) -> dict[str, str]:
+    """What :func:`option_lines` wrote."""
+    pairs = (line.partition("=") for line in text.split("\n") if "=" in line)
+    return {name.strip().removeprefix(LOOSE): _bare(value.strip()) for name, _, value in pairs}
+
+
 def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace("\n", "\\n")
 
 
-def _unquoted(value: str) -> str:
-    bare = value[1:-1] if value[:1] == value[-1:] == '"' else value
-    return bare.replace("\\n", "\n").replace("\\\\", "\\")
+def _bare(value: str) -> str:
+    inside = value[1:-1] if value[:1] == value[-1:] == '"' else value
+    return re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], inside)

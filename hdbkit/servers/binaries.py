@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -29,7 +30,7 @@ def installed(kind: str, candidates: Iterable[tuple[Path, str]], version: Versio
     """The usable ones of ``candidates`` (folder, source), each folder once, in their order."""
     found: dict[Path, str] = {}
     for folder, source in candidates:
-        if folder.is_dir():
+        if os.access(folder, os.X_OK):
             found.setdefault(folder.resolve(), source)
     pairs = [(folder, version(folder), source) for folder, source in found.items()]
     return [Binaries(kind, number, folder, source) for folder, number, source in pairs if number]

@@ -39,7 +39,7 @@ class PrivateControl(SqlControl):
         """Bring the file back, then reload, restart or start as needed."""
         self._check_identity(snapshot)
         self._write(snapshot["file"].encode("latin-1"))
-        running = snapshot["running"]
+        running = snapshot.get("running", {})
         if not self._server.running:
             self._server.start()
             self._tell(running)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ipaddress
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -129,13 +129,14 @@ class SqlControl:
                 run_made(session, "make_reset_setting", name=name)
             changed = {name: value for name, value in wanted.items() if present.get(name) != value}
             self._keep(session, changed)
-        self._take_effect({**present, **wanted}, snapshot["running"])
+        self._take_effect({**present, **wanted}, snapshot.get("running", {}))
 
     def maintain(self) -> float:
-        """A checkpoint, and what the server has left to do after its clients; 0 where the account may not."""
+        """Old row versions removed, a checkpoint, the rest of the clients' work; 0 where the account may not."""
         began = time.monotonic()
         try:
-            with self._session() as session:
+            with self._session(self._admin.with_(database=self._target.database)) as session:
+                session.query("remove_old_rows")
                 session.query("checkpoint")
                 come_to_rest(session, database(self._target.kind))
         except TransactionError:
@@ -208,7 +209,7 @@ class SqlControl:
             run_made(session, "make_set_setting", name=name, value=value, apply_by=known[name].apply_by.value)
         return {}
 
-    def _take_effect(self, kept: Iterable[str], running: Mapping[str, str]) -> ApplyBy:
+    def _take_effect(self, kept: Collection[str], running: Mapping[str, str]) -> ApplyBy:
         """Reload, and tell the server what to run with; restart when one of them waits for it."""
         before = self._times()
         with self._session() as session:
@@ -216,7 +217,8 @@ class SqlControl:
         self._wait(lambda now: now[0] > before[0], _RELOAD_PATIENCE_S, "did not read its settings again", ())
         read = self._read(self._admin)
         waiting = [name for name in kept if name in read and read[name].waiting]
-        waiting += [name for name in self._unlike(running) if read[name].setting.apply_by is ApplyBy.RESTART]
+        told = {name: value for name, value in running.items() if name in kept}
+        waiting += [name for name in self._unlike(told) if read[name].setting.apply_by is ApplyBy.RESTART]
         if waiting and not self._may_restart():
             raise ServerFailed(f"{', '.join(waiting)} needs a restart of the server; {self._restart_advice()}")
         if waiting:
@@ -307,8 +309,9 @@ class SqlControl:
         with self._session(target) as session:
             rows = session.query("control_settings")
             untold = [row[0] for row in rows if row[4] is None and row[0] not in self._tried]
+            may = self._target.may_change_settings
             for name in untold:
-                self._tried[name] = _tried(session, name)
+                self._tried[name] = _tried(session, name) if may else ApplyBy.RESTART
         return {row[0]: _seen(row, self._tried) for row in rows}
 
     @contextmanager

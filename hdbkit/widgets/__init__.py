@@ -7,6 +7,7 @@ of its own: it calls the public API and shows the call that it makes. Names are 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from hdbkit.errors import InputError
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from hdbkit.widgets.schema import SchemaPanel as SchemaPanel
     from hdbkit.widgets.sweep import SweepPanel as SweepPanel
     from hdbkit.widgets.target import TargetPanel as TargetPanel
+
+if importlib.util.find_spec("anywidget") is None:
+    raise InputError("the panels need ipywidgets and anywidget; run: pip install 'hdbkit[lab]'")
 
 _PLACES = {
     "ComparePanel": "compare",
@@ -40,14 +44,7 @@ __all__ = sorted(_PLACES)  # noqa: PLE0605
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'hdbkit.widgets' has no attribute {name!r}")
-    try:
-        return getattr(importlib.import_module(f"hdbkit.widgets.{_PLACES[name]}"), name)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("hdbkit"):
-            raise
-        raise InputError(
-            f"the panels need {error.name}, which is not installed; run: pip install 'hdbkit[lab]'"
-        ) from None
+    return getattr(importlib.import_module(f"hdbkit.widgets.{_PLACES[name]}"), name)
 
 
 def __dir__() -> list[str]:

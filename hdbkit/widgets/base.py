@@ -55,6 +55,11 @@ class Panel:
         self.root.add_class("hdbkit-panel")
         self._tickers: list[Ticker] = []
 
+    def show_below(self, *results: ipywidgets.Widget) -> None:
+        """Put what comes of the panel below its state line and its errors, so that those stand where one acts."""
+        *above, call = self.root.children
+        self.root.children = (*above, *(one.add_class("hdbkit-result") for one in results), call)
+
     def say(self, text: str) -> None:
         """Show in the state line what the panel is doing now; "" for nothing."""
         self._state.value = f'<span role="status">{html.escape(text)}</span>' if text else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
@@ -15,6 +14,8 @@ from hdbkit.widgets.base import Panel, Shared
 from hdbkit.widgets.compare_choice import RunsChoice
 from hdbkit.widgets.layout import button, row
 from hdbkit.widgets.pictures import charts_html
+from hdbkit.widgets.report_link import ReportLink
+from hdbkit.widgets.sweep_view import answer_html, ranking_html
 
 _RUNS, _SWEEP = "Groups of runs", "A sweep"
 _SWEEP_CHARTS = ("configurations", "effects", "grid", "parallel", "throughput", "latency")
@@ -34,16 +35,14 @@ class ComparePanel(Panel):
         )
         self.compare = button("Compare", self.guarded(self.start), style="primary")
         self.refresh = button("Refresh the list", self.guarded(self.load))
-        self.outcome, self.charts, self.report = (ipywidgets.HTML() for _ in range(3))
+        self.outcome, self.charts, self.report = ipywidgets.HTML(), ipywidgets.HTML(), ReportLink(self)
         self.body.children = [
             self.mode,
             self.choice.box,
             self.sweep,
             row(self.compare, self.refresh),
-            self.outcome,
-            self.charts,
-            self.report,
         ]
+        self.show_below(self.outcome, self.report.box, self.charts)
         self.mode.observe(self.guarded(self._show_mode), "value")
         self.sweep.observe(self.guarded(self._show_call), "value")
         self.shared.observe(self.guarded(lambda: self.in_background(self.load)), "finished")
@@ -99,7 +98,8 @@ class ComparePanel(Panel):
         def work() -> str:
             result = api.sweep_result(sweep_id)
             drawn = result.charts()
-            self._show(result._repr_html_(), [drawn[key] for key in _SWEEP_CHARTS if key in drawn], result)
+            card = answer_html(result) + ranking_html(result.verdicts)
+            self._show(card, [drawn[key] for key in _SWEEP_CHARTS if key in drawn], result)
             return f"sweep {sweep_id}: {len(result.runs)} runs"
 
         return work
@@ -107,7 +107,9 @@ class ComparePanel(Panel):
     def _show(self, card: str, charts: Iterable[Chart], of: api.Comparison | api.SweepResult | None) -> None:
         drawn = list(charts)
         self.outcome.value, self.charts.value = card, charts_html(drawn)
-        self.report.value = f"Report: {html.escape(str(of.report()))}" if of is not None else ""
+        self.report.hide()
+        if of is not None:
+            self.report.show(of.report)
         self.keep(card, drawn[0].image("png", title=True, dpi=110) if drawn else None)
 
     def _show_mode(self) -> None:

@@ -40,14 +40,19 @@ class RunsChoice:
         )
         self.filter = ipywidgets.Text(placeholder="part of an id, a label, a database, a sweep", style=LABELS)
         self.filter.description = "Find"
-        self.runs = ipywidgets.SelectMultiple(rows=9, layout=ipywidgets.Layout(width="100%"))
+        self.runs = ipywidgets.SelectMultiple(rows=9, layout=ipywidgets.Layout(width="auto"))
         self.by = ipywidgets.Dropdown(description="Group by", options=list(BY.items()), style=LABELS)
         self.base = ipywidgets.Dropdown(description="Base", style=LABELS)
         self.new = ipywidgets.Dropdown(description="New", style=LABELS)
         self.take_all = button("Take all that are listed", lambda _: self._take_all())
         self.count = ipywidgets.HTML().add_class("hdbkit-note")
         self.box = ipywidgets.VBox(
-            [self.filter, self.runs, row(self.take_all, self.count), grid(self.by, self.base, self.new)]
+            [
+                self.filter,
+                self.runs,
+                row(self.take_all, self.count),
+                grid(self.by, self.base, self.new, least_width_px=340),
+            ]
         )
         self.filter.observe(lambda _: self._list(), "value")
         for field in (self.runs, self.by):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import ipywidgets
 
-from hdbkit.config import Target
+from hdbkit.config import Target, WorkloadSpec
 
 LABELS = {"description_width": "92px"}
 """The style of a field in a grid: labels of one width."""
@@ -50,3 +50,8 @@ def target_code(target: Target | None) -> str:
     if target.server_folder is not None:
         return f'hdbkit.api.private("{target.kind}")'
     return f'"{target.given}"'
+
+
+def warehouses(spec: WorkloadSpec) -> str:
+    """The scale in words: ``1 warehouse``, ``10 warehouses``."""
+    return f"{spec.warehouses:,} warehouse{'' if spec.warehouses == 1 else 's'}"

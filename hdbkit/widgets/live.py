@@ -13,28 +13,19 @@ from typing import Any, ClassVar
 import anywidget
 
 from hdbkit.api import Tick
-from hdbkit.charts.style import COLOURS
 from hdbkit.widgets.base import STATIC
+from hdbkit.widgets.palette import palette_css
 
 MOST_POINTS = 600
 
 Point = dict[str, Any]
 
 
-def _style() -> str:
-    light, dark = (
-        "".join(f"--hdbkit-{name}: {getattr(colour, ground)};" for name, colour in COLOURS.items())
-        for ground in ("light", "dark")
-    )
-    grounds = f'.hdbkit-live {{{light}}}\n[data-jp-theme-light="false"] .hdbkit-live {{{dark}}}\n'
-    return grounds + (STATIC / "live.css").read_text(encoding="utf-8")
-
-
 class LiveChart(anywidget.AnyWidget):
     """Four small charts and the table of the newest quantiles."""
 
     _esm: ClassVar[Any] = STATIC / "live.js"
-    _css: ClassVar[Any] = _style()
+    _css: ClassVar[Any] = palette_css(".hdbkit-live") + (STATIC / "live.css").read_text(encoding="utf-8")
 
     def __init__(self) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from hdbkit.widgets.base import STATIC
 
-NONE_KEPT = "none; goes to the kernel, is never saved"
+NONE_KEPT = "never saved"
 KEPT = "kept in memory"
 
 

@@ -14,44 +14,37 @@ from collections.abc import Iterable
 
 import matplotlib as mpl
 
-from hdbkit.charts.chart import Chart
+from hdbkit.charts.chart import DRAWING, Chart
 from hdbkit.charts.style import COLOURS
+from hdbkit.widgets.base import STATIC
+from hdbkit.widgets.palette import palette_css
 
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 _NAMES = {one.light: name for name, one in COLOURS.items()}
+_WIDTHS = {"wide": 2, "narrow": 1}
+"""The columns of a paper for which a chart is drawn, by the panel's width: the page shows the one that fits."""
 _IDS = re.compile(r'(\bid="|url\(#|href="#)')
-
-
-def chart_style() -> str:
-    """The palette as CSS variables, light and dark, and how charts stand in a panel."""
-    light = "".join(f"--hdbkit-{name}:{one.light};" for name, one in COLOURS.items())
-    dark = "".join(f"--hdbkit-{name}:{one.dark};" for name, one in COLOURS.items())
-    return (
-        f"<style>.hdbkit-chart{{{light}margin:8px 0 16px;max-width:760px}}"
-        f'[data-jp-theme-light="false"] .hdbkit-chart{{{dark}}}'
-        ".hdbkit-chart svg{width:100%;height:auto;display:block}"
-        ".hdbkit-chart figcaption{font-weight:600;line-height:1.5}"
-        ".hdbkit-chart p{margin:2px 0;line-height:1.5;color:var(--jp-ui-font-color2,#57606a)}</style>"
-    )
 
 
 def charts_html(charts: Iterable[Chart]) -> str:
     """Charts one below the other, each with its question above and its words below."""
-    return "".join(map(_figure, charts)) + chart_style()
+    style = palette_css(".hdbkit-chart") + (STATIC / "chart.css").read_text(encoding="utf-8")
+    return "".join(map(_figure, charts)) + f"<style>{style}</style>"
 
 
 def _figure(chart: Chart) -> str:
     question, words = html.escape(chart.question), html.escape(chart.alternative)
+    drawn = "".join(f'<div class="hdbkit-{width}">{svg(chart, columns)}</div>' for width, columns in _WIDTHS.items())
     return (
         f'<figure class="hdbkit-chart"><figcaption>{question}</figcaption>'
-        f'<div role="img" aria-label="{words}">{svg(chart)}</div><p>{words}</p></figure>'
+        f'<div role="img" aria-label="{words}">{drawn}</div><p>{words}</p></figure>'
     )
 
 
-def svg(chart: Chart) -> str:
+def svg(chart: Chart, columns: int = 2) -> str:
     """The chart as an SVG element in the colours of the theme; its ids are its own, so that many fit on a page."""
-    with mpl.rc_context({"svg.fonttype": "none"}):
-        drawing = chart.image("svg").decode()
+    with DRAWING, mpl.rc_context({"svg.fonttype": "none"}):
+        drawing = chart.image("svg", columns).decode()
     mark = uuid.uuid4().hex[:8]
     element = drawing[drawing.index("<svg") :]
     own = _IDS.sub(rf"\g<1>{mark}-", re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL))

@@ -16,7 +16,7 @@ from hdbkit import api
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import BuildFailed, InputError
 from hdbkit.widgets.base import Panel, Shared
-from hdbkit.widgets.layout import LABELS, button, grid, html_table, row, target_code
+from hdbkit.widgets.layout import LABELS, button, grid, html_table, row, target_code, warehouses
 
 MARKS = {True: "pass", False: "FAIL", None: "unknown"}
 
@@ -132,7 +132,7 @@ class SchemaPanel(Panel):
         elif schema is None:
             told = f"In {target.url}: not looked at yet, or nothing."
         else:
-            told = f"In {target.url}: a schema of {schema.warehouses} warehouses."
+            told = f"In {target.url}: a schema of {warehouses(schema)}."
         self.there.value = html.escape(told)
         self._show_plan()
 
@@ -186,7 +186,7 @@ class SchemaPanel(Panel):
                 self.progress.value = ""
 
         self.cancel.disabled = False
-        self._busy(f"building {spec.warehouses} warehouses in {target.url} ...", work)
+        self._busy(f"building {warehouses(spec)} in {target.url} ...", work)
 
     def _cancel(self) -> None:
         self.say("stopping the loaders ...")

@@ -39,13 +39,13 @@ class Slot(anywidget.AnyWidget):
     def show(self) -> None:
         """Display the panel in the present cell."""
         self._shown = True
-        display(self._bundle(), raw=True, display_id=self.slot)
+        display(self._bundle(), raw=True, display_id=self.slot)  # type: ignore[no-untyped-call]
 
     def keep(self, still: str, png: bytes | None = None) -> None:
         """From now on the notebook keeps this HTML and picture for the panel, wherever it is shown."""
         self._still, self._png = still, png
         if self._shown:
-            display(self._bundle(), raw=True, display_id=self.slot, update=True)
+            display(self._bundle(), raw=True, display_id=self.slot, update=True)  # type: ignore[no-untyped-call]
 
     def _bundle(self) -> dict[str, str]:
         picture = ""

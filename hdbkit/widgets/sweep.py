@@ -63,8 +63,8 @@ class SweepPanel(Panel):
             self.leave,
             self.wrong,
             row(self.run, self.stop, self.resume),
-            self.view.box,
         ]
+        self.show_below(self.view.box)
         if spec is not None:
             self.form.show(spec)
         self.leave.observe(self.guarded(self._show_plan), "value")

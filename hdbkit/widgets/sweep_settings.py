@@ -31,7 +31,7 @@ class SettingsPicker:
             placeholder="part of a name or of what it does, such as buffer",
             layout=ipywidgets.Layout(width="100%", max_width="420px"),
         )
-        self.list = ipywidgets.Select(rows=7, layout=ipywidgets.Layout(width="100%"))
+        self.list = ipywidgets.Select(rows=7, layout=ipywidgets.Layout(width="auto"))
         self.about = ipywidgets.HTML().add_class("hdbkit-note")
         self.add = button("Add to the sweep", lambda _: self.pick(self.list.value), hint="try values of this setting")
         self.picked = ipywidgets.VBox()
@@ -89,7 +89,10 @@ class SettingsPicker:
             known = known.assign(at=[not name.lower().count(word) for name in known.index]).sort_values(
                 "at", kind="stable"
             )
-        options = [(f"{name} = {one['text']}", name) for name, one in known.head(MOST_SHOWN).iterrows()]
+        options = [
+            (f"{name} = {one['text']}   ({NEEDS[str(one['apply_by'])]})", name)
+            for name, one in known.head(MOST_SHOWN).iterrows()
+        ]
         self.list.options = options
         self.list.value = options[0][1] if options else None
         self._show_about()
@@ -134,13 +137,13 @@ class _Line:
     def __init__(
         self, name: str, values: str, note: str, changed: Callable[[], None], drop: Callable[[], None]
     ) -> None:
-        self.name = ipywidgets.HTML(f"<b>{html.escape(name)}</b>")
+        self.name = ipywidgets.HTML(f"<b>{html.escape(name)}</b>", layout=ipywidgets.Layout(min_width="100px"))
         self.values = ipywidgets.Text(
             value=values,
             placeholder="values, separated by commas",
             tooltip="values, separated by commas; the first is the baseline's",
             continuous_update=False,
-            layout=ipywidgets.Layout(flex="1 1 240px", width="auto"),
+            layout=ipywidgets.Layout(flex="1 1 140px", width="auto"),
         )
         self.note = ipywidgets.HTML(note).add_class("hdbkit-note")
         self.values.observe(lambda _: changed(), "value")

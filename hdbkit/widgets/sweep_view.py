@@ -22,6 +22,7 @@ from hdbkit.errors import HdbkitError
 from hdbkit.widgets.base import Panel
 from hdbkit.widgets.layout import html_table
 from hdbkit.widgets.pictures import charts_html
+from hdbkit.widgets.report_link import ReportLink
 from hdbkit.widgets.ticker import Ticker
 
 MOST_ROWS = 40
@@ -45,14 +46,16 @@ class SweepView:
         self._drawing = threading.Lock()
         self._seen = -1
         self.bar = ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(width="100%", max_width="720px"))
-        self.outcome, self.ranking, self.charts, self.grid, self.report = (ipywidgets.HTML() for _ in range(5))
-        self.box = ipywidgets.VBox([self.bar, self.outcome, self.report, self.ranking, self.charts, self.grid])
+        self.outcome, self.ranking, self.charts, self.grid = (ipywidgets.HTML() for _ in range(4))
+        self.report = ReportLink(panel)
+        self.box = ipywidgets.VBox([self.bar, self.outcome, self.report.box, self.ranking, self.charts, self.grid])
         self.box.layout.display = "none"
 
     def watch(self, running: api.RunningSweep, ended: Ended) -> None:
         """Show a sweep from now on, and tell ``ended`` when it has its end, with what it left and what broke it."""
-        for part in (self.outcome, self.ranking, self.charts, self.grid, self.report):
+        for part in (self.outcome, self.ranking, self.charts, self.grid):
             part.value = ""
+        self.report.hide()
         self.bar.value, self.bar.bar_style, self._seen = 0, "", -1
         self.box.layout.display = ""
         configurations = running.result.plan.configurations
@@ -99,7 +102,7 @@ class SweepView:
             self._drawing.release()
 
     def _end(self, running: api.RunningSweep, ended: Ended) -> None:
-        """Everything anew from the whole, the report too; whatever happens, ``ended`` is told."""
+        """Everything anew from the whole; whatever happens, ``ended`` is told."""
         result: api.SweepResult | None = None
         failure: Exception | None = None
         try:
@@ -114,9 +117,9 @@ class SweepView:
     def _show_whole(self, result: api.SweepResult) -> None:
         self.grid.value = grid_html(result.runs, result.verdicts)
         if (result.runs["status"] == "done").any():
-            self.ranking.value, self.outcome.value = "", result._repr_html_()
+            self.outcome.value, self.ranking.value = answer_html(result), ranking_html(result.verdicts)
             self.charts.value = charts_html(_charts_at_the_end(result))
-            self.report.value = f"Report: {html.escape(str(result.report()))}"
+            self.report.show(result.report)
 
 
 def _charts_at_the_end(result: api.SweepResult) -> list[Chart]:
@@ -184,6 +187,13 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def answer_html(result: api.SweepResult) -> str:
+    """The sweep's answer, what makes it doubtful and what to do next, and what every such result says of itself."""
+    advice = "".join(f"<p>{html.escape(line)}</p>" for line in result.advice.splitlines())
+    small = html.escape(f"Sweep {result.sweep_id}. {result.notice}")
+    return f"<p><b>{html.escape(result.answer)}</b></p>{advice}<p><small>{small}</small></p>"
 
 
 def ranking_html(verdicts: pd.DataFrame) -> str:

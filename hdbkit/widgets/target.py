@@ -11,7 +11,7 @@ from hdbkit import api
 from hdbkit.config import Target, target_names
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.widgets.base import Panel, Shared
-from hdbkit.widgets.layout import LABELS, button, grid, row, target_code
+from hdbkit.widgets.layout import LABELS, button, grid, row, target_code, warehouses
 from hdbkit.widgets.password import PasswordField
 
 OF_THE_SERVER: dict[str, Any] = {
@@ -61,7 +61,7 @@ class TargetPanel(Panel):
             style=LABELS,
             layout=ipywidgets.Layout(width="100%", max_width="720px"),
         )
-        titles = [(f"{row.title} ({kind})", kind) for kind, row in self._kinds.iterrows()]
+        titles = list(zip(self._kinds["title"], self._kinds.index, strict=True))
         startable = self._kinds.index[self._kinds["private"]]
         self.kind = ipywidgets.Dropdown(
             description="Kind", options=titles, value=startable[0] if len(startable) else titles[0][1], style=LABELS
@@ -151,7 +151,7 @@ class TargetPanel(Panel):
             self.port.value = str(target.port or "")
             self.database.value = target.database or ""
             self.user.value = target.user or ""
-            self.given.value = target.given
+            self.given.value = target.given if target.name or target.host or target.database else ""
             if target.password != self.password.get():
                 self.password.keep(target.password)
         finally:
@@ -186,7 +186,7 @@ class TargetPanel(Panel):
             self.shared.schema = spec = connection.schema()
         except SchemaProblem as problem:
             return str(problem)
-        return f"it holds a schema of {spec.warehouses} warehouses" if spec else "it holds no schema yet"
+        return f"it holds a schema of {warehouses(spec)}" if spec else "it holds no schema yet"
 
     def _start_private(self) -> None:
         kind = self._kind_to_start()

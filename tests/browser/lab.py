@@ -58,6 +58,7 @@ class Lab:
             "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
             "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
             "JUPYTER_TOKEN": token,
+            "HDBKIT_RESULTS": str(home / "results"),
         }
         options = [
             *("--no-browser", "--allow-root", "--expose-app-in-browser", f"--ServerApp.root_dir={root}"),
@@ -104,6 +105,20 @@ class Lab:
         self.process.terminate()
         self.process.wait(30)
 
+    @property
+    def results(self) -> Path:
+        """Where the runs of its kernels land."""
+        return self.home / "results"
+
+    def with_parameters(self, name: str, text: str, parameters: dict[str, Any]) -> str:
+        """A copy of a notebook whose cell of parameters has these values; its name."""
+        notebook = json.loads(text)
+        cell = next(one for one in notebook["cells"] if "parameters" in one["metadata"].get("tags", []))
+        changed = [f"{key} = {value!r}" for key, value in parameters.items()]
+        cell["source"] = "\n".join(["".join(cell["source"]), *changed])
+        (self.root / name).write_text(json.dumps(notebook))
+        return name
+
     def write(self, name: str, cells: Sequence[str]) -> Path:
         """A notebook of code cells."""
         empty = {"metadata": {}, "execution_count": None, "outputs": []}
@@ -148,6 +163,14 @@ class Notebook:
         """Begin one of JupyterLab's commands; what it leads to is waited for, not the command."""
         begin = "([name, args]) => { window.jupyterapp.commands.execute(name, args) }"
         self.page.evaluate(begin, [name, arguments])
+
+    def save(self, awaited: str = "hdbkit-card") -> None:
+        """Save, and wait until the file holds what the page kept."""
+        path, deadline = self.lab.root / self.name, time.monotonic() + 60
+        while awaited not in path.read_text(encoding="utf-8"):
+            assert time.monotonic() < deadline, f"{awaited!r} was never saved"
+            self.command("docmanager:save")
+            self.page.wait_for_timeout(300)
 
     def run_all(self) -> None:
         """Run every cell, once the notebook and its kernel are there."""

@@ -52,7 +52,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "jupyterlab", *words[1].split(), "--no-browser", "--allow-root"]
+    command = [sys.executable, "-m", "jupyterlab", *words[1].split(), "--no-browser"]
     environment = {**os.environ, "HOME": str(home), "JUPYTER_TOKEN": TOKEN}
     with (home / "log").open("wb") as log:
         process = subprocess.Popen(

@@ -7,22 +7,32 @@ from pathlib import Path
 import pytest
 
 from hdbkit import api
+from hdbkit.api.demo import _sweep_of
 from hdbkit.build import BuildResult
 from hdbkit.cli import measuring
 from hdbkit.config import Load, SweepSpec, WorkloadSpec
 from hdbkit.contracts import Check
 from hdbkit.errors import HdbkitError
-from hdbkit.servers import PrivateServer, find_binaries
+from hdbkit.servers import PrivateServer, engine_kinds, find_binaries
 from tests.conftest import HdbkitCommand
 
-SPEC = SweepSpec(
-    name="tiny",
-    settings={"synchronous_commit": ["on", "off"]},
-    virtual_users=[2],
-    blocks=2,
-    workload=WorkloadSpec(warehouses=1),
-    load=Load(rampup_s=0.2, duration_s=1),
-)
+SETTINGS: dict[str, list[object]] = {
+    "postgresql": ["synchronous_commit", "on", "off"],
+    "mariadb": ["innodb_flush_log_at_trx_commit", 1, 2],
+}
+
+
+def spec_for(kind: str) -> SweepSpec:
+    """A sweep of one setting, as short as can be."""
+    name, *values = SETTINGS[kind]
+    return SweepSpec(
+        name="tiny",
+        settings={str(name): values},
+        virtual_users=[2],
+        blocks=2,
+        workload=WorkloadSpec(warehouses=1),
+        load=Load(rampup_s=0.2, duration_s=1),
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -31,10 +41,15 @@ def servers() -> None:
         pytest.skip("no server binaries here; see: hdbkit doctor")
 
 
-def test_the_demo_builds_sweeps_and_reports_and_leaves_no_server(command: HdbkitCommand) -> None:
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_the_demo_builds_sweeps_and_reports_and_leaves_no_server(kind: str, command: HdbkitCommand) -> None:
+    if not any(one.kind == kind for one in find_binaries()):
+        pytest.skip(f"no server binaries of {kind} here")
     said: list[str] = []
     watched: set[str] = set()
-    done, report = api.demo(spec=SPEC, say=said.append, watch_run=lambda run: watched.add(run.run_id))
+    done, report = api.demo(
+        spec=spec_for(kind), database=kind, say=said.append, watch_run=lambda run: watched.add(run.run_id)
+    )
     assert (len(done.runs), done.failed) == (4, 0)
     assert watched == set(done.runs["run_id"])
     assert report.read_text().startswith("<!")
@@ -49,7 +64,7 @@ def test_a_kept_server_is_told_and_can_be_attached(monkeypatch: pytest.MonkeyPat
     said: list[str] = []
     monkeypatch.setattr(api.Connection, "build", broken)
     with pytest.raises(HdbkitError, match=r"fails 1 checks: stock \(3 are broken\)"):
-        api.demo(spec=SPEC, keep=True, say=said.append)
+        api.demo(spec=spec_for("postgresql"), keep=True, say=said.append)
     folder = said[-1].rpartition("attach('")[2].removesuffix("')")
     server = PrivateServer.attach(folder)
     try:
@@ -79,3 +94,11 @@ def test_a_sweep_whose_runs_failed_a_check_ends_with_1(
     assert measuring._tell_sweep(Done(), Path("report.html"), as_json=False) == code  # type: ignore[arg-type]
     out = capsys.readouterr().out
     assert [f"check failed in {n} of 4 runs: {name}" in out for name, n in checks.items()] == [True] * len(checks)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_engine_that_can_be_started_has_a_sweep_of_its_own_settings(quick: bool) -> None:
+    size = "sweep-quick" if quick else "sweep-demo"
+    sweeps = {kind: _sweep_of(kind, size) for kind in engine_kinds()}
+    assert len({tuple(spec.settings) for kind, spec in sweeps.items() if kind != "mysql"}) == len(sweeps) - 1
+    assert sweeps["mysql"].settings == sweeps["mariadb"].settings

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import Target
+from hdbkit.build.loader import connect as build_session
+from hdbkit.config import Target, WorkloadSpec
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
@@ -25,6 +26,7 @@ from hdbkit.servers import PrivateServer, private_server
 
 KINDS = ["mariadb", "mysql"]
 SLEEPING = b"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'"
+PARTS = b"SELECT COUNT(*) FROM information_schema.PARTITIONS WHERE PARTITION_NAME IS NOT NULL"
 ITEM = ("i_id", "i_im_id", "i_name", "i_price", "i_data")
 Sessions = Callable[..., Any]
 
@@ -259,6 +261,31 @@ def test_connections_run_out_in_words(server: PrivateServer, admin: Any, connect
     with pytest.raises(CannotConnect, match="no more connections are allowed; use fewer virtual users"):
         for _ in range(3):  # a server keeps one more for its administrator
             connect()
+
+
+def test_lines_and_history_are_partitioned_and_history_keyed_unseen(connect: Sessions) -> None:
+    session = connect()
+    session.query("use_storage_engine", storage_engine="InnoDB")
+    for table in ("order_line", "history"):
+        session.query(f"create_{table}_partitioned", partitions=3)
+    try:
+        session.query("key_history")
+        assert ("history_pk",) in session.query("list_indexes")
+        (parts,) = session.rows(session.perform(PARTS))
+        assert parts == (6,)
+        session.begin()
+        columns = ("h_c_id", "h_c_d_id", "h_c_w_id", "h_d_id", "h_w_id", "h_date", "h_amount", "h_data")
+        assert session.load("history", columns, [b"1\t1\t7\t1\t7\t2026-01-02 03:04:05\t1.50\tnote\n"]) == 1
+        assert len(session.query("content_history")[0]) == len(columns)
+        session.commit()
+    finally:
+        session.query("drop_order_line")
+        session.query("drop_history")
+
+
+def test_a_storage_engine_that_is_not_there_is_refused_before_anything_is_made(server: PrivateServer) -> None:
+    with pytest.raises(InputError, match="storage_engine 'Nowhere' cannot be used"):
+        build_session(server.target, WorkloadSpec(storage_engine="Nowhere"))
 
 
 def test_both_kinds_share_all_but_their_files() -> None:

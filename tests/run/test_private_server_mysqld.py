@@ -11,8 +11,8 @@ import pytest
 from hdbkit.config import Target
 from hdbkit.contracts import ApplyBy, ServerControl
 from hdbkit.databases import database
-from hdbkit.errors import ServerFailed
-from hdbkit.servers import PrivateServer, control, find_binaries, private_server
+from hdbkit.errors import InputError, ServerFailed
+from hdbkit.servers import PrivateServer, control, engine, find_binaries, private_server
 
 KINDS = sorted({one.kind for one in find_binaries() if one.kind in ("mariadb", "mysql")})
 pytestmark = pytest.mark.skipif(not KINDS, reason="no server of MariaDB or MySQL here; see: hdbkit doctor")
@@ -33,6 +33,13 @@ def private(server: PrivateServer) -> Iterator[ServerControl]:
     before = it.snapshot()
     yield it
     it.restore(before)
+
+
+@pytest.fixture
+def once(server: PrivateServer) -> None:
+    """For what is not the engine's own and takes several starts: on the quicker engine alone."""
+    if server.place.kind != KINDS[0]:
+        pytest.skip(f"nothing in it is the engine's; it is tested on {KINDS[0]}")
 
 
 @pytest.fixture
@@ -89,6 +96,7 @@ def test_settings_come_back_by_file_and_by_value_with_a_restart_where_one_is_nee
     assert shown(server.target, FLUSH) == "0"
 
 
+@pytest.mark.usefixtures("once")
 def test_a_value_that_keeps_the_server_from_starting_is_undone(private: ServerControl, server: PrivateServer) -> None:
     before = private.snapshot()
     with pytest.raises(ServerFailed, match="the settings are as before"):
@@ -104,6 +112,7 @@ def test_what_the_server_changes_by_itself_is_not_taken_for_set(private: ServerC
     assert private.snapshot() == before
 
 
+@pytest.mark.usefixtures("once")
 def test_a_server_that_was_left_stopped_with_a_bad_value_is_repaired(
     private: ServerControl, server: PrivateServer
 ) -> None:
@@ -129,7 +138,7 @@ def test_through_sql_alone_settings_change_at_once_and_come_back(
 ) -> None:
     by_sql.apply({FLUSH: "2"})
     before = by_sql.snapshot()
-    by_sql.apply({FLUSH: "0", POOL: "192M", "innodb_io_capacity": "400"})
+    by_sql.apply({FLUSH: "0", POOL: "256M", "innodb_io_capacity": "400"})
     assert shown(server.target, FLUSH) == "0"
     for _ in range(2):
         by_sql.restore(before)
@@ -194,6 +203,7 @@ def test_data_come_back_as_they_were_kept_and_settings_stay(private: ServerContr
     command(server.target, "DROP TABLE t, other")
 
 
+@pytest.mark.usefixtures("once")
 def test_a_folder_that_a_killed_restoring_left_away_is_put_back(
     private: ServerControl, server: PrivateServer
 ) -> None:
@@ -215,3 +225,19 @@ def test_data_of_a_foreign_server_cannot_be_kept(by_sql: ServerControl) -> None:
     assert not by_sql.can_restore_data
     with pytest.raises(ServerFailed):
         by_sql.keep_data()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_or_program_that_the_environment_names_comes_first(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starter = engine(kind)
+    folder = starter.choose(None, None).folder
+    for named in (folder, folder / starter.program):
+        monkeypatch.setenv("HDBKIT_MYSQLD", str(named))
+        first = starter.find()[0]
+        assert (first.folder, first.source) == (folder, "named")
+    monkeypatch.setenv("HDBKIT_MYSQLD", "/nowhere")
+    assert starter.choose(None, None).source != "named"
+    with pytest.raises(InputError, match="HDBKIT_MYSQLD"):
+        starter.choose("1.0", None)

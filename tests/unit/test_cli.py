@@ -48,6 +48,7 @@ NO_COMMAND = {
     "connect": "build, check and drop connect",
     "databases": "doctor",
     **dict.fromkeys(("end_private", "private", "private_targets"), "a server for one process; demo starts its own"),
+    **dict.fromkeys(("open_target", "ready"), "a notebook's first cell; commands take the target itself"),
     "running_runs": "runs list shows their status",
     "estimate": "panels show it before a build",
     "password_place": "panels show it; a command line says what was wrong instead",

@@ -87,6 +87,8 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, said: str) 
         "mix: {secret: hunter2}",
         "target: nulldb://me:hunter2@host/x",
         "label: postgresql://me:hunter2@host/x",
+        "label: host=db1 user=me password=hunter2",
+        "apiKey: hunter2",
     ],
 )
 def test_a_secret_is_refused_and_not_repeated(tmp_path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Both reports in a real browser with the network off: drawn, silent, and different in the dark."""
+"""Every report in a real browser with the network off: drawn, silent, and different in the dark."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from hdbkit import api
 from hdbkit.report import run_report
+from tests.unit.every_chart import finished
 from tests.unit.synthetic import write_run
 from tests.unit.test_report import runs_of_sweep, write_sweep
 
 pytestmark = pytest.mark.browser
+PLOTS = {"run": 4, "sweep": 6, "comparison": 3}
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -33,10 +36,15 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
     run = write_run(folder / "a-run", duration_s=10)
     folders = runs_of_sweep(folder, run)
-    return {"run": run_report(run.folder), "sweep": write_sweep(folder / "sweep.html", folders)}
+    finished(folder / "old"), finished(folder / "new", users=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HDBKIT_RESULTS", str(folder))
+        compared = api.compare("old", "new").report()
+    swept = write_sweep(folder / "sweep.html", folders)
+    return {"run": run_report(run.folder), "sweep": swept, "comparison": compared}
 
 
-@pytest.mark.parametrize("which", ["run", "sweep"])
+@pytest.mark.parametrize("which", PLOTS)
 @pytest.mark.parametrize("width", [1280, 400])
 def test_a_report_opens_with_the_network_off(browser: Any, reports: dict[str, Path], which: str, width: int) -> None:
     looks = {}
@@ -50,8 +58,9 @@ def test_a_report_opens_with_the_network_off(browser: Any, reports: dict[str, Pa
         page.on("pageerror", lambda error, said=said: said.append(str(error)))
         page.on("request", lambda request, asked=asked: asked.append(request.url))
         page.goto(reports[which].as_uri())
-        page.wait_for_function("[...document.querySelectorAll('.plot')].every(one => one.querySelector('svg'))")
-        assert page.locator(".plot").count() == {"run": 3, "sweep": 5}[which]
+        assert page.locator(".plot").count() == PLOTS[which]
+        for plot in page.locator(".plot").all():
+            plot.locator("svg .xtick").first.wait_for()
         assert (said, asked) == ([], [reports[which].as_uri()])
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
         looks[scheme] = (

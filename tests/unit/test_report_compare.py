@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shlex
 from pathlib import Path
@@ -42,7 +43,7 @@ def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: P
     text = " ".join(reader.text)
     assert f"{found.ratio.sentence[1:]}." in text
     assert f"{found.table.loc['nopm', 'base']:,.0f}" in text
-    for words in ("new_order p95 (us)", "mean of 2 runs", "not comparable to published results", "failed in old-1"):
+    for words in ("new_order p95 (us)", "mean of 2 runs", "not comparable to published results"):
         assert words in text
     assert re.findall(r'id="chart-(\w+)"', page) == ["users", "throughput", "latency"] == list(found.charts())
     assert reader.addresses == []
@@ -127,7 +128,7 @@ def test_cards_hold_sentence_and_table_and_nothing_that_runs(root: Path, sweep: 
     comparison = api.compare("old-1,old-2", "new-1,new-2")
     sentences = {
         api.result("old-1")._repr_html_(): f"{api.result('old-1').nopm:,.0f} NOPM",
-        sweep._repr_html_(): sweep.answer[:20],
+        sweep._repr_html_(): html.escape(sweep.answer)[:40],
         comparison._repr_html_(): comparison.ratio.sentence[1:],
     }
     for card, sentence in sentences.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,27 @@ def test_a_torn_last_line_is_passed_over_and_spoils_nothing_after_it(tmp_path: P
     assert [line.step for line in folder.journal()] == [Step.RUN_STARTED]
     folder.append(Step.RUN_DISCARDED, 1, "run-a")
     assert [line.step for line in folder.journal()] == [Step.RUN_STARTED, Step.RUN_DISCARDED]
+
+
+def test_a_sweep_is_executed_by_the_very_process_that_began_it_until_there_is_an_end(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    assert SweepState(folder.journal()).executed_by is None
+    folder.note_started(os.getpid())
+    folder.note_started(os.getpid())
+    assert [line.step for line in folder.journal()] == [Step.STARTED]
+    assert SweepState(folder.journal()).executed_by == os.getpid()
+    folder.append(Step.FAILED, note="the disk was full")
+    assert SweepState(folder.journal()).executed_by is None
+    folder.append(Step.STARTED, pid=os.getpid(), birth="another boot/1")
+    assert SweepState(folder.journal()).executed_by is None
+
+
+def test_a_process_that_ended_at_once_executes_nothing(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+        folder.note_started(ended.pid)
+    assert SweepState(folder.journal()).executed_by is None
 
 
 @pytest.mark.parametrize(

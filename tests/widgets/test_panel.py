@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -96,6 +98,13 @@ def test_every_panel_and_the_whole_is_reached_from_the_package() -> None:
     assert hdbkit.widgets is widgets
     assert [name for name in widgets.__all__ if not isinstance(getattr(widgets, name), type)] == []
     assert callable(hdbkit.ui)
+
+
+@pytest.mark.parametrize("name", ["ui", "widgets"])
+def test_without_their_packages_the_panels_say_what_to_install(name: str) -> None:
+    code = f"import sys; sys.modules['anywidget'] = None; import hdbkit; hdbkit.{name}"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.stderr.splitlines()[-1].endswith("run: pip install 'hdbkit[lab]'")
 
 
 def _raise(error: Exception) -> None:

@@ -85,7 +85,8 @@ def test_a_run_that_goes_on_is_listed_and_attached(bench: Workbench, built: Targ
 
 
 def test_a_sweep_that_goes_on_is_listed_and_attached(bench: Workbench, built: Target) -> None:
-    spec = SweepSpec(name="speed", settings={"speed": ("1", "2")}, virtual_users=(2,), blocks=2, load=LONG)
+    load = Load(rampup_s=0, duration_s=600)
+    spec = SweepSpec(name="speed", settings={"speed": ("1", "2")}, virtual_users=(2,), blocks=2, load=load)
     sweep = api.start_sweep(built, spec)
     until(lambda: any(sweep.sweep_id in line for line in lines(bench)))
     attach(bench, sweep.sweep_id)
@@ -99,6 +100,7 @@ def test_a_sweep_that_goes_on_is_listed_and_attached(bench: Workbench, built: Ta
 def test_what_cannot_be_attached_any_more_is_told(bench: Workbench, built: Target) -> None:
     run = api.start(built, load=LONG)
     until(lambda: any(run.run_id in line for line in lines(bench)))
+    bench.close()  # the list stays as it was
     run.stop(at_once=True)
     run.wait().remove()
     attach(bench, run.run_id)

@@ -14,19 +14,29 @@
     return JSON.parse(JSON.stringify(figure).replace(/#[0-9a-f]{6}\b/gi, now));
   };
 
-  const draw = (light = false) => {
-    for (const [key, figure] of Object.entries(figures)) {
-      const { data, layout } = recolour(figure, light);
-      if (narrow()) {
-        layout.font.size = 11;
-        layout.margin.r = 8;
-        for (const axis of [layout.xaxis, layout.yaxis]) axis.title.font.size = 11;
-      }
-      Plotly.react("chart-" + key, data, layout, config);
+  const drawOne = (key, light) => {
+    const { data, layout } = recolour(figures[key], light);
+    if (narrow()) {
+      layout.font.size = 11;
+      layout.margin.r = 8;
+      for (const axis of [layout.xaxis, layout.yaxis]) axis.title.font.size = 11;
     }
+    Plotly.react("chart-" + key, data, layout, config);
   };
 
-  draw();
+  // One chart a turn, from the top: the page can be read and scrolled while those below are drawn.
+  const waiting = Object.keys(figures);
+  const drawNext = () => {
+    if (!waiting.length) return;
+    drawOne(waiting.shift(), false);
+    setTimeout(drawNext);
+  };
+  const draw = (light = false) => {
+    waiting.length = 0;
+    for (const key of Object.keys(figures)) drawOne(key, light);
+  };
+
+  drawNext();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
   addEventListener("beforeprint", () => draw(true));
   addEventListener("afterprint", () => draw());

@@ -3,6 +3,14 @@
 -- name: set_isolation
 SET SESSION tx_isolation = :level;
 
+-- name: prepare
+-- A statement with ? for each value. It takes a quarter to a third less time than one sent whole.
+PREPARE {name} FROM :text;
+
+-- name: execute
+-- What precedes a prepared statement's name; values may follow it, which MySQL allows for variables only.
+EXECUTE;
+
 -- name: set_statement_timeout
 SET SESSION max_statement_time = :milliseconds / 1000;
 

@@ -38,10 +38,11 @@ FROM information_schema.system_variables
 ORDER BY variable_name;
 
 -- name: running_settings
--- The values that the server gives to new sessions, and runs with.
+-- The values that the server gives to new sessions, and runs with; not what it counts up itself, and no password.
 SELECT lower(variable_name), global_value
 FROM information_schema.system_variables
-WHERE variable_scope <> 'SESSION ONLY' AND global_value IS NOT NULL;
+WHERE variable_scope <> 'SESSION ONLY' AND global_value IS NOT NULL
+  AND variable_name NOT LIKE 'gtid%' AND variable_name NOT LIKE '%password';
 
 -- name: file_entries
 -- None: the server keeps no file of changed settings.

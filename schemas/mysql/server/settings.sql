@@ -35,9 +35,10 @@ ORDER BY g.variable_name;
 SELECT concat('SET GLOBAL `', :name, '` = @@GLOBAL.`', :name, '`, GLOBAL version = 1');
 
 -- name: running_settings
--- The values that the server gives to new sessions, and runs with.
+-- The values that the server gives to new sessions, and runs with; not what it counts up itself, and no password.
 SELECT variable_name, variable_value
-FROM performance_schema.global_variables;
+FROM performance_schema.global_variables
+WHERE variable_name NOT LIKE 'gtid%' AND variable_name NOT LIKE '%password';
 
 -- name: file_entries
 -- What SET PERSIST wrote.
@@ -77,6 +78,10 @@ DO 0;
 SELECT now(6), now() - INTERVAL variable_value SECOND
 FROM performance_schema.global_status
 WHERE variable_name = 'Uptime';
+
+-- name: remove_old_rows
+-- Nothing: the server does it by itself, with haste while the settings of rest hold.
+DO 0;
 
 -- name: checkpoint
 -- Nothing: changed pages are written while the settings of rest hold.

@@ -1,18 +1,22 @@
--- The five transactions as procedures, each a whole transaction that ends before it returns. What fails inside is left
+-- The five transactions as procedures, each a whole transaction that ends before it answers. What fails inside is left
 -- to the caller, who rolls back.
+--
+-- An answer is JSON text, which the client takes apart where somebody asks for it: each column costs the driver time,
+-- and what is sent before the end wakes the client once more. "heading" is a list with a value or an array for each
+-- field; "lines" holds the fields of each line, in order or by number, and each field becomes an array. There
+-- MariaDB takes a variable for text: + 0 makes it a number again.
 --
 -- Rows are locked in one order by everyone, so that these never deadlock among each other: a payment's customer before
 -- district and warehouse; an order's district before stock by (warehouse, item); a delivery's customers before lines.
 -- Everything else is read without a lock. A lock is on a whole primary key wherever it can be, so that it holds no gap.
 
 -- name: create_routine_new_order
--- TPC-C 2.4.2. The lines are taken in the order of (warehouse, item) and shown in that of their numbers: each array of
--- the result is an object with line numbers as keys. An unknown item rolls back once all other lines were taken
--- (error 30001).
+-- TPC-C 2.4.2. The lines are taken in the order of (warehouse, item) and shown by their numbers. An unknown item rolls
+-- back once all other lines were taken (error 30001).
 CREATE PROCEDURE new_order(
     in_w_id INT, in_d_id INT, in_c_id INT, item_ids TEXT, supply_w_ids TEXT, quantities TEXT)
 BEGIN
-    DECLARE v_o_id, v_line, v_item, v_supply, v_quantity, v_stocked, v_lines INT;
+    DECLARE v_o_id, v_number, v_item, v_supply, v_quantity, v_stocked INT;
     DECLARE v_left INT DEFAULT JSON_LENGTH(item_ids);
     DECLARE v_local, v_valid INT DEFAULT 1;
     DECLARE v_found INT;
@@ -24,7 +28,7 @@ BEGIN
     DECLARE v_price, v_amount DECIMAL(6,2);
     DECLARE v_total DECIMAL(12,2) DEFAULT 0;
     DECLARE v_entered DATETIME DEFAULT LOCALTIMESTAMP;
-    DECLARE v_names, v_stocks, v_brands, v_prices, v_amounts TEXT CHARACTER SET utf8mb4 DEFAULT '';
+    DECLARE v_lines TEXT CHARACTER SET utf8mb4 DEFAULT '';
     DECLARE ordered CURSOR FOR
         SELECT number, item_id, CAST(JSON_EXTRACT(supply_w_ids, CONCAT('$[', number - 1, ']')) AS SIGNED) AS supply_w_id,
                CAST(JSON_EXTRACT(quantities, CONCAT('$[', number - 1, ']')) AS SIGNED)
@@ -32,7 +36,6 @@ BEGIN
         ORDER BY supply_w_id, item_id, number;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_found = 0;
 
-    SET v_lines = v_left;
     START TRANSACTION;
     UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = in_w_id AND d_id = in_d_id;
     SELECT d_next_o_id - 1, w_tax, d_tax, c_discount, c_last, c_credit
@@ -43,7 +46,7 @@ BEGIN
 
     OPEN ordered;
     WHILE v_left > 0 DO
-        FETCH ordered INTO v_line, v_item, v_supply, v_quantity;
+        FETCH ordered INTO v_number, v_item, v_supply, v_quantity;
         IF v_supply <> in_w_id THEN
             SET v_local = 0;
         END IF;
@@ -65,12 +68,9 @@ BEGIN
             SET v_total = v_total + v_amount;
             INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity,
                                     ol_amount, ol_dist_info)
-            VALUES (in_w_id, in_d_id, v_o_id, v_line, v_item, v_supply, v_quantity, v_amount, v_dist_info);
-            SET v_names = CONCAT(v_names, ',"', v_line, '":', JSON_QUOTE(v_name));
-            SET v_stocks = CONCAT(v_stocks, ',"', v_line, '":', v_stocked);
-            SET v_brands = CONCAT(v_brands, ',"', v_line, '":"', v_brand, '"');
-            SET v_prices = CONCAT(v_prices, ',"', v_line, '":', v_price);
-            SET v_amounts = CONCAT(v_amounts, ',"', v_line, '":', v_amount);
+            VALUES (in_w_id, in_d_id, v_o_id, v_number, v_item, v_supply, v_quantity, v_amount, v_dist_info);
+            SET v_lines = CONCAT(v_lines, ',"', v_number, '":[', JSON_QUOTE(v_name), ',', v_stocked, ',"', v_brand, '",',
+                                 v_price, ',', v_amount, ']');
         ELSE
             SET v_valid = 0;
         END IF;
@@ -78,19 +78,15 @@ BEGIN
     END WHILE;
     CLOSE ordered;
     INSERT INTO orders (o_w_id, o_d_id, o_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local)
-    VALUES (in_w_id, in_d_id, v_o_id, in_c_id, v_entered, v_lines, v_local);
+    VALUES (in_w_id, in_d_id, v_o_id, in_c_id, v_entered, JSON_LENGTH(item_ids), v_local);
     INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (in_w_id, in_d_id, v_o_id);
     IF NOT v_valid THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30001, MESSAGE_TEXT = 'item number is not valid';
     END IF;
     COMMIT;
-    SELECT v_o_id, v_entered, v_w_tax, v_d_tax, v_discount, v_last, v_credit,
-           CAST(ROUND(v_total * (1 - v_discount) * (1 + v_w_tax + v_d_tax), 2) AS DECIMAL(12,2)),
-           CONCAT('{', SUBSTRING(v_names, 2), '}') AS `text[]`,
-           CONCAT('{', SUBSTRING(v_stocks, 2), '}') AS `integer[]`,
-           CONCAT('{', SUBSTRING(v_brands, 2), '}') AS `text[]`,
-           CONCAT('{', SUBSTRING(v_prices, 2), '}') AS `numeric[]`,
-           CONCAT('{', SUBSTRING(v_amounts, 2), '}') AS `numeric[]`;
+    SELECT JSON_ARRAY(v_o_id + 0, v_entered, v_w_tax + 0, v_d_tax + 0, v_discount + 0, v_last, v_credit,
+                      ROUND(v_total * (1 - v_discount) * (1 + v_w_tax + v_d_tax), 2)) AS heading,
+           CONCAT('{', SUBSTRING(v_lines, 2), '}') AS `lines`;
 END;
 
 -- name: call_new_order
@@ -105,6 +101,7 @@ CREATE PROCEDURE payment(
 BEGIN
     DECLARE v_w_name, v_d_name VARCHAR(10) CHARACTER SET utf8mb4;
     DECLARE v_before INT;
+    DECLARE v_shown TEXT CHARACTER SET utf8mb4;
 
     START TRANSACTION;
     IF in_c_id IS NULL THEN
@@ -116,8 +113,6 @@ BEGIN
             ORDER BY c_first, c_id LIMIT v_before, 1;
         END IF;
     END IF;
-    SELECT w_name, d_name INTO v_w_name, v_d_name
-    FROM warehouse JOIN district WHERE w_id = in_w_id AND d_w_id = in_w_id AND d_id = in_d_id;
     UPDATE customer
     SET c_balance = c_balance - in_amount,
         c_ytd_payment = c_ytd_payment + in_amount,
@@ -130,10 +125,13 @@ BEGIN
     IF ROW_COUNT() = 0 THEN
         SIGNAL SQLSTATE '02000' SET MESSAGE_TEXT = 'there is no such customer';
     END IF;
-    SELECT c_id, c_first, c_middle, c_last, w_street_1, w_street_2, w_city, w_state, w_zip,
-           d_street_1, d_street_2, d_city, d_state, d_zip, c_street_1, c_street_2, c_city, c_state, c_zip,
-           c_phone, c_since, c_credit, c_credit_lim, c_discount, c_balance,
-           IF(c_credit = 'BC', LEFT(c_data, 200), NULL), LOCALTIMESTAMP
+    SELECT JSON_ARRAY(
+        c_id, c_first, c_middle, c_last, w_street_1, w_street_2, w_city, w_state, w_zip,
+        d_street_1, d_street_2, d_city, d_state, d_zip, c_street_1, c_street_2, c_city, c_state, c_zip,
+        c_phone, c_since, c_credit, c_credit_lim, c_discount, c_balance,
+        IF(c_credit = 'BC', LEFT(c_data, 200), NULL), LOCALTIMESTAMP),
+        w_name, d_name
+    INTO v_shown, v_w_name, v_d_name
     FROM customer JOIN district JOIN warehouse
     WHERE c_w_id = in_c_w_id AND c_d_id = in_c_d_id AND c_id = in_c_id
       AND d_w_id = in_w_id AND d_id = in_d_id AND w_id = in_w_id;
@@ -143,6 +141,7 @@ BEGIN
     UPDATE district SET d_ytd = d_ytd + in_amount WHERE d_w_id = in_w_id AND d_id = in_d_id;
     UPDATE warehouse SET w_ytd = w_ytd + in_amount WHERE w_id = in_w_id;
     COMMIT;
+    SELECT v_shown AS heading;
 END;
 
 -- name: call_payment
@@ -155,6 +154,7 @@ CREATE PROCEDURE order_status(
 BEGIN
     DECLARE v_before, v_o_id, v_carrier_id INT;
     DECLARE v_entered DATETIME;
+    DECLARE v_heading, v_lines TEXT CHARACTER SET utf8mb4;
 
     START TRANSACTION;
     IF in_c_id IS NULL THEN
@@ -169,18 +169,13 @@ BEGIN
     SELECT o_id, o_entry_d, o_carrier_id INTO v_o_id, v_entered, v_carrier_id FROM orders
     WHERE o_w_id = in_w_id AND o_d_id = in_d_id AND o_c_id = in_c_id
     ORDER BY o_id DESC LIMIT 1;
-    SELECT c_id, c_first, c_middle, c_last, c_balance, v_o_id, v_entered, v_carrier_id,
-           CONCAT('[', GROUP_CONCAT(ol_i_id ORDER BY ol_number), ']') AS `integer[]`,
-           CONCAT('[', GROUP_CONCAT(ol_supply_w_id ORDER BY ol_number), ']') AS `integer[]`,
-           CONCAT('[', GROUP_CONCAT(ol_quantity ORDER BY ol_number), ']') AS `integer[]`,
-           CONCAT('[', GROUP_CONCAT(ol_amount ORDER BY ol_number), ']') AS `numeric[]`,
-           CONCAT('[', GROUP_CONCAT(COALESCE(CONCAT('"', ol_delivery_d, '"'), 'null') ORDER BY ol_number), ']')
-               AS `timestamp[]`
-    FROM customer JOIN order_line
-    WHERE c_w_id = in_w_id AND c_d_id = in_d_id AND c_id = in_c_id
-      AND ol_w_id = in_w_id AND ol_d_id = in_d_id AND ol_o_id = v_o_id
-    GROUP BY c_id, c_first, c_middle, c_last, c_balance;
+    SELECT JSON_ARRAY(c_id, c_first, c_middle, c_last, c_balance, v_o_id + 0, v_entered, v_carrier_id + 0) INTO v_heading
+    FROM customer WHERE c_w_id = in_w_id AND c_d_id = in_d_id AND c_id = in_c_id;
+    SELECT GROUP_CONCAT(JSON_ARRAY(ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d) ORDER BY ol_number)
+    INTO v_lines
+    FROM order_line WHERE ol_w_id = in_w_id AND ol_d_id = in_d_id AND ol_o_id = v_o_id;
     COMMIT;
+    SELECT v_heading AS heading, CONCAT('[', v_lines, ']') AS `lines`;
 END;
 
 -- name: call_order_status
@@ -230,7 +225,7 @@ BEGIN
         WHERE ol_w_id = in_w_id AND ol_d_id = v_d_id AND ol_o_id = v_o_id;
     END WHILE;
     COMMIT;
-    SELECT v_districts AS `integer[]`, v_orders AS `integer[]`;
+    SELECT CONCAT('[', v_districts, ',', v_orders, ']') AS heading;
 END;
 
 -- name: call_delivery
@@ -240,15 +235,16 @@ CALL delivery(:w_id, :o_carrier_id);
 -- TPC-C 2.8.2: how many items of the district's last 20 orders are low in stock.
 CREATE PROCEDURE stock_level(in_w_id INT, in_d_id INT, in_threshold INT)
 BEGIN
-    DECLARE v_next INT;
+    DECLARE v_next, v_low INT;
 
     START TRANSACTION;
     SELECT d_next_o_id INTO v_next FROM district WHERE d_w_id = in_w_id AND d_id = in_d_id;
-    SELECT COUNT(DISTINCT s_i_id)
+    SELECT COUNT(DISTINCT s_i_id) INTO v_low
     FROM order_line JOIN stock ON s_w_id = in_w_id AND s_i_id = ol_i_id
     WHERE ol_w_id = in_w_id AND ol_d_id = in_d_id AND ol_o_id >= v_next - 20 AND ol_o_id < v_next
       AND s_quantity < in_threshold;
     COMMIT;
+    SELECT v_low;
 END;
 
 -- name: call_stock_level

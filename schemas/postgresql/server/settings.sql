@@ -77,6 +77,10 @@ SELECT pg_reload_conf();
 -- When the files were last read: a session made after a reload tells the new time.
 SELECT pg_conf_load_time(), pg_postmaster_start_time();
 
+-- name: remove_old_rows
+-- In the whole database; an ordinary account does it in its own tables.
+VACUUM;
+
 -- name: checkpoint
 -- Writes all changed pages.
 CHECKPOINT;

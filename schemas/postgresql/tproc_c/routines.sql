@@ -32,18 +32,19 @@ BEGIN
         FROM numbered AS o
     ), queued AS (
         INSERT INTO new_order (no_w_id, no_d_id, no_o_id) SELECT in_w_id, in_d_id, o.id FROM numbered AS o
+    ), lines AS MATERIALIZED (
+        SELECT o.id AS o_id, number, item_id, supply_w_id, quantity
+        FROM numbered AS o
+        CROSS JOIN unnest(item_ids, supply_w_ids, quantities) WITH ORDINALITY
+             AS ordered (item_id, supply_w_id, quantity, number)
+        ORDER BY supply_w_id, item_id, number
     ), taken AS (
         UPDATE stock AS s
         SET s_quantity = s.s_quantity - l.quantity + CASE WHEN s.s_quantity >= l.quantity + 10 THEN 0 ELSE 91 END,
             s_ytd = s.s_ytd + l.quantity,
             s_order_cnt = s.s_order_cnt + 1,
             s_remote_cnt = s.s_remote_cnt + CASE WHEN l.supply_w_id = in_w_id THEN 0 ELSE 1 END
-        FROM (SELECT o.id AS o_id, number, item_id, supply_w_id, quantity
-              FROM numbered AS o
-              CROSS JOIN unnest(item_ids, supply_w_ids, quantities) WITH ORDINALITY
-                   AS ordered (item_id, supply_w_id, quantity, number)
-              ORDER BY supply_w_id, item_id, number) AS l
-        JOIN item AS i ON i.i_id = l.item_id
+        FROM lines AS l JOIN item AS i ON i.i_id = l.item_id
         WHERE s.s_w_id = l.supply_w_id AND s.s_i_id = l.item_id
         RETURNING l.o_id, l.number, l.item_id, l.supply_w_id, l.quantity, s.s_quantity, i.i_name, i.i_price,
                   l.quantity * i.i_price AS amount,

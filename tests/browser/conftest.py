@@ -1,0 +1,67 @@
+"""One JupyterLab and one browser for all; a null database with a schema for each test."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hdbkit import api
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.execution.handle import RunHandle
+from hdbkit.results.folder import run_folders
+from tests.browser.lab import Lab
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no chromium is installed")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def lab(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    home = tmp_path_factory.mktemp("lab")
+    (home / "notebooks").mkdir()
+    started = Lab.start(home / "notebooks", home)
+    yield started
+    for folder in run_folders(started.results):
+        RunHandle(folder).stop(at_once=True)
+    started.stop()
+
+
+@pytest.fixture
+def context(chromium: Any, lab: Lab) -> Iterator[Any]:
+    """A browser of its own, with cookies of its own; its kernels end with it."""
+    made = chromium.new_context(viewport={"width": 1280, "height": 1000})
+    made.set_default_timeout(60_000)
+    yield made
+    made.close()
+    lab.end_kernels()
+
+
+@pytest.fixture
+def built() -> Iterator[Target]:
+    """A null database of one warehouse at two milliseconds a call."""
+    target = Target.parse(f"nulldb:///b{uuid.uuid4().hex[:12]}?latency_us=2000")
+    api.connect(target).build(workload=WorkloadSpec())
+    yield target
+    api.connect(target).drop()
+
+
+def copied(lab: Lab, name: str, **parameters: Any) -> str:
+    """One of the project's notebooks in the laboratory, with other parameters; its name there."""
+    text = (Path(__file__).parents[2] / "notebooks" / name).read_text(encoding="utf-8")
+    return lab.with_parameters(f"{uuid.uuid4().hex[:6]}-{name}", text, parameters)

@@ -1,0 +1,128 @@
+"""The panel of runs: found, sorted, tagged, noted, deleted after a question, and told what was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import hdbkit
+from hdbkit import api
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.errors import InputError
+from hdbkit.widgets import RunsPanel
+from hdbkit.widgets.file_link import FileLink
+from hdbkit.widgets.runs import with_settings
+from tests.conftest import HdbkitCommand
+from tests.widgets.conftest import text_of, until
+
+
+@pytest.fixture
+def two(null_target: Target) -> list[str]:
+    """Two runs, of one and of two users; some transactions of both were refused."""
+    target = null_target.with_(
+        options={"latency_us": "1000", "error_rate": "0.05", "error_class": "other"}, may_change_settings=True
+    )
+    api.connect(target).build(workload=WorkloadSpec())
+    loads = [Load(virtual_users=users, rampup_s=0, duration_s=1) for users in (1, 2)]
+    return [hdbkit.run(target, load=load, label=f"users {load.virtual_users}").run_id for load in loads]
+
+
+@pytest.fixture
+def panel(two: list[str]) -> Iterator[RunsPanel]:
+    made = RunsPanel()
+    yield made
+    made.close()
+
+
+def shown(panel: RunsPanel) -> list[str]:
+    return [row[0] for row in panel.table.rows]
+
+
+def press(panel: RunsPanel, name: str) -> None:
+    buttons = [
+        one for line in (*panel.body.children, *panel.question.children) for one in getattr(line, "children", ())
+    ]
+    next(one for one in buttons if getattr(one, "description", "") == name).click()
+
+
+def test_runs_are_filtered_sorted_and_shown_in_chosen_columns(panel: RunsPanel, two: list[str]) -> None:
+    assert shown(panel) == two[::-1]
+    panel.table.sorted_by = "nopm"
+    assert shown(panel) == two
+    panel.table.descending = True
+    assert shown(panel) == two[::-1]
+    panel.columns.value = ["label", "failed"]
+    assert panel.table.rows[0][1] == "users 2"
+    panel.where.value = "virtual_users = 1"
+    assert shown(panel) == two[:1]
+    panel.where.value = "speed > 3"
+    assert "columns: run_id" in text_of(panel)
+
+
+def test_tags_and_notes_are_kept_with_the_run(panel: RunsPanel, two: list[str], command: HdbkitCommand) -> None:
+    panel.table.picked = two
+    panel.word.value = "nightly v2.1"
+    press(panel, "Tag")
+    assert list(hdbkit.runs("tags like '%nightly%'")["run_id"]) == two[::-1]
+    assert command("runs", "tag", two[0], "nightly", "--remove", "--json").json["tags"] == ["v2.1"]
+    assert command("runs", "note", two[0], "with the new kernel", "--json").json["note"] == "with the new kernel"
+    panel.refresh()
+    assert list(panel.runs.set_index("run_id").loc[two, "note"]) == ["with the new kernel", ""]
+    panel.word.value = ""
+    press(panel, "Note")
+    assert api.result(two[0]).manifest.note == ""
+
+
+def test_a_tag_is_one_word_and_a_run_that_goes_on_has_one_writer(null_target: Target) -> None:
+    api.connect(null_target).build(workload=WorkloadSpec())
+    running = hdbkit.start(null_target.with_(options={"latency_us": "5000"}), load=Load(rampup_s=0, duration_s=600))
+    try:
+        with pytest.raises(InputError, match="goes on"):
+            api.result(running.run_id).note("too early")
+    finally:
+        running.stop()
+    result = running.wait()
+    with pytest.raises(InputError, match="a tag is one word"):
+        result.tag("fine", "two words")
+    assert result.manifest.tags == []
+
+
+def test_runs_are_deleted_only_after_the_question(panel: RunsPanel, two: list[str]) -> None:
+    panel.table.picked = two[:1]
+    press(panel, "Delete ...")
+    press(panel, "Keep them")
+    assert len(hdbkit.runs()) == 2
+    press(panel, "Delete ...")
+    assert two[0] in panel.asked.value
+    press(panel, "Delete them")
+    assert list(hdbkit.runs()["run_id"]) == two[1:]
+    assert (shown(panel), panel.picked) == (two[1:], [])
+
+
+def test_the_errors_of_a_picked_run_are_told_with_their_text(panel: RunsPanel, two: list[str]) -> None:
+    panel.table.picked = two[:1]
+    assert "refused on demand" in panel.about.value
+
+
+def test_report_and_table_come_to_the_browser_as_bytes(
+    panel: RunsPanel, two: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[Any, Any]] = []
+    monkeypatch.setattr(FileLink, "send", lambda _, content, buffers: sent.append((content, buffers)))
+    press(panel, "CSV")
+    panel.table.picked = two[1:]
+    press(panel, "Report")
+    until(lambda: len(sent) == 2)
+    (csv, report) = sent
+    assert csv[1][0].startswith(b"run_id,")
+    assert report[0]["open"] is True
+    assert two[1].encode() in report[1][0]
+
+
+def test_settings_of_runs_are_the_axes_of_the_chart(panel: RunsPanel, two: list[str]) -> None:
+    assert list(with_settings(panel.runs).columns)[:2] == ["virtual_users", "warehouses"]
+    press(panel, "Settings and throughput")
+    until(lambda: panel.chart.value)
+    assert "Which values do the fastest runs have in common?" in panel.chart.value
