@@ -42,7 +42,7 @@ class Capability(StrEnum):
     SCHEMAS = "schemas"  # a workload's tables stand in a schema of their own inside the database
     SETTINGS = "settings"
     STORAGE_ENGINES = "storage_engines"  # the tables' own engine can be chosen
-    SNAPSHOT_CONFLICTS = "snapshot_conflicts"  # repeatable read refuses to change a row that changed since it was read
+    SNAPSHOT_CONFLICTS = "snapshot_conflicts"  # repeatable read refuses to change a row changed since
     STATEMENT_TIMEOUT = "statement_timeout"  # ends any statement, not only one that reads
     ADMIN = "admin"  # databases and accounts can be created by an administrator's session
 

@@ -106,7 +106,8 @@ class MysqlclientSession:
             connection.query(bound)
             result = connection.store_result()
             while connection.next_result() == 0:
-                connection.store_result()
+                if connection.field_count():
+                    connection.store_result()
         except Error as error:
             self._refuse(error)
         except BaseException:

@@ -36,8 +36,8 @@ class End(Enum):
 class Loop:
     """The loop of one virtual user; ``limit`` is the most transactions it may begin.
 
-    What happens to a transaction that is not refused stands in one function: behind a call the cache is cold, and each
-    function more is felt.
+    What happens to a transaction that is not refused stands in one function: behind a call the cache is cold, and
+    each function more is felt.
     """
 
     def __init__(
