@@ -64,8 +64,8 @@ def test_a_run_outlives_its_kernel_and_is_attached_again(lab: Lab, context: Any,
     tab.click()
     press(notebook, "Run")
     await_points(notebook, 2)
-    (kernel,) = {session["kernel"]["id"] for session in lab.ask("api/sessions")}
-    lab.ask(f"api/kernels/{kernel}/restart", "POST")
+    notebook.command("notebook:restart-kernel")
+    notebook.page.locator(".jp-Dialog .jp-mod-accept").click()
     notebook.page.wait_for_selector(".hdbkit-alive", state="detached")
     notebook.run_all()
     notebook.page.wait_for_selector(".hdbkit-alive")

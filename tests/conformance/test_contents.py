@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
@@ -13,7 +14,9 @@ from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Capability, Database, Session
 from hdbkit.errors import SchemaProblem
 from hdbkit.workloads import workload
-from tests.conformance.conftest import Connect, Tables
+from hdbkit.workloads.tproc_c.tables import TABLES
+from tests.conformance.conftest import Connect, Tables, runner
+from tests.conformance.small import fill
 
 WORK = workload("tproc_c")
 
@@ -44,6 +47,19 @@ def _field(value: Any) -> str:
     if value is None:
         return r"\N"
     return value.isoformat(" ") if isinstance(value, datetime) else str(value)
+
+
+def test_a_keyed_history_takes_payments_as_ever(schema: Session, connect: Connect) -> None:
+    schema.query("key_history")
+    try:
+        fill(schema)
+        for way in ("stored", "client"):
+            runner(way, connect())("payment", 1, 1, 2, 1, 2, None, Decimal("1.00"))
+        assert ("history_pk",) in schema.query("list_indexes")
+        assert [len(row) for row in schema.query("content_history")] == [len(TABLES["history"].columns)] * 2
+    finally:
+        schema.query("drop_history")
+        schema.query("create_history")
 
 
 def test_a_drop_takes_tables_and_routines(target: Target, engine: Database, tables: Tables) -> None:

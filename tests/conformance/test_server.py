@@ -9,6 +9,7 @@ import pytest
 from hdbkit.config import Target
 from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting
 from hdbkit.servers import control
+from hdbkit.servers.values import with_unit
 from tests.conformance.small import Small
 
 CHANGES_NOTHING = "timeout"
@@ -43,7 +44,7 @@ def test_a_setting_is_set_seen_by_a_client_and_put_back(
     before = controlled.snapshot()
     try:
         done = controlled.apply({setting.name: wanted})
-        assert done.read_back == {setting.name: wanted}
+        assert done.read_back == {setting.name: with_unit(setting, wanted)}
         session = engine.connect(target, "tproc_c")
         assert engine.settings_of(session)[setting.name]["value"] == wanted
         session.close()
