@@ -1,9 +1,10 @@
-"""What holds for every test: nothing is written to the project's own results; and the command line, in process."""
+"""For every test: nothing is written to the project's own results; the command line, in process; a browser."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 
 from hdbkit.cli import main
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(autouse=True)
@@ -50,3 +53,15 @@ def command(capsys: pytest.CaptureFixture[str]) -> HdbkitCommand:
         return Said(ended.value.code, out, err)
 
     return call
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A real browser, which ends with the module: playwright allows one at a time in a process."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no chromium here; make tools brings it where it can")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()

@@ -46,9 +46,15 @@ def launch(folder: SweepFolder, target: Target, blocks: int | None = None) -> su
             )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
-    folder.note_started(process.pid)
     assert process.stdin is not None
-    process.stdin.close()  # it waits for this
+    try:
+        folder.note_started(process.pid)
+    except BaseException:  # it has done nothing yet, and must not begin unseen
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        process.stdin.close()  # it waits for this
     _started[:] = [one for one in _started if one.poll() is None] + [process]
     return process
 
@@ -73,6 +79,7 @@ def main() -> None:
         sys.exit(130)
     except HdbkitError as error:
         _note(folder, Step.FAILED, str(error))
+        sys.stderr.write(f"{error}\n")  # of a report that could not be written the journal knows nothing
         sys.exit(3)
     except Exception as error:
         _note(folder, Step.FAILED, f"hdbkit itself failed ({type(error).__name__}: {error})")

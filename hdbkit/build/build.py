@@ -128,12 +128,12 @@ class _Build:
         place = f"schema {self._spec.kind} in {self._target.url}"
         if log.finished and log.spec:
             raise SchemaProblem(
-                f"{place} is already built ({log.spec.warehouses} warehouses); run: hdbkit drop {self._target.url}"
+                f"{place} is already built ({log.spec.warehouses} warehouses); run: hdbkit drop {self._target.given}"
             )
         if log.spec and log.spec != self._spec:
             raise SchemaProblem(
                 f"{place} is half built as another one ({_difference(log.spec, self._spec)}); "
-                f"build that one, or run: hdbkit drop {self._target.url}"
+                f"build that one, or run: hdbkit drop {self._target.given}"
             )
         free = self._engine.free_connections(self._session)
         if free is not None and free < loaders:

@@ -87,8 +87,10 @@ class Target(ConfigModel):
             parts = urlsplit(f"//{rest}")
             port = parts.port
             options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
-        except ValueError as error:
-            raise InputError(f"the target is no URL ({error}); write kind://user@host:port/database") from None
+        except ValueError:  # its words repeat a part of the text, which may be a password
+            raise InputError(
+                "the target is no URL (a port is a number, options are name=value); write kind://user@host:port/database"
+            ) from None
         return cls(
             kind=kind,
             host=_host(parts.netloc) or options.pop("host", None),
@@ -104,6 +106,8 @@ class Target(ConfigModel):
         content, lines = read_yaml(path)
         known = content if isinstance(content, dict) else {}
         if name not in known:
+            if "@" in name:  # more of an address than of a name, and with a password perhaps
+                raise InputError("the target is neither a name nor a URL; write kind://user@host:port/database")
             listed = ", ".join(sorted(map(str, known))) or "none"
             hint = did_you_mean(name, [str(one) for one in known])
             raise InputError(

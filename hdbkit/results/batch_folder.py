@@ -104,7 +104,8 @@ def batch_folder(root: Path, batch_id: str) -> BatchFolder:
 
 def usual_id(notebook: Path, params: list[Path]) -> str:
     """The id of a batch that was given none: the same for the same notebook and parameter files."""
-    return f"{notebook.stem}-{_digest([str(path.resolve()) for path in (notebook, *sorted(params))])[:8]}"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", notebook.stem).lstrip("._-")[:60] or "notebook"
+    return f"{name}-{_digest([str(path.resolve()) for path in (notebook, *sorted(params))])[:8]}"
 
 
 def job_key(notebook: bytes, values: Mapping[str, Any]) -> str:

@@ -135,9 +135,11 @@ def _noted(folder: SweepFolder) -> Iterator[None]:
         with suppress(OSError):
             folder.append(Step.STOPPED, note=str(stopped))
         raise
-    except HdbkitError as error:
+    except Exception as error:
+        known = isinstance(error, HdbkitError)
+        note = str(error) if known else f"hdbkit itself failed ({type(error).__name__}: {error})"
         with suppress(OSError):
-            folder.append(Step.FAILED, note=str(error))
+            folder.append(Step.FAILED, note=note)
         raise
 
 

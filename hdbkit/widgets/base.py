@@ -17,9 +17,10 @@ from typing import Any, ClassVar
 import ipywidgets
 import traitlets
 
+from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import HdbkitError
 from hdbkit.widgets.slot import Slot
-from hdbkit.widgets.ticker import Ticker, every
+from hdbkit.widgets.ticker import Action, Ticker, every
 
 STATIC = Path(__file__).parent / "static"
 """The style sheets and browser modules of the panels."""
@@ -36,6 +37,11 @@ class Shared(traitlets.HasTraits):
     """The newest run that a panel started or attached to."""
     finished = traitlets.Int(0)
     """Grows whenever a run or a sweep ended, so that lists refresh themselves."""
+
+    def tell_schema(self, target: Target, schema: WorkloadSpec | None) -> None:
+        """What was found in ``target``; passed over where another target was chosen meanwhile."""
+        if target == self.target:
+            self.schema = schema
 
 
 class Panel:
@@ -111,8 +117,8 @@ class Panel:
 
         threading.Thread(target=work, name=f"hdbkit-{type(self).__name__}", daemon=True).start()
 
-    def every(self, period_s: float, action: Callable[[], None]) -> Ticker:
-        """Call ``action`` again and again until the panel is closed; an error ends it and goes to ``fail``."""
+    def every(self, period_s: float, action: Action) -> Ticker:
+        """Call ``action`` until it says True or the panel is closed; an error ends it too and goes to ``fail``."""
         self._tickers = [ticker for ticker in self._tickers if ticker.alive]
         self._tickers.append(every(period_s, action, self.fail))
         return self._tickers[-1]

@@ -20,7 +20,6 @@ from hdbkit.widgets.layout import button, row, target_code
 from hdbkit.widgets.live import LiveChart
 from hdbkit.widgets.load_form import LoadForm
 from hdbkit.widgets.run_words import doing
-from hdbkit.widgets.ticker import Ticker
 
 PERIOD_S = 0.5
 
@@ -54,7 +53,6 @@ class RunPanel(Panel):
         self.result: api.Result | None = None
         self._running: api.Running | None = None
         self._view: api.LiveView | None = None
-        self._ticker: Ticker | None = None
         self._load: dict[str, Any] = {}
         self._stops = 0
         self._failure: Exception | None = None
@@ -89,9 +87,11 @@ class RunPanel(Panel):
             InputError: there is no such run, or another goes on here.
         """
         running = api.attach(run_id)
+        plan = running.manifest.plan
+        load = Load(**plan["load"])
         self._busy()
-        self.form.show(Load(**running.manifest.plan["load"]))
-        self.form.label.value = running.manifest.plan.get("label") or ""
+        self.form.show(load)
+        self.form.label.value = plan.get("label") or ""
         self._watch(running)
         return self
 
@@ -130,23 +130,23 @@ class RunPanel(Panel):
         self.live.begin(manifest.transactions, manifest.counted, self._load["rampup_s"])
         self.live.layout.display = ""
         self.keep(_goes_on(running.run_id))
-        self._ticker = self.every(PERIOD_S, self._look)
+        self.every(PERIOD_S, self._look)
 
-    def _look(self) -> None:
-        """Called by the ticker: one look, one message."""
-        assert self._running is not None and self._view is not None and self._ticker is not None
+    def _look(self) -> bool:
+        """Called by the ticker: one look, one message; whether it was the last look."""
+        assert self._running is not None and self._view is not None
         try:
             if self._running.status.ended:
-                self._ticker.cancel()
                 self.in_background(self._end)
-                return
+                return True
             tick = self._view.tick()
             self.say(doing(tick, self._load, stopping=self._stops > 0))
             if tick.transactions_per_s or tick.failed:
                 self.live.add(tick)
         except Exception as error:
-            self._ticker.cancel()
             self._failed(error)
+            return True
+        return False
 
     def _end(self) -> None:
         assert self._running is not None and self._view is not None
@@ -155,8 +155,9 @@ class RunPanel(Panel):
         self.say("reading the result ...")
         try:
             result = self._running.wait()
-            self.outcome.value = card = result._repr_html_()
+            card = result._repr_html_()
             self.keep(card, _picture(result))
+            self.outcome.value = card
         except Exception as error:
             self._failed(error)
             return

@@ -97,7 +97,7 @@ class SchemaPanel(Panel):
             description="Tablespace", placeholder="the usual one", continuous_update=False, style=LABELS
         )
         self.loaders.tooltip = "processes that load at the same time"
-        self.partitions.tooltip = "of order_line; 0 for none"
+        self.partitions.tooltip = "of the largest tables; 0 for none"
         self.estimate = ipywidgets.HTML().add_class("hdbkit-note")
         self.progress = ipywidgets.HTML().add_class("hdbkit-progress")
         self.checks = ipywidgets.HTML()
@@ -174,7 +174,7 @@ class SchemaPanel(Panel):
             try:
                 connection = api.connect(target)
                 done = connection.build(workload=spec, loaders=loaders, progress=watch, stop=stop)
-                self.shared.schema = spec
+                self.shared.tell_schema(target, spec)
                 self._show_checks(pd.DataFrame([vars(check) for check in done.checks]))
                 self.say(f"built: {done.rows:,} rows in {_duration(done.duration_s)}")
             except BuildFailed:
@@ -198,7 +198,7 @@ class SchemaPanel(Panel):
 
         def work() -> None:
             connection = api.connect(target)
-            self.shared.schema = connection.schema()
+            self.shared.tell_schema(target, connection.schema())
             self._show_checks(connection.check())
             self.say("")
 
@@ -218,7 +218,7 @@ class SchemaPanel(Panel):
 
         def work() -> None:
             dropped = api.connect(target).drop()
-            self.shared.schema = None
+            self.shared.tell_schema(target, None)
             self.say(f"dropped {len(dropped)} objects")
 
         self._busy(f"dropping the schema in {target.url} ...", work)

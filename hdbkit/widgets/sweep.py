@@ -110,8 +110,9 @@ class SweepPanel(Panel):
             InputError: there is no such sweep, or another goes on here.
         """
         running = api.attach_sweep(sweep_id)
+        spec = running.result.plan.spec
         self._busy()
-        self.form.show(running.result.plan.spec)
+        self.form.show(spec)
         self._watch(running)
         return self
 
@@ -219,11 +220,13 @@ class SweepPanel(Panel):
         self.result, self._failure = result, error
         if error is not None:
             self.fail(error)
-        if result is not None:
-            self.keep(*kept(result))
-        self._show_buttons(goes_on=False)
-        self.shared.finished += result is not None
-        self._idle.set()
+        try:
+            if result is not None:
+                self.keep(*kept(result))
+        finally:
+            self._show_buttons(goes_on=False)
+            self.shared.finished += result is not None
+            self._idle.set()
 
     def _show_buttons(self, goes_on: bool) -> None:
         self.run.disabled, self.stop.disabled = goes_on, not goes_on or self._running is None

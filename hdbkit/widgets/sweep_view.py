@@ -23,7 +23,6 @@ from hdbkit.widgets.base import Panel
 from hdbkit.widgets.layout import html_table
 from hdbkit.widgets.pictures import charts_html
 from hdbkit.widgets.report_link import ReportLink
-from hdbkit.widgets.ticker import Ticker
 
 MOST_ROWS = 40
 """Configurations that the grid shows; the ranking and the report have all."""
@@ -42,7 +41,6 @@ class SweepView:
 
     def __init__(self, panel: Panel) -> None:
         self._panel, self._live = panel, LiveLine()
-        self._ticker: Ticker | None = None
         self._drawing = threading.Lock()
         self._seen = -1
         self.bar = ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(width="100%", max_width="720px"))
@@ -60,23 +58,22 @@ class SweepView:
         self.box.layout.display = ""
         configurations = running.result.plan.configurations
 
-        def look() -> None:
+        def look() -> bool:
             try:
-                self._look(running, configurations, ended)
+                return self._look(running, configurations, ended)
             except Exception as error:
                 self.close()
                 ended(None, error)
+                return True
 
-        self._ticker = self._panel.every(_LOOK_S, look)
+        self._panel.every(_LOOK_S, look)
 
     def close(self) -> None:
-        """Look no more; the sweep goes on."""
-        if self._ticker is not None:
-            self._ticker.cancel()
+        """Let go of the run that was looked at; the sweep goes on."""
         self._live.close()
 
-    def _look(self, running: api.RunningSweep, configurations: tuple[dict[str, str], ...], ended: Ended) -> None:
-        """The quick part; verdicts and charts are made on a thread of their own, one at a time."""
+    def _look(self, running: api.RunningSweep, configurations: tuple[dict[str, str], ...], ended: Ended) -> bool:
+        """The quick part, and whether it was the last; verdicts and charts are made on a thread, one at a time."""
         now = running.progress()
         self.bar.max, self.bar.value = max(now.total, 1), now.ended_runs
         self.bar.bar_style = _STYLES.get(now.status.value, "")
@@ -89,6 +86,7 @@ class SweepView:
         elif now.ended_runs != self._seen and self._drawing.acquire(blocking=False):
             self._seen = now.ended_runs
             self._panel.in_background(lambda: self._draw_so_far(running.result))
+        return now.status.ended
 
     def _draw_so_far(self, result: api.SweepResult) -> None:
         """The grid, and the ranking and charts that read no transactions, over what is there."""

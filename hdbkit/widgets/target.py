@@ -98,7 +98,7 @@ class TargetPanel(Panel):
         try:
             target = Target.parse(text)
         except InputError:
-            if "://" in text:  # it may hold a password, and a notebook keeps what a field shows
+            if ":" in text or "@" in text:  # it may hold a password, and a notebook keeps what a field shows
                 self._put_back()
             raise
         self.shared.target = target.with_(password=self.password.get()) if self.password.get() else target
@@ -183,9 +183,10 @@ class TargetPanel(Panel):
     def _schema_there(self, connection: api.Connection) -> str:
         """What is in the database, in words; tells the other panels of it."""
         try:
-            self.shared.schema = spec = connection.schema()
+            spec = connection.schema()
         except SchemaProblem as problem:
             return str(problem)
+        self.shared.tell_schema(connection.target, spec)
         return f"it holds a schema of {warehouses(spec)}" if spec else "it holds no schema yet"
 
     def _start_private(self) -> None:
@@ -214,7 +215,8 @@ class TargetPanel(Panel):
     def _ended(self, kind: str) -> None:
         try:
             api.end_private(kind)
-            if self._is_private(self.shared.target):
+            target = self.shared.target
+            if target is not None and target.server_folder is not None and target.kind == kind:
                 self._fill(Target(kind=kind))
                 self.given.value = self.place.value = ""
                 self.shared.target = None
@@ -239,9 +241,6 @@ class TargetPanel(Panel):
         if not len(startable):
             raise InputError("hdbkit can start no server here; see: hdbkit doctor")
         return str(self.kind.value if self.kind.value in startable else startable[0])
-
-    def _is_private(self, target: Target | None) -> bool:
-        return target is not None and target.server_folder is not None
 
     def _required(self) -> Target:
         if self.shared.target is None:

@@ -1,7 +1,8 @@
 """One thread that calls what is to be done again and again: every live view of a kernel.
 
 Widgets are updated from here and not from a thread each, so that watching costs the same however many panels are
-open. A period is never shorter than half a second. An action that raises ends its own ticker and no other.
+open. A period is never shorter than half a second. An action that raises, or says that it is over, ends its own
+ticker and no other.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import time
 from collections.abc import Callable
 
 SHORTEST_PERIOD_S = 0.5
+Action = Callable[[], bool | None]
+"""What is called; True says that it is over, and is not to be called again."""
 
 
 class Ticker:
-    """An action that is called once a period until it is cancelled or raises."""
+    """An action that is called once a period until it is cancelled, is over or raises."""
 
-    def __init__(
-        self, period_s: float, action: Callable[[], None], on_error: Callable[[BaseException], None] | None
-    ) -> None:
+    def __init__(self, period_s: float, action: Action, on_error: Callable[[BaseException], None] | None) -> None:
         self.period_s = max(period_s, SHORTEST_PERIOD_S)
         self.due_s = time.monotonic()
         self.alive = True
@@ -32,7 +33,8 @@ class Ticker:
     def tick(self) -> None:
         """Call the action now; an error ends this ticker and is told."""
         try:
-            self._action()
+            if self._action():
+                self.alive = False
         except Exception as error:
             self.alive = False
             if self._on_error is not None:
@@ -78,9 +80,7 @@ class _Clock:
 _CLOCK = _Clock()
 
 
-def every(
-    period_s: float, action: Callable[[], None], on_error: Callable[[BaseException], None] | None = None
-) -> Ticker:
+def every(period_s: float, action: Action, on_error: Callable[[BaseException], None] | None = None) -> Ticker:
     """Call ``action`` now and then once in ``period_s`` (0.5 at least), on the one thread for all.
 
     An exception ends this ticker and goes to ``on_error``. An action should be quick: the others wait for it.

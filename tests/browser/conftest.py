@@ -1,8 +1,7 @@
-"""One JupyterLab and one browser for all; a null database with a schema for each test."""
+"""One JupyterLab for all; a null database with a schema for each test."""
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,27 +14,21 @@ from hdbkit.config import Target, WorkloadSpec
 from hdbkit.execution.handle import RunHandle
 from hdbkit.results.folder import run_folders
 from tests.browser.lab import Lab
+from tests.conftest import CHROMIUM
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
+"""JupyterLab's own settings of its messages: it asks nobody for news, and none lies over the page."""
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
     if CHROMIUM is None:
-        pytest.skip("no chromium is installed")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="session")
-def lab(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+        pytest.skip("no chromium here; make tools brings it where it can")
     home = tmp_path_factory.mktemp("lab")
     (home / "notebooks").mkdir()
-    started = Lab.start(home / "notebooks", home)
+    words = ["--allow-root", "--expose-app-in-browser", f"--ServerApp.root_dir={home / 'notebooks'}"]
+    started = Lab.start(home / "notebooks", home, words, QUIET)
     yield started
     for folder in run_folders(started.results):
         RunHandle(folder).stop(at_once=True)
@@ -46,7 +39,7 @@ def lab(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab
 def context(chromium: Any, lab: Lab) -> Iterator[Any]:
     """A browser of its own, with cookies of its own; its kernels end with it."""
     made = chromium.new_context(viewport={"width": 1280, "height": 1000})
-    made.set_default_timeout(60_000)
+    made.set_default_timeout(30_000)
     yield made
     made.close()
     lab.end_kernels()

@@ -11,19 +11,10 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-QUIET = {
-    "@jupyterlab/apputils-extension:notification": {
-        "fetchNews": "false",
-        "checkForUpdates": False,
-        "doNotDisturbMode": True,
-    },
-}
-"""JupyterLab's own settings: it asks nobody for news."""
 
 
 @dataclass
@@ -37,13 +28,19 @@ class Lab:
     process: subprocess.Popen[bytes]
 
     @classmethod
-    def start(cls, root: Path, home: Path, settings: dict[str, Any] | None = None) -> Lab:
-        """Start one on a free port, and wait until it answers."""
-        for name, content in {**QUIET, **(settings or {})}.items():
-            extension, _, plugin = name.rpartition(":")
-            path = home / "settings" / extension / f"{plugin}.jupyterlab-settings"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(content))
+    def start(
+        cls,
+        root: Path,
+        home: Path,
+        words: Sequence[str],
+        messages: Mapping[str, Any] | None = None,
+        cwd: Path | None = None,
+    ) -> Lab:
+        """Start one with these words, and wait until it answers; ``messages`` are the settings of its messages."""
+        if messages:
+            path = home / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
+            path.parent.mkdir(parents=True)
+            path.write_text(json.dumps(messages))
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -60,14 +57,11 @@ class Lab:
             "JUPYTER_TOKEN": token,
             "HDBKIT_RESULTS": str(home / "results"),
         }
-        options = [
-            *("--no-browser", "--allow-root", "--expose-app-in-browser", f"--ServerApp.root_dir={root}"),
-            *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
-        ]
+        place = ["--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
         with (home / "lab.log").open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "jupyterlab", *options],
-                env=environment, cwd=root, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                [sys.executable, "-m", "jupyterlab", *words, "--no-browser", *place],
+                env=environment, cwd=cwd or root, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         lab = cls(root, home, f"http://127.0.0.1:{port}", token, process)
         lab._await()
@@ -85,13 +79,18 @@ class Lab:
                 time.sleep(0.1)
         raise RuntimeError("JupyterLab does not answer")
 
-    def ask(self, path: str, method: str = "GET") -> Any:
-        """An answer of the server's own interface."""
+    def read(self, path: str, method: str = "GET") -> str:
+        """What the server answers."""
         request = urllib.request.Request(
             f"{self.url}/{path}", headers={"Authorization": f"token {self.token}"}, method=method
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
-            content = answer.read()
+            content: bytes = answer.read()
+        return content.decode()
+
+    def ask(self, path: str, method: str = "GET") -> Any:
+        """An answer of the server's own interface."""
+        content = self.read(path, method)
         return json.loads(content) if content else None
 
     def end_kernels(self) -> None:
@@ -164,7 +163,7 @@ class Notebook:
         begin = "([name, args]) => { window.jupyterapp.commands.execute(name, args) }"
         self.page.evaluate(begin, [name, arguments])
 
-    def save(self, awaited: str = "hdbkit-card") -> None:
+    def save(self, awaited: str = r"hdbkit-still\"><div class=\"hdbkit-card") -> None:
         """Save, and wait until the file holds what the page kept."""
         path, deadline = self.lab.root / self.name, time.monotonic() + 60
         while awaited not in path.read_text(encoding="utf-8"):

@@ -17,6 +17,7 @@ import pytest
 
 from hdbkit import api
 from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.results.batch_folder import batch_folder, usual_id
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
 from tests.notebooks.conftest import outputs_of, write_params
@@ -76,6 +77,12 @@ def test_one_bad_file_and_nothing_is_executed(
     assert "nothing was started" in answer.err
     assert "hunter2" not in answer.err
     assert not list(results.iterdir())
+
+
+@pytest.mark.parametrize("name", ["My first run", "ümläut", "_", "n" * 200])
+def test_a_notebook_of_any_name_has_an_id(name: str, results: Path) -> None:
+    batch_id = usual_id(Path(f"{name}.ipynb"), [])
+    assert batch_folder(results, batch_id).batch_id == batch_id
 
 
 def test_mistakes_of_all_files_are_told_at_once(tiny: Path, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from hdbkit.databases import database
 from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
 from hdbkit.servers import PrivateServer, private_server
+from hdbkit.sql import statements
 
 KINDS = ["mariadb", "mysql"]
 SLEEPING = b"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'"
@@ -205,6 +206,18 @@ def test_the_servers_sql_mode_changes_nothing(admin: Any, connect: Sessions, mod
     too_long = b"2\t1\t%b\t1.00\td\n" % (b"x" * 25)
     assert refused(session.load, "item", ITEM, [too_long]) is ErrorClass.OTHER
     assert session.query("count_item") == [(1,)]
+
+
+def test_client_statements_are_prepared_where_an_execution_takes_values(
+    server: PrivateServer, connect: Sessions
+) -> None:
+    session = connect()
+    session.begin()
+    assert [session.call("client_select_named", 1, 1, "it's") for _ in range(3)] == [[]] * 3
+    session.commit()
+    ((_, executed),) = session.rows(session.perform(b"SHOW SESSION STATUS LIKE 'Com_execute_sql'"))
+    able = "execute" in statements(database(server.target.kind).dialects, "server")
+    assert int(executed) == (3 if able else 0)
 
 
 def test_results_that_nobody_asked_for_are_read_and_dropped(connect: Sessions) -> None:

@@ -17,9 +17,10 @@ from pydantic import SecretStr
 
 import hdbkit
 from hdbkit.api import RunningSweep, attach_sweep, running_sweeps, start_sweep
+from hdbkit.api.sweep_process import launch
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import ConfigErrors, InputError, SweepFailed
-from hdbkit.results.sweep_folder import SweepState
+from hdbkit.results.sweep_folder import SweepFolder, SweepState
 from hdbkit.servers import PrivateServer
 from hdbkit.sweep_runner import Kind, SweepStatus
 from tests.conftest import HdbkitCommand
@@ -142,6 +143,21 @@ def test_a_killed_sweep_is_told_as_such_and_the_next_one_puts_the_settings_back(
     start_sweep(target, TINY).wait()
     assert SweepState(running.folder.journal()).changed is False
     assert speed(target) == "1"
+
+
+def test_a_process_that_the_journal_cannot_name_does_not_begin(target: Target, results: Path) -> None:
+    folder = SweepFolder(results / "sweeps" / "unnamed")
+    (folder.path / "journal.ndjson").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        launch(folder, target)
+    assert not [one for one in Path("/proc").glob("[0-9]*") if str(folder.path).encode() in command_line(one)]
+
+
+def command_line(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 def test_what_breaks_a_sweep_down_is_told_in_its_sentence(target: Target) -> None:

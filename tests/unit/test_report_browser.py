@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +15,6 @@ from tests.unit.test_report import runs_of_sweep, write_sweep
 
 pytestmark = pytest.mark.browser
 PLOTS = {"run": 4, "sweep": 6, "comparison": 3}
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("no chromium is installed")
-    with playwright.sync_playwright() as started:
-        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +32,13 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("which", PLOTS)
 @pytest.mark.parametrize("width", [1280, 400])
-def test_a_report_opens_with_the_network_off(browser: Any, reports: dict[str, Path], which: str, width: int) -> None:
+def test_a_report_opens_with_the_network_off(chromium: Any, reports: dict[str, Path], which: str, width: int) -> None:
     looks = {}
     for scheme in ("light", "dark"):
         said: list[str] = []
         asked: list[str] = []
         viewport = {"width": width, "height": 900}
-        context = browser.new_context(color_scheme=scheme, viewport=viewport, offline=True)
+        context = chromium.new_context(color_scheme=scheme, viewport=viewport, offline=True)
         page = context.new_page()
         page.on("console", lambda message, said=said: said.append(message.text))
         page.on("pageerror", lambda error, said=said: said.append(str(error)))

@@ -66,6 +66,13 @@ def test_a_ticker_that_raises_ends_itself_and_no_other() -> None:
         good.cancel()
 
 
+def test_a_ticker_whose_action_says_that_it_is_over_is_not_called_again() -> None:
+    calls: list[int] = []
+    ticker = every(0, lambda: calls.append(1) or len(calls) == 2)
+    until(lambda: not ticker.alive)
+    assert len(calls) == 2
+
+
 def test_all_tickers_share_one_thread() -> None:
     names, enough = set(), threading.Semaphore(0)
 

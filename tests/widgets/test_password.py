@@ -44,7 +44,16 @@ def test_no_saved_state_of_any_widget_holds_it() -> None:
     assert [TYPED in json.dumps(state, default=str) for state in states] == [False, False]
 
 
-@pytest.mark.parametrize("url", ["postgresql://me:{}@db1/tpcc", "postgresql://me@db1/tpcc?password={}"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:{}@db1/tpcc",
+        "postgresql://me@db1/tpcc?password={}",
+        "postgresql://me:{}",
+        "me:{}@db1/tpcc",
+        "postgresql://me@db1/tpcc?{}",
+    ],
+)
 def test_a_url_with_a_password_is_refused_and_does_not_stay_in_its_field(url: str) -> None:
     panel = TargetPanel()
     panel.given.value = url.format(TYPED)

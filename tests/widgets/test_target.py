@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from hdbkit import api
-from hdbkit.config import Target
+from hdbkit.config import Target, WorkloadSpec
 from hdbkit.servers import PrivateServer
 from hdbkit.widgets import Shared, TargetPanel
 from tests.widgets.conftest import code_of, text_of, typed, until
@@ -115,6 +115,14 @@ def test_it_is_told_where_the_password_is_found(panel: TargetPanel, monkeypatch:
     panel.given.value = "postgresql://bench@db1/tpcc"
     until(lambda: "HDBKIT_PASSWORD" in panel.place.value)
     assert "not-to-be-shown" not in text_of(panel)
+
+
+def test_what_was_found_in_another_target_is_not_told_of_this_one(null_target: Target) -> None:
+    shared = Shared(target=null_target)
+    shared.tell_schema(null_target.with_(database="other"), WorkloadSpec())
+    assert shared.schema is None
+    shared.tell_schema(null_target, WorkloadSpec())
+    assert shared.schema == WorkloadSpec()
 
 
 def test_a_connection_test_tells_the_servers_version_and_what_is_there(server: PrivateServer) -> None:

@@ -8,13 +8,13 @@ FLUSH PRIVILEGES;
 ALTER USER 'root'@'localhost' IDENTIFIED BY :password;
 
 -- name: control_settings
--- Every setting as this session has it; what it takes to change it is the server's word.
+-- Every setting of the server, as this session has it; what it takes to change it is the server's word.
 SELECT lower(variable_name),
        coalesce(session_value, global_value),
        NULL AS unit,
        default_value,
        CASE
-           WHEN variable_scope = 'SESSION ONLY' OR (read_only = 'YES' AND command_line_argument IS NULL) THEN 'fixed'
+           WHEN read_only = 'YES' AND command_line_argument IS NULL THEN 'fixed'
            WHEN read_only = 'YES' THEN 'restart'
            WHEN variable_scope = 'SESSION' THEN 'session'
            ELSE 'reload'
@@ -35,6 +35,7 @@ SELECT lower(variable_name),
        CASE WHEN session_value <> global_value THEN 'the client''s connection' END AS winner,
        0 AS waiting
 FROM information_schema.system_variables
+WHERE variable_scope <> 'SESSION ONLY'
 ORDER BY variable_name;
 
 -- name: running_settings
