@@ -7,6 +7,7 @@ of the driver's form, or from memory (``Target(..., password=...)``), which no d
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -87,10 +88,9 @@ class Target(ConfigModel):
             parts = urlsplit(f"//{rest}")
             port = parts.port
             options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
-        except ValueError:  # its words repeat a part of the text, which may be a password
-            raise InputError(
-                "the target is no URL (a port is a number, options are name=value); write kind://user@host:port/database"
-            ) from None
+        except ValueError as error:
+            reason = re.sub(r"( as|:)? ['\"].*", "", str(error))  # what it quotes of the text may be a password
+            raise InputError(f"the target is no URL ({reason}); write kind://user@host:port/database") from None
         return cls(
             kind=kind,
             host=_host(parts.netloc) or options.pop("host", None),

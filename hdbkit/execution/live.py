@@ -81,7 +81,7 @@ class LiveView:
             counted=manifest.counted,
             connected=connected,
             client_cpu_cores=self._client_cpu_s(pids) / seconds,
-            server_cpu_cores=_server_cpu_cores(self._folder.path / "host.ndjson"),
+            server_cpu_cores=_server_cpu_cores(self._folder.spools / "host.ndjson"),
             **_figures(manifest, pieces, seconds),
         )
 

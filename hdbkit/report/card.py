@@ -22,7 +22,7 @@ def run_card(manifest: Manifest) -> str:
     """The result of a run with its checks."""
     return _card(
         answer(manifest),
-        f"Run {manifest.run_id}. {manifest.notice}",
+        f"Run {manifest.run_id}: {manifest.notice}",
         figures=figures(manifest.result) if manifest.result else [],
         tables=tables(manifest.result) if manifest.result else [],
         checks=manifest.checks,
@@ -32,7 +32,7 @@ def run_card(manifest: Manifest) -> str:
 def sweep_card(sweep_id: str, answer: str, verdicts: pd.DataFrame, advice: str, notice: str) -> str:
     """The answer of a sweep, the verdict on each configuration, and what makes it doubtful or would decide it."""
     lines = advice.splitlines()
-    return _card(answer, f"Sweep {sweep_id}. {notice}", lines=lines, tables=[verdict_table(verdicts)])
+    return _card(answer, f"Sweep {sweep_id}: {notice}", lines=lines, tables=[verdict_table(verdicts)])
 
 
 def compare_card(ratio: Ratio, both: pd.DataFrame, differences: pd.DataFrame, notice: str) -> str:

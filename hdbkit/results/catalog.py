@@ -149,5 +149,5 @@ def _select(catalog: sqlite3.Connection, where: str | None) -> pd.DataFrame:
         return pd.DataFrame(cursor.fetchall(), columns=list(_COLUMNS))
     except sqlite3.Error as error:
         raise InputError(
-            f"--where '{where}' is no condition over the runs ({error}); columns: {', '.join(_COLUMNS)}"
+            f"'{where}' is no condition over the runs ({error}); columns: {', '.join(_COLUMNS)}"
         ) from None

@@ -104,14 +104,12 @@ class Panel:
 
         return callback
 
-    def in_background(self, action: Callable[[], None], then: Callable[[], None] | None = None) -> None:
-        """Do ``action``, then ``then``, on a thread of their own; an error goes to ``fail`` and ends it."""
+    def in_background(self, action: Callable[[], None]) -> None:
+        """Do ``action`` on a thread of its own; an error goes to ``fail`` and ends it."""
 
         def work() -> None:
             try:
                 action()
-                if then is not None:
-                    then()
             except Exception as error:
                 self.fail(error)
 

@@ -47,14 +47,14 @@ class ComparePanel(Panel):
         self.sweep.observe(self.guarded(self._show_call), "value")
         self.shared.observe(self.guarded(lambda: self.in_background(self.load)), "finished")
         self._show_mode()
-        self.load()
+        self.guarded(self.load)()
 
     def load(self) -> None:
         """Read the catalog."""
         runs = api.runs()
         self.choice.load(runs)
         kept = self.sweep.value
-        names = list(dict.fromkeys(one for one in runs["sweep_id"] if one))
+        names = runs["sweep_id"].dropna().unique().tolist()
         self.sweep.options = names
         self.sweep.value = kept if kept in names else names[0] if names else None
 

@@ -77,8 +77,8 @@ class SchemaPanel(Panel):
             row(self.build, self.cancel, self.check, self.drop),
             self.question,
             self.progress,
-            self.checks,
         ]
+        self.show_below(self.checks)
         for field in (self.warehouses, self.loaders, self.seed, self.partitions, self.tablespace):
             field.observe(self.guarded(self._show_plan), "value")
         self.shared.observe(self.guarded(self._show_there), ["target", "schema"])
@@ -130,7 +130,7 @@ class SchemaPanel(Panel):
         if target is None:
             told = "No target is chosen yet."
         elif schema is None:
-            told = f"In {target.url}: not looked at yet, or nothing."
+            told = f"In {target.url}: no schema that is known of yet."
         else:
             told = f"In {target.url}: a schema of {warehouses(schema)}."
         self.there.value = html.escape(told)

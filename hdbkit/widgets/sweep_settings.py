@@ -29,7 +29,7 @@ class SettingsPicker:
         self._lines: dict[str, _Line] = {}
         self.search = ipywidgets.Text(
             placeholder="part of a name or of what it does, such as buffer",
-            layout=ipywidgets.Layout(width="100%", max_width="420px"),
+            layout=ipywidgets.Layout(width="auto", max_width="420px"),
         )
         self.list = ipywidgets.Select(rows=7, layout=ipywidgets.Layout(width="auto"))
         self.about = ipywidgets.HTML().add_class("hdbkit-note")
@@ -114,7 +114,7 @@ class SettingsPicker:
         one = self._known.loc[name]
         unit = f" (in {one['unit']} without a unit)" if isinstance(one["unit"], str) else ""
         words = [
-            f"{name}: {more}." if more else "",
+            f"{name}: {more.rstrip('.')}." if more else "",
             f"Now {one['text']}.",
             f"Allowed: {one['allowed']}{unit}." if one["allowed"] else "",
             f"A change {NEEDS[str(one['apply_by'])]}.",

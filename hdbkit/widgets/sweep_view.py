@@ -43,7 +43,7 @@ class SweepView:
         self._panel, self._live = panel, LiveLine()
         self._drawing = threading.Lock()
         self._seen = -1
-        self.bar = ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(width="100%", max_width="720px"))
+        self.bar = ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(width="auto", max_width="720px"))
         self.outcome, self.ranking, self.charts, self.grid = (ipywidgets.HTML() for _ in range(4))
         self.report = ReportLink(panel)
         self.box = ipywidgets.VBox([self.bar, self.outcome, self.report.box, self.ranking, self.charts, self.grid])

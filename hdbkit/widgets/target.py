@@ -101,6 +101,8 @@ class TargetPanel(Panel):
             if ":" in text or "@" in text:  # it may hold a password, and a notebook keeps what a field shows
                 self._put_back()
             raise
+        if target.kind not in self._kinds.index:
+            raise InputError(f"there is no kind of database '{target.kind}' (known: {', '.join(self._kinds.index)})")
         self.shared.target = target.with_(password=self.password.get()) if self.password.get() else target
 
     def _put_back(self) -> None:

@@ -148,6 +148,18 @@ def test_live_ticks_tell_throughput_and_latency(null_target: NullTarget) -> None
     assert 2000 <= tick.p50_us["new_order"] < 20_000
 
 
+def test_a_live_tick_tells_how_busy_the_server_on_this_host_is(built: PrivateServer) -> None:
+    running = hdbkit.start(built.target, load=Load(rampup_s=0, duration_s=60))
+    wait_for(running, Status.MEASURING)
+    view = running.live()
+    while not (tick := view.tick()).server_cpu_cores > 0:
+        assert not running.status.ended, "no look at the run told of the server's CPU"
+        time.sleep(0.3)
+    view.close()
+    running.stop(at_once=True)
+    assert tick.server_cpu_cores < 1000
+
+
 def test_a_missing_schema_is_told_before_anything_is_made(null_target: NullTarget) -> None:
     target = null_target().with_(database="nothing-here")
     before = list(results_folder().glob("*"))

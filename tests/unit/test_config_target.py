@@ -47,12 +47,15 @@ def test_a_password_in_a_url_is_refused_and_not_repeated(password: str, rest: st
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
-        ("nulldb://bench@db1:54x/tpcc", "54x"),
+        ("nulldb://bench@db1:54x/tpcc", "Port could not be cast to integer value[)]"),
         ("nulldb://bench@db1:99999/tpcc", "0-65535"),
         ("nulldb://[::1/tpcc", "IPv6"),
         ("://bench@db1/tpcc", "kind"),
         ("nulldb://db1/tpcc?password=hunter2", "looks like a secret"),
         ("nulldb://db1/tpcc?sslmode", "bad query field"),
+        (f"nulldb://bench:{SECRET}", "no URL"),
+        (f"nulldb://bench@db1/tpcc?{SECRET}", "bad query field"),
+        (f"bench:{SECRET}@db1/tpcc", "neither a name nor a URL"),
     ],
 )
 def test_a_wrong_url_is_told_in_a_sentence(url: str, sentence: str) -> None:

@@ -46,7 +46,7 @@ def test_a_report_opens_with_the_network_off(chromium: Any, reports: dict[str, P
         page.goto(reports[which].as_uri())
         assert page.locator(".plot").count() == PLOTS[which]
         for plot in page.locator(".plot").all():
-            plot.locator("svg .xtick").first.wait_for()
+            plot.locator("svg .xtick text").first.wait_for()
         assert (said, asked) == ([], [reports[which].as_uri()])
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
         looks[scheme] = (

@@ -121,6 +121,12 @@ def test_a_sweep_shows_its_answer_and_every_chart(panel: ComparePanel) -> None:
     assert [chart.question for chart in result.charts().values() if chart.question not in shown] == []
 
 
+def test_only_sweeps_are_offered_as_sweeps(panel: ComparePanel) -> None:
+    (sweep,) = hdbkit.runs("sweep_id is not null")["sweep_id"].unique()
+    assert panel.sweep.options == (sweep,)
+    assert panel.sweep.value == sweep
+
+
 def test_mistakes_are_sentences(panel: ComparePanel) -> None:
     assert "choose some runs in the list first" in compared(panel)
     panel.choice.take_all.click()

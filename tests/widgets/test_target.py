@@ -99,6 +99,7 @@ def test_the_password_of_a_target_goes_with_it(panel: TargetPanel, null_target: 
         ("port", "70000", "port"),
         ("given", "postgresql://me:secret@db1/tpcc", "holds a password"),
         ("given", "nowhere", "there is no target &#x27;nowhere&#x27;"),
+        ("given", "oracle://me@db1/x", "there is no kind of database &#x27;oracle&#x27; (known: "),
     ],
 )
 def test_a_wrong_input_is_told_and_the_target_stays(

@@ -24,7 +24,8 @@ function render({ model, el }) {
     heads.forEach((head, index) => {
       const sign = head === by ? (descending ? " ▾" : " ▴") : "";
       const order = head === by ? (descending ? "descending" : "ascending") : "none";
-      const button = cell("button", head + sign, cell("th", "", top, { scope: "col", "aria-sort": order }));
+      const side = numeric[index] ? { class: "n" } : {};
+      const button = cell("button", head + sign, cell("th", "", top, { scope: "col", "aria-sort": order, ...side }));
       button.addEventListener("click", () => {
         model.set("descending", head === by ? !descending : numeric[index]);
         model.set("sorted_by", head);
