@@ -99,7 +99,7 @@ def test_killed_at_random_and_resumed_each_run_exists_once(server: PrivateServer
             sweep.kill()
         sweep.wait()
     sweep = go_on(spec)
-    assert sweep.wait(timeout=600) in (0, 3), spec.with_suffix(".log").read_text()[-2000:]
+    assert sweep.wait(timeout=600) in (0, 1, 3), spec.with_suffix(".log").read_text()[-2000:]
     result = sweep_result()
     counted = [line.number for line in result.folder.journal() if line.step in (Step.RUN_FINISHED, Step.RUN_FAILED)]
     assert sorted(counted) == list(range(1, 9))
