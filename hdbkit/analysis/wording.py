@@ -38,7 +38,12 @@ def label(settings: Mapping[str, object], baseline: Mapping[str, object]) -> str
 
 def virtual_users(count: int) -> str:
     """``1 virtual user``, ``4 virtual users``."""
-    return f"{count:,} virtual user{'' if count == 1 else 's'}"
+    return many(count, "virtual user")
+
+
+def many(count: int, what: str) -> str:
+    """``1 run``, ``1,200 runs``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def share(fraction: float) -> str:

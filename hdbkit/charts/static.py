@@ -52,7 +52,7 @@ def drawn(figure: go.Figure, columns: int = 2, title: str = "") -> Figure:
         NotImplementedError: it holds a trace, or a shape, of a kind that our charts do not use.
     """
     spec = figure.to_plotly_json()
-    layout = spec["layout"]
+    layout, title = spec["layout"], _plain(title)
     high = layout.get("height", HEIGHT) * _POINT_PX / 72 * (1 if columns == 2 else 0.8)
     size_pt = 8.0 if columns == 2 else 7.0
     with mpl.rc_context({"font.size": size_pt, "axes.labelsize": size_pt, "hatch.linewidth": 0.5}):
@@ -149,10 +149,12 @@ def _heatmap(axes: Axes, trace: Spec) -> None:
     cells = [[float("nan") if value is None else float(value) for value in row] for row in trace["z"]]
     axes.pcolormesh(cells, cmap=colours, edgecolors="white", linewidth=1.5)
     for which, names in (("x", trace["x"]), ("y", trace["y"])):
-        getattr(axes, f"set_{which}ticks")([i + 0.5 for i in range(len(names))], list(names))
+        getattr(axes, f"set_{which}ticks")(
+            [i + 0.5 for i in range(len(names))], [_plain(str(name)) for name in names]
+        )
     for i, row in enumerate(trace["text"]):
         for j, text in enumerate(row):
-            axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=trace["textfont"]["color"])
+            axes.text(j + 0.5, i + 0.5, _plain(text), ha="center", va="center", color=trace["textfont"]["color"])
 
 
 def _reach(axes: Axes, thing: Spec) -> Transform:

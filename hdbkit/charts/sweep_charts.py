@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.block_model import usable
-from hdbkit.analysis.wording import virtual_users
+from hdbkit.analysis.wording import many, virtual_users
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import BELOW, dots, in_rows, intervals, name_rows, over_users, plain
 from hdbkit.charts.natural import natural
@@ -104,8 +104,8 @@ def configurations(runs: pd.DataFrame, verdicts: pd.DataFrame) -> Chart:
     best = table.iloc[int(table["nopm"].fillna(0).argmax())]
     words = (
         f"Highest: {best['label']} with {best['nopm']:,.0f} NOPM at {virtual_users(best['virtual_users'])}; "
-        f"{len(runs)} runs of {table['label'].nunique()} configurations. Bars are the 95 % intervals of the "
-        "comparison with the baseline."
+        f"{many(len(runs), 'run')} of {many(table['label'].nunique(), 'configuration')}. "
+        "Bars are the 95 % intervals of the comparison with the baseline."
     )
     shown = table[["label", "virtual_users", "nopm", "low", "high", "verdict"]]
     return Chart("configurations", question, fig, words, shown)

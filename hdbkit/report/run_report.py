@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.errors import DamagedResult
@@ -56,7 +57,7 @@ def _charts(folder: RunFolder, manifest: Manifest) -> tuple[list[Chart], list[st
 
 def _question(manifest: Manifest) -> str:
     users, server = manifest.plan["load"]["virtual_users"], manifest.server.get("version", "the server")
-    return f"How many new orders a minute does {server} carry with {_plural(users, 'virtual user')}?"
+    return f"How many new orders a minute does {server} carry with {many(users, 'virtual user')}?"
 
 
 def answer(manifest: Manifest) -> str:
@@ -75,7 +76,7 @@ def answer(manifest: Manifest) -> str:
 def _verdict(manifest: Manifest) -> str:
     failed = [check.name for check in manifest.checks if check.passed is False]
     if failed:
-        return f"Doubt it: {_plural(len(failed), 'check')} failed ({', '.join(failed)})."
+        return f"Doubt it: {many(len(failed), 'check')} failed ({', '.join(failed)})."
     passed = sum(check.passed is True for check in manifest.checks)
     return f"All {passed} checks that could be decided passed." if passed else ""
 
@@ -115,7 +116,3 @@ def _whole(value: float | None) -> str:
 
 def _us(value: float | None) -> str:
     return cell(None) if value is None else f"{value:,.0f} us"
-
-
-def _plural(n: int, word: str) -> str:
-    return f"{n:,} {word}{'' if n == 1 else 's'}"

@@ -147,7 +147,7 @@ def _select(catalog: sqlite3.Connection, where: str | None) -> pd.DataFrame:
     try:
         cursor = catalog.execute(f"SELECT {', '.join(_COLUMNS)} FROM runs {condition} ORDER BY run_id DESC")  # noqa: S608
         return pd.DataFrame(cursor.fetchall(), columns=list(_COLUMNS))
-    except sqlite3.Error as error:
+    except (sqlite3.Error, sqlite3.Warning):  # their own words quote the rest of the query too
         raise InputError(
-            f"'{where}' is no condition over the runs ({error}); columns: {', '.join(_COLUMNS)}"
+            f"'{where}' is no condition over the runs; write one such as nopm > 50000, columns: {', '.join(_COLUMNS)}"
         ) from None

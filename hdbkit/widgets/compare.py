@@ -8,6 +8,7 @@ from typing import ClassVar
 import ipywidgets
 
 from hdbkit import api
+from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
 from hdbkit.errors import InputError
 from hdbkit.widgets.base import Panel, Shared
@@ -86,7 +87,7 @@ class ComparePanel(Panel):
                 comparison._repr_html_() if comparison else "<p>One group: there is nothing to compare it with.</p>"
             )
             self._show(card, api.overlay(groups).values(), comparison)
-            return f"{sum(map(len, groups.values()))} runs in {len(groups)} groups"
+            return f"{many(sum(map(len, groups.values())), 'run')} in {many(len(groups), 'group')}"
 
         return work
 
@@ -100,7 +101,7 @@ class ComparePanel(Panel):
             drawn = result.charts()
             card = answer_html(result) + ranking_html(result.verdicts)
             self._show(card, [drawn[key] for key in _SWEEP_CHARTS if key in drawn], result)
-            return f"sweep {sweep_id}: {len(result.runs)} runs"
+            return f"sweep {sweep_id}: {many(len(result.runs), 'run')}"
 
         return work
 

@@ -9,6 +9,7 @@ from typing import Any
 import ipywidgets
 import pandas as pd
 
+from hdbkit.analysis.wording import many
 from hdbkit.errors import InputError
 from hdbkit.widgets.layout import LABELS, button, grid, row
 
@@ -109,7 +110,9 @@ class RunsChoice:
         with self._silent():
             base = _fill(self.base, groups, None)
             _fill(self.new, groups, base)
-        self.count.value = f"{len(self.runs.value)} of {len(self.runs.options)} runs in {len(groups)} groups"
+        self.count.value = (
+            f"{len(self.runs.value)} of {many(len(self.runs.options), 'run')} in {many(len(groups), 'group')}"
+        )
         self._tell()
 
     def _tell(self) -> None:

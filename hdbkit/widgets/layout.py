@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import ipywidgets
 
+from hdbkit.analysis.wording import many
 from hdbkit.config import Target, WorkloadSpec
 
 LABELS = {"description_width": "92px"}
@@ -54,4 +55,4 @@ def target_code(target: Target | None) -> str:
 
 def warehouses(spec: WorkloadSpec) -> str:
     """The scale in words: ``1 warehouse``, ``10 warehouses``."""
-    return f"{spec.warehouses:,} warehouse{'' if spec.warehouses == 1 else 's'}"
+    return many(spec.warehouses, "warehouse")

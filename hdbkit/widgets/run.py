@@ -19,7 +19,7 @@ from hdbkit.widgets.base import Panel, Shared
 from hdbkit.widgets.layout import button, row, target_code
 from hdbkit.widgets.live import LiveChart
 from hdbkit.widgets.load_form import LoadForm
-from hdbkit.widgets.run_words import doing
+from hdbkit.widgets.run_words import doing, whole
 
 PERIOD_S = 0.5
 
@@ -83,13 +83,17 @@ class RunPanel(Panel):
     def attach(self, run_id: str = "last") -> RunPanel:
         """Watch a run that goes on, whoever started it, or show the result of one that has ended; gives the panel.
 
+        Its target is chosen where none is.
+
         Raises:
             InputError: there is no such run, or another goes on here.
         """
         running = api.attach(run_id)
         plan = running.manifest.plan
-        load = Load(**plan["load"])
+        load, target = Load(**plan["load"]), Target(**plan["target"])
         self._busy()
+        if self.shared.target is None:
+            self.shared.target = target
         self.form.show(load)
         self.form.label.value = plan.get("label") or ""
         self._watch(running)
@@ -105,10 +109,14 @@ class RunPanel(Panel):
         return self.result
 
     def close(self) -> None:
-        """Stop watching; the run goes on."""
+        """Stop watching; the run goes on, and ``wait()`` raises ``InputError``."""
         super().close()
         if self._view is not None:
             self._view.close()
+        if not self._idle.is_set():
+            self._failure = InputError("the panel was closed before its run ended; wait with hdbkit.attach().wait()")
+            self.run.disabled = False
+            self._idle.set()
 
     # -- the life of a run, seen from here ----------------------------------------------------------------
 
@@ -122,6 +130,8 @@ class RunPanel(Panel):
         self.outcome.value = ""
 
     def _watch(self, running: api.Running) -> None:
+        if self._idle.is_set():  # closed while it began
+            return
         manifest = running.manifest
         self._running, self._view, self._load = running, running.live(), manifest.plan["load"]
         self._stops = 0
@@ -141,7 +151,7 @@ class RunPanel(Panel):
                 return True
             tick = self._view.tick()
             self.say(doing(tick, self._load, stopping=self._stops > 0))
-            if tick.transactions_per_s or tick.failed:
+            if (tick.transactions_per_s or tick.failed) and not self._stops and whole(tick, self._load, PERIOD_S):
                 self.live.add(tick)
         except Exception as error:
             self._failed(error)

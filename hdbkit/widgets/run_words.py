@@ -7,6 +7,12 @@ from typing import Any
 from hdbkit.api import Tick
 
 
+def whole(tick: Tick, load: dict[str, Any], period_s: float) -> bool:
+    """Whether a look saw the load all the time; one that its begin or its end cuts short would show a false dip."""
+    goes_on = tick.status.value in ("rampup", "measuring") and tick.elapsed_s <= load["rampup_s"] + load["duration_s"]
+    return goes_on and tick.seconds >= period_s / 2
+
+
 def doing(tick: Tick, load: dict[str, Any], stopping: bool = False) -> str:
     """The state line of a run that goes on; ``load`` is that of its plan."""
     rampup_s, duration_s, users = load["rampup_s"], load["duration_s"], load["virtual_users"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ import ipywidgets
 import pandas as pd
 
 from hdbkit import api
+from hdbkit.analysis.wording import many
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.widgets.base import Panel, Shared
@@ -104,11 +106,13 @@ class RunsPanel(Panel):
         frame, by = self.runs, self.table.sorted_by
         if by in frame.columns:
             frame = frame.sort_values(by, ascending=not self.table.descending, kind="stable")
-        self.table.show(frame, "run_id", columns)
+        tags = [", ".join(json.loads(one)) for one in frame["tags"]]
+        self.table.show(frame.assign(tags=tags), "run_id", columns)
         left = f"; the first {MOST_ROWS} are shown" if len(frame) > MOST_ROWS else ""
         damaged = self.runs.attrs.get("damaged", [])
-        passed = f"; {len(damaged)} folders cannot be read: {damaged[0]}" if damaged else ""
-        self.say(f"{len(frame):,} runs{left}{passed}")
+        passed = f"; {many(len(damaged), 'folder')} cannot be read: {damaged[0]}" if damaged else ""
+        none = "no run meets the condition" if self.where.value.strip() else "no runs yet"
+        self.say(f"{many(len(frame), 'run') if len(frame) else none}{left}{passed}")
 
     def _show_picked(self) -> None:
         self._keep()
@@ -144,7 +148,7 @@ class RunsPanel(Panel):
 
     def _ask(self) -> None:
         picked = self._need()
-        self.asked.value = f"Delete {len(picked)} runs for good? {html.escape(', '.join(picked))}"
+        self.asked.value = f"Delete {many(len(picked), 'run')} for good? {html.escape(', '.join(picked))}"
         self.question.layout.display = ""
 
     def _keep(self) -> None:

@@ -11,6 +11,7 @@ import ipywidgets
 
 import hdbkit
 from hdbkit import api
+from hdbkit.analysis.wording import many
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.widgets.base import Panel, Shared
@@ -126,9 +127,15 @@ class SweepPanel(Panel):
         return self.result
 
     def close(self) -> None:
-        """Stop watching; the sweep goes on."""
+        """Stop watching; the sweep goes on, and ``wait()`` raises ``InputError``."""
         super().close()
         self.view.close()
+        if not self._idle.is_set():
+            self._failure = InputError(
+                "the panel was closed before its sweep ended; wait with hdbkit.attach_sweep().wait()"
+            )
+            self.run.disabled = False
+            self._idle.set()
 
     # -- before it starts ---------------------------------------------------------------------------------
 
@@ -210,6 +217,8 @@ class SweepPanel(Panel):
         self.stop.disabled = True
 
     def _watch(self, running: api.RunningSweep) -> None:
+        if self._idle.is_set():  # closed while it began
+            return
         self._running = running
         self._show_buttons(goes_on=True)
         self.keep(_goes_on(running.sweep_id))
@@ -239,8 +248,8 @@ def plan_html(plan: Any) -> str:
     """How many runs a sweep has, and about how long it takes."""
     spec = plan.spec
     return (
-        f"<b>{len(plan.runs):,} runs</b>: {_many(len(plan.configurations), 'configuration')} x "
-        f"{_many(len(spec.virtual_users), 'count')} of virtual users x {spec.blocks} blocks; "
+        f"<b>{many(len(plan.runs), 'run')}</b>: {many(len(plan.configurations), 'configuration')} x "
+        f"{many(len(spec.virtual_users), 'count')} of virtual users x {spec.blocks} blocks; "
         f"<b>about {duration(plan.estimated_s)}</b>. The first value of each setting is the baseline's."
     )
 
@@ -258,7 +267,3 @@ def _goes_on(sweep_id: str) -> str:
 
 def _sentences(said: Sequence[str]) -> str:
     return "".join(f"<p>{html.escape(one)}</p>" for one in said)
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

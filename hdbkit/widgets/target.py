@@ -22,7 +22,8 @@ OF_THE_SERVER: dict[str, Any] = {
     "restart_command": (),
 }
 """What a target knows of its server, and what it is for another one: permissions never travel."""
-
+_SERVER = {"kind", "host", "port"}
+"""What makes it another server when it changes."""
 
 _NOWHERE = "not found in HDBKIT_PASSWORD, the keyring or the driver's own places; type it here if the server asks"
 
@@ -103,7 +104,7 @@ class TargetPanel(Panel):
             raise
         if target.kind not in self._kinds.index:
             raise InputError(f"there is no kind of database '{target.kind}' (known: {', '.join(self._kinds.index)})")
-        self.shared.target = target.with_(password=self.password.get()) if self.password.get() else target
+        self.shared.target = self._with_password(target)
 
     def _put_back(self) -> None:
         """Show what was there before the last input into the field of names and URLs."""
@@ -128,11 +129,21 @@ class TargetPanel(Panel):
         }
         base = self._base or Target(kind=self.kind.value)
         changed = {name: value for name, value in address.items() if getattr(base, name) != value}
-        if changed.keys() & {"kind", "host", "port"}:
+        if changed.keys() & _SERVER:
             changed |= OF_THE_SERVER
         if "kind" in changed:
             changed["options"] = {}
-        return base.with_(**changed, password=self.password.get())
+        return self._with_password(base.with_(**changed))
+
+    def _with_password(self, target: Target) -> Target:
+        """``target`` with the password that was typed; none where it was typed for another server."""
+        base = self._base
+        typed_for_another = (
+            base is not None
+            and base.host is not None
+            and any(getattr(base, one) != getattr(target, one) for one in _SERVER)
+        )
+        return target.with_(password=None if typed_for_another else self.password.get())
 
     def _show_target(self) -> None:
         """Fill the fields from the shared target, whoever set it."""

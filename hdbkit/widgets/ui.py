@@ -19,6 +19,8 @@ from hdbkit.widgets.sweep import SweepPanel
 from hdbkit.widgets.target import TargetPanel
 
 _LOOK_S = 4.0
+_NEWEST: list[Workbench] = []
+"""The bench of the last ``ui()``."""
 
 
 class Workbench(Panel):
@@ -67,15 +69,21 @@ class Workbench(Panel):
         self.sweep.attach(sweep_id)
         self.tabs.selected_index = self.panels.index(self.sweep)
 
+    def rest(self) -> None:
+        """Look no more at what goes on; the panels stay usable, and watch on what they watch."""
+        super().close()
+
     def close(self) -> None:
         """End what all panels do again and again; what they show stays."""
         for panel in self.panels:
             panel.close()
-        super().close()
+        self.rest()
 
 
 def ui(target: Target | str | None = None) -> Workbench:
     """All panels in one cell: target, schema, run, sweep, compare and runs; running runs and sweeps can be attached.
+
+    Only the newest one lists what goes on, so that a cell that is run again leaves nothing behind that looks.
 
     Args:
         target: what the panels begin with; a target, a URL without password, or a name in ``params/targets.yaml``.
@@ -84,7 +92,10 @@ def ui(target: Target | str | None = None) -> Workbench:
         >>> import hdbkit
         >>> hdbkit.ui("postgresql://bench@db1/tpcc")  # doctest: +SKIP
     """
+    chosen = Target.parse(target) if isinstance(target, str) else target
     bench = Workbench()
-    if target is not None:
-        bench.shared.target = target if isinstance(target, Target) else Target.parse(target)
+    bench.shared.target = chosen
+    while _NEWEST:
+        _NEWEST.pop().rest()
+    _NEWEST.append(bench)
     return bench

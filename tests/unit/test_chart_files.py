@@ -18,6 +18,7 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.scaling_charts import throughput_over_users
 from hdbkit.charts.static import WIDTHS_IN, drawn
 from hdbkit.charts.style import COLOURS
+from hdbkit.charts.sweep_charts import grid
 from hdbkit.errors import InputError
 from tests.unit.every_chart import every_chart
 
@@ -153,6 +154,12 @@ def test_a_notebook_keeps_the_figure_the_image_and_the_words(lines: Chart) -> No
     spec = json.dumps(shown["application/vnd.plotly.v1+json"], allow_nan=False)
     assert lines.question in spec
     assert lines.figure.layout.title.text is None, "the chart itself stays as it was"
+
+
+def test_names_in_a_heat_map_are_plain_words_on_paper() -> None:
+    cells = pd.DataFrame({"virtual_users": 1, "path": ["$a$", "b<br>c"] * 2, "size": [1, 1, 2, 2], "nopm": [9.0] * 4})
+    figure = grid(cells, "path", "size").matplotlib()
+    assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == [r"\$a\$", "b\nc"]
 
 
 def test_crowded_ticks_are_thinned_on_a_narrow_figure() -> None:

@@ -109,7 +109,9 @@ def test_groups_over_virtual_users_are_lines_of_one_chart(panel: ComparePanel) -
 def test_one_group_has_charts_and_no_verdict(panel: ComparePanel) -> None:
     panel.choice.filter.value = "before"
     panel.choice.take_all.click()
-    assert "nothing to compare it with" in compared(panel)
+    shown = compared(panel)
+    assert "nothing to compare it with" in shown
+    assert "in 1 group<" in shown
     assert "<svg" in panel.charts.value
 
 

@@ -24,7 +24,7 @@ from hdbkit.widgets import RunPanel, Shared
 from hdbkit.widgets.live import MOST_POINTS, LiveChart
 from hdbkit.widgets.load_form import LoadForm
 from hdbkit.widgets.mix import WHOLE, balanced
-from hdbkit.widgets.run_words import doing
+from hdbkit.widgets.run_words import doing, whole
 from tests.conftest import HdbkitCommand
 from tests.widgets.conftest import code_of, text_of, until
 
@@ -147,6 +147,26 @@ def test_a_run_that_another_started_is_attached(panel: RunPanel, built: Target) 
     assert panel.wait().run_id == running.run_id
 
 
+def test_the_target_of_an_attached_run_is_chosen_where_none_is(built: Target, null_target: Target) -> None:
+    run_id = hdbkit.run(built, load=SHORT).run_id
+    for before, after in ((None, built), (null_target, null_target)):
+        panel = RunPanel(Shared(target=before)).attach(run_id)
+        assert panel.wait().run_id == run_id
+        assert panel.shared.target == after
+        panel.close()
+
+
+def test_who_waits_is_told_when_the_panel_is_closed_and_it_can_be_used_again(panel: RunPanel) -> None:
+    panel.form.show(ENDLESS)
+    panel.start()
+    until(lambda: panel.live.points)
+    panel.close()
+    with pytest.raises(InputError, match="closed before its run ended"):
+        panel.wait()
+    hdbkit.attach().stop(at_once=True)
+    assert panel.attach().wait().manifest.status.value == "stopped"
+
+
 def test_a_refused_run_is_told_and_can_be_tried_again(null_target: Target) -> None:
     panel = RunPanel(target=null_target, load=SHORT)
     panel.start()
@@ -210,6 +230,20 @@ def tick(status: str, **given: Any) -> api.Tick:
 )
 def test_the_state_line_says_what_is_done_now(now: api.Tick, words: str) -> None:
     assert doing(now, Load(virtual_users=8).model_dump()) == words
+
+
+@pytest.mark.parametrize(
+    ("now", "drawn"),
+    [
+        (tick("measuring", elapsed_s=9.9), True),
+        (tick("measuring", elapsed_s=10.2), False),
+        (tick("finishing", elapsed_s=9.9), False),
+        (tick("rampup", elapsed_s=0.2, seconds=0.2), False),
+        (tick("rampup", elapsed_s=0.3, seconds=0.3), True),
+    ],
+)
+def test_only_a_look_that_saw_the_load_all_the_time_is_a_point(now: api.Tick, drawn: bool) -> None:
+    assert whole(now, {"rampup_s": 4, "duration_s": 6}, 0.5) is drawn
 
 
 def test_a_notebook_without_a_browser_keeps_the_result_as_html_and_picture(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,8 +60,27 @@ def test_runs_are_filtered_sorted_and_shown_in_chosen_columns(panel: RunsPanel, 
     assert panel.table.rows[0][1] == "users 2"
     panel.where.value = "virtual_users = 1"
     assert shown(panel) == two[:1]
-    panel.where.value = "speed > 3"
-    assert "columns: run_id" in text_of(panel)
+    assert "1 run<" in text_of(panel)
+    panel.where.value = "virtual_users = 3"
+    assert "no run meets the condition" in text_of(panel)
+
+
+@pytest.mark.parametrize("wrong", ["speed > 3", "nopm >", "label = 'x", "nopm > 1)", "1); SELECT (1"])
+def test_a_wrong_condition_is_told_as_it_was_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
+    panel = RunsPanel()
+    panel.where.value = wrong
+    (sentence,) = re.findall("<p>(.*?)</p>", text_of(panel)[text_of(panel).index('role="alert"') :])
+    assert html.unescape(sentence).startswith(f"'{wrong}' is no condition over the runs; ")
+    assert "columns: run_id" in sentence
+    assert "ORDER" not in sentence
+
+
+def test_an_empty_list_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
+    assert "no runs yet" in text_of(RunsPanel())
 
 
 def test_tags_and_notes_are_kept_with_the_run(panel: RunsPanel, two: list[str], command: HdbkitCommand) -> None:
@@ -69,6 +91,8 @@ def test_tags_and_notes_are_kept_with_the_run(panel: RunsPanel, two: list[str], 
     assert command("runs", "tag", two[0], "nightly", "--remove", "--json").json["tags"] == ["v2.1"]
     assert command("runs", "note", two[0], "with the new kernel", "--json").json["note"] == "with the new kernel"
     panel.refresh()
+    column = 1 + panel.table.heads.index("tags")
+    assert {row[0]: row[column] for row in panel.table.rows} == {two[0]: "v2.1", two[1]: "nightly, v2.1"}
     assert list(panel.runs.set_index("run_id").loc[two, "note"]) == ["with the new kernel", ""]
     panel.word.value = ""
     press(panel, "Note")

@@ -18,6 +18,7 @@ import hdbkit
 from hdbkit.analysis.verdicts import judge
 from hdbkit.api import attach_sweep, connect, running_sweeps, start_sweep
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.errors import InputError
 from hdbkit.results.sweep_folder import SweepState
 from hdbkit.servers import PrivateServer
 from hdbkit.widgets import Shared, SweepPanel
@@ -250,6 +251,17 @@ def test_a_sweep_that_was_started_elsewhere_is_attached_to(target: Target) -> No
     assert panel.wait().sweep_id == running.sweep_id
     assert shared.finished == 1
     panel.close()
+
+
+def test_who_waits_is_told_when_the_panel_is_closed(panel: SweepPanel) -> None:
+    panel.form.show(SPEC.with_(load=Load(rampup_s=0, duration_s=600)))
+    panel.start()
+    until(lambda: "measuring:" in text_of(panel))
+    panel.close()
+    with pytest.raises(InputError, match="closed before its sweep ended"):
+        panel.wait()
+    attach_sweep().stop()
+    assert panel.attach().wait().sweep_id == attach_sweep().sweep_id
 
 
 def test_a_sweep_whose_process_was_killed_is_told_as_such(panel: SweepPanel) -> None:

@@ -93,6 +93,20 @@ def test_the_password_of_a_target_goes_with_it(panel: TargetPanel, null_target: 
 
 
 @pytest.mark.parametrize(
+    ("field", "value"),
+    [("host", "db2"), ("host", ""), ("port", "5433"), ("kind", "mysql"), ("given", "postgresql://bench@db2/tpcc")],
+)
+def test_a_typed_password_does_not_go_along_to_another_server(panel: TargetPanel, field: str, value: str) -> None:
+    panel.given.value = "postgresql://bench@db1/tpcc"
+    typed(panel.password, "secret of db1")
+    panel.database.value = "other"
+    assert panel.shared.target.secret() == "secret of db1"
+    getattr(panel, field).value = value
+    assert panel.shared.target.password is None
+    assert panel.password.get() is None
+
+
+@pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
         ("port", "many", "the port must be a number"),

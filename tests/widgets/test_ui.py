@@ -73,6 +73,17 @@ def test_it_can_begin_with_a_target(null_target: Target) -> None:
         bench.close()
 
 
+def test_only_the_newest_looks_and_the_panels_of_the_one_before_go_on(bench: Workbench, built: Target) -> None:
+    run = api.start(built, load=LONG)
+    bench.run.attach(run.run_id)
+    newest = hdbkit.ui()
+    assert not any(ticker.alive for ticker in bench._tickers)
+    assert any(ticker.alive for ticker in newest._tickers)
+    run.stop(at_once=True)
+    assert bench.run.wait().run_id == run.run_id
+    newest.close()
+
+
 def test_a_run_that_goes_on_is_listed_and_attached(bench: Workbench, built: Target) -> None:
     run = api.start(built, load=LONG)
     until(lambda: any(run.run_id in line for line in lines(bench)))
