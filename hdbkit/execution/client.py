@@ -111,13 +111,10 @@ class Client:
             raise
 
     def _wait_for_start(self) -> None:
-        """Wait for the common start, then run without pushing a server's process on the same host off its core."""
         words = self._page.words
         gc.collect()
         gc.freeze()
         gc.set_threshold(100_000)
-        with suppress(OSError):  # not everywhere allowed, and nothing but speed
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         self._page.set_state(self._index, ClientState.READY)
         while (now := time.monotonic_ns()) < min(words[Word.START_AT_NS], words[Word.STOP_AT_NS]):
             time.sleep(min(0.005, (words[Word.START_AT_NS] - now) / 1e9))
