@@ -196,6 +196,8 @@ function render({ model, el }) {
     if (message.kind === "all") {
       ({ points, about } = message);
       build();
+    } else if (!charts.length) {
+      return model.send({ kind: "hello" });  // the first one was lost: it went out before the kernel could hear it
     } else {
       points.push(message.point);
       if (points.length > MOST) points = points.filter((_, index) => index % 2 === points.length % 2 || index === points.length - 1);
