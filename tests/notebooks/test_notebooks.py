@@ -32,7 +32,7 @@ SAYS = {
     "01_build_and_check": "no check failed",
     "02_run": "the page to share: ",
     "03_sweep_settings": "synchronous_commit=off",
-    "04_compare": "new is ",
+    "04_compare": '"text": ["new',
     "05_scaling_virtual_users": "Little's law",
     "06_why_processes": "Python processes (hdbkit)",
     "07_published_results": "All 54 response times are 60000 / tpm",
