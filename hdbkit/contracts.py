@@ -61,6 +61,11 @@ class SessionOptions:
 class Session(Protocol):
     """One connection, used by one process and one thread."""
 
+    returns_changed: bool
+    """A statement that changes a row can give it back (``RETURNING``)."""
+    takes_arrays: bool
+    """A tuple is an argument like others."""
+
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """Run a named statement and give all its rows (none for one without a result).
 
@@ -119,6 +124,15 @@ class Session(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Footprint:
+    """How large the target's database is, and how much the server keeps in its own cache, which ``cache`` names."""
+
+    data_bytes: int
+    cache: str
+    cache_bytes: int
+
+
 class Database(Protocol):
     """An engine. Each module of ``databases/`` has one, named ``DATABASE``."""
 
@@ -152,6 +166,10 @@ class Database(Protocol):
 
     def counters(self, session: Session) -> dict[str, float]:
         """Running totals of the engine, and its ``levels``; ``commits`` and ``rollbacks`` are always there."""
+        ...
+
+    def footprint(self, session: Session) -> Footprint | None:
+        """The size of the target's database and of the server's cache; None where there is none to ask for."""
         ...
 
     def server_process(self, session: Session) -> int | None:
@@ -318,12 +336,23 @@ class Change:
     read_back: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class HostLoad:
+    """What a host does: running totals of all its cores' CPU time, and what waits to be written to disks."""
+
+    busy_s: float
+    total_s: float
+    dirty_bytes: int
+    memory_bytes: int
+
+
 class ServerControl(Protocol):
     """Settings of a running server: read, set, apply, verify by reading back, restore."""
 
     identity: str
     """What tells this server from every other, for the journal: an address or a folder."""
     can_restore_data: bool
+    can_restart: bool
 
     def settings(self) -> dict[str, Setting]:
         """Every setting of the server."""
@@ -363,4 +392,12 @@ class ServerControl(Protocol):
 
     def maintain(self) -> float:
         """Bring the server to rest between runs (checkpoint, purge); seconds it took."""
+        ...
+
+    def restart(self) -> float:
+        """Restart the server as it is, which empties its cache; seconds it took. Raises ``ServerFailed``."""
+        ...
+
+    def host_load(self) -> HostLoad | None:
+        """What the server's host does when that is another host and tells; else None."""
         ...

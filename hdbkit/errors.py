@@ -10,6 +10,7 @@
     +-- SweepFailed             a sweep in a process of its own broke down or was killed (exit 3)
     +-- BuildFailed             a build began and did not reach its end; what it loaded is kept (exit 3)
     +-- ServerFailed            a server did not start, stop or take a setting
+    +-- AgentLost               the agent of a server stayed away; a sweep ends there and can be resumed (exit 3)
     +-- DamagedResult           a run folder cannot be read
     +-- RolledBackByDesign      a new order met the unused item (TPC-C 2.4.1.4); not a fault
     +-- TransactionError        the database refused a transaction; it carries its class
@@ -128,6 +129,20 @@ class BuildFailed(HdbkitError):
 
 class ServerFailed(HdbkitError):
     """A server did not start, stop or take a setting; the text holds the server's own words."""
+
+
+class AgentLost(HdbkitError):
+    """The agent on a server's host stayed away longer than it is waited for."""
+
+    def __init__(self, address: str, waited_s: float, reason: str) -> None:
+        super().__init__(address, waited_s, reason)
+        self.address, self.waited_s, self.reason = address, waited_s, reason
+
+    def __str__(self) -> str:
+        return (
+            f"the agent {self.address} did not answer for {self.waited_s:.0f} s ({self.reason}); "
+            "start it again on its host, then go on with: hdbkit sweep --resume last"
+        )
 
 
 class DamagedResult(HdbkitError):

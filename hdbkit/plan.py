@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field
 
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, SchemaFrom, Target, WorkloadSpec
 from hdbkit.config.model import ConfigModel
 from hdbkit.contracts import UserPlan
 
@@ -31,6 +31,9 @@ class SweepPlace(ConfigModel):
     applied_s: float = Field(default=0.0, description="how long the settings took")
     restored_s: float = Field(default=0.0, description="how long it took to bring the data back")
     maintained_s: float = Field(default=0.0, description="how long the server took to come to rest")
+    restarted_s: float = Field(default=0.0, description="how long the restart took that emptied the server's cache")
+    rested_s: float = Field(default=0.0, description="how long the rest before the run lasted")
+    busy_pct: float | None = Field(default=None, description="the busy share of the host's cores at the rest's end")
 
 
 class RunPlan(ConfigModel):
@@ -57,6 +60,8 @@ class RunPlan(ConfigModel):
         """The command line that repeats the run; what is as by default is left out."""
         given = self.load.model_dump(mode="json", exclude_defaults=True)
         words = ["hdbkit", "run", self.target.given, "--warehouses", str(self.workload.warehouses)]
+        if self.workload.schema_from is not SchemaFrom.HDBKIT:
+            words += _option("schema_from", self.workload.schema_from)
         for name, value in given.items():
             words += _option(name, value)
         return shlex.join([*words, *(["--label", self.label] if self.label else [])])

@@ -55,10 +55,14 @@ class Statement:
 
 @cache
 def statements(dialects: tuple[str, ...], group: str) -> Mapping[str, Statement]:
-    """All statements of a group (``tproc_c``, ``server``) by name; ``dialects`` are folders, the last one wins."""
-    found: dict[str, Statement] = {}
+    """All statements of a group (``tproc_c``, ``server``) by name; ``dialects`` are folders, the last one wins.
+
+    A group inside another (``tproc_c.hammerdb``) has the statements of that one too, and its own instead of theirs.
+    """
+    outer, _, _ = group.rpartition(".")
+    found: dict[str, Statement] = dict(statements(dialects, outer)) if outer else {}
     for folder in ("ansi", *dialects):
-        for path in sorted((data_folder("schemas") / folder / group).glob("*.sql")):
+        for path in sorted((data_folder("schemas") / folder).joinpath(*group.split(".")).glob("*.sql")):
             found.update(_parse(path))
     return MappingProxyType(found)
 

@@ -3,30 +3,39 @@
 A sweep is randomized complete blocks: each block runs every configuration at every count of virtual users once, in
 random order. The order of a block and the seed of its runs derive from the sweep's seeds and the block's number
 alone, so a sweep that gets more blocks keeps the ones it has.
+
+Where factors need the schema built anew, a block has all its runs of one schema together and the schemas in random
+order, so that rebuilds are few: a split plot. What a schema does is then known a little less well than its interval
+says, since its runs of a block share one build.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import random
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
 from pydantic import Field
 
-from hdbkit.config import SweepSpec, Target, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.model import ConfigModel
+from hdbkit.config.sweep_factors import LOAD_FACTORS, SCHEMA_FACTORS, factor_values
+from hdbkit.config.sweep_grid import grid_of
 from hdbkit.errors import InputError
 from hdbkit.plan import RunPlan, SweepPlace, new_run_id
 
 ASSUMED_OVERHEAD_S = 6.0
 """What a run is assumed to need besides its phases: settings, data, clients, checks."""
 
+ASSUMED_BUILD_S_A_WAREHOUSE = 3.0
+"""What a rebuild of the schema is assumed to need."""
+
 MOST_RUNS = 100_000
+FEWEST_BLOCKS = 2
 
 
 class PlannedRun(ConfigModel):
@@ -37,6 +46,7 @@ class PlannedRun(ConfigModel):
     configuration: int
     virtual_users: int
     seed: int = Field(description="seed of the load; equal within a block, so that it compares like with like")
+    fresh: bool = Field(default=False, description="of the blocks in which the fastest are run once more")
 
 
 class SweepPlan(ConfigModel):
@@ -47,42 +57,90 @@ class SweepPlan(ConfigModel):
     target: Target
     spec: SweepSpec
     configurations: tuple[dict[str, str], ...]
+    dropped: dict[str, int] = Field(
+        default_factory=dict, description="combinations left out, by the constraint broken"
+    )
     runs: tuple[PlannedRun, ...]
+    ended_after: int | None = Field(default=None, description="the look, in blocks, at which all was decided")
+    winners: tuple[int, ...] = Field(
+        default=(), description="the configurations of the fresh blocks, the fastest first"
+    )
 
     @property
     def estimated_s(self) -> float:
         """About how long the sweep takes, in seconds."""
-        return len(self.runs) * estimated_run_s(self.spec)
+        longest_s = [self._load(one).longest_s for one in self.configurations]
+        runs_s = sum(longest_s[planned.configuration] for planned in self.runs)
+        beside_s = estimated_run_s(self.spec) - self.spec.load.longest_s
+        return runs_s + len(self.runs) * beside_s + sum(_assumed_build_s(one) for one in self.rebuilt)
+
+    @property
+    def rebuilt(self) -> list[WorkloadSpec]:
+        """The schemas that are built on the way, in their order."""
+        each = [self._workload(one) for one in self.configurations]
+        order = [self.spec.workload or WorkloadSpec(), *(each[planned.configuration] for planned in self.runs)]
+        return [after for before, after in itertools.pairwise(order) if before != after]
+
+    def settings_of(self, planned: PlannedRun) -> dict[str, str]:
+        """What the server is set to for a run: its configuration without the factors."""
+        configuration = self.configurations[planned.configuration]
+        return {name: configuration[name] for name in self.spec.settings}
+
+    def load_of(self, planned: PlannedRun) -> Load:
+        """How a run is driven, but for its virtual users and seed."""
+        return self._load(self.configurations[planned.configuration])
+
+    def workload_of(self, planned: PlannedRun) -> WorkloadSpec:
+        """The schema that a run needs."""
+        return self._workload(self.configurations[planned.configuration])
+
+    def _load(self, configuration: Mapping[str, str]) -> Load:
+        return self.spec.load.model_copy(update=factor_values(LOAD_FACTORS, configuration))
+
+    def _workload(self, configuration: Mapping[str, str]) -> WorkloadSpec:
+        base = self.spec.workload or WorkloadSpec()
+        return base.model_copy(update=factor_values(SCHEMA_FACTORS, configuration))
 
 
 def plan_sweep(target: Target, spec: SweepSpec, sweep_id: str, command: str = "") -> SweepPlan:
     """The full grid of ``spec`` in randomized complete blocks; ``command`` repeats it where `hdbkit sweep` does not.
 
     Raises:
-        InputError: the sweep would have more than ``MOST_RUNS`` runs.
+        InputError: the sweep would have more than ``MOST_RUNS`` runs, takes longer than its time budget, or needs
+            facts that are not known.
+        ConfigErrors: the baseline breaks a constraint, or an expression makes no sense.
     """
-    size = math.prod(len(values) for values in spec.settings.values())
+    spec = spec.resolved()
+    grid = grid_of(spec)
+    size = len(grid.configurations)
     count = size * len(spec.virtual_users) * spec.blocks
     if count > MOST_RUNS:
         raise InputError(
             f"the sweep '{spec.name}' would have {count} runs ({size} configurations x {len(spec.virtual_users)} "
             f"counts of virtual users x {spec.blocks} blocks), more than {MOST_RUNS}; give fewer values"
         )
-    places = [(block, *place) for block in range(1, spec.blocks + 1) for place in _block_order(spec, block, size)]
+    places = [
+        (block, *place)
+        for block in range(1, spec.blocks + 1)
+        for place in _block_order(spec, block, grid.configurations)
+    ]
     runs = tuple(
         PlannedRun(
             number=number, block=block, configuration=configuration, virtual_users=users, seed=_load_seed(spec, block)
         )
         for number, (block, configuration, users) in enumerate(places, 1)
     )
-    return SweepPlan(
+    plan = SweepPlan(
         sweep_id=sweep_id,
         command=command,
         target=target,
         spec=spec,
-        configurations=_configurations(spec),
+        configurations=tuple(grid.configurations),
+        dropped=grid.dropped,
         runs=runs,
     )
+    _check_budget(plan)
+    return plan
 
 
 def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
@@ -90,19 +148,48 @@ def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
 
     Raises ``InputError`` when that is fewer than it has.
     """
+    if plan.spec.looks or plan.winners:
+        reason = "has its looks fixed" if plan.spec.looks else "has chosen its fastest configurations"
+        raise InputError(f"{plan.sweep_id} {reason} and takes no more blocks; start a new sweep with more of them")
     if blocks < plan.spec.blocks:
         raise InputError(
             f"{plan.sweep_id} has {plan.spec.blocks} blocks already; give that many or more, not {blocks}"
         )
-    return plan_sweep(plan.target, plan.spec.with_(blocks=blocks), plan.sweep_id, plan.command)
+    longer = plan.spec.with_(blocks=blocks, time_budget_s=None)  # so many were asked for
+    return plan_sweep(plan.target, longer, plan.sweep_id, plan.command)
+
+
+def ended_at(plan: SweepPlan, blocks: int) -> SweepPlan:
+    """The same sweep without what comes after so many blocks: all was decided then."""
+    kept = tuple(planned for planned in plan.runs if planned.block <= blocks)
+    return plan.model_copy(update={"runs": kept, "ended_after": blocks})
+
+
+def with_winners(plan: SweepPlan, winners: Sequence[int]) -> SweepPlan:
+    """The same sweep with fresh blocks of the configurations ``winners`` (the fastest first) and the baseline."""
+    spec, last, chosen = plan.spec, plan.runs[-1].block, {0, *winners}
+    places = [
+        (block, *place)
+        for block in range(last + 1, last + 1 + spec.winner_blocks)
+        for place in _block_order(spec, block, plan.configurations)
+        if place[0] in chosen
+    ]
+    more = [
+        PlannedRun(
+            number=number, block=block, configuration=configuration, virtual_users=users,
+            seed=_load_seed(spec, block), fresh=True,
+        )
+        for number, (block, configuration, users) in enumerate(places, len(plan.runs) + 1)
+    ]  # fmt: skip
+    return plan.model_copy(update={"runs": (*plan.runs, *more), "winners": tuple(winners)})
 
 
 def run_plan(
     plan: SweepPlan, planned: PlannedRun, at: datetime, prepared: Mapping[str, Any] = MappingProxyType({})
 ) -> RunPlan:
     """The plan of one run of a sweep; ``at`` is the time in its id, ``prepared`` what was done before."""
-    load = plan.spec.load.model_copy(update={"virtual_users": planned.virtual_users, "seed": planned.seed})
-    workload = plan.spec.workload or WorkloadSpec()
+    load = plan.load_of(planned).model_copy(update={"virtual_users": planned.virtual_users, "seed": planned.seed})
+    workload = plan.workload_of(planned)
     return RunPlan(
         run_id=new_run_id(at, plan.target, workload, load),
         target=plan.target,
@@ -121,7 +208,11 @@ def run_plan(
 
 def estimated_run_s(spec: SweepSpec) -> float:
     """About how long one run of a sweep takes, in seconds."""
-    return spec.load.rampup_s + spec.load.duration_s + spec.cooldown_s + ASSUMED_OVERHEAD_S
+    return spec.load.longest_s + spec.cooldown_s + ASSUMED_OVERHEAD_S
+
+
+def _assumed_build_s(spec: WorkloadSpec) -> float:
+    return ASSUMED_BUILD_S_A_WAREHOUSE * spec.warehouses
 
 
 def new_sweep_id(at: datetime, spec: SweepSpec) -> str:
@@ -130,19 +221,33 @@ def new_sweep_id(at: datetime, spec: SweepSpec) -> str:
     return f"{at:%Y%m%d-%H%M%S}-{spec.name}-{letters}"
 
 
-def _configurations(spec: SweepSpec) -> tuple[dict[str, str], ...]:
-    """The full grid; the baseline's value of each setting comes first, so index 0 is the baseline."""
-    columns = []
-    for name, values in spec.settings.items():
-        first = spec.baseline.get(name, values[0])
-        columns.append([first, *(value for value in values if value != first)])
-    return tuple(dict(zip(spec.settings, values, strict=True)) for values in itertools.product(*columns))
+def _block_order(spec: SweepSpec, block: int, configurations: Sequence[Mapping[str, str]]) -> list[tuple[int, int]]:
+    """Configurations and counts of virtual users of a block; those of one schema stand together."""
+    draw = random.Random(f"{spec.seed}/{block}")
+    places = list(itertools.product(range(len(configurations)), spec.virtual_users))
+    draw.shuffle(places)
+    of_each = [_schema(one) for one in configurations]
+    schemas = list(dict.fromkeys(of_each))
+    draw.shuffle(schemas)
+    return sorted(places, key=lambda place: schemas.index(of_each[place[0]]))
 
 
-def _block_order(spec: SweepSpec, block: int, size: int) -> list[tuple[int, int]]:
-    places = list(itertools.product(range(size), spec.virtual_users))
-    random.Random(f"{spec.seed}/{block}").shuffle(places)
-    return places
+def _schema(configuration: Mapping[str, str]) -> tuple[str | None, ...]:
+    """What tells the schema of a configuration from the others'."""
+    return tuple(configuration.get(name) for name in SCHEMA_FACTORS)
+
+
+def _check_budget(plan: SweepPlan) -> None:
+    """Refuse a plan that takes longer than it may, and tell how many whole blocks fit."""
+    budget_s, blocks = plan.spec.time_budget_s, plan.spec.blocks
+    if budget_s is None or plan.estimated_s <= budget_s:
+        return
+    fit = int(budget_s / (plan.estimated_s / blocks))
+    advice = f"write blocks: {fit}" if fit >= FEWEST_BLOCKS else "give fewer values, shorter phases, or more time"
+    raise InputError(
+        f"the sweep '{plan.spec.name}' takes about {plan.estimated_s:.0f} s for {blocks} blocks, more than its "
+        f"time_budget_s of {budget_s:.0f}, which holds {fit}; {advice}"
+    )
 
 
 def _load_seed(spec: SweepSpec, block: int) -> int:

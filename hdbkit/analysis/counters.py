@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 RUN_START = "run_start"
+RUN_END = "run_end"
 START = "start"
 END = "end"
 

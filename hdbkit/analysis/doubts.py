@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -37,9 +37,8 @@ def failed_checks(runs: pd.DataFrame) -> dict[str, int]:
     return dict(Counter(name for names in runs["checks_failed"] for name in names).most_common())
 
 
-def warning(runs: pd.DataFrame) -> str:
-    """The doubts as the screen shows them; empty when there are none."""
-    found = doubts(runs)
+def warning(found: Sequence[str]) -> str:
+    """Doubts as the screen shows them; empty when there are none."""
     return "\n".join(["the result may be unstable:", *(f"* {one}" for one in found)]) if found else ""
 
 

@@ -27,10 +27,12 @@ def main_effects(
     baseline_values: Mapping[str, str],
     smallest_effect: float = 0.02,
     confidence: float = 0.95,
+    level: float | None = None,
 ) -> pd.DataFrame:
     """The main effect of each value of each setting against the baseline's value.
 
-    The intervals hold together with ``confidence``: they are Bonferroni-adjusted over all rows of the table.
+    The intervals hold together with ``confidence``: they are Bonferroni-adjusted over all rows of the table. ``level``
+    is that of one look of a sweep that may end early, as for ``verdicts.judge``.
 
     Returns:
         A row each with ``setting``, ``value``, ``reference`` (the baseline's value), ``virtual_users`` (0: the mean
@@ -38,7 +40,7 @@ def main_effects(
         ``ratio``, ``low``, ``high`` (NaN without replication), ``verdict`` and ``sentence``.
     """
     model = BlockModel.fitted(runs)
-    grid = _grid(runs, settings)
+    grid = grid_of(runs, settings)
     counts = sorted({users for users, _ in model.cells})
     levels = [counts, *([one] for one in counts if len(counts) > 1)]
     asked = [
@@ -50,7 +52,7 @@ def main_effects(
     ]
     found = [one for one in asked if one[3]]
     decidable = bool(found) and model.df > 0 and usable(runs)["block"].nunique() > 1
-    critical = -float(stdtrit(model.df, (1 - confidence) / 2 / len(found))) if decidable else float("nan")
+    critical = -float(stdtrit(model.df, (1 - (level or confidence)) / 2 / len(found))) if decidable else float("nan")
     rows = []
     for name, value, of_level, contrasts in found:
         users = 0 if of_level is counts else of_level[0]
@@ -63,8 +65,8 @@ def main_effects(
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
-def _grid(runs: pd.DataFrame, settings: Sequence[str]) -> Grid:
-    """The values of each configuration, in the order of ``settings``."""
+def grid_of(runs: pd.DataFrame, settings: Sequence[str]) -> Grid:
+    """The values of each configuration of a runs frame, in the order of ``settings``."""
     first = runs.drop_duplicates("configuration").sort_values("configuration")
     return {
         int(configuration): tuple(str(value) for value in values)

@@ -1,4 +1,7 @@
-"""What the window cost: CPU of the host, of the server, of the clients. Running totals, read at its edges."""
+"""What the window cost: CPU of the host, of the server, of the clients. Running totals, read at its edges.
+
+What else the clients used is told for their whole run: they read it ahead of the first transaction and behind the last.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,13 @@ import pandas as pd
 from hdbkit.analysis.windows import Window
 
 CPU_PARTS = ("user", "system", "iowait", "steal", "idle")
+_USED = {
+    "round_trips": "sent_segments",
+    "sent_bytes": "sent_bytes",
+    "received_bytes": "received_bytes",
+    "context_switches": "context_switches",
+}
+"""Figures of a transaction, and the column of the table ``clients`` that each is made of."""
 
 
 def grown(host: pd.DataFrame | None, column: str, window: Window) -> float | None:
@@ -52,3 +62,17 @@ def client_cpu_us(clients: pd.DataFrame | None, done: pd.Series[int]) -> float |
     spent = (clients["cpu_end_s"] - clients["cpu_start_s"]).set_axis(clients["virtual_user"]).dropna()
     transactions = int(done.reindex(spent.index).fillna(0).sum())
     return 1e6 * float(spent.sum()) / transactions if transactions else None
+
+
+def client_use(clients: pd.DataFrame | None) -> dict[str, float | None]:
+    """Round trips, bytes sent and received, and context switches of the clients a transaction that they began.
+
+    Over the whole run, of those clients that know; None where none does, as in a folder of an older hdbkit. A round
+    trip is a TCP segment with data that a client sent: a request that is larger than a segment counts more than once.
+    """
+    found: dict[str, float | None] = {}
+    for name, column in _USED.items():
+        known = clients.dropna(subset=column) if clients is not None and column in clients else None
+        transactions = 0 if known is None else int(known["transactions"].sum())
+        found[name] = float(known[column].sum()) / transactions if known is not None and transactions else None
+    return found

@@ -1,7 +1,8 @@
 """The result of a run in numbers: ``summarize`` makes what the manifest keeps as ``result``.
 
-All figures are of the measured window. A transaction counts where it ends; work done (``completed``) is committed or
-rolled back by design (TPC-C 2.4.1.4), never failed. NOPM comes from the schema's own count, never from the clients.
+All figures are of the measured window, but those of ``per_transaction``, which are of the clients' whole run. A
+transaction counts where it ends; work done (``completed``) is committed or rolled back by design (TPC-C 2.4.1.4),
+never failed. NOPM comes from the schema's own count, never from the clients.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.counters import growth, per_minute
-from hdbkit.analysis.host import client_cpu_us, grown, host_cpu_pct
+from hdbkit.analysis.counters import RUN_END, RUN_START, growth, per_minute, readings
+from hdbkit.analysis.host import client_cpu_us, client_use, grown, host_cpu_pct
 from hdbkit.analysis.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
 from hdbkit.analysis.records import table, transactions_of
+from hdbkit.analysis.server_deeds import full_page_rates, mean_waiting
 from hdbkit.analysis.windows import Window, window_of
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
@@ -32,7 +34,8 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
     window = window_of(manifest)
     counted = counts(folder, window)
     users = _users(folder, window)
-    grew = growth(table(folder, "counters"))
+    counters = table(folder, "counters")
+    grew = growth(counters)
     host, clients = table(folder, "host"), table(folder, "clients")
     by_outcome = {outcome: _sum(counted, outcome) for outcome in Outcome}
     completed = by_outcome[Outcome.COMMITTED] + by_outcome[Outcome.ROLLED_BACK_BY_DESIGN]
@@ -54,10 +57,26 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         "server_cpu_us_per_transaction": (
             1e6 * server_cpu_s / completed if server_cpu_s is not None and completed else None
         ),
+        "per_transaction": client_use(clients),
         "host_cpu_pct": host_cpu_pct(host, window),
         "littles_law": _littles_law(users, window, int(manifest.plan["load"]["virtual_users"])),
         "counters": {name: one.value for name, one in grew.items()},
+        "waiting_locks": mean_waiting(counters),
+        "full_pages": full_page_rates(counters),
+        "data": _data(counters),
         "clients_lost": None if clients is None else int((clients["ended"] != "done").sum()),
+    }
+
+
+def _data(counters: pd.DataFrame | None) -> dict[str, float | None] | None:
+    """The size of the data and the orders there before the first and after the last transaction; None: not asked."""
+    before, after = readings(counters, RUN_START), readings(counters, RUN_END)
+    if "data_bytes" not in before:
+        return None
+    return {
+        f"{name}_{when}": taken[counter].value if counter in taken else None
+        for when, taken in (("before", before), ("after", after))
+        for name, counter in (("bytes", "data_bytes"), ("orders", COUNTED))
     }
 
 

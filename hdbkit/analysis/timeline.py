@@ -43,11 +43,10 @@ def committed_by_second(folder: RunFolder, manifest: Manifest) -> pd.Series[int]
     return counted.groupby("second")["committed"].sum()
 
 
-def checkpoints_s(folder: RunFolder) -> list[float]:
-    """When a counter sample first showed another checkpoint, in seconds since the run's start."""
+def marks_s(folder: RunFolder, name: str) -> list[float]:
+    """When a sample first showed that a counter had grown, from the run's start on, in seconds since then."""
     counters = table(folder, "counters")
     if counters is None:
         return []
-    rows = counters[counters["name"].str.startswith("checkpoints")]
-    total = rows.groupby("t_returned_us")["value"].sum().sort_index()
-    return [float(at) / 1e6 for at in total.index[total.diff() > 0]]
+    total = counters[counters["name"] == name].set_index("t_returned_us")["value"].sort_index()
+    return [float(at) / 1e6 for at in total.index[total.diff() > 0] if at > 0]

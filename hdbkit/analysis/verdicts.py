@@ -35,10 +35,15 @@ class _Question:
     baseline: int
     smallest_effect: float
     confidence: float
+    level: float
 
 
 def judge(
-    runs: pd.DataFrame, baseline: int = 0, smallest_effect: float = 0.02, confidence: float = 0.95
+    runs: pd.DataFrame,
+    baseline: int = 0,
+    smallest_effect: float = 0.02,
+    confidence: float = 0.95,
+    level: float | None = None,
 ) -> pd.DataFrame:
     """The verdict on each configuration at each count of virtual users.
 
@@ -47,6 +52,8 @@ def judge(
         baseline: the configuration that all ratios refer to.
         smallest_effect: the smallest relative difference that matters, as a fraction.
         confidence: the probability that all intervals hold at once.
+        level: of the intervals of one look, where a sweep may end at several (``sequential``); those of all looks
+            then hold with ``confidence``.
 
     Returns:
         A row each with ``configuration``, ``virtual_users``, ``label``, ``runs`` (that count), ``nopm`` (their
@@ -54,7 +61,7 @@ def judge(
         interval lies within +-smallest_effect), ``blocks_needed`` (in all, for an undecided one; NA when unknown)
         and ``sentence``.
     """
-    question = _question(runs, baseline, smallest_effect, confidence)
+    question = _question(runs, baseline, smallest_effect, confidence, level or confidence)
     labels = configuration_labels(runs, baseline)
     cells = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
     several = len({users for users, _ in cells}) > 1
@@ -97,7 +104,9 @@ def setting_columns(runs: pd.DataFrame) -> list[str]:
     return [str(name) for name in runs.columns if name not in RUN_COLUMNS]
 
 
-def _question(runs: pd.DataFrame, baseline: int, smallest_effect: float, confidence: float) -> _Question:
+def _question(
+    runs: pd.DataFrame, baseline: int, smallest_effect: float, confidence: float, level: float
+) -> _Question:
     model = BlockModel.fitted(runs)
     counts = usable(runs).groupby(["virtual_users", "configuration"]).size().to_dict()
     contrasts = {}
@@ -111,8 +120,8 @@ def _question(runs: pd.DataFrame, baseline: int, smallest_effect: float, confide
         groups: dict[int, list[Floats]] = {}
         for (users, _), contrast in contrasts.items():
             groups.setdefault(users, []).append(contrast)
-        critical = critical_value([_lambdas(model, one) for one in groups.values()], model.df, confidence)
-    return _Question(model, contrasts, critical, baseline, smallest_effect, confidence)
+        critical = critical_value([_lambdas(model, one) for one in groups.values()], model.df, level)
+    return _Question(model, contrasts, critical, baseline, smallest_effect, confidence, level)
 
 
 def _lambdas(model: BlockModel, contrasts: Sequence[Floats]) -> list[float]:
@@ -195,8 +204,15 @@ def _blocks_needed(question: _Question, estimate: float, present: int) -> int | 
         blocks = max(int(np.ceil(wanted)), present + 1)
         if blocks == before:
             break
-        critical = critical_value(family, groups * per_group * (blocks - 1), question.confidence)
+        critical = critical_value(family, groups * per_group * (blocks - 1), question.level)
     return blocks
+
+
+def fastest(verdicts: pd.DataFrame, most: int = 3) -> list[int]:
+    """The configurations with the highest ratio to the baseline, as the mean over all counts of users; best first."""
+    compared = verdicts[(verdicts["verdict"] != "baseline") & verdicts["ratio"].notna()]
+    means = np.log(compared["ratio"].astype(float)).groupby(compared["configuration"]).mean()
+    return [int(str(one)) for one in means.sort_values(ascending=False).index[:most]]
 
 
 def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02) -> str:

@@ -13,7 +13,7 @@ from hdbkit.api.running import as_target
 from hdbkit.build import BuildProgress, BuildResult
 from hdbkit.build import build as build_schema
 from hdbkit.build import drop as drop_schema
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import SchemaFrom, Target, WorkloadSpec
 from hdbkit.contracts import Capability, Check, Database
 from hdbkit.databases import database
 from hdbkit.errors import InputError, TransactionError
@@ -61,21 +61,25 @@ class Connection:
         spec = workload or WorkloadSpec(warehouses=warehouses or 1)
         return build_schema(self.target, spec, loaders or os.cpu_count() or 1, progress, stop)
 
-    def schema(self) -> WorkloadSpec | None:
+    def schema(self, schema_from: SchemaFrom | str = SchemaFrom.HDBKIT) -> WorkloadSpec | None:
         """What the schema in the database was built as; None where there is none.
 
+        ``schema_from="hammerdb"`` looks for one that HammerDB made.
+
         Raises:
-            SchemaProblem: it is half built, or not ours.
+            SchemaProblem: it is half built, or somebody else's.
         """
-        kind = WorkloadSpec().kind
-        session = database(self.target.kind).connect(self.target, kind)
+        group = _made_by(schema_from).group
+        session = database(self.target.kind).connect(self.target, group)
         try:
-            return workload(kind).schema(session)
+            return workload(group).schema(session)
         finally:
             session.close()
 
-    def check(self) -> pd.DataFrame:
+    def check(self, schema_from: SchemaFrom | str = SchemaFrom.HDBKIT) -> pd.DataFrame:
         """Row counts, indexes, routines and consistency conditions; a row each: name, passed, detail.
+
+        ``schema_from="hammerdb"`` checks a schema that HammerDB made, as far as HammerDB keeps the conditions.
 
         Raises:
             InputError: there is no schema, or the database keeps no tables.
@@ -86,10 +90,11 @@ class Connection:
         engine = database(self.target.kind)
         if Capability.TABLES not in engine.capabilities:
             raise InputError(f"the {engine.title} keeps no tables that could be checked")
-        session = engine.connect(self.target, WorkloadSpec().kind)
+        wanted = _made_by(schema_from)
+        session = engine.connect(self.target, wanted.group)
         try:
-            spec = schema_of(session, self.target, None)
-            return _frame(workload(spec.kind).check(session, spec))
+            spec = schema_of(session, self.target, wanted)
+            return _frame(workload(spec.group).check(session, spec))
         finally:
             session.close()
 
@@ -154,6 +159,13 @@ def _admin(admin: Target | str) -> Target:
     account = as_target(admin)
     secret = os.environ.get(ADMIN_PASSWORD_VARIABLE)
     return account.with_(password=SecretStr(secret)) if secret and account.password is None else account
+
+
+def _made_by(schema_from: SchemaFrom | str) -> WorkloadSpec:
+    try:
+        return WorkloadSpec(schema_from=SchemaFrom(schema_from))
+    except ValueError:
+        raise InputError(f"schema_from must be {' or '.join(SchemaFrom)}, not '{schema_from}'") from None
 
 
 def _frame(checks: list[Check]) -> pd.DataFrame:

@@ -79,7 +79,8 @@ def start(
 
     Args:
         target: a :class:`~hdbkit.Target`, a URL without password, or a name in ``params/targets.yaml``.
-        workload: what must be in the database; by default whatever was built there.
+        workload: what must be in the database; by default whatever hdbkit built there. With ``schema_from="hammerdb"``
+            the routines of a schema that HammerDB made are run, by its input rules.
         load: how it is driven; by default one virtual user, HammerDB's 2 minutes of rampup and 5 of window.
         label: a name of your own, to find the run again.
 
@@ -92,8 +93,8 @@ def start(
         >>> running.wait().nopm  # doctest: +SKIP
     """
     target = as_target(target)
-    load = load or Load()
     workload = present_schema(target, workload)
+    load = (load or Load()).on(workload)
     run_id = new_run_id(datetime.now(UTC), target, workload, load)
     planned = RunPlan(run_id=run_id, target=target, workload=workload, load=load, label=label)
     return Running(start_run(planned, results_folder()))
@@ -170,7 +171,7 @@ def as_target(target: Target | str) -> Target:
 
 def present_schema(target: Target, wanted: WorkloadSpec | None) -> WorkloadSpec:
     """What was built in the target's database. Raises ``SchemaProblem`` when it is not what is wanted."""
-    session = database(target.kind).connect(target, (wanted or WorkloadSpec()).kind)
+    session = database(target.kind).connect(target, (wanted or WorkloadSpec()).group)
     try:
         return schema_of(session, target, wanted)
     finally:

@@ -124,10 +124,11 @@ def start_sweep(
         folder = prepare(planned, results_folder(), control(planned.target))
         return RunningSweep(folder, launch(folder, planned.target))
     folder = find_sweep(results_folder(), resume_id)
-    if standing(folder).status is SweepStatus.RUNNING:
-        raise InputError(f"{folder.sweep_id} goes on already; watch it with: hdbkit attach {folder.sweep_id}")
     at = as_target(target) if target is not None else folder.read_plan(SweepPlan).target
-    return RunningSweep(folder, launch(folder, at, blocks))
+    with folder.starting():
+        if standing(folder).status is SweepStatus.RUNNING:
+            raise InputError(f"{folder.sweep_id} goes on already; watch it with: hdbkit attach {folder.sweep_id}")
+        return RunningSweep(folder, launch(folder, at, blocks))
 
 
 def attach_sweep(sweep_id: str = "last") -> RunningSweep:

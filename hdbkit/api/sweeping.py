@@ -11,7 +11,9 @@ import pandas as pd
 from hdbkit.analysis.details import readable
 from hdbkit.analysis.doubts import doubts, failed_checks, next_step, warning
 from hdbkit.analysis.effects import main_effects
+from hdbkit.analysis.starts import start_doubts
 from hdbkit.analysis.verdicts import answer, judge
+from hdbkit.api.facts import host_facts
 from hdbkit.api.running import as_target, present_schema
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.whole_sweep import whole_sweep
@@ -56,7 +58,7 @@ class SweepResult:
     def effects(self) -> pd.DataFrame:
         """A row a value of a setting: its main effect over all pairs of the grid, with its interval."""
         spec = self.plan.spec
-        return main_effects(self.runs, list(spec.settings), self.plan.configurations[0], spec.smallest_effect)
+        return main_effects(self.runs, list(spec.grid), self.plan.configurations[0], spec.smallest_effect)
 
     @property
     def answer(self) -> str:
@@ -69,10 +71,15 @@ class SweepResult:
         first = readable(self._finished()[:1])
         return first[0][1].notice if first else ""
 
+    @cached_property
+    def doubts(self) -> list[str]:
+        """What makes the result unstable, one phrase each; empty when nothing was found."""
+        return [*doubts(self.runs), *start_doubts([manifest for _, manifest in readable(self._finished())])]
+
     @property
     def advice(self) -> str:
         """What makes the result unstable, and what to type to decide what is undecided; often empty."""
-        said = [warning(self.runs), next_step(self.verdicts, self._with_blocks)]
+        said = [warning(self.doubts), next_step(self.verdicts, self._with_blocks)]
         return "\n".join(one for one in said if one)
 
     @property
@@ -93,7 +100,7 @@ class SweepResult:
         """
         spec = self.plan.spec
         frames = (self.runs, self.verdicts, self.effects)
-        charts = whole_sweep(*frames, list(spec.settings), spec.smallest_effect, readable(self._finished()))
+        charts = whole_sweep(*frames, list(spec.grid), spec.smallest_effect, readable(self._finished()))
         return {chart.key: chart for chart in charts}
 
     def report(self) -> Path:
@@ -107,7 +114,7 @@ class SweepResult:
             answer=self.answer,
             command=self._repeated(),
             folders=self._finished(),
-            doubts=doubts(self.runs),
+            doubts=self.doubts,
             next_step=next_step(self.verdicts, self._with_blocks),
         )
 
@@ -132,13 +139,17 @@ class SweepResult:
 
 
 def plan(target: Target | str, spec: SweepSpec | Path | str, *, blocks: int | None = None) -> SweepPlan:
-    """Every run of a sweep in its order, and how long it takes; touches no server.
+    """Every run of a sweep in its order, and how long it takes; touches no server, and asks an agent for facts alone.
 
     Raises:
-        InputError: the specification has mistakes, all told at once.
+        InputError: the specification has mistakes, all told at once; or it needs facts that are not known.
     """
-    spec = _as_spec(spec, blocks)
-    return plan_sweep(as_target(target), spec, new_sweep_id(datetime.now(UTC), spec))
+    target, spec = as_target(target), _as_spec(spec, blocks)
+    if spec.missing_facts:
+        spec = spec.resolved(host_facts(target))
+    if spec.workload is not None:
+        spec = spec.with_(load=spec.load.on(spec.workload))
+    return plan_sweep(target, spec, new_sweep_id(datetime.now(UTC), spec))
 
 
 def sweep(

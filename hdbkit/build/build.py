@@ -11,7 +11,7 @@ from threading import Event
 from hdbkit.build.loader import Job, LoadPart, RunStatement, Sent, connect
 from hdbkit.build.loaders import STOPPED, Loaders
 from hdbkit.build.progress import BuildProgress, Silent, Stage
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import SchemaFrom, Target, WorkloadSpec
 from hdbkit.contracts import Capability, Check, Session
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, InputError, SchemaProblem, TransactionError
@@ -76,6 +76,11 @@ def build(
     """
     started = time.monotonic()
     progress = progress or Silent()
+    if spec.schema_from is not SchemaFrom.HDBKIT:
+        raise SchemaProblem(
+            f"hdbkit builds no schema of HammerDB's; build it with HammerDB, then: "
+            f"hdbkit run {target.given} --schema-from {spec.schema_from.value}"
+        )
     _refuse_incapable(target, spec, loaders)
     session = connect(target, spec)
     try:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
+from hdbkit.charts.script import plotly_script
 from hdbkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ _KINDS: tuple[Kind, ...] = ("png", "svg", "pdf")
 _DATES = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _WHITE = "#ffffff"
 _PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{question}</title></head>
+<html lang="en"><head><meta charset="utf-8"><title>{question}</title>
+<script>{script}</script></head>
 <body style="margin:2rem;max-width:68rem;background:#fff;color:#1c2330;font:1rem/1.5 system-ui,sans-serif">
 <h1 style="font-size:1.3rem">{question}</h1>{figure}<p>{alternative}</p></body></html>
 """
@@ -99,9 +101,9 @@ class Chart:
         return path
 
     def _page(self) -> str:
-        figure = self.figure.to_html(full_html=False, include_plotlyjs=True, config={"displaylogo": False})
+        figure = self.figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False})
         said = {"question": html.escape(self.question), "alternative": html.escape(self.alternative)}
-        return _PAGE.format(figure=figure, **said)
+        return _PAGE.format(figure=figure, script=plotly_script(), **said)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """What a notebook shows and keeps: the figure where plotly can be drawn, else the image, else the words."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -11,8 +13,9 @@ import plotly.graph_objects as go
 from hdbkit.analysis import quantiles
 from hdbkit.analysis.distribution import shares_ms, slow_end
 from hdbkit.analysis.failures import RETRIED, failures, samples
-from hdbkit.analysis.timeline import checkpoints_s, throughput
+from hdbkit.analysis.timeline import marks_s, throughput
 from hdbkit.analysis.windows import Window, window_of
+from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import NOPM, PATTERNS, SERIES, colour, figure, log_axis, series, shade_rampup
 from hdbkit.results.columns import Outcome
@@ -20,6 +23,23 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
 _HATCHED = {"fillmode": "overlay", "solidity": 0.25, "fgopacity": 1}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How something that the server does now and then is marked."""
+
+    what: str
+    line: str
+    dash: str
+    colour: str
+
+
+MARKS = {
+    "checkpoints": Mark("checkpoint", "dotted", "dot", "series-5"),
+    "autovacuums": Mark("automatic vacuum", "dash-dotted", "dashdot", "series-4"),
+}
+"""Counters whose growth may explain a dip of the throughput."""
 MOST_POINTS = 400
 """Points of a line; a longer run is drawn in steps of more than a second."""
 
@@ -34,7 +54,9 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     counted = quantiles.counts(folder, window)
     failed = failures(folder, step_s)
     charts = [
-        throughput_over_time(course, window, manifest.result.get("nopm"), checkpoints_s(folder)),
+        throughput_over_time(
+            course, window, manifest.result.get("nopm"), {name: marks_s(folder, name) for name in MARKS}
+        ),
         latency_over_time(of_counted, window, manifest.counted),
         latency_by_transaction(counted[counted["outcome"] != Outcome.FAILED.value], manifest.transactions),
     ]
@@ -42,17 +64,24 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
 
 
 def throughput_over_time(
-    course: pd.DataFrame, window: Window, nopm: float | None, checkpoints: list[float] | None = None
+    course: pd.DataFrame,
+    window: Window,
+    nopm: float | None,
+    marks: Mapping[str, Sequence[float]] = MappingProxyType({}),
 ) -> Chart:
-    """NOPM along the run; ``course`` as ``timeline.throughput`` gives it, ``nopm`` the result of the window."""
+    """NOPM along the run; ``course`` as ``timeline.throughput`` gives it, ``nopm`` the result of the window.
+
+    ``marks`` are the seconds at which a counter of ``MARKS`` was seen to have grown.
+    """
     start_s, end_s = window.start_us / 1e6, window.end_us / 1e6
     fig = figure("seconds since the start", NOPM, showlegend=False)
     shade_rampup(fig, start_s)
     last_s = float(course["second"].max()) if len(course) else end_s
     if last_s > end_s:
         fig.add_vrect(end_s, last_s, fillcolor=colour("shade"), line_width=0, layer="below")
-    for at in checkpoints or []:
-        fig.add_vline(at, line_color=colour("series-5"), line_dash="dot", line_width=1.5)
+    for name, times in marks.items():
+        for at in times:
+            fig.add_vline(at, line_color=colour(MARKS[name].colour), line_dash=MARKS[name].dash, line_width=1.5)
     fig.add_scatter(
         x=course["second"].tolist(), y=course["nopm"].round().tolist(), mode="lines", name="NOPM",
         line={"color": colour("series-1"), "width": 2}, hovertemplate="%{x} s: %{y:,.0f} NOPM<extra></extra>",
@@ -72,9 +101,11 @@ def throughput_over_time(
         )
     if nopm is not None:
         words += f" The dashed line is the result, {nopm:,.0f} NOPM, by the schema's own count."
-    if checkpoints:
-        count = len(checkpoints)
-        words += " A dotted line marks 1 checkpoint." if count == 1 else f" Dotted lines mark {count} checkpoints."
+    for name, times in marks.items():
+        mark = MARKS[name]
+        one = len(times) == 1
+        lines = f"A {mark.line} line marks" if one else f"{mark.line.capitalize()} lines mark"
+        words += f" {lines} {many(len(times), mark.what)}." if times else ""
     return Chart("throughput", "Was the throughput steady over the run?", fig, words, course)
 
 

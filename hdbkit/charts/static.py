@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import matplotlib as mpl
+import numpy as np
 import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
@@ -33,6 +34,8 @@ _DASHES: Final = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5)), "dash
 _MARKERS: Final = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X"}
 _HATCHES: Final = {"": "", "/": "////", "x": "xxxx", ".": "....", "\\": "\\\\\\\\", "-": "----"}
 _BARS_WIDTH: Final = 0.8
+_SIGN_WIDE: Final = 7
+"""How many characters wide the sign of a legend's entry is, and the space beside it."""
 
 Spec = Mapping[str, Any]
 
@@ -242,18 +245,28 @@ def _legend(figure: Figure, entries: Sequence[_Entry], size_pt: float, title: st
 
     The figure's title is the legend's, since both at the upper edge would lie on each other.
     """
-    longest = max(len(line) for entry in entries for line in entry.name.split("\n")) + 7
     room = int(figure.get_figwidth() * 72 / (0.55 * size_pt))
+    names = [_broken(entry.name, room - _SIGN_WIDE) for entry in entries]
+    longest = max(len(line) for name in names for line in name.split("\n")) + _SIGN_WIDE
     side_by_side = max(1, min(len(entries), room // longest))
-    rows = -(-len(entries) // side_by_side)
     titled = textwrap.fill(title, int(room / 1.35))
-    rows += titled.count("\n") + bool(titled)
+    rows = max(map(_high, np.array_split(names, side_by_side))) + (_high([titled]) if titled else 0)
     figure.set_figheight(figure.get_figheight() + (rows - 1) * 1.5 * size_pt / 72)
     figure.legend(
-        [entry.sign for entry in entries], [entry.name for entry in entries], loc="outside upper left",
+        [entry.sign for entry in entries], names, loc="outside upper left",
         ncols=side_by_side, frameon=False, fontsize=size_pt, handlelength=2.6, alignment="left",
         title=titled or None, title_fontproperties={"size": size_pt + 1.5, "weight": "bold"},
     )  # fmt: skip
+
+
+def _broken(text: str, wide: int) -> str:
+    """A text in lines of at most so many characters; lines that it has stay."""
+    return "\n".join(textwrap.fill(line, wide) for line in text.split("\n"))
+
+
+def _high(texts: Sequence[str]) -> int:
+    """How many lines texts take, one below the other."""
+    return sum(text.count("\n") + 1 for text in texts)
 
 
 def _plain(text: str) -> str:

@@ -13,8 +13,8 @@ from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
 from hdbkit.cli.options import with_fields
 from hdbkit.cli.progress import BuildBar, RunLines, SweepLines
-from hdbkit.cli.schema import AsJson, TargetArgument
-from hdbkit.config import Load, SweepSpec, WorkloadSpec, read_params
+from hdbkit.cli.schema import AsJson, MadeBy, TargetArgument
+from hdbkit.config import Load, SchemaFrom, SweepSpec, WorkloadSpec, read_params
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Status
 from hdbkit.sweep_runner import SweepStatus
@@ -69,6 +69,7 @@ def run(
     target: TargetArgument,
     params: Annotated[Path | None, typer.Option(help="a file with any of the options below")] = None,
     warehouses: Annotated[int | None, typer.Option(min=1, help="refuse a schema of another scale")] = None,
+    schema_from: MadeBy = SchemaFrom.HDBKIT,
     label: Annotated[str | None, typer.Option(help="a name of your own, to find the run again")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="start it and return; see: hdbkit attach")] = False,
     as_json: AsJson = False,
@@ -78,7 +79,8 @@ def run(
     """Run a load against a built schema. Ctrl-C stops it and keeps the result; a second one does not wait."""
     values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
     load = Load(**{**values, **given})
-    workload = WorkloadSpec(warehouses=warehouses) if warehouses else None
+    scale: dict[str, Any] = {} if warehouses is None else {"warehouses": warehouses}
+    workload = WorkloadSpec(schema_from=schema_from, **scale)
     if detach:
         running = api.start(target, workload, load, label=label)
         show.print_json({"run_id": running.run_id}) if as_json else show.console.print(running.run_id)
@@ -139,7 +141,9 @@ def plan(
     for one in planned.runs:
         settings = ", ".join(f"{k}={v}" for k, v in planned.configurations[one.configuration].items())
         show.console.print(f"{one.number:4}  block {one.block}  {one.virtual_users} users  {settings}", markup=False)
-    show.console.print(f"{len(planned.runs)} runs, about {planned.estimated_s / 60:.0f} minutes")
+    made_by = planned.spec.workload.schema_from if planned.spec.workload else SchemaFrom.HDBKIT
+    told = f", schema from {made_by.value}" if made_by is not SchemaFrom.HDBKIT else ""
+    show.console.print(f"{len(planned.runs)} runs, about {planned.estimated_s / 60:.0f} minutes{told}")
 
 
 def _spec(path: Path, virtual_users: str | None, given: dict[str, Any]) -> SweepSpec:

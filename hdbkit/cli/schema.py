@@ -12,10 +12,12 @@ from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import with_fields
 from hdbkit.cli.progress import BuildBar
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import SchemaFrom, Target, WorkloadSpec
 from hdbkit.databases import database
+from hdbkit.paths import data_folder
 
 TargetArgument = Annotated[str, typer.Argument(help="URL without password, or a name in params/targets.yaml")]
+MadeBy = Annotated[SchemaFrom, typer.Option(help=WorkloadSpec.model_fields["schema_from"].description)]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 
 
@@ -57,9 +59,9 @@ def build(
     return Exit.DONE if done.passed else Exit.CHECK_FAILED
 
 
-def check(target: TargetArgument, as_json: AsJson = False) -> int:
+def check(target: TargetArgument, schema_from: MadeBy = SchemaFrom.HDBKIT, as_json: AsJson = False) -> int:
     """Check row counts, indexes, routines and all consistency conditions of a schema."""
-    found = connect(target).check()
+    found = connect(target).check(schema_from)
     if as_json:
         show.print_json(show.frame_json(found))
     else:
@@ -86,7 +88,7 @@ def drop(
 def sql_show(
     kind: Annotated[str, typer.Argument(metavar="DATABASE", help="kind of database, such as postgresql")],
     name: Annotated[str | None, typer.Argument(help="a statement; all names when left out")] = None,
-    group: Annotated[str, typer.Option(help="tproc_c or server")] = "tproc_c",
+    group: Annotated[str, typer.Option(help="tproc_c, tproc_c.hammerdb or server")] = "tproc_c",
     as_json: AsJson = False,
 ) -> None:
     """Print a statement and the file it comes from, or the list of all."""
@@ -96,7 +98,7 @@ def sql_show(
         show.print_json([{"name": s.name, "origin": str(s.origin), "text": s.text} for s in known.values()])
         return
     for statement in known.values():
-        origin = "/".join(statement.origin.parts[-3:])
+        origin = statement.origin.relative_to(data_folder("schemas"))
         show.console.print(f"-- {statement.name}  ({origin})", markup=False)
         if name:
             show.console.print(statement.text, markup=False)

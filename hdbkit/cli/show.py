@@ -99,6 +99,10 @@ def run(result: Result) -> None:
             "server CPU us/transaction": summary["server_cpu_us_per_transaction"],
         }
         console.print("  " + "   ".join(f"{name} {cell(value)}" for name, value in figures.items()))
+        per = {name: value for name, value in summary.get("per_transaction", {}).items() if value is not None}
+        if per:
+            listed = "   ".join(f"{name.replace('_', ' ')} {cell(value)}" for name, value in per.items())
+            console.print(f"  a transaction: {listed}")
         console.print(table(result.latencies.reset_index(), columns=_LATENCIES))
     checks(_without_passed_conditions(result.checks))
     console.print(f"  {escape(manifest.notice)}", style="dim")

@@ -4,18 +4,24 @@
 ``SweepSpec`` which settings are tried. Every mistake of a file is told at once, with its line.
 """
 
+from hdbkit.config.control_spec import Commands, ControlSpec
 from hdbkit.config.files import read_params, read_yaml, validate
 from hdbkit.config.load import InputRules, Isolation, Load, Routines
-from hdbkit.config.sweep_spec import Reset, SweepSpec
+from hdbkit.config.sweep_spec import Cache, Cooldown, Reset, SweepSpec
 from hdbkit.config.target import Target, target_names
-from hdbkit.config.workload_spec import WorkloadSpec
+from hdbkit.config.workload_spec import SchemaFrom, WorkloadSpec
 
 __all__ = [
+    "Cache",
+    "Commands",
+    "ControlSpec",
+    "Cooldown",
     "InputRules",
     "Isolation",
     "Load",
     "Reset",
     "Routines",
+    "SchemaFrom",
     "SweepSpec",
     "Target",
     "WorkloadSpec",

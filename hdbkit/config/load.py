@@ -8,6 +8,8 @@ from pydantic import Field, field_validator
 
 from hdbkit.config.mistakes import did_you_mean
 from hdbkit.config.model import ConfigModel
+from hdbkit.config.workload_spec import SchemaFrom, WorkloadSpec
+from hdbkit.errors import InputError
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
 SPEC_MIX = {"new_order": 45.0, "payment": 43.0, "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0}
@@ -48,6 +50,12 @@ class Load(ConfigModel):
 
     virtual_users: int = Field(default=1, ge=1, le=MOST_USERS, description="client processes")
     rampup_s: float = Field(default=120, ge=0, le=86_400, description="seconds before the measured window")
+    rampup_most_s: float = Field(
+        default=0,
+        ge=0,
+        le=86_400,
+        description="let the rampup go on, at most so long in all, while a checkpoint's full-page images fall; 0: no",
+    )
     duration_s: float = Field(default=300, gt=0, le=604_800, description="seconds of the measured window")
     iterations: int | None = Field(default=None, ge=1, description="most transactions of a virtual user")
     mix: dict[str, float] | None = Field(
@@ -79,6 +87,27 @@ class Load(ConfigModel):
         if mix is not None and not sum(mix.values()):
             raise ValueError("at least one transaction needs a weight above 0")
         return mix
+
+    @property
+    def longest_s(self) -> float:
+        """The longest that rampup and window can take together, in seconds."""
+        return max(self.rampup_s, self.rampup_most_s) + self.duration_s
+
+    def on(self, schema: WorkloadSpec) -> Load:
+        """This load as ``schema`` takes it: HammerDB's routines draw much of their input themselves, by its rules.
+
+        Raises:
+            InputError: another way was asked for.
+        """
+        if schema.schema_from is SchemaFrom.HDBKIT:
+            return self
+        for name, only in (("routines", Routines.STORED), ("input_rules", InputRules.HAMMERDB)):
+            given = getattr(self, name)
+            if given is not only and name in self.model_fields_set:
+                raise InputError(
+                    f"a schema of HammerDB's is run with {name} {only.value}, not {given.value}; leave it out"
+                )
+        return self.model_copy(update={"input_rules": InputRules.HAMMERDB})
 
     @property
     def weights(self) -> dict[str, float]:

@@ -13,7 +13,7 @@ from hdbkit.errors import Mistake
 
 SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token|credential|(api|private)_?key$|^pwd$", re.IGNORECASE)
 """What the name of a secret looks like; its value is never shown."""
-_MAY_HOLD_SECRET = re.compile(r"^(options|restart_command|password.*)$")
+_MAY_HOLD_SECRET = re.compile(r"^(options|control|password.*)$")
 """Keys whose values may hold a secret within."""
 _PASSWORD_IN_URL = re.compile(r"(://[^:@/]*):.*@")
 

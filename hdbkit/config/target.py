@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
+from hdbkit.config.control_spec import ControlSpec
 from hdbkit.config.files import read_yaml, validate
 from hdbkit.config.mistakes import SECRET, did_you_mean
 from hdbkit.config.model import ConfigModel
@@ -40,7 +41,7 @@ class Target(ConfigModel):
     server_folder: Path | None = Field(default=None, description="folder of a private server")
     may_change_settings: bool = Field(default=False, description="hdbkit may change settings of the server")
     may_restart: bool = Field(default=False, description="hdbkit may restart the server")
-    restart_command: tuple[str, ...] = Field(default=(), description="the command that restarts it, as a list")
+    control: ControlSpec = Field(default=ControlSpec(), description="how its server is controlled, besides by SQL")
     name: str | None = Field(default=None, description="its name in the targets file, where it was given by name")
     password: SecretStr | None = Field(default=None, exclude=True, repr=False)
 
@@ -52,6 +53,16 @@ class Target(ConfigModel):
 
     def __hash__(self) -> int:
         return hash((self.kind, self.host, self.port, self.database, self.user))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _earlier_files(cls, values: Any) -> Any:
+        """What files and plans of before named ``restart_command`` is one of the commands of ``control``."""
+        if not isinstance(values, dict) or "restart_command" not in values:
+            return values
+        rest = {name: value for name, value in values.items() if name != "restart_command"}
+        command = values["restart_command"]
+        return {"control": {"commands": {"restart": command}}, **rest} if command else rest
 
     @field_validator("options")
     @classmethod

@@ -1,12 +1,20 @@
-"""Which workload, and at which scale."""
+"""Which workload, at which scale, and who made its schema."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field
 
 from hdbkit.config.model import ConfigModel
+
+
+class SchemaFrom(StrEnum):
+    """Who made a schema: hdbkit, or HammerDB, whose routines are then run and of which nothing is changed."""
+
+    HDBKIT = "hdbkit"
+    HAMMERDB = "hammerdb"
 
 
 class WorkloadSpec(ConfigModel):
@@ -23,3 +31,11 @@ class WorkloadSpec(ConfigModel):
         default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="the tables' own engine, such as InnoDB"
     )
     history_key: bool = Field(default=False, description="give the history table a key, which TPC-C does not have")
+    schema_from: SchemaFrom = Field(
+        default=SchemaFrom.HDBKIT, description="who made the schema; hammerdb: its own tables and routines are run"
+    )
+
+    @property
+    def group(self) -> str:
+        """Its package in ``workloads`` and, with slashes for dots, its folder in ``schemas/<engine>``."""
+        return self.kind if self.schema_from is SchemaFrom.HDBKIT else f"{self.kind}.{self.schema_from.value}"

@@ -42,6 +42,8 @@ Template = tuple[bytes, tuple[int, ...]]
 class MysqlclientSession:
     """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.Session`."""
 
+    returns_changed = takes_arrays = False
+
     def __init__(self, connection: Any, dialects: tuple[str, ...], group: str) -> None:
         self.connection = connection
         self._dialects, self._group = dialects, group
@@ -87,12 +89,12 @@ class MysqlclientSession:
         """Make named statements ready to be filled with values, each once.
 
         Where the dialect can execute a statement with values, the server prepares it; a routine's call is as short as
-        its execution would be.
+        its execution would be, and several statements in one packet are not prepared.
         """
         for name in statements:
             if name not in self._templates:
                 statement = self._find(name)
-                whole = self._execute is None or statement.text.startswith("CALL")
+                whole = self._execute is None or statement.text.startswith("CALL") or ";" in statement.text
                 self._templates[name] = _template(statement) if whole else self._prepared(statement)
 
     def bind(self, statement: str, arguments: Arguments) -> bytes:
@@ -100,14 +102,15 @@ class MysqlclientSession:
         return _rendered(self._templates[statement], arguments)
 
     def perform(self, bound: bytes) -> Any:
-        """One whole transaction in one call, committed when it returns."""
+        """One whole transaction in one call, committed when it returns; its first result that has rows."""
         connection = self.connection
         try:
             connection.query(bound)
             result = connection.store_result()
             while connection.next_result() == 0:
                 if connection.field_count():
-                    connection.store_result()
+                    later = connection.store_result()
+                    result = later if result is None else result
         except Error as error:
             self._refuse(error)
         except BaseException:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from hdbkit.config import Target
-from hdbkit.contracts import Capability, Session, SessionOptions
+from hdbkit.contracts import Capability, Footprint, Session, SessionOptions
 from hdbkit.databases._mysqlclient_connect import connected, has_password, password_file
 from hdbkit.errors import CannotConnect, MissingDriver, TransactionError
 
@@ -27,6 +27,8 @@ _COUNTERS = {
     "Innodb_buffer_pool_pages_flushed": "pages_flushed",
     "Innodb_buffer_pool_read_requests": "page_requests",
     "Innodb_buffer_pool_reads": "pages_read",
+    "Innodb_data_fsyncs": "file_fsyncs",
+    "Innodb_row_lock_current_waits": "waiting_locks",
     "Innodb_row_lock_waits": "row_lock_waits",
     "Innodb_row_lock_time": "row_lock_time_ms",
     "Innodb_os_log_written": "log_bytes",
@@ -44,7 +46,7 @@ class MysqlclientDatabase:
     """Names of the server's process."""
     capabilities: frozenset[Capability] = frozenset()
     extra = "mysql"
-    levels = frozenset({"history_list_length", "dirty_pages"})
+    levels = frozenset({"history_list_length", "dirty_pages", "waiting_locks"})
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient")
 
     def driver_version(self) -> str:
@@ -91,6 +93,11 @@ class MysqlclientDatabase:
         """Totals of the whole server, and its levels."""
         status = {name: value for name, value in session.query("status") if name in _COUNTERS}
         return {_COUNTERS[name]: float(value) for name, value in status.items()}
+
+    def footprint(self, session: Session) -> Footprint:
+        """The tables of the database with their indexes, and the buffer pool."""
+        data_bytes, cache, cache_bytes = session.query("footprint")[0]
+        return Footprint(int(data_bytes), cache, int(cache_bytes))
 
     def server_process(self, session: Session) -> int | None:
         """The server, when its process runs on this host and its file of the process id can be read."""

@@ -18,6 +18,7 @@ from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement, find, statements
 
 if TYPE_CHECKING:
+    from psycopg.abc import Transformer
     from psycopg.pq.abc import PGconn, PGresult
 
 BY_DESIGN = "HK001"
@@ -29,6 +30,7 @@ _GOOD = frozenset({_TUPLES, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY}
 _CLASSES = {
     "40P01": ErrorClass.DEADLOCK,
     "40001": ErrorClass.SERIALIZATION,
+    "2D000": ErrorClass.DEADLOCK,  # a routine that answers it with ROLLBACK, which it may not: HammerDB's do
     "55P03": ErrorClass.LOCK_TIMEOUT,
     "57014": ErrorClass.STATEMENT_TIMEOUT,
     "57P01": ErrorClass.CONNECTION_LOST,
@@ -47,11 +49,14 @@ T = TypeVar("T")
 class PsycopgSession:
     """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.Session`."""
 
+    returns_changed = takes_arrays = True
+
     def __init__(self, connection: PGconn, dialects: tuple[str, ...], group: str) -> None:
         self.connection = connection
         self._exec_prepared = connection.exec_prepared  # looked up once: it is the measured call
         self._dialects, self._group = dialects, group
         self._prepared: set[str] = set()
+        self._readers: dict[str, Transformer] = {}
         self._begun = False
         self._sent_begin = False
 
@@ -128,7 +133,16 @@ class PsycopgSession:
         results = self._round_trip([self.bind(*call) for call in calls])
         for result in results:
             self._checked(result)
-        return [self.rows(result) for result in results]
+        return [self._rows_of(name, result) for (name, _), result in zip(calls, results, strict=True)]
+
+    def _rows_of(self, statement: str, result: PGresult) -> list[Row]:
+        """As ``rows``; what reads a prepared statement's columns is found once."""
+        if not result.ntuples:
+            return []
+        known = self._readers.get(statement)
+        reader = known or self._readers.setdefault(statement, adapt.Transformer())
+        reader.set_pgresult(result, set_loaders=known is None)
+        return [_plain(row) for row in reader.load_rows(0, result.ntuples, tuple)]
 
     def load(self, table: str, columns: Sequence[str], chunks: Iterable[bytes]) -> int:
         """Bulk-load tab-separated text by COPY; the number of rows."""
@@ -196,6 +210,8 @@ class PsycopgSession:
 
     def _wait(self) -> None:
         """Wait for the next result with the interpreter's lock released, which ``get_result`` would hold."""
+        if not self.connection.is_busy():
+            return
         readable = poll()
         readable.register(self.connection.socket, POLLIN)
         while self.connection.is_busy():

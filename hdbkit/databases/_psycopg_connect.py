@@ -49,6 +49,8 @@ _REFUSALS = (
 def connected(target: Target, group: str, options: SessionOptions) -> PGconn:
     """An open libpq connection whose search path is the schema named after ``group``.
 
+    For a group inside another, whose schema is not ours, it is the account's own.
+
     Raises:
         CannotConnect: with what is wrong and what to do, never with a password.
         MissingDriver: psycopg is not installed.
@@ -101,7 +103,7 @@ def _connection_string(target: Target, group: str, options: SessionOptions) -> b
 
 def _session_settings(group: str, options: SessionOptions) -> list[str]:
     settings = {
-        "search_path": group,
+        "search_path": None if "." in group else group,
         "datestyle": "ISO",
         "statement_timeout": options.statement_timeout_ms or None,
         "lock_timeout": options.lock_timeout_ms or None,

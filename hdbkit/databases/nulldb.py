@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.contracts import Arguments, Capability, Row, Session, SessionOptions
+from hdbkit.contracts import Arguments, Capability, Footprint, Row, Session, SessionOptions
 from hdbkit.databases._null_settings import NullSettings
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDesign, TransactionError
 
@@ -79,6 +79,8 @@ class State:
 
 class NullSession:
     """A session that sleeps for a seeded while and counts."""
+
+    returns_changed = takes_arrays = False
 
     def __init__(self, target: Target) -> None:
         self._state = State(target)
@@ -249,6 +251,10 @@ class NullDatabase:
         assert isinstance(session, NullSession)
         _, commits, rollbacks = session._state.sums()
         return {"commits": commits, "rollbacks": rollbacks}
+
+    def footprint(self, session: Session) -> Footprint | None:
+        """It keeps no tables."""
+        return None
 
     def server_process(self, session: Session) -> int | None:
         """There is none."""

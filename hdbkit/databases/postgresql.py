@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hdbkit.config import Target
-from hdbkit.contracts import Capability, Session, SessionOptions
+from hdbkit.contracts import Capability, Footprint, Session, SessionOptions
 from hdbkit.databases._password_files import in_colon_file
 from hdbkit.databases._psycopg_connect import connected
 from hdbkit.errors import MissingDriver
@@ -27,7 +27,7 @@ class PostgreSQL:
     capabilities = frozenset(Capability) - {Capability.STORAGE_ENGINES}
     extra = "postgresql"
     dialects = (_KIND,)
-    levels: frozenset[str] = frozenset()
+    levels = frozenset({"waiting_locks"})
     preload = ("psycopg.pq", "hdbkit.databases._psycopg")
 
     def driver_version(self) -> str:
@@ -60,9 +60,15 @@ class PostgreSQL:
 
     def counters(self, session: Session) -> dict[str, float]:
         """Totals over all databases; a backend reports its own at most once a second."""
-        totals = {name: float(value or 0) for name, value in session.query("counters")}
-        before = "" if _major(session) >= 17 else "_before_17"
+        major = _major(session)
+        rows = session.query("counters") + (session.query("file_operations") if major >= 16 else [])
+        totals = {name: float(value or 0) for name, value in rows}
+        before = "" if major >= 17 else "_before_17"
         return {**totals, "checkpoints": float(session.query(f"checkpoints{before}")[0][0])}
+
+    def footprint(self, session: Session) -> Footprint:
+        """The database with all its schemas, and the shared buffers."""
+        return Footprint(*session.query("footprint")[0])
 
     def server_process(self, session: Session) -> int | None:
         """The postmaster, when it is a process of this host."""

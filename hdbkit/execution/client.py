@@ -18,9 +18,10 @@ from hdbkit.contracts import Database, Session, SessionOptions, User, UserPlan, 
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, TransactionError
 from hdbkit.execution import preload
-from hdbkit.execution.control import ClientState, Control, Word
+from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Word
 from hdbkit.execution.pacing import Pacer
 from hdbkit.execution.refusals import Refusals
+from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End, Loop
 from hdbkit.plan import RunPlan
 from hdbkit.processes import die_with_parent
@@ -28,6 +29,8 @@ from hdbkit.results.spool import SpoolWriter, spool_path
 from hdbkit.workloads import workload
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
+_LOOK_S = HEAD_START_S / 2
+"""How often a client that is ready looks for the start: many that look often keep the others from getting ready."""
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -63,7 +66,7 @@ class Client:
         self._page = Control(folder / "control.bin")
         self._page.set_pid(self._index, os.getpid())
         self._database: Database = database(plan.target.kind)
-        self._workload: Workload = workload(plan.workload.kind)
+        self._workload: Workload = workload(plan.workload.group)
 
     def live(self) -> None:
         """Connect, wait for the common start, loop, end."""
@@ -75,14 +78,18 @@ class Client:
         self._wait_for_start()
         loop = Loop(spool, words, refusals, Pacer(words) if load.keying_and_thinking else None, load.iterations)
         loop.keep_order_ids = load.keep_order_ids
-        end = loop.run(user)
+        usage = Usage()
+        with usage.counted():
+            end = loop.run(user)
         while end is End.LOST:
             session.close()
             again = self._reconnect(refusals)
             if again is None:
                 break
             session, user = again
-            end = loop.run(user)
+            with usage.counted():
+                end = loop.run(user)
+        usage.save(self._spools, self._index)
         refusals.save()
         spool.close()
         session.close()
@@ -103,7 +110,7 @@ class Client:
 
     def _connect(self, user_plan: UserPlan) -> tuple[Session, User]:
         plan = self._plan
-        session = self._database.connect(plan.target, plan.workload.kind, session_options(plan))
+        session = self._database.connect(plan.target, plan.workload.group, session_options(plan))
         try:
             return session, self._workload.user(session, plan.workload, plan.load, user_plan)
         except BaseException:
@@ -117,7 +124,7 @@ class Client:
         gc.set_threshold(100_000)
         self._page.set_state(self._index, ClientState.READY)
         while (now := time.monotonic_ns()) < min(words[Word.START_AT_NS], words[Word.STOP_AT_NS]):
-            time.sleep(min(0.005, (words[Word.START_AT_NS] - now) / 1e9))
+            time.sleep(min(_LOOK_S, (words[Word.START_AT_NS] - now) / 1e9))
         self._page.set_state(self._index, ClientState.RUNNING)
 
     def _reconnect(self, refusals: Refusals) -> tuple[Session, User] | None:

@@ -13,6 +13,8 @@ from pathlib import Path
 _WORDS_OF_RUN = 16
 _WORDS_OF_CLIENT = 2
 NEVER_NS = 2**63 - 1
+HEAD_START_S = 0.1
+"""How long before the common start it is published; a client that is ready looks for it twice in that time."""
 
 
 class Word(IntEnum):

@@ -14,6 +14,7 @@ from typing import Any
 
 from hdbkit.analysis.checks import check_run
 from hdbkit.analysis.summary import summarize
+from hdbkit.execution import usage
 from hdbkit.execution.sampler import COUNTED_NAME
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
@@ -40,7 +41,7 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     write_rows(folder.table("counters"), columns.COUNTERS, [_counter(row, start_ns) for row in samples])
     host = read_lines(folder.spools / "host.ndjson")
     write_rows(folder.table("host"), columns.HOST, [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in host])
-    clients = read_lines(folder.spools / "clients.ndjson")
+    clients = [*read_lines(folder.spools / "clients.ndjson"), *usage.saved(folder.spools)]
     write_rows(folder.table("clients"), columns.CLIENTS, _clients(manifest, clients, counts))
     write_rows(folder.table("errors"), columns.ERRORS, _errors(folder.spools, start_ns))
     folder.write(manifest)
@@ -69,11 +70,12 @@ def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
     starts = [row["returned_ns"] for row in samples if row["edge"] == "start"]
     if "end" in edges or not starts:
         return samples
-    later = [r["sent_ns"] for r in samples if r["name"] == COUNTED_NAME and r["sent_ns"] > max(starts)]
-    if not later:
+    between = [row for row in samples if not row["edge"] and row["sent_ns"] > max(starts)]
+    last = max((row["sent_ns"] for row in between if row["name"] == COUNTED_NAME), default=None)
+    if last is None:
         return samples
-    last = max(later)
-    return [{**row, "edge": "end", "closed_late": True} if row["sent_ns"] >= last else row for row in samples]
+    closing = {"edge": "end", "closed_late": True}
+    return [{**row, **closing} if not row["edge"] and row["sent_ns"] >= last else row for row in samples]
 
 
 def _edges_read(samples: list[dict[str, Any]]) -> CheckLine:

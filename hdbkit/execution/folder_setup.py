@@ -40,7 +40,7 @@ def make_run_folder(ready: Ready, root: Path) -> RunFolder:
 
 
 def _fill(folder: RunFolder, ready: Ready) -> None:
-    plan, kind = ready.plan, workload(ready.plan.workload.kind)
+    plan, kind = ready.plan, workload(ready.plan.workload.group)
     with reserve_path(folder).open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, _RESERVE_BYTES)
     replace_file(folder.settings, json.dumps(ready.settings, indent=1).encode())

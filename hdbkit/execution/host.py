@@ -10,6 +10,9 @@ from typing import Any
 
 import psutil
 
+from hdbkit import control_groups
+from hdbkit.contracts import HostLoad
+
 
 def facts() -> dict[str, Any]:
     """What a reader needs to know of this host to doubt a figure."""
@@ -23,7 +26,18 @@ def facts() -> dict[str, Any]:
     }
 
 
-def sample(server_pid: int | None) -> dict[str, float]:
+class ServerCpu:
+    """The CPU time of a server on this host: of its control group where that is its own, else of its processes."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid, self._group = pid, control_groups.own_group(pid)
+
+    def total_s(self) -> float:
+        """Seconds so far; NaN when it is gone."""
+        return control_groups.cpu_s(self._group) if self._group else process_tree_cpu_s(self._pid)
+
+
+def sample(server: ServerCpu | None) -> dict[str, float]:
     """One row of the table ``host`` but for its time."""
     cpu, memory = psutil.cpu_times(), psutil.virtual_memory()
     disk, net = psutil.disk_io_counters(), psutil.net_io_counters()
@@ -34,13 +48,30 @@ def sample(server_pid: int | None) -> dict[str, float]:
         "cpu_steal_s": cpu.steal,
         "cpu_idle_s": cpu.idle,
         "cpu_pressure_s": cpu_pressure_s(),
-        "server_cpu_s": process_tree_cpu_s(server_pid) if server_pid else math.nan,
+        "server_cpu_s": server.total_s() if server else math.nan,
         "memory_used_bytes": memory.total - memory.available,
         "disk_read_bytes": disk.read_bytes if disk else 0,
         "disk_write_bytes": disk.write_bytes if disk else 0,
         "net_sent_bytes": net.bytes_sent if net else 0,
         "net_received_bytes": net.bytes_recv if net else 0,
     }
+
+
+def load() -> HostLoad:
+    """What this host does now; waiting for a disk is not busy."""
+    cpu = psutil.cpu_times()
+    busy_s = cpu.user + cpu.nice + cpu.system + cpu.irq + cpu.softirq + cpu.steal
+    total_s = busy_s + cpu.idle + cpu.iowait
+    return HostLoad(busy_s, total_s, _unwritten_bytes(), psutil.virtual_memory().total)
+
+
+def _unwritten_bytes(path: Path = Path("/proc/meminfo")) -> int:
+    """Changed pages of files that are not on the disk yet; 0 where the kernel does not tell."""
+    try:
+        lines = [line.split() for line in path.read_text().splitlines()]
+    except OSError:
+        return 0
+    return sum(1024 * int(words[1]) for words in lines if words[0] in ("Dirty:", "Writeback:"))
 
 
 def cpu_pressure_s(path: Path = Path("/proc/pressure/cpu")) -> float:

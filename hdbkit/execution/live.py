@@ -25,6 +25,9 @@ from hdbkit.results.spool import Records, SpoolReader
 _RECORDS_AT_ONCE = 16_384
 _FIRST_LOOK_NS = 2_000_000_000
 _SAMPLES_BYTES = 4096
+_SILENT_S = 1.0
+"""From so long a silence on the clients' files are read for what was refused."""
+_CLIENTS_ASKED = 16
 _QUANTILES = (0.5, 0.95, 0.99)
 
 
@@ -51,6 +54,10 @@ class Tick:
     """CPU of all clients; NaN until there were two looks at them."""
     server_cpu_cores: float = math.nan
     """CPU of the server between its last two samples; NaN where it runs on another host."""
+    silent_s: float = 0.0
+    """How long no transaction has done its work; counted from the first look at the earliest."""
+    refusal: str = ""
+    """What the database last said in such a silence, if it said something."""
 
 
 class LiveView:
@@ -64,6 +71,7 @@ class LiveView:
         self._readers: dict[str, SpoolReader] = {}
         self._looked_ns: int | None = None
         self._cpu_s: dict[int, float] = {}
+        self._worked_ns = 0
 
     def tick(self) -> Tick:
         """What happened since the last look."""
@@ -72,7 +80,8 @@ class LiveView:
         since_ns = max(start_ns, self._looked_ns or now - _FIRST_LOOK_NS)
         pieces = self._new_records(since_ns)
         self._looked_ns = now
-        seconds = max((now - since_ns) / 1e9, 1e-6)
+        self._worked_ns = max([start_ns, self._worked_ns or since_ns, *map(_last_worked_ns, pieces)])
+        seconds, silent_s = max((now - since_ns) / 1e9, 1e-6), max(now - self._worked_ns, 0) / 1e9
         pids, connected = _clients(self._folder)
         return Tick(
             status=manifest.status,
@@ -82,6 +91,8 @@ class LiveView:
             connected=connected,
             client_cpu_cores=self._client_cpu_s(pids) / seconds,
             server_cpu_cores=_server_cpu_cores(self._folder.spools / "host.ndjson"),
+            silent_s=silent_s,
+            refusal=_refusal(self._folder.spools, self._worked_ns) if silent_s > _SILENT_S else "",
             **_figures(manifest, pieces, seconds),
         )
 
@@ -163,3 +174,18 @@ def _server_cpu_cores(samples: Path) -> float:
             before, after = (json.loads(line) for line in file.read().splitlines()[-2:])
         return float((after["server_cpu_s"] - before["server_cpu_s"]) / ((after["t_ns"] - before["t_ns"]) / 1e9))
     return math.nan
+
+
+def _last_worked_ns(records: Records) -> int:
+    """When the last transaction ended that did not fail; 0 where there is none."""
+    worked = records["end_ns"][records["outcome"] != Outcome.FAILED]
+    return int(worked.max()) if worked.size else 0
+
+
+def _refusal(spools: Path, since_ns: int) -> str:
+    """The text of the newest refusal of the first clients since then; empty where they were refused nothing."""
+    newest = (since_ns, "")
+    for path in sorted(spools.glob("*.errors.json"))[:_CLIENTS_ASKED]:
+        with suppress(OSError, ValueError, KeyError):
+            newest = max([newest, *((row["last_ns"], row["text"]) for row in json.loads(path.read_bytes()))])
+    return newest[1]

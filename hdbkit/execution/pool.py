@@ -42,7 +42,7 @@ class Pool:
         os.environ[PARENT_VARIABLE] = str(os.getpid())
         context = mp.get_context("forkserver")
         modules = ("hdbkit.execution.preload", "hdbkit.execution.client", *database(self._plan.target.kind).preload)
-        context.set_forkserver_preload([*modules, f"hdbkit.workloads.{self._plan.workload.kind}.user"])
+        context.set_forkserver_preload([*modules, f"hdbkit.workloads.{self._plan.workload.group}.user"])
         for user in self._plan.users:
             process = context.Process(target=client_main, args=(self._folder.path, self._plan, user), daemon=True)
             process.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hdbkit.config import Load, Routines, Target, WorkloadSpec
+from hdbkit.config import Load, Routines, SchemaFrom, Target, WorkloadSpec
 from hdbkit.contracts import Capability, Database, Session
 from hdbkit.databases import database
 from hdbkit.errors import InputError, SchemaProblem
@@ -34,30 +34,47 @@ def precheck(plan: RunPlan) -> Ready:
     engine = database(plan.target.kind)
     driver = engine.driver_version()
     _check_routines(engine, plan.load)
-    session = engine.connect(plan.target, plan.workload.kind)
+    session = engine.connect(plan.target, plan.workload.group)
     try:
         spec = schema_of(session, plan.target, plan.workload)
         _check_room(engine, session, plan)
-        server = {"kind": engine.kind, "title": engine.title, "version": engine.version(session)}
+        server = _server(engine, session)
         settings = engine.settings_of(session)
     finally:
         session.close()
     return Ready(plan.model_copy(update={"workload": spec}), server, settings, driver)
 
 
-def schema_of(session: Session, target: Target, wanted: WorkloadSpec | None, kind: str = "tproc_c") -> WorkloadSpec:
-    """The specification of the schema that is there. Raises ``SchemaProblem`` when it is not the wanted one."""
-    found = workload(wanted.kind if wanted else kind).schema(session)
-    scale = wanted.warehouses if wanted else 1
-    build = f"run: hdbkit build {target.url} --warehouses {scale}"
+def schema_of(session: Session, target: Target, wanted: WorkloadSpec | None) -> WorkloadSpec:
+    """The specification of the schema that is there. Raises ``SchemaProblem`` when it is not the wanted one.
+
+    A number of warehouses that nobody asked for may be any.
+    """
+    asked = wanted or WorkloadSpec()
+    ours = asked.schema_from is SchemaFrom.HDBKIT
+    name = asked.kind if ours else f"{asked.kind} of HammerDB"
+    build = f"hdbkit build {target.url} --warehouses {asked.warehouses}"
+    found = workload(asked.group).schema(session)
     if found is None:
-        raise SchemaProblem(f"there is no schema {wanted.kind if wanted else kind} in {target.url}; {build}")
-    if wanted is not None and found.warehouses != wanted.warehouses:
+        advice = f"run: {build}" if ours else "build it with HammerDB, or leave out schema_from"
+        raise SchemaProblem(f"there is no schema {name} in {target.url}; {advice}")
+    if "warehouses" in asked.model_fields_set and found.warehouses != asked.warehouses:
+        advice = f"run: hdbkit drop {target.url}, then {build}" if ours else "ask for that many, or for none"
         raise SchemaProblem(
-            f"schema {found.kind} in {target.url} has {found.warehouses} warehouses, but the plan needs "
-            f"{wanted.warehouses}; run: hdbkit drop {target.url}, then hdbkit build {target.url} --warehouses {scale}"
+            f"schema {name} in {target.url} has {found.warehouses} warehouses, but the plan needs "
+            f"{asked.warehouses}; {advice}"
         )
     return found
+
+
+def _server(engine: Database, session: Session) -> dict[str, Any]:
+    """What the manifest keeps of the server."""
+    facts = {"kind": engine.kind, "title": engine.title, "version": engine.version(session)}
+    footprint = engine.footprint(session)
+    if footprint is None:
+        return facts
+    here = engine.server_process(session) is not None
+    return {**facts, "cache": footprint.cache, "cache_bytes": footprint.cache_bytes, "on_this_host": here}
 
 
 def _check_routines(engine: Database, load: Load) -> None:

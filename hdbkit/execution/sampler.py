@@ -21,10 +21,13 @@ from hdbkit.contracts import Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
+from hdbkit.execution.full_pages import FullPages
 from hdbkit.plan import RunPlan
 from hdbkit.workloads import workload
 
 COUNTED_NAME = "new_orders"
+RUN_EDGES = ("run_start", "run_end")
+"""Before the first and after the last transaction; the size of the data is read there, outside the window."""
 
 
 class Lines:
@@ -62,9 +65,10 @@ class Sampler(threading.Thread):
         self._plan, self._interval_s = plan, interval_s
         self._counters, self._host = Lines(folder / "counters.ndjson"), Lines(folder / "host.ndjson")
         self._asked: queue.Queue[tuple[str, Future[float]] | None] = queue.Queue()
-        self._database, self._workload = database(plan.target.kind), workload(plan.workload.kind)
+        self._database, self._workload = database(plan.target.kind), workload(plan.workload.group)
         self._session: Session | None = None
-        self._server_pid: int | None = None
+        self._server: host.ServerCpu | None = None
+        self._full_pages = FullPages()
 
     def ask(self, edge: str) -> Future[float]:
         """Sample now, as an edge of the window; comes to the middle of the query in ns of the monotonic clock.
@@ -74,6 +78,11 @@ class Sampler(threading.Thread):
         future: Future[float] = Future()
         self._asked.put((edge, future))
         return future
+
+    @property
+    def few_full_pages(self) -> bool:
+        """Whether a checkpoint's full-page images are over, as far as samples tell."""
+        return self._full_pages.over
 
     def stop(self) -> None:
         """End the thread after what was asked."""
@@ -112,7 +121,7 @@ class Sampler(threading.Thread):
         self._sample_host()
 
     def _sample_host(self) -> None:
-        self._host.try_to_add({"t_ns": time.monotonic_ns(), **host.sample(self._server_pid)})
+        self._host.try_to_add({"t_ns": time.monotonic_ns(), **host.sample(self._server)})
 
     def _quietly(self, edge: str) -> None:
         try:
@@ -137,6 +146,11 @@ class Sampler(threading.Thread):
         engine_returned = time.monotonic_ns()
         self._add(edge, sent, returned, {COUNTED_NAME: total})
         self._add(edge, engine_sent, engine_returned, engine)
+        if edge == RUN_EDGES[0]:
+            self._full_pages = FullPages()
+        self._full_pages.see(engine)
+        if edge in RUN_EDGES and (footprint := self._database.footprint(session)):
+            self._add(edge, engine_sent, engine_returned, {"data_bytes": footprint.data_bytes})
         return (sent + returned) / 2
 
     def _add(self, edge: str, sent: int, returned: int, values: Mapping[str, float]) -> None:
@@ -147,6 +161,7 @@ class Sampler(threading.Thread):
     def _connected(self) -> Session:
         if self._session is None:
             options = SessionOptions(statement_timeout_ms=30_000, application="hdbkit sampler")
-            self._session = self._database.connect(self._plan.target, self._plan.workload.kind, options)
-            self._server_pid = self._database.server_process(self._session)
+            self._session = self._database.connect(self._plan.target, self._plan.workload.group, options)
+            pid = self._database.server_process(self._session)
+            self._server = None if pid is None else host.ServerCpu(pid)
         return self._session

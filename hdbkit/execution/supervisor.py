@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +26,7 @@ from hdbkit.contracts import Capability, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
-from hdbkit.execution.control import ClientState, Control, Stop, Word
+from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Stop, Word
 from hdbkit.execution.folder_setup import reserve_path
 from hdbkit.execution.pool import Pool, disk_full
 from hdbkit.execution.sampler import Lines, Sampler
@@ -36,9 +37,10 @@ from hdbkit.workloads import workload
 
 _TICK_S = 0.1
 _READY_S = 120.0
-_HEAD_START_NS = 20_000_000
+_READY_LOOK_S = 0.02
 _COUNTERS_S = 10.0
 _COUNTERS_AGAIN_S = 0.5
+_LAST_COUNTERS_S = 5.0
 _GRACE_S = 10.0
 _CHECKS_S = 600.0
 _CHECK_S = 300.0
@@ -103,9 +105,9 @@ class Supervisor:
                 raise Ended(f"only {ready} of {self._plan.load.virtual_users} clients were ready in {_READY_S:g} s")
             if self._page.words[Word.STOP_REQUEST]:
                 raise Ended("it was stopped before the start")
-            self._pool.nap(0.005)
+            self._pool.nap(_READY_LOOK_S)
         self._read_counters("run_start")
-        start_ns = time.monotonic_ns() + _HEAD_START_NS
+        start_ns = time.monotonic_ns() + round(HEAD_START_S * 1e9)
         clock = Clock(start_monotonic_ns=start_ns, start_wall=datetime.now(UTC))
         self._write(self._manifest.model_copy(update={"clock": clock}).moved_to(Status.RAMPUP))
         self._page.words[Word.START_AT_NS] = start_ns
@@ -115,8 +117,8 @@ class Supervisor:
     def _phases(self) -> tuple[Status, str]:
         """Rampup, window, end; how the run ended and why."""
         load, start_ns = self._plan.load, self._page.words[Word.START_AT_NS]
-        window_ns = start_ns + round(load.rampup_s * 1e9)
-        reason = self._wait_until(window_ns)
+        reason = self._wait_until(start_ns + round(load.rampup_s * 1e9))
+        reason = reason or self._wait_until(start_ns + round(load.rampup_most_s * 1e9), self._settled)
         unmeasured = reason == "limit" and load.rampup_s > 0
         if reason != "stopped" and not unmeasured:
             opened_ns = self._edge("start")
@@ -131,9 +133,13 @@ class Supervisor:
             return Status.DONE, _ENDED_IN_RAMPUP
         return Status.DONE, "all clients reached their limit of iterations" if reason == "limit" else ""
 
-    def _wait_until(self, end_ns: int) -> str | None:
-        """Watch until then; None, or why the wait ended early: stopped, limit. Raises ``Ended``."""
-        while (left_ns := end_ns - time.monotonic_ns()) > 0:
+    def _settled(self) -> bool:
+        """Whether the rampup may end before its longest time."""
+        return self._sampler.few_full_pages
+
+    def _wait_until(self, end_ns: int, enough: Callable[[], bool] = lambda: False) -> str | None:
+        """Watch until then, or until it is enough; None, or why else it ended: stopped, limit. Raises ``Ended``."""
+        while (left_ns := end_ns - time.monotonic_ns()) > 0 and not enough():
             self._pool.nap(min(_TICK_S, left_ns / 1e9))
             if self._page.words[Word.STOP_REQUEST]:
                 return "stopped"
@@ -198,8 +204,14 @@ class Supervisor:
         self._note_losses(self._pool.endings())
         for i, ended in self._pool.endings().items():
             self._clients.try_to_add({"virtual_user": i, "ended": ended})
+        self._read_the_end()
         self._sampler.stop()
         self._sampler.join(5) if self._sampler.is_alive() else None
+
+    def _read_the_end(self) -> None:
+        """The counters once more, with the size of the data, when all transactions are over; they may be missing."""
+        if self._sampler.is_alive() and not self._at_once():
+            concurrent.futures.wait([self._sampler.ask("run_end")], timeout=_LAST_COUNTERS_S)
 
     def _complete(self, status: Status, note: str) -> Status:
         self._manifest = self._manifest.moved_to(Status.FINISHING)
@@ -243,9 +255,9 @@ class Supervisor:
         plan, engine = self._plan, database(self._plan.target.kind)
         options = SessionOptions(statement_timeout_ms=round(_CHECK_S * 1000), application="hdbkit check")
         try:
-            session = engine.connect(plan.target, plan.workload.kind, options)
+            session = engine.connect(plan.target, plan.workload.group, options)
             try:
-                found = workload(plan.workload.kind).check(session, plan.workload)
+                found = workload(plan.workload.group).check(session, plan.workload)
             finally:
                 session.close()
         except Exception as error:

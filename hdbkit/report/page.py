@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import plotly.offline
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.script import plotly_script
 from hdbkit.charts.style import COLOURS
 from hdbkit.report.tables import Table, frame_table
 from hdbkit.results.folder import replace_file
@@ -66,7 +66,7 @@ def render(page: Page) -> str:
             page=page,
             chart_tables=[frame_table(chart.table, "") for chart in page.charts],
             colours=COLOURS,
-            plotly=Markup(_plotly()) if page.charts else "",  # noqa: S704 (plotly's own script)
+            plotly=Markup(plotly_script()) if page.charts else "",  # noqa: S704 (plotly's own script)
             specs=Markup(_specs(page.charts)),  # noqa: S704 (escaped by _specs)
         )
     )
@@ -77,12 +77,6 @@ def _specs(charts: Sequence[Chart]) -> str:
     figures = {chart.key: chart.figure.to_plotly_json() for chart in charts}
     text = json.dumps({"names": names, "figures": figures}, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-@cache
-def _plotly() -> str:
-    script: str = plotly.offline.get_plotlyjs()
-    return script.replace("</script", "<\\/script")
 
 
 @cache

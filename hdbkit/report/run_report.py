@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hdbkit.analysis.run_doubts import run_doubts
 from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.errors import DamagedResult
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.server_work import server_work
 from hdbkit.report.tables import Table, cell, milliseconds, number, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -34,8 +36,8 @@ def run_report(folder: RunFolder) -> Path:
         notice=manifest.notice,
         command=manifest.command,
         figures=figures(result) if result else [],
-        warnings=warnings,
-        tables=tables(result) if result else [],
+        warnings=[*warnings, *(f"Mind that {doubt}." for doubt in run_doubts(manifest).values())],
+        tables=[*tables(result), *server_work(result)] if result else [],
         charts=charts,
         checks=manifest.checks,
         environment=environment(manifest, read_settings(folder)),
@@ -97,7 +99,7 @@ def figures(result: dict[str, Any]) -> list[Figure]:
 
 
 def tables(result: dict[str, Any]) -> list[Table]:
-    """The latencies of a result, which must not be empty."""
+    """The latencies of a result, which must not be empty, and what went to and fro for a transaction."""
     lines = [(name, line) for name, line in result["transactions"].items() if line["count"]]
     head = ["transaction", "count", "a second", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
     rows = [
@@ -107,7 +109,16 @@ def tables(result: dict[str, Any]) -> list[Table]:
         for name, line in lines
     ]
     title = "Transactions of the window (service time in ms)"
-    return [Table(title, head, rows, [False, *[True] * (len(head) - 1)])]
+    return [Table(title, head, rows, [False, *[True] * (len(head) - 1)]), *_to_and_fro(result)]
+
+
+def _to_and_fro(result: dict[str, Any]) -> list[Table]:
+    """Round trips, bytes and context switches of a transaction; no table where none of them is known."""
+    known = {name: value for name, value in result.get("per_transaction", {}).items() if value is not None}
+    if not known:
+        return []
+    title = "A transaction at its client, on average over the whole run"
+    return [text_table(title, [name.replace("_", " ") for name in known], [list(known.values())])]
 
 
 def _whole(value: float | None) -> str:

@@ -17,6 +17,7 @@ from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.server_work import growth_table, work_by_configuration
 from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -63,13 +64,17 @@ def sweep_report(
             Figure("blocks", f"{spec['blocks']:,}", "each in its own random order"),
             Figure("smallest effect", f"{100 * smallest:g} %", "that matters"),
         ],
-        tables=[verdict_table(verdicts)],
+        tables=[verdict_table(verdicts), *_work(manifests, verdicts), *growth_table(manifests)],
         charts=whole_sweep(runs, verdicts, effects, settings, smallest, finished),
         checks=checks_over_runs(manifests),
         environment=_environment(spec, *finished[0]) if finished else [],
         journal=_journal(runs, verdicts),
     )
     return write_page(path, page)
+
+
+def _work(manifests: Sequence[Manifest], verdicts: pd.DataFrame) -> list[Table]:
+    return work_by_configuration(manifests, dict(zip(verdicts["configuration"], verdicts["label"], strict=True)))
 
 
 def _environment(spec: Mapping[str, Any], folder: RunFolder, manifest: Manifest) -> list[Table]:

@@ -110,6 +110,10 @@ CLIENTS: Final = {
     "cpu_start_s": "float64",  # CPU time of the client at the window's edges; NaN when it was gone
     "cpu_end_s": "float64",
     "transactions": "int64",  # over the whole run
+    "context_switches": "float64",  # of the client, over the whole run as all below; NaN when not known
+    "sent_bytes": "float64",  # on its connection, over TCP
+    "received_bytes": "float64",
+    "sent_segments": "float64",  # that hold data: one a request, unless it is larger than a segment
     "ended": "string",  # done, killed, failed
 }
 ERRORS: Final = {

@@ -28,7 +28,7 @@ from hdbkit.results.folder import RunFolder, make_folder, only_match, replace_fi
 
 RUN_COLUMNS = (
     *("number", "block", "configuration", "virtual_users"),
-    *("run_id", "status", "nopm", "note", "checks_failed"),
+    *("run_id", "status", "nopm", "note", "checks_failed", "fresh"),
 )
 """The columns of a runs frame that are not settings."""
 
@@ -51,6 +51,8 @@ class Step(StrEnum):
     SETTINGS_RESTORED = "settings_restored"  # and the kept data dropped
     DATA_RESTORED = "data_restored"  # after the last run, to what was kept
     EXTENDED = "extended"
+    LOOKED = "looked"  # at all configurations after so many blocks; it ends there when none is undecided
+    WINNERS_CHOSEN = "winners_chosen"  # and their fresh blocks planned
     STOPPED = "stopped"  # by an interrupt; it can be resumed
     FAILED = "failed"  # for the reason in the note; it can be resumed
     SWEEP_FINISHED = "sweep_finished"
@@ -130,6 +132,16 @@ class SweepFolder:
             os.fsync(file.fileno())
         _sync_folder(self.path)
 
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Hold the sweep while a process is started for it: of two that would start one, the second sees the first."""
+        descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
     def note_started(self, pid: int) -> None:
         """Put into the journal which process executes the sweep, unless it says so already."""
         if SweepState(self.journal()).executed_by != pid:
@@ -168,6 +180,7 @@ class SweepState:
 
     def __init__(self, journal: list[JournalLine]) -> None:
         self.runs: dict[int, JournalLine] = {}
+        self.decisions: list[JournalLine] = []
         self.identity: str | None = None
         self.broken_off: JournalLine | None = None
         self._process: tuple[int, str] | None = None
@@ -192,6 +205,8 @@ class SweepState:
                 self.data_kept = False
             case Step.EXTENDED:
                 self.finished = False
+            case Step.LOOKED | Step.WINNERS_CHOSEN:
+                self.decisions.append(line)
             case Step.SWEEP_FINISHED:
                 self.finished, self._process = True, None
             case Step.RUN_DISCARDED:
@@ -262,6 +277,7 @@ class _Planned(BaseModel):
     block: int
     configuration: int
     virtual_users: int
+    fresh: bool = False
 
 
 class _Grid(BaseModel):

@@ -1,4 +1,4 @@
-"""Servers as things with settings: started by hdbkit, or reached through SQL alone."""
+"""Servers as things with settings: started by hdbkit, on this host, behind an agent, or reached through SQL alone."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import cast
 
 from hdbkit.config import Target
-from hdbkit.config.sweep_spec import setting_text
+from hdbkit.config.sweep_values import setting_text
 from hdbkit.contracts import Capability, ServerControl
 from hdbkit.databases import database
 from hdbkit.databases import kinds as database_kinds
 from hdbkit.errors import InputError
 from hdbkit.servers._guard import read_note
+from hdbkit.servers.agent_control import AgentControl
+from hdbkit.servers.local_control import LocalControl
 from hdbkit.servers.place import Binaries
 from hdbkit.servers.private import Engine, PrivateServer
 from hdbkit.servers.sql_control import SqlControl
@@ -23,15 +25,19 @@ __all__ = ["Binaries", "PrivateServer", "control", "find_binaries", "private_ser
 
 
 def control(target: Target) -> ServerControl:
-    """What reads and changes the settings of a target's server: with its files when it is private, else by SQL.
+    """What reads and changes the settings of a target's server, in the way that the target says; else by SQL.
 
     Raises:
-        InputError: this kind of server has no settings that can be changed, or its folder is gone.
-        CannotConnect: a server that is reached through SQL alone does not let the target's account in.
+        InputError: this kind of server has no settings that can be changed, or its file or folder is not there.
+        CannotConnect: the agent does not answer or lets us in; or, through SQL alone, the server does not.
     """
     if Capability.SETTINGS not in database(target.kind).capabilities:
         raise InputError(f"the settings of a server of kind '{target.kind}' cannot be changed from here")
-    return engine(target.kind).control(target) if target.server_folder else SqlControl(target)
+    if target.server_folder:
+        return engine(target.kind).control(target)
+    if target.control.agent:
+        return AgentControl(target)
+    return LocalControl(target, engine(target.kind)) if target.control.has_file else SqlControl(target)
 
 
 def engine(kind: str) -> Engine:

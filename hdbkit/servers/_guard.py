@@ -18,6 +18,8 @@ import time
 
 NOTE = "server.json"
 """The file of a server's folder that says what to stop, how, and what to remove. It holds no password."""
+GROUP = "control-group"
+"""The file of a server's folder that names the control group which was made for it."""
 IN_ORDER = b"."
 
 
@@ -87,10 +89,27 @@ def kill_helpers(folder: str, note: dict[str, object]) -> None:
                 continue
 
 
+def remove_group(folder: str) -> None:
+    """Remove the control group of a server that has ended; its last processes may take a moment to leave it."""
+    try:
+        with open(os.path.join(folder, GROUP), encoding="utf-8") as file:  # noqa: PTH118, PTH123
+            group = file.read()
+    except OSError:
+        return
+    for _ in range(100):
+        try:
+            return os.rmdir(group)  # noqa: PTH106
+        except FileNotFoundError:
+            return None
+        except OSError:
+            time.sleep(0.01)
+
+
 def remove(folder: str, note: dict[str, object]) -> None:
     """Remove the folder and the short folder of its socket; what is still being written is tried again."""
     import shutil
 
+    remove_group(folder)
     for path in (str(note.get("sockets") or folder), folder):
         for _ in range(100):
             shutil.rmtree(path, ignore_errors=True)

@@ -19,7 +19,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
 from hdbkit.processes import is_alive
-from hdbkit.servers._mysqld_control import MysqldControl, option_lines
+from hdbkit.servers._mysqld_control import LOOSE, MysqldControl, option_lines, option_values
 from hdbkit.servers.place import Place
 from hdbkit.sql import find
 
@@ -49,6 +49,7 @@ class MysqldServer:
     admin_user = "root"
     admin_database = "mysql"
     settings_file = SETTINGS_FILE
+    suffix = ".cnf"
     special: Mapping[str, str] = {}
     """Options that only this kind knows."""
 
@@ -99,6 +100,14 @@ class MysqldServer:
             f'[client_{user}]\nuser = {user}\npassword = "{word.get_secret_value()}"\n'
             for user, word in passwords.items()
         )
+
+    def settings_text(self, values: Mapping[str, str]) -> str:
+        """An option file's lines for the server."""
+        return option_lines(values, LOOSE)
+
+    def settings_in(self, text: str) -> dict[str, str]:
+        """What ``settings_text`` wrote."""
+        return option_values(text)
 
     def control(self, target: Target) -> ServerControl:
         """Settings through an option file, data as a copied folder."""

@@ -30,6 +30,7 @@ _FOR_BENCHMARKS = {
     "max_wal_size": "4GB",
 }
 _OURS = "# hdbkit: "
+_LINE = re.compile(r"^(\S+) = '(.*)'$", re.MULTILINE)
 
 
 class PostgresServer:
@@ -43,6 +44,7 @@ class PostgresServer:
     admin_user = "postgres"
     admin_database = "postgres"  # initdb makes it
     settings_file = "data/postgresql.auto.conf"
+    suffix = ".conf"
 
     def find(self) -> list[Binaries]:
         """Those of the wheel (18, then 16), of Debian's folders (newest first), of PATH."""
@@ -76,9 +78,8 @@ class PostgresServer:
             "port": str(place.port),
             **settings,
         }
-        lines = [f"{name} = '{_quoted(value)}'\n" for name, value in values.items()]
         with (place.data / "postgresql.conf").open("a", encoding="utf-8") as file:
-            file.write(f"\n{_OURS}a private server for benchmarks\n{''.join(lines)}")
+            file.write(f"\n{_OURS}a private server for benchmarks\n{self.settings_text(values)}")
 
     def move(self, place: Place) -> None:
         """Add the new port to the configuration: the last line wins."""
@@ -98,6 +99,14 @@ class PostgresServer:
     def password_lines(self, place: Place, passwords: Mapping[str, SecretStr]) -> str:
         """A pgpass file: ``host:port:database:user:password``; for every port, since a kept server may move."""
         return "".join(f"127.0.0.1:*:*:{user}:{word.get_secret_value()}\n" for user, word in passwords.items())
+
+    def settings_text(self, values: Mapping[str, str]) -> str:
+        """``name = 'value'`` lines; the last of a name counts."""
+        return "".join(f"{name} = '{_quoted(value)}'\n" for name, value in values.items())
+
+    def settings_in(self, text: str) -> dict[str, str]:
+        """What ``settings_text`` wrote."""
+        return {name: _unquoted(value) for name, value in _LINE.findall(text)}
 
     def control(self, target: Target) -> ServerControl:
         """Settings through ALTER SYSTEM and its file, data as a copied database."""
@@ -127,7 +136,11 @@ def _version(folder: Path) -> str:
 
 
 def _quoted(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("'", "''")
+    return value.replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n")
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"''|\\(.)", lambda two: {None: "'", "n": "\n"}.get(two[1], two[1]), text)
 
 
 def _last_lines(text: str, count: int = 6) -> str:

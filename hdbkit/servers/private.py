@@ -21,6 +21,7 @@ from pydantic import SecretStr
 
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
+from hdbkit.control_groups import give_group
 from hdbkit.databases import database
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.servers import _guard
@@ -36,6 +37,7 @@ from hdbkit.servers.place import (
 )
 
 _STOP_PATIENCE_S = 120.0
+_LAST_LINES = 6
 _owned: set[PrivateServer] = set()
 
 
@@ -54,6 +56,9 @@ class Engine(Protocol):
     """A database of the administrator's own, there from the beginning."""
     settings_file: str
     """The file of the folder that changed settings are kept in."""
+
+    suffix: str
+    """Of the names of files of settings that the server reads from a folder."""
 
     def find(self) -> list[Binaries]:
         """The installed servers, the preferred first."""
@@ -77,6 +82,14 @@ class Engine(Protocol):
 
     def password_lines(self, place: Place, passwords: Mapping[str, SecretStr]) -> str:
         """The password file in the driver's form."""
+        ...
+
+    def settings_text(self, values: Mapping[str, str]) -> str:
+        """The lines of a file of settings."""
+        ...
+
+    def settings_in(self, text: str) -> dict[str, str]:
+        """What ``settings_text`` wrote."""
         ...
 
     def control(self, target: Target) -> ServerControl:
@@ -168,6 +181,7 @@ class PrivateServer:
             self._create()
         elif not self.running:
             self._engine.start(self.place)
+            self._group()
         return self
 
     def stop(self) -> None:
@@ -175,6 +189,7 @@ class PrivateServer:
         _guard.stop_server(str(self.folder), self._note(), _STOP_PATIENCE_S)
         if self.running:
             raise ServerFailed(f"the server in {self.folder} did not stop")
+        _guard.remove_group(str(self.folder))
 
     def kill(self) -> None:
         """End it at once, as before its data are replaced. Does nothing when it does not run."""
@@ -184,6 +199,11 @@ class PrivateServer:
         """Stop and start it. Raises ``ServerFailed`` with the last lines of its log."""
         self.stop()
         self.start()
+
+    def last_words(self) -> str:
+        """The end of its log."""
+        lines = self.place.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_LINES:]
+        return " | ".join(line.strip() for line in lines if line.strip())
 
     def close(self) -> None:
         """End what this process owns: leave it if it is to be kept, else stop it, and remove what it made itself."""
@@ -289,7 +309,8 @@ class PrivateServer:
         """Start; where somebody took the port meanwhile, move to another."""
         for attempt in range(5):
             try:
-                return self._engine.start(self.place)
+                self._engine.start(self.place)
+                return self._group()
             except ServerFailed as error:
                 if attempt == 4 or "in use" not in str(error):
                     raise
@@ -297,6 +318,14 @@ class PrivateServer:
                 self.place.write()
                 self._engine.move(self.place)
         return None
+
+    def _group(self) -> None:
+        """A control group of its own, so that the kernel counts its CPU time, where we may make one."""
+        pid = _guard.server_pid(str(self.folder), self._note())
+        if pid is not None:
+            name = f"hdbkit-{self.place.port}-{self.folder.name}"
+            file = self.folder / _guard.GROUP
+            give_group(pid, name, lambda group: file.write_text(str(group), encoding="utf-8"))
 
     def _write_passwords(self, passwords: Mapping[str, SecretStr]) -> None:
         path = self.place.password_file

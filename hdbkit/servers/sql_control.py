@@ -11,35 +11,26 @@ Servers differ in the statements of ``settings.sql`` alone. One that takes chang
 from __future__ import annotations
 
 import ipaddress
-import subprocess
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.mistakes import did_you_mean
-from hdbkit.contracts import ApplyBy, Change, Session, Setting
+from hdbkit.contracts import ApplyBy, Change, HostLoad, Session, Setting
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HdbkitError, ServerFailed, TransactionError
+from hdbkit.servers.power import Power, power_of
 from hdbkit.servers.resting import come_to_rest, run_made
+from hdbkit.servers.seen import Seen, seen, tried
 from hdbkit.servers.values import may_read_back_otherwise, mistake_in, plain_value, same_value
 
 GROUP = "server"
 _RELOAD_PATIENCE_S = 15.0
 _RESTART_PATIENCE_S = 120.0
 _ROUNDS = 3
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A setting as a session sees it: how it is shown, what wins over the server's value, whether it waits."""
-
-    setting: Setting
-    shown: str
-    winner: str | None
-    waiting: bool
+_LOOK_S = 1.0
 
 
 class SqlControl:
@@ -47,12 +38,15 @@ class SqlControl:
 
     can_restore_data = False
 
-    def __init__(self, target: Target, admin: Target | None = None) -> None:
+    def __init__(self, target: Target, admin: Target | None = None, power: Power | None = None) -> None:
         self._target, self._admin = target, admin or target
+        self.power = power or power_of(target.control)
+        self.say: Callable[[str], None] = unheard
         self._standby: Session | None = None
         self._undoing = False
         self._tried: dict[str, ApplyBy] = {}
         self.identity = self._identify()
+        self.can_restart = self._may_restart()
 
     def _identify(self) -> str:
         """The host, and the server's own word of its port and number; as addressed where it tells none.
@@ -108,13 +102,13 @@ class SqlControl:
         before, began = self.snapshot(), time.monotonic()
         with self._session() as session:
             self._standby = session
-            kept_in = session.query("settings_file")
+            kept_in = self._kept_in(session)
             try:
                 applied_by = self._take_effect(plain, self._keep(session, plain))
-                read_back = self._verified(changes)
+                read_back = self.verified(changes)
             except HdbkitError as error:
                 asked = ", ".join(f"{name} = {value}" for name, value in changes.items())
-                undone = self._undo(before, changes, kept_in[0][0] if kept_in else "its file of settings")
+                undone = self._undo(before, changes, kept_in)
                 raise ServerFailed(f"{asked} was not taken: {error}; {undone}") from error
             finally:
                 self._standby = None
@@ -143,6 +137,20 @@ class SqlControl:
             return 0.0
         return time.monotonic() - began
 
+    def restart(self) -> float:
+        """Restart the server; what was set for its present life alone is told to it again."""
+        if not self._may_restart():
+            raise ServerFailed(f"{self.identity} cannot be restarted; {self._restart_advice()}")
+        began = time.monotonic()
+        running = self._running()
+        self._restart()
+        self._tell(running)
+        return time.monotonic() - began
+
+    def host_load(self) -> HostLoad | None:
+        """SQL tells nothing of the host."""
+        return None
+
     def keep_data(self) -> float:
         """Not through SQL alone."""
         raise ServerFailed(f"the data of {self._target.url} cannot be kept: only a private server's can")
@@ -161,23 +169,21 @@ class SqlControl:
             raise ServerFailed(f"the settings to restore are those of {snapshot['identity']}, not of {self.identity}")
 
     def _may_restart(self) -> bool:
-        return self._target.may_restart and bool(self._target.restart_command)
+        return self._target.may_restart and self.power is not None
 
     def _restart_advice(self) -> str:
-        return f"the target {self._target.url} must say 'may_restart: true' and give its 'restart_command'"
+        return f"the target {self._target.url} must say 'may_restart: true' and name commands in 'control'"
 
     def _restart(self) -> None:
-        before = self._times()
-        command = list(self._target.restart_command)
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_RESTART_PATIENCE_S, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise ServerFailed(f"the restart command {command[0]} failed: {error}") from error
-        if done.returncode:
-            told = (done.stderr or done.stdout).strip()[-400:]
-            raise ServerFailed(f"the restart command {command[0]} ended with {done.returncode}: {told}")
+        """Restart, and wait until the server lets a session in and tells another time of its start."""
+        assert self.power is not None
         away = (CannotConnect, TransactionError)
-        self._wait(lambda now: now[1] != before[1], _RESTART_PATIENCE_S, "was not started again", away)
+        try:
+            before = self._times()[1]
+        except away:
+            before = None
+        self.power.restart()
+        self._wait(lambda now: now[1] != before, _RESTART_PATIENCE_S, "was not started again", away)
 
     def _undo(self, before: Mapping[str, Any], names: Iterable[str], file: str) -> str:
         """Bring the settings back, and tell whether that was done. Never a value from before: it may be a secret."""
@@ -201,6 +207,11 @@ class SqlControl:
         except (CannotConnect, TransactionError) as refused:
             return f"the server is down or lets nobody connect ({refused}), and the settings are still in its file"
         return f"the server runs, and the settings could not be brought back ({error})"
+
+    def _kept_in(self, session: Session) -> str:
+        """Where changed settings are kept, for a reader who must remove them by hand."""
+        rows = session.query("settings_file")
+        return str(rows[0][0]) if rows else "its file of settings"
 
     def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
         """Have the server keep these; what it must still be told for now is returned."""
@@ -249,7 +260,7 @@ class SqlControl:
             and not same_value(known[name], value, present[name])
         }
 
-    def _verified(self, changes: Mapping[str, str]) -> dict[str, str]:
+    def verified(self, changes: Mapping[str, str]) -> dict[str, str]:
         """What a client's fresh session reads. Raises ``ServerFailed`` naming what wins over a change."""
         own, seen = self._read(self._admin), self._read(self._target)
         read_back = {}
@@ -291,8 +302,11 @@ class SqlControl:
         otherwise: str,
         expected: tuple[type[HdbkitError], ...],
     ) -> None:
-        """Ask fresh sessions until ``reached`` holds for the server's times; ``expected`` refusals are waited out."""
-        end = time.monotonic() + patience_s
+        """Ask fresh sessions until ``reached`` holds for the server's times; ``expected`` refusals are waited out.
+
+        A server that has ended is not waited for.
+        """
+        end, look_at = time.monotonic() + patience_s, time.monotonic() + _LOOK_S
         while True:
             try:
                 if reached(self._times()):
@@ -300,6 +314,10 @@ class SqlControl:
                 reason = ""
             except expected as error:
                 reason = f": {error}"
+                if self.power is not None and time.monotonic() > look_at:
+                    look_at = time.monotonic() + _LOOK_S
+                    if not self.power.running:
+                        raise ServerFailed(f"the server {otherwise}: {self.power.last_words() or error}") from error
             if time.monotonic() > end:
                 raise ServerFailed(f"the server {otherwise} within {patience_s:g} s{reason}")
             time.sleep(0.02)
@@ -311,8 +329,8 @@ class SqlControl:
             untold = [row[0] for row in rows if row[4] is None and row[0] not in self._tried]
             may = self._target.may_change_settings
             for name in untold:
-                self._tried[name] = _tried(session, name) if may else ApplyBy.RESTART
-        return {row[0]: _seen(row, self._tried) for row in rows}
+                self._tried[name] = tried(session, name) if may else ApplyBy.RESTART
+        return {row[0]: seen(row, self._tried) for row in rows}
 
     @contextmanager
     def _session(self, target: Target | None = None) -> Iterator[Session]:
@@ -330,6 +348,10 @@ class SqlControl:
             session.close()
 
 
+def unheard(_: str) -> None:
+    """Nobody listens."""
+
+
 def _host(host: str | None) -> str:
     """A host's name, one for all the names of this host: none, a socket's folder, a loopback address."""
     name = (host or "localhost").lower()
@@ -338,32 +360,3 @@ def _host(host: str | None) -> str:
     except ValueError:
         here = name.startswith("/")
     return "localhost" if here else name
-
-
-def _tried(session: Session, name: str) -> ApplyBy:
-    """What a setting needs, of a server that tells it only when asked to set it, by a command that always fails."""
-    try:
-        run_made(session, "make_trial_setting", name=name)
-    except TransactionError as refused:
-        if f"'{name}'" in refused.text:
-            return ApplyBy.RESTART
-    return ApplyBy.RELOAD
-
-
-def _seen(row: Sequence[Any], tried: Mapping[str, ApplyBy]) -> Seen:
-    name, value, unit, default, apply_by, low, high, choices, kind, text, shown, winner, waiting = row
-    listed = choices.split(",") if isinstance(choices, str) else choices or ()
-    needs = ApplyBy(apply_by) if apply_by is not None else tried[name]
-    setting = Setting(
-        name=name,
-        value=value if value is not None else "",
-        unit=unit,
-        default=default,
-        apply_by=needs,
-        minimum=float(low) if low is not None else None,
-        maximum=float(high) if high is not None else None,
-        choices=tuple(listed),
-        kind=kind,
-        description=text or "",
-    )
-    return Seen(setting, shown if shown is not None else "", winner, bool(waiting) and needs is ApplyBy.RESTART)

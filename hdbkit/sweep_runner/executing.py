@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from hdbkit.config import Reset, Target
+from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import ConfigErrors, HdbkitError, InputError, Mistake
 from hdbkit.plan import RunPlan
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState, only_sweep, sweep_folder, unrestored
 from hdbkit.sweep_plan import PlannedRun, SweepPlan, extended, run_plan
+from hdbkit.sweep_runner.deciding import decide
+from hdbkit.sweep_runner.preparing import prepare_run, restores_data, unprepared
 from hdbkit.sweep_runner.progress import Kind, Progress, Watcher, unwatched
 from hdbkit.sweep_runner.settling import settle, settle_earlier
 
@@ -99,8 +99,7 @@ def _new_folder(plan: SweepPlan, root: Path) -> SweepFolder:
 def _check(plan: SweepPlan, control: ServerControl) -> None:
     """Find all mistakes before anything is changed."""
     mistakes = [Mistake("settings", one) for one in control.mistakes(plan.spec.settings)]
-    if plan.spec.reset is Reset.RESTORE and not control.can_restore_data:
-        mistakes.append(Mistake("reset", f"the data of {control.identity} cannot be restored; use 'none' or 'auto'"))
+    mistakes += unprepared(plan, control)
     if mistakes:
         raise ConfigErrors(f"the sweep '{plan.spec.name}'", mistakes)
 
@@ -154,42 +153,41 @@ class _Execution:
     watch: Watcher
 
     def execute(self) -> None:
-        ended = SweepState(self.folder.journal()).ended
-        missing = [planned for planned in self.plan.runs if planned.number not in ended]
-        if missing:
+        if self._next() is not None:
             with _noted(self.folder):
-                self._execute(missing)
+                self._execute()
         if not SweepState(self.folder.journal()).finished:
             self.folder.append(Step.SWEEP_FINISHED)
 
-    def _execute(self, missing: list[PlannedRun]) -> None:
+    def _execute(self) -> None:
         try:
             self._save()
-            for planned in missing:
+            while (planned := self._next()) is not None:
                 self._one(planned)
         finally:
             settle(self.folder, self.control)
             self._tell(Kind.RESTORED)
 
+    def _next(self) -> PlannedRun | None:
+        """The next planned run without an end, after what the finished blocks decide about the rest."""
+        self.plan = decide(self.plan, self.folder)
+        ended = SweepState(self.folder.journal()).ended
+        return next((planned for planned in self.plan.runs if planned.number not in ended), None)
+
     def _save(self) -> None:
         """What the server is now, on disk, before the first change."""
         self.folder.save_before(self.control.identity, self.control.snapshot())
-        if self._restores_data:
+        if restores_data(self.plan, self.control):
             took_s = self.control.keep_data()
             self.folder.append(Step.DATA_KEPT, took_s=took_s)
         self._tell(Kind.SAVED)
-
-    @property
-    def _restores_data(self) -> bool:
-        reset = self.plan.spec.reset
-        return reset is Reset.RESTORE or (reset is Reset.AUTO and self.control.can_restore_data)
 
     def _one(self, planned: PlannedRun) -> None:
         """One planned run to its end; a failure of it is noted and does not end the sweep."""
         run_id = ""
         try:
             self._tell(Kind.PREPARING, planned)
-            prepared = self._prepare(planned)
+            prepared = prepare_run(self.plan, planned, self.control)
             plan = run_plan(self.plan, planned, datetime.now(UTC), prepared)
             run_id = plan.run_id
             self.folder.append(Step.RUN_STARTED, planned.number, run_id, **prepared)
@@ -203,19 +201,6 @@ class _Execution:
             self._failed(planned, run_id, str(error))
         else:
             self._ended(planned, manifest)
-
-    def _prepare(self, planned: PlannedRun) -> dict[str, Any]:
-        """Bring the server to the same state before each run; how long each step took.
-
-        The settings come first: one that is refused costs no copy of the data, and the caches meet the data alike
-        whether or not the settings needed a restart.
-        """
-        change = self.control.apply(self.plan.configurations[planned.configuration])
-        restored_s = self.control.restore_data() if self._restores_data else 0.0
-        maintained_s = self.control.maintain()
-        time.sleep(self.plan.spec.cooldown_s)
-        applied = {"applied_by": change.applied_by.value, "applied_s": change.duration_s}
-        return {**applied, "restored_s": restored_s, "maintained_s": maintained_s}
 
     def _ended(self, planned: PlannedRun, manifest: Manifest) -> None:
         if manifest.status is Status.DONE:

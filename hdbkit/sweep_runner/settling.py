@@ -96,7 +96,8 @@ def _waited_for(run: RunFolder) -> Manifest | None:
         if manifest.status.ended or not _goes_on(manifest):
             return manifest
         load = manifest.plan.get("load", {})
-        until = until or time.monotonic() + _PATIENCE_S + load.get("rampup_s", 0) + load.get("duration_s", 0)
+        rampup_s = max(load.get("rampup_s", 0), load.get("rampup_most_s", 0))
+        until = until or time.monotonic() + _PATIENCE_S + rampup_s + load.get("duration_s", 0)
         if time.monotonic() > until:
             return manifest
         time.sleep(_LOOK_S)

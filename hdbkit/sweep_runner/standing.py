@@ -64,8 +64,8 @@ class Standing:
 
 def standing(folder: SweepFolder) -> Standing:
     """Where the sweep stands now. Raises ``DamagedResult`` when its plan is missing or spoilt."""
-    plan = folder.read_plan(SweepPlan)
     journal = folder.journal()
+    plan = folder.read_plan(SweepPlan)  # after the journal: it has every run that the journal names
     state = SweepState(journal)
     status, note = _status(folder, state)
     steps = [line.step for line in state.runs.values()]
@@ -73,7 +73,7 @@ def standing(folder: SweepFolder) -> Standing:
     return Standing(
         status=status,
         total=len(plan.runs),
-        blocks=plan.spec.blocks,
+        blocks=plan.runs[-1].block,
         done=steps.count(Step.RUN_FINISHED),
         failed=steps.count(Step.RUN_FAILED),
         planned=plan.runs[begun.number - 1] if begun and begun.number else None,
@@ -116,8 +116,8 @@ class Follower:
     def follow(self) -> None:
         """Tell what is new since the last look."""
         journal = self._folder.journal()
-        if any(line.step is Step.EXTENDED for line in journal[self._told :]):
-            self._plan = self._folder.read_plan(SweepPlan)
+        if len(journal) > self._told:
+            self._plan = self._folder.read_plan(SweepPlan)  # it may have become longer or shorter
         for line in journal[self._told :]:
             if kind := _KINDS.get(line.step):
                 self._watch(self._progress(kind, line))

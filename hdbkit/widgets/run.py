@@ -22,6 +22,8 @@ from hdbkit.widgets.load_form import LoadForm
 from hdbkit.widgets.run_words import doing, whole
 
 PERIOD_S = 0.5
+STALLED_S = 1.0
+"""A silence that is drawn as such; in a shorter one nobody may have had anything to do."""
 
 
 class RunPanel(Panel):
@@ -151,7 +153,8 @@ class RunPanel(Panel):
                 return True
             tick = self._view.tick()
             self.say(doing(tick, self._load, stopping=self._stops > 0))
-            if (tick.transactions_per_s or tick.failed) and not self._stops and whole(tick, self._load, PERIOD_S):
+            seen = tick.transactions_per_s or tick.failed or tick.silent_s > STALLED_S
+            if seen and not self._stops and whole(tick, self._load, PERIOD_S):
                 self.live.add(tick)
         except Exception as error:
             self._failed(error)

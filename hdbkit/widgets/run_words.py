@@ -6,6 +6,9 @@ from typing import Any
 
 from hdbkit.api import Tick
 
+SILENT_S, SILENT_THINKING_S = 5.0, 60.0
+"""From so long on it is told that no transaction succeeds; users that think are silent between two of them."""
+
 
 def whole(tick: Tick, load: dict[str, Any], period_s: float) -> bool:
     """Whether a look saw the load all the time; one that its begin or its end cuts short would show a false dip."""
@@ -23,5 +26,13 @@ def doing(tick: Tick, load: dict[str, Any], stopping: bool = False) -> str:
         "measuring": f"measuring: {min(measured_s, duration_s):,.0f} of {duration_s:,g} s",
         "finishing": "finishing: the last transactions, the files and the checks",
     }.get(tick.status.value, tick.status.value)
-    rate = f"; {tick.nopm:,.0f} NOPM" if tick.status.value in ("rampup", "measuring") else ""
+    rate = f"; {tick.nopm:,.0f} NOPM{silence(tick, load)}" if tick.status.value in ("rampup", "measuring") else ""
     return f"{'stopping; ' if stopping else ''}{sentence}{rate}"
+
+
+def silence(tick: Tick, load: dict[str, Any]) -> str:
+    """That no transaction succeeds, and what the database says to it; empty while some do."""
+    if tick.silent_s < (SILENT_THINKING_S if load["keying_and_thinking"] else SILENT_S):
+        return ""
+    said = tick.refusal.strip().partition("\n")[0]
+    return f"; no transaction has succeeded for {tick.silent_s:,.0f} s{f' ({said})' if said else ''}"

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import ipywidgets
 
 from hdbkit import api
-from hdbkit.config import Target, target_names
+from hdbkit.config import ControlSpec, Target, target_names
+from hdbkit.config.passwords import keyring_trouble
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.widgets.base import Panel, Shared
 from hdbkit.widgets.layout import LABELS, button, grid, row, target_code, warehouses
@@ -19,13 +20,11 @@ OF_THE_SERVER: dict[str, Any] = {
     "password_file": None,
     "may_change_settings": False,
     "may_restart": False,
-    "restart_command": (),
+    "control": ControlSpec(),
 }
 """What a target knows of its server, and what it is for another one: permissions never travel."""
 _SERVER = {"kind", "host", "port"}
 """What makes it another server when it changes."""
-
-_NOWHERE = "not found in HDBKIT_PASSWORD, the keyring or the driver's own places; type it here if the server asks"
 
 
 class TargetPanel(Panel):
@@ -174,7 +173,7 @@ class TargetPanel(Panel):
         def look() -> None:
             place = api.password_place(target)
             if target is self.shared.target:
-                self.place.value = f"Password: {html.escape(place or _NOWHERE)}"
+                self.place.value = f"Password: {html.escape(place or _nowhere(target))}"
 
         self.in_background(look)
 
@@ -259,6 +258,13 @@ class TargetPanel(Panel):
         if self.shared.target is None:
             self.shared.target = self._composed()
         return self.shared.target
+
+
+def _nowhere(target: Target) -> str:
+    """Where no password was found, and what can be done."""
+    trouble = keyring_trouble(target.with_(options={}).url)
+    keyring = f"the keyring (it cannot be asked: {trouble})" if trouble else "the keyring"
+    return f"not found in HDBKIT_PASSWORD, {keyring} or the driver's own places; type it here if the server asks"
 
 
 def _port(text: str) -> int | None:

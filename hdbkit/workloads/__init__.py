@@ -8,6 +8,6 @@ from typing import cast
 from hdbkit.contracts import Workload
 
 
-def workload(kind: str) -> Workload:
-    """The workload of a kind, as ``WorkloadSpec.kind`` names it."""
-    return cast(Workload, importlib.import_module(f"hdbkit.workloads.{kind}").WORKLOAD)
+def workload(group: str) -> Workload:
+    """The workload that ``WorkloadSpec.group`` names."""
+    return cast(Workload, importlib.import_module(f"hdbkit.workloads.{group}").WORKLOAD)

@@ -56,8 +56,9 @@ def _refuse_foreign(kind: str, found: frozenset[str], tables: Collection[str]) -
     if found and not foreign and not found.issuperset(LOG_TABLES):
         foreign = sorted(found)
     if foreign:
+        other = ", or --schema-from hammerdb where HammerDB made them" if found.issuperset(tables) else ""
         raise SchemaProblem(
-            f"schema {kind} holds tables that hdbkit did not make ({', '.join(foreign)}); use another database"
+            f"schema {kind} holds tables that hdbkit did not make ({', '.join(foreign)}); use another database{other}"
         )
 
 

@@ -25,6 +25,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "05_scaling_virtual_users": {"target": "suite", "virtual_users": [1, 2], "repeats": 1, **SHORT},
     "06_why_processes": {"target": "suite", "virtual_users": 2, "blocks": 1, **SHORT},
     "07_published_results": {},
+    "08_compare_engines": {"warehouses": 1, "virtual_users": 2, "blocks": 1, **SHORT},
 }
 """Values that make each short."""
 SAYS = {
@@ -36,6 +37,7 @@ SAYS = {
     "05_scaling_virtual_users": "Little's law",
     "06_why_processes": "Python processes (hdbkit)",
     "07_published_results": "All 54 response times are 60000 / tpm",
+    "08_compare_engines": "round_trips",
 }
 """What its outputs hold when it has done its work."""
 

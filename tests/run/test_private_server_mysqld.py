@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hdbkit.config import Target
+from hdbkit.config import Commands, ControlSpec, Target
 from hdbkit.contracts import ApplyBy, ServerControl
 from hdbkit.databases import database
 from hdbkit.errors import InputError, ServerFailed
@@ -143,7 +143,7 @@ def test_through_sql_alone_settings_change_at_once_and_come_back(
     for _ in range(2):
         by_sql.restore(before)
         assert by_sql.snapshot() == before
-    assert "restart_command" in by_sql.mistakes({METHOD: [OTHER_METHOD[server.place.kind]]})[0]
+    assert "may_restart" in by_sql.mistakes({METHOD: [OTHER_METHOD[server.place.kind]]})[0]
 
 
 def test_what_is_set_through_sql_where_the_server_keeps_it_outlives_a_restart(
@@ -152,7 +152,11 @@ def test_what_is_set_through_sql_where_the_server_keeps_it_outlives_a_restart(
     if server.place.kind == "mariadb":
         pytest.skip("MariaDB keeps nothing that is set through SQL")
     script = f"from hdbkit.servers import PrivateServer; PrivateServer.attach({str(server.folder)!r}).restart()"
-    allowing = control(foreign.with_(may_restart=True, restart_command=(sys.executable, "-c", script)))
+    allowing = control(
+        foreign.with_(
+            may_restart=True, control=ControlSpec(commands=Commands(restart=(sys.executable, "-c", script)))
+        )
+    )
     before = allowing.snapshot()
     change = allowing.apply({METHOD: "O_DIRECT", FLUSH: "2"})
     assert change.applied_by is ApplyBy.RESTART

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
-from hdbkit.config import Target
+from hdbkit.config import Commands, ControlSpec, Target
 from hdbkit.contracts import ApplyBy, ServerControl, Session
 from hdbkit.databases import database
 from hdbkit.errors import ServerFailed
@@ -193,7 +193,7 @@ def test_a_restart_is_refused_where_the_target_does_not_allow_it(
     by_sql: ServerControl, server: PrivateServer
 ) -> None:
     assert by_sql.mistakes({"work_mem": ["1MB"]}) == []
-    assert "restart_command" in by_sql.mistakes({"shared_buffers": ["64MB"]})[0]
+    assert "may_restart" in by_sql.mistakes({"shared_buffers": ["64MB"]})[0]
     forbidding = control(server.target.with_(may_restart=False))
     assert "may_restart" in forbidding.mistakes({"shared_buffers": ["64MB"]})[0]
 
@@ -211,16 +211,20 @@ def test_through_sql_alone_settings_change_and_come_back(by_sql: ServerControl, 
         assert shown(server.target, "random_page_cost") == "1.5"
 
 
+def restarted_by(*command: str) -> ControlSpec:
+    return ControlSpec(commands=Commands(restart=command))
+
+
 def test_a_restart_command_restarts_a_foreign_server(
     by_sql: ServerControl, foreign: Target, server: PrivateServer
 ) -> None:
     script = f"from hdbkit.servers import PrivateServer; PrivateServer.attach({str(server.folder)!r}).restart()"
-    allowing = control(foreign.with_(may_restart=True, restart_command=(sys.executable, "-c", script)))
+    allowing = control(foreign.with_(may_restart=True, control=restarted_by(sys.executable, "-c", script)))
     before = allowing.snapshot()
     assert allowing.apply({"shared_buffers": "72MB"}).applied_by is ApplyBy.RESTART
     allowing.restore(before)
     assert shown(server.target, "shared_buffers") == "16384"
-    failing = control(foreign.with_(may_restart=True, restart_command=("false",)))
+    failing = control(foreign.with_(may_restart=True, control=restarted_by("false")))
     with pytest.raises(ServerFailed, match="false ended with 1"):
         failing.apply({"shared_buffers": "72MB"})
 
@@ -230,7 +234,7 @@ def test_a_server_that_stays_down_is_told_with_what_to_remove_where_and_no_secre
 ) -> None:
     command(server.admin, "ALTER SYSTEM SET primary_conninfo = 'password=hush'")
     script = f"from hdbkit.servers import PrivateServer; PrivateServer.attach({str(server.folder)!r}).restart()"
-    breaking = control(foreign.with_(may_restart=True, restart_command=(sys.executable, "-c", script)))
+    breaking = control(foreign.with_(may_restart=True, control=restarted_by(sys.executable, "-c", script)))
     with pytest.raises(ServerFailed) as failed:
         breaking.apply({"shared_preload_libraries": "no_such_library"})
     told = str(failed.value)

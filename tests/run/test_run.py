@@ -52,6 +52,9 @@ def test_a_run_folder_is_complete_and_has_no_spool_left(null_target: NullTarget,
     assert {"manifest.json", "settings.json", "transactions", "log.ndjson"} <= names
     assert {f"{table}.parquet" for table in ("seconds", "counters", "host", "clients", "errors")} <= names
     assert not {"spools", "control.bin"} & names
+    told = result.summary["per_transaction"]
+    assert (told["round_trips"], told["sent_bytes"], told["received_bytes"]) == (None, None, None)  # no connection
+    assert told["context_switches"] > 0.5  # each call sleeps
     described = rows(result, "select column_name from (describe select * from {t})")
     assert [name for (name,) in described] == list(TRANSACTIONS)
 
@@ -267,6 +270,17 @@ def test_a_run_at_each_isolation_level(built: PrivateServer, isolation: Isolatio
     assert result.summary["errors"].keys() <= {"deadlock", "serialization"}
     broken = result.checks.query("passed == False")["name"]
     assert [name for name in broken if name.startswith("schema")] == []
+
+
+def test_a_stored_routine_takes_one_round_trip_and_client_sql_several(built: PrivateServer) -> None:
+    told = {}
+    for routines in ("stored", "client"):
+        load = Load(virtual_users=2, rampup_s=0, duration_s=5, iterations=100, routines=routines)
+        told[routines] = hdbkit.run(built.target, load=load).summary["per_transaction"]
+    assert told["stored"]["round_trips"] == pytest.approx(1, abs=0.02)
+    assert told["client"]["round_trips"] > 2
+    assert told["client"]["sent_bytes"] > 2 * told["stored"]["sent_bytes"] > 0
+    assert min(one[name] for one in told.values() for name in ("received_bytes", "context_switches")) > 0
 
 
 def test_a_check_of_the_schema_that_takes_too_long_is_ended(built: PrivateServer, results: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,18 @@ def test_a_server_is_swept_by_one_at_a_time_and_a_sweep_by_one_process(target: T
         start_sweep(target, SHORT)
     with pytest.raises(InputError, match="goes on already"):
         start_sweep(resume_id=running.sweep_id)
+
+
+def test_of_two_that_resume_a_sweep_at_once_one_is_refused_and_the_other_does_it(target: Target) -> None:
+    running = begun(start_sweep(target, LONG))
+    running.stop()
+    running.wait()
+    change_plan(running, lambda plan: plan["spec"]["load"].update(duration_s=0.5))
+    with ThreadPoolExecutor(2) as both:
+        asked = [both.submit(start_sweep, target, resume_id=running.sweep_id) for _ in range(2)]
+    (refused,) = [str(one.exception()) for one in asked if one.exception()]
+    assert "goes on already" in refused
+    assert attach_sweep(running.sweep_id).wait().failed == 0
 
 
 def test_a_sweep_of_the_terminal_is_seen_and_stopped_from_elsewhere(

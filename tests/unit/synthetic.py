@@ -149,7 +149,7 @@ def host_of(seconds: float, cores: int = 2, steal: float = 0.0, pressure: float 
 
 
 def clients_of(rows: pd.DataFrame, users: int, cpu_s: float = 1.0) -> pd.DataFrame:
-    """Clients that all ended as planned and used ``cpu_s`` in the window, each."""
+    """Clients that all ended as planned and used ``cpu_s`` in the window, each; a transaction is 2 round trips."""
     done = rows.groupby("virtual_user").size().reindex(range(users), fill_value=0)
     return pd.DataFrame(
         {
@@ -158,6 +158,10 @@ def clients_of(rows: pd.DataFrame, users: int, cpu_s: float = 1.0) -> pd.DataFra
             "cpu_start_s": 0.25,
             "cpu_end_s": 0.25 + cpu_s,
             "transactions": done.to_numpy(),
+            "context_switches": 3.0 * done.to_numpy(),
+            "sent_bytes": 100.0 * done.to_numpy(),
+            "received_bytes": 400.0 * done.to_numpy(),
+            "sent_segments": 2.0 * done.to_numpy(),
             "ended": "done",
         }
     )

@@ -11,7 +11,7 @@ import pytest
 
 from hdbkit.analysis.effects import main_effects
 from hdbkit.analysis.summary import summarize
-from hdbkit.analysis.timeline import checkpoints_s, throughput
+from hdbkit.analysis.timeline import marks_s, throughput
 from hdbkit.analysis.verdicts import judge
 from hdbkit.analysis.windows import Window, window_of
 from hdbkit.charts import run_charts, style, sweep_charts
@@ -84,17 +84,19 @@ def test_a_longer_step_keeps_the_level(run: Synthetic) -> None:
 def test_a_long_run_is_drawn_with_few_points() -> None:
     """Three hours: the steps grow, the points do not."""
     seconds = pd.DataFrame({"second": range(0, 10_800, 27), "nopm": 1000.0, "failed": 0.0})
-    chart = run_charts.throughput_over_time(seconds, Window(0, 10_800_000_000), 1000.0, [60.0])
+    chart = run_charts.throughput_over_time(seconds, Window(0, 10_800_000_000), 1000.0, {"checkpoints": [60.0]})
     assert len(chart.figure.to_json()) < 50_000
 
 
-def test_rampup_is_shaded_and_checkpoints_are_marked(run: Synthetic) -> None:
+def test_rampup_is_shaded_and_checkpoints_and_automatic_vacuums_are_marked(run: Synthetic) -> None:
     course = throughput(run.folder, run.manifest)
-    chart = run_charts.throughput_over_time(course, window_of(run.manifest), 1000.0, [5.0, 9.0])
+    marks = {"checkpoints": [5.0, 9.0], "autovacuums": [7.0]}
+    chart = run_charts.throughput_over_time(course, window_of(run.manifest), 1000.0, marks)
     shapes = chart.figure.layout.shapes
     assert (shapes[0].x0, shapes[0].x1) == (0, 2)
-    assert [shape.x0 for shape in shapes if shape.type == "line"] == [5.0, 9.0]
-    assert "2 checkpoints" in chart.alternative
+    lines = [(shape.x0, shape.line.dash) for shape in shapes if shape.type == "line"]
+    assert lines == [(5.0, "dot"), (9.0, "dot"), (7.0, "dashdot")]
+    assert "Dotted lines mark 2 checkpoints. A dash-dotted line marks 1 automatic vacuum." in chart.alternative
 
 
 def test_the_latency_chart_reads_the_exact_quantiles(run: Synthetic, of_run: list[Chart]) -> None:
@@ -159,9 +161,10 @@ def test_a_sweep_without_any_result_has_no_chart() -> None:
 def test_checkpoints_are_where_their_counter_grew(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a-run", duration_s=2)
     times, values = [0, 5_000_000, 10_000_000], [3.0, 3.0, 4.0]
-    rows = {"t_sent_us": times, "t_returned_us": times, "edge": "", "name": "checkpoints_timed", "value": values}
+    rows = {"t_sent_us": times, "t_returned_us": times, "edge": "", "name": "checkpoints", "value": values}
     write_table(run.folder.table("counters"), pd.DataFrame(rows), columns.COUNTERS)
-    assert checkpoints_s(run.folder) == [10.0]
+    assert marks_s(run.folder, "checkpoints") == [10.0]
+    assert marks_s(run.folder, "autovacuums") == []
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hdbkit.config import Load, SweepSpec, read_params, read_yaml
 from hdbkit.errors import ConfigErrors, InputError
 
+RANGE = "{from: 128MB, to: 4GB, factor: 2}"
 PARAMS = Path(__file__).resolve().parents[2] / "params"
 SOURCES = {path.name: path.read_bytes() for path in sorted(PARAMS.iterdir())}
 
@@ -32,7 +33,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
         (1, "blocks", "must be 2 or more, not 1"),
         (3, "load.virtual_users", "must be 1 or more, not 0"),
         (4, "load.duration", "unknown key. Did you mean 'duration_s'?"),
-        (5, "settings", "work_mem: give a list of values, such as [4MB]"),
+        (6, "settings.work_mem", f"give a list of values, such as [4MB], or a range, such as {RANGE}"),
         (7, "questoin", "unknown key. Did you mean 'question'?"),
     ]
     assert str(caught.value).startswith(f"{path} has 5 mistakes; nothing was started:\n")

@@ -95,7 +95,7 @@ def test_a_password_file_may_stand_in_the_home_folder(tmp_path: Path, monkeypatc
         {"kind": f"nulldb://bench:{SECRET}@db1/tpcc"},
         {"options": f"password={SECRET}"},
         {"options": {"sslmode": [SECRET]}},
-        {"restart_command": f"restart --password={SECRET}"},
+        {"control": {"commands": {"restart": f"restart --password={SECRET}"}}},
         {"password_file": [SECRET]},
     ],
 )

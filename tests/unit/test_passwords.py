@@ -9,6 +9,7 @@ import pytest
 
 from hdbkit import api
 from hdbkit.config import Target
+from hdbkit.config.passwords import keyring_trouble
 from hdbkit.databases._password_files import in_colon_file, in_option_file
 
 KEYRING = """
@@ -66,6 +67,17 @@ def test_memory_comes_before_the_environment_and_that_before_the_keyring(monkeyp
 def test_a_keyring_that_is_locked_or_has_no_entry_leaves_it_to_the_driver() -> None:
     assert TARGET.with_(database="locked").secret() is None
     assert TARGET.with_(user="somebody").secret() is None
+
+
+def test_a_keyring_that_cannot_be_asked_is_told_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    assert keyring_trouble(TARGET.url) == "the package keyring is not installed"
+
+
+@pytest.mark.usefixtures("keyring")
+def test_a_locked_keyring_says_what_it_says_and_an_open_one_nothing() -> None:
+    assert keyring_trouble(f"{TARGET.url}/locked") == "locked"
+    assert keyring_trouble(TARGET.url) == ""
 
 
 @pytest.mark.usefixtures("keyring")

@@ -46,6 +46,7 @@ def test_a_report_opens_with_the_network_off(chromium: Any, reports: dict[str, P
         page.goto(reports[which].as_uri())
         assert page.locator(".plot").count() == PLOTS[which]
         for plot in page.locator(".plot").all():
+            plot.scroll_into_view_if_needed()
             plot.locator("svg .xtick text").first.wait_for()
         assert (said, asked) == ([], [reports[which].as_uri()])
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
@@ -55,3 +56,19 @@ def test_a_report_opens_with_the_network_off(chromium: Any, reports: dict[str, P
         )
         context.close()
     assert all(light != dark for light, dark in zip(looks["light"], looks["dark"], strict=True))
+
+
+def test_charts_below_are_drawn_when_they_are_near_or_printed(chromium: Any, reports: dict[str, Path]) -> None:
+    context = chromium.new_context(viewport={"width": 1280, "height": 400}, offline=True)
+    page = context.new_page()
+    page.goto(reports["sweep"].as_uri())
+    drawn = page.locator(".plot:has(.xtick)")
+    drawn.first.wait_for()
+    assert page.locator(".plot").first.evaluate("plot => plot.classList.contains('js-plotly-plot')")
+    page.wait_for_timeout(500)
+    assert drawn.count() < PLOTS["sweep"]
+    height = page.evaluate("document.documentElement.scrollHeight")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert drawn.count() == PLOTS["sweep"]
+    assert abs(page.evaluate("document.documentElement.scrollHeight") - height) < 30, "drawing moves what is read"
+    context.close()

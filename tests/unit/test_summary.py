@@ -101,6 +101,29 @@ def test_cpu_time_of_a_lost_client_is_left_out_with_its_transactions(tmp_path: P
     assert result["clients_lost"] == 1
 
 
+def test_round_trips_and_bytes_a_transaction_are_those_of_the_clients_that_know_them(
+    tmp_path: Path,
+) -> None:
+    run = write_run(tmp_path / "lost", duration_s=2)
+    clients = clients_of(run.rows, 4)
+    clients.loc[2, ["sent_bytes", "received_bytes", "sent_segments"]] = np.nan
+    clients.loc[3, ["context_switches"]] = 0
+    write_table(run.folder.table("clients"), clients, columns.CLIENTS)
+    told = summarize(run.folder, run.manifest)["per_transaction"]
+    switches = told.pop("context_switches")
+    assert told == {"round_trips": 2.0, "sent_bytes": 100.0, "received_bytes": 400.0}
+    assert switches == pytest.approx(3 * clients["transactions"][:3].sum() / clients["transactions"].sum())
+
+
+def test_a_folder_of_before_round_trips_were_kept_is_read_all_the_same(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "older", duration_s=2)
+    older = {name: kind for name, kind in columns.CLIENTS.items() if not name.startswith(("context", "sent", "rece"))}
+    write_table(run.folder.table("clients"), clients_of(run.rows, 4), older)
+    result = summarize(run.folder, run.manifest)
+    assert set(result["per_transaction"].values()) == {None}
+    assert result["client_cpu_us_per_transaction"] > 0
+
+
 def test_little_counts_the_time_between_calls(result: dict) -> None:
     law = result["littles_law"]
     assert law["ratio"] == pytest.approx(1, abs=0.005)

@@ -8,13 +8,13 @@ from tests.unit.sweeps import failed, synthetic_runs
 
 
 def test_a_quiet_sweep_raises_no_doubt() -> None:
-    assert warning(synthetic_runs([1, 1.5, 2.0], blocks=5)) == ""
+    assert warning(doubts(synthetic_runs([1, 1.5, 2.0], blocks=5))) == ""
 
 
 def test_an_outlying_block_is_named_with_its_distance() -> None:
     runs = synthetic_runs([1, 1.5], blocks=5, noise=0.01)
     runs.loc[runs["block"] == 3, "nopm"] *= 0.7
-    assert warning(runs).splitlines()[0] == "the result may be unstable:"
+    assert warning(doubts(runs)).splitlines()[0] == "the result may be unstable:"
     (line,) = doubts(runs)
     assert line.startswith("throughput of block 3 is ")
     assert line.endswith(" % below the median of the 5")

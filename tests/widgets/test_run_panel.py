@@ -233,6 +233,34 @@ def test_the_state_line_says_what_is_done_now(now: api.Tick, words: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("thinking", "silent_s", "words"),
+    [
+        (False, 4.9, ""),
+        (False, 7.2, "; no transaction has succeeded for 7 s (refused, they say)"),
+        (True, 7.2, ""),
+        (True, 61, "; no transaction has succeeded for 61 s (refused, they say)"),
+    ],
+)
+def test_the_state_line_says_that_nothing_succeeds_and_what_the_database_says(
+    thinking: bool, silent_s: float, words: str
+) -> None:
+    now = tick("measuring", elapsed_s=130, silent_s=silent_s, refusal="refused, they say\nand more\n")
+    load = Load(virtual_users=8, keying_and_thinking=thinking).model_dump()
+    assert doing(now, load) == f"measuring: 10 of 300 s; 0 NOPM{words}"
+
+
+def test_a_run_in_which_every_transaction_fails_is_told_as_silent(null_target: Target) -> None:
+    target = null_target.with_(options={"latency_us": "2000", "error_rate": "1", "error_class": "other"})
+    api.connect(target).build(workload=WorkloadSpec())
+    running = api.start(target, load=ENDLESS)
+    view = running.live()
+    until(lambda: (now := view.tick()).silent_s > 1.5 and now.refusal)
+    view.close()
+    running.stop(at_once=True)
+    running.wait()
+
+
+@pytest.mark.parametrize(
     ("now", "drawn"),
     [
         (tick("measuring", elapsed_s=9.9), True),

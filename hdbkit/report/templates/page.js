@@ -4,6 +4,16 @@
   const config = { displayModeBar: false, displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: "" };
   const narrow = () => window.innerWidth < 560;
 
+  // plotly.js is text until something is drawn: the words and tables of the page do not wait for it.
+  const plotly = () => {
+    if (!window.Plotly) {
+      const script = document.createElement("script");
+      script.textContent = document.getElementById("plotly").textContent;
+      document.head.append(script);
+    }
+    return window.Plotly;
+  };
+
   // Every colour of a figure is one of the page's; it is replaced by that colour's present value.
   const recolour = (figure, light) => {
     const style = getComputedStyle(document.documentElement);
@@ -14,30 +24,42 @@
     return JSON.parse(JSON.stringify(figure).replace(/#[0-9a-f]{6}\b/gi, now));
   };
 
-  const drawOne = (key, light) => {
+  const drawn = new Set();
+  const draw = (key, light = false) => {
     const { data, layout } = recolour(figures[key], light);
     if (narrow()) {
       layout.font.size = 11;
       layout.margin.r = 8;
       for (const axis of [layout.xaxis, layout.yaxis]) axis.title.font.size = 11;
     }
-    Plotly.react("chart-" + key, data, layout, config);
+    drawn.add(key);
+    plotly().react("chart-" + key, data, layout, config);
   };
 
-  // One chart a turn, from the top: the page can be read and scrolled while those below are drawn.
-  const waiting = Object.keys(figures);
+  // A chart is drawn when it comes within a screen of what is seen, one a turn; the first one in any case.
+  const waiting = new Set();
   const drawNext = () => {
-    if (!waiting.length) return;
-    drawOne(waiting.shift(), false);
-    setTimeout(drawNext);
+    const [key] = waiting;
+    waiting.delete(key);
+    if (key !== undefined && !drawn.has(key)) draw(key);
+    if (waiting.size) setTimeout(drawNext);
   };
-  const draw = (light = false) => {
-    waiting.length = 0;
-    for (const key of Object.keys(figures)) drawOne(key, light);
+  const want = (key) => {
+    if (!waiting.size) setTimeout(drawNext);
+    waiting.add(key);
   };
-
-  drawNext();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
-  addEventListener("beforeprint", () => draw(true));
-  addEventListener("afterprint", () => draw());
+  const near = new IntersectionObserver(
+    (seen) => seen.filter((one) => one.isIntersecting).forEach(({ target }) => {
+      near.unobserve(target);
+      want(target.id.slice("chart-".length));
+    }),
+    { rootMargin: "100% 0px" },
+  );
+  requestAnimationFrame(() => {
+    want(Object.keys(figures)[0]);
+    for (const plot of document.querySelectorAll(".plot")) near.observe(plot);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn.forEach((key) => draw(key)));
+  addEventListener("beforeprint", () => Object.keys(figures).forEach((key) => draw(key, true)));
+  addEventListener("afterprint", () => drawn.forEach((key) => draw(key)));
 })();

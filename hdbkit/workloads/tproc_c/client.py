@@ -7,7 +7,7 @@ which the routines lock them: stock by (warehouse, item), a payment's customer b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import wraps
 from typing import Any, Final
@@ -16,7 +16,7 @@ from hdbkit.contracts import Arguments, Row, Session
 from hdbkit.errors import RolledBackByDesign
 from hdbkit.workloads.tproc_c.tables import DISTRICTS
 
-STATEMENTS: Final = tuple(
+_STATEMENTS: Final = tuple(
     f"client_{name}"
     for name in (
         *("number_order", "select_order_number", "select_item", "insert_order", "insert_new_order"),
@@ -26,7 +26,7 @@ STATEMENTS: Final = tuple(
         *("update_carrier", "update_lines", "update_receiver", "count_low_stock"),
     )
 )
-"""All that these transactions send, to be prepared."""
+_BY_ARRAYS: Final = ("client_insert_order_lines",)
 
 _CENT: Final = Decimal("0.01")
 
@@ -46,6 +46,40 @@ def _transaction(work: Callable[[Session, Arguments], Row]) -> Callable[[Session
         return [row]
 
     return whole
+
+
+def statements(session: Session) -> tuple[str, ...]:
+    """All that these transactions send on a session, to be prepared."""
+    return _STATEMENTS + _BY_ARRAYS if session.takes_arrays else _STATEMENTS
+
+
+class _Batch:
+    """Statements for one round trip, as few as the engine needs; ``add`` and ``change`` give an answer's place."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._calls: list[tuple[str, Arguments]] = []
+
+    def add(self, statement: str, *arguments: Any) -> int:
+        """One statement."""
+        self._calls.append((statement, arguments))
+        return len(self._calls) - 1
+
+    def change(self, statement: str, arguments: Arguments, look: str, key: Arguments) -> int:
+        """A change of one row and a look at what it left: in one where a change can give its row back."""
+        place = self.add(statement, *arguments)
+        return place if self._session.returns_changed else self.add(look, *key)
+
+    def insert(self, statement: str, common: Arguments, rows: Sequence[Arguments]) -> None:
+        """Rows that begin alike: all in one where the engine takes arrays, by the statement of the plural."""
+        if self._session.takes_arrays and rows:
+            self.add(f"{statement}s", *common, *zip(*rows, strict=True))
+        else:
+            self._calls += [(statement, (*common, *row)) for row in rows]
+
+    def send(self) -> list[list[Row]]:
+        """Send all; the answers by their places."""
+        return self._session.batch(self._calls)
 
 
 @_transaction
@@ -75,25 +109,21 @@ def _taken(
 ) -> tuple[int, ...]:
     """The order and its lines written and the stock taken; the stock left behind each line."""
     w_id, d_id, o_id, c_id, entered = order
-    local = int(all(supply_w_id == w_id for _, supply_w_id, _ in lines))
-    calls: list[tuple[str, Arguments]] = [
-        ("client_insert_order", (w_id, d_id, o_id, c_id, entered, len(lines), local)),
-        ("client_insert_new_order", (w_id, d_id, o_id)),
-    ]
+    batch, places, written = _Batch(session), {}, []
+    batch.add(
+        "client_insert_order", w_id, d_id, o_id, c_id, entered, len(lines), int(all(s == w_id for _, s, _ in lines))
+    )
+    batch.add("client_insert_new_order", w_id, d_id, o_id)
     known = [number for number, item in enumerate(items) if item]
-    known.sort(key=lambda number: (lines[number][1], lines[number][0], number))
-    for number in known:
+    for number in sorted(known, key=lambda number: (lines[number][1], lines[number][0], number)):
         item_id, supply_w_id, quantity = lines[number]
+        taken = quantity, int(supply_w_id != w_id), supply_w_id, item_id
+        places[number] = batch.change("client_update_stock", taken, "client_select_quantity", (supply_w_id, item_id))
         ((_, price, _, _, dist_info),) = items[number]
-        line = (w_id, d_id, o_id, number + 1, item_id, supply_w_id, quantity, quantity * price, dist_info)
-        calls += [
-            ("client_update_stock", (quantity, int(supply_w_id != w_id), supply_w_id, item_id)),
-            ("client_select_quantity", (supply_w_id, item_id)),
-            ("client_insert_order_line", line),
-        ]
-    replies = session.batch(calls)
-    left = {number: replies[3 + 3 * place][0][0] for place, number in enumerate(known)}
-    return tuple(left[number] for number in sorted(left))
+        written.append((number + 1, item_id, supply_w_id, quantity, quantity * price, dist_info))
+    batch.insert("client_insert_order_line", (w_id, d_id, o_id), written)
+    replies = batch.send()
+    return tuple(replies[places[number]][0][0] for number in known)
 
 
 def _brand(i_data: str, s_data: str) -> str:
@@ -106,16 +136,14 @@ def payment(session: Session, inputs: Arguments) -> Row:
     w_id, d_id, c_w_id, c_d_id, c_id, c_last, amount = inputs
     c_id = c_id or _named(session, c_w_id, c_d_id, c_last)
     note = f"{c_id} {c_d_id} {c_w_id} {d_id} {w_id} {amount} | "
-    _, (payer,), _, _, (place,), _ = session.batch(
-        [
-            ("client_update_payer", (amount, note, c_w_id, c_d_id, c_id)),
-            ("client_select_payer", (c_w_id, c_d_id, c_id)),
-            ("client_update_district_ytd", (amount, w_id, d_id)),
-            ("client_update_warehouse_ytd", (amount, w_id)),
-            ("client_select_addresses", (w_id, d_id)),
-            ("client_insert_history", (c_id, c_d_id, c_w_id, amount, w_id, d_id)),
-        ]
-    )
+    batch, customer = _Batch(session), (c_w_id, c_d_id, c_id)
+    payer_at = batch.change("client_update_payer", (amount, note, *customer), "client_select_payer", customer)
+    batch.add("client_update_district_ytd", amount, w_id, d_id)
+    batch.add("client_update_warehouse_ytd", amount, w_id)
+    place_at = batch.add("client_select_addresses", w_id, d_id)
+    batch.add("client_insert_history", c_id, c_d_id, c_w_id, amount, w_id, d_id)
+    replies = batch.send()
+    (payer,), (place,) = replies[payer_at], replies[place_at]
     return (*payer[:4], *place[:-1], *payer[4:], place[-1])
 
 

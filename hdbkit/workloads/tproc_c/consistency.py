@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from hdbkit.config import WorkloadSpec
@@ -39,12 +39,17 @@ def check(session: Session, spec: WorkloadSpec) -> list[Check]:
     if missing:
         return [Check("tables", False, f"missing: {missing}")]
     return [
-        *(_rows(session, spec, table) for table in TABLES),
-        _all_there(session, "indexes", INDEXES),
-        _all_there(session, "routines", TRANSACTIONS),
-        *_conditions(session, spec.warehouses),
+        *row_counts(session, spec),
+        all_there(session, "indexes", INDEXES),
+        all_there(session, "routines", TRANSACTIONS),
+        *(condition(session, number, spec.warehouses) for number in CONDITIONS),
         _stock(session),
     ]
+
+
+def row_counts(session: Session, spec: WorkloadSpec) -> list[Check]:
+    """How many rows each table has, a line each; all tables must be there."""
+    return [_rows(session, spec, table) for table in TABLES]
 
 
 def _rows(session: Session, spec: WorkloadSpec, table: str) -> Check:
@@ -61,7 +66,8 @@ def _rows(session: Session, spec: WorkloadSpec, table: str) -> Check:
     return Check(f"rows of {table}", rows == wanted, f"{rows}, {wanted} expected")
 
 
-def _all_there(session: Session, name: str, expected: tuple[str, ...]) -> Check:
+def all_there(session: Session, name: str, expected: tuple[str, ...]) -> Check:
+    """Whether all of ``expected`` are among what the statement ``list_<name>`` gives."""
     missing = _missing(session, f"list_{name}", expected)
     return Check(name, not missing, f"missing: {missing}" if missing else f"all {len(expected)} are there")
 
@@ -71,14 +77,14 @@ def _missing(session: Session, statement: str, expected: Iterable[str]) -> str:
     return ", ".join(name for name in expected if name not in there)
 
 
-def _conditions(session: Session, warehouses: int) -> Iterator[Check]:
+def condition(session: Session, number: int, warehouses: int) -> Check:
+    """Whether a condition of TPC-C 3.3.2 holds in the warehouses that are looked at."""
     ranges = sample(warehouses)
-    for number, meaning in CONDITIONS.items():
-        broken = sum(
-            int(session.query(f"consistency_{number:02d}", w_low=low, w_high=high)[0][0]) for low, high in ranges
-        )
-        detail = f"{meaning}: {_verdict(broken)}, {_stated(warehouses, ranges)}"
-        yield Check(f"condition {number}", broken == 0, detail)
+    broken = sum(
+        int(session.query(f"consistency_{number:02d}", w_low=low, w_high=high)[0][0]) for low, high in ranges
+    )
+    detail = f"{CONDITIONS[number]}: {_verdict(broken)}, {_stated(warehouses, ranges)}"
+    return Check(f"condition {number}", broken == 0, detail)
 
 
 def _stock(session: Session) -> Check:

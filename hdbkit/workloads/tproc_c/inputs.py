@@ -126,16 +126,21 @@ class Inputs:
             return self._between(1, ITEMS, count)
         return self._skewed(A_ITEM, 1, ITEMS, self._constants.item, count)
 
-    def _who(self, count: int) -> tuple[list[int | None], list[str | None]]:
-        """Customers by number, or by last name in 60 of 100 cases (TPC-C 2.5.1.2)."""
+    def _who(self, count: int) -> tuple[list[Any], ...]:
+        """c_id or None, c_last or None."""
+        c_ids, names, by_name = self._customers(count)
+        return (
+            [None if named else c_id for named, c_id in zip(by_name, c_ids, strict=True)],
+            [name if named else None for named, name in zip(by_name, names, strict=True)],
+        )
+
+    def _customers(self, count: int) -> tuple[list[int], list[str], list[bool]]:
+        """Numbers, last names, and whether the name is what is known: in 60 of 100 cases (TPC-C 2.5.1.2)."""
         constant = self._constants.last if self._by_spec else self._constants.last_of_load
         by_name = self._percent(_BY_NAME, count).tolist()
         c_ids = self._customer(count).tolist()
         names = self._skewed(A_LAST, 0, NAMES - 1, constant, count).tolist()
-        return (
-            [None if named else c_id for named, c_id in zip(by_name, c_ids, strict=True)],
-            [LAST_NAMES[name] if named else None for named, name in zip(by_name, names, strict=True)],
-        )
+        return c_ids, [LAST_NAMES[name] for name in names], by_name
 
     def _amounts(self, count: int) -> list[str]:
         """Decimal text; from 1.00 to 5000.00."""

@@ -14,6 +14,12 @@ EXECUTE;
 -- name: set_statement_timeout
 SET SESSION max_statement_time = :milliseconds / 1000;
 
+-- name: footprint
+-- Bytes of this database; the setting of the server's own cache, and its bytes.
+SELECT COALESCE(SUM(DATA_LENGTH + INDEX_LENGTH), 0), 'innodb_buffer_pool_size', @@innodb_buffer_pool_size
+FROM information_schema.TABLES
+WHERE TABLE_SCHEMA = DATABASE();
+
 -- name: free_connections
 SELECT @@max_connections - (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS
                             WHERE VARIABLE_NAME = 'THREADS_CONNECTED'),

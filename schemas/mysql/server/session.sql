@@ -44,6 +44,13 @@ SHOW GLOBAL STATUS;
 -- Old versions of rows that are not purged yet; only an account with PROCESS may see it.
 SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len';
 
+-- name: footprint
+-- Bytes of this database, which the server would else tell as of yesterday; the setting of its own cache, and its bytes.
+SET SESSION information_schema_stats_expiry = 0;
+SELECT COALESCE(SUM(DATA_LENGTH + INDEX_LENGTH), 0), 'innodb_buffer_pool_size', @@innodb_buffer_pool_size
+FROM information_schema.TABLES
+WHERE TABLE_SCHEMA = DATABASE();
+
 -- name: free_connections
 -- What the server and the account still allow; null where the account has no limit.
 SELECT @@max_connections - (SELECT VARIABLE_VALUE FROM performance_schema.global_status

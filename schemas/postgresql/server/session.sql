@@ -1,17 +1,36 @@
 -- What a session asks of its server; every ordinary account may.
 
 -- name: counters
--- Running totals, one a row: over all databases, and of this one's automatic vacuums.
+-- Running totals, one a row: over all databases, and of this one's automatic vacuums; and how many wait for a lock now.
 SELECT c.name, c.value
 FROM (SELECT sum(xact_commit) AS commits, sum(xact_rollback) AS rollbacks, sum(deadlocks) AS deadlocks,
              sum(blks_hit) AS blks_hit, sum(blks_read) AS blks_read, sum(temp_bytes) AS temp_bytes
       FROM pg_stat_database) AS d
 CROSS JOIN (SELECT wal_bytes, wal_fpi, wal_records FROM pg_stat_wal) AS w
 CROSS JOIN (SELECT sum(autovacuum_count) AS autovacuums FROM pg_stat_user_tables) AS t
+CROSS JOIN (SELECT count(*) AS waiting_locks FROM pg_locks WHERE NOT granted) AS l
 CROSS JOIN LATERAL (VALUES
     ('commits', d.commits), ('rollbacks', d.rollbacks), ('deadlocks', d.deadlocks), ('blks_hit', d.blks_hit),
     ('blks_read', d.blks_read), ('temp_bytes', d.temp_bytes), ('wal_bytes', w.wal_bytes), ('wal_fpi', w.wal_fpi),
-    ('wal_records', w.wal_records), ('autovacuums', t.autovacuums)) AS c (name, value);
+    ('wal_records', w.wal_records), ('autovacuums', t.autovacuums),
+    ('waiting_locks', l.waiting_locks)) AS c (name, value);
+
+-- name: file_operations
+-- Running totals of what was done with the files of tables and indexes, from version 16 on, one a row: by all, and by
+-- the clients' own processes.
+SELECT c.name, c.value
+FROM (SELECT sum(reads) AS reads, sum(writes) AS writes, sum(extends) AS extends, sum(evictions) AS evictions,
+             sum(fsyncs) AS fsyncs,
+             sum(writes) FILTER (WHERE backend_type = 'client backend') AS client_writes
+      FROM pg_stat_io
+      WHERE object = 'relation') AS o
+CROSS JOIN LATERAL (VALUES
+    ('file_reads', o.reads), ('file_writes', o.writes), ('file_extends', o.extends), ('evictions', o.evictions),
+    ('file_fsyncs', o.fsyncs), ('client_writes', o.client_writes)) AS c (name, value);
+
+-- name: footprint
+-- Bytes of this database; the setting of the server's own cache, and its bytes.
+SELECT pg_database_size(current_database()), 'shared_buffers', pg_size_bytes(current_setting('shared_buffers'));
 
 -- name: checkpoints
 -- Checkpoints so far, from version 17 on.

@@ -1,0 +1,76 @@
+"""The page of a sweep of 112 runs in a browser: how long until it can be read, and until the first chart is drawn.
+
+Each opening is a new browser context with the network off. Times are from the start of the navigation, by the page's
+own clock; what a page does later, when it is scrolled, is not in them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, sync_playwright
+
+from bench.common import quick_or, scratch, tell, title
+from tests.unit.synthetic import write_run
+from tests.unit.test_report import runs_of_sweep, write_sweep
+
+OPENINGS = quick_or(3, 5)
+BLOCKS, USERS = 7, (1, 2, 4, 8)
+MOST_BYTES, MOST_S = 6_000_000, 2.0
+TOLD = {
+    "first_paint_s": "until something can be read",
+    "load_s": "until the page's load event",
+    "chart_s": "until the first chart is drawn",
+}
+WATCH = """
+new MutationObserver((_, observer) => {
+  if (!document.querySelector(".plot .xtick text")) return;
+  window.chart_ms = performance.now();
+  observer.disconnect();
+}).observe(document, { childList: true, subtree: true });
+"""
+READ = """() => ({
+  first_paint_s: performance.getEntriesByName("first-contentful-paint")[0].startTime / 1000,
+  load_s: performance.getEntriesByType("navigation")[0].loadEventEnd / 1000,
+  chart_s: window.chart_ms / 1000,
+})"""
+
+
+def page_of_sweep(folder: Path) -> Path:
+    """The report of a sweep of 112 synthetic runs."""
+    run = write_run(folder / "a-run", duration_s=12)
+    return write_sweep(folder / "sweep.html", runs_of_sweep(folder, run, BLOCKS, USERS), BLOCKS, USERS)
+
+
+def opened(browser: Browser, page: Path) -> Mapping[str, float]:
+    """The times of one opening, in seconds."""
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
+    tab = context.new_page()
+    tab.add_init_script(WATCH)
+    tab.goto(page.as_uri())
+    tab.wait_for_function("window.chart_ms")
+    times: dict[str, Any] = tab.evaluate(READ)
+    context.close()
+    return times
+
+
+def main() -> None:
+    """Tell the page's size and times."""
+    title("report_page: the page of a sweep of 112 runs in a headless browser")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    with scratch() as folder, sync_playwright() as playwright:
+        page = page_of_sweep(folder)
+        tell("size", [page.stat().st_size / 1e6], unit="MB", at_most=MOST_BYTES / 1e6)
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        opened(browser, page)  # the first finds a cold browser
+        times = [opened(browser, page) for _ in range(OPENINGS)]
+        browser.close()
+    for name, words in TOLD.items():
+        tell(words, [one[name] for one in times], unit="s", at_most=MOST_S)
+
+
+if __name__ == "__main__":
+    main()

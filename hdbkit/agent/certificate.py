@@ -1,0 +1,103 @@
+"""The certificate of an agent: given, or made by itself once and kept, with the fingerprint that clients pin."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+import platform
+import ssl
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from hdbkit.errors import InputError
+from hdbkit.results.folder import replace_file
+
+_LIFE = timedelta(days=3650)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The files of a certificate and its key (PEM), and the SHA-256 of the certificate in hexadecimal digits."""
+
+    file: Path
+    key: Path
+    fingerprint: str
+
+
+def given_certificate(file: Path, key: Path) -> Certificate:
+    """A certificate of the user's own; the first of its file is the agent's. Raises ``InputError``."""
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(file, key, password="")
+        return Certificate(file, key, _fingerprint(file))
+    except (OSError, ValueError) as error:  # an SSLError is an OSError
+        raise InputError(f"{file} and {key} are no certificate with its key (PEM, no passphrase): {error}") from None
+
+
+def own_certificate(folder: Path, host: str) -> Certificate:
+    """The one that the agent made itself for ``host``; made now where there is none."""
+    file, key = folder / "certificate.pem", folder / "key.pem"
+    if not (file.is_file() and key.is_file()):
+        certificate, private = _made(host)
+        replace_file(key, private, mode=0o600)
+        replace_file(file, certificate)
+    return given_certificate(file, key)
+
+
+def _fingerprint(file: Path) -> str:
+    text = file.read_text(encoding="ascii")
+    end = "-----END CERTIFICATE-----"
+    first = text[text.index("-----BEGIN CERTIFICATE-----") : text.index(end) + len(end)]
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(first)).hexdigest()
+
+
+def _made(host: str) -> tuple[bytes, bytes]:
+    """A new certificate and its key, both as PEM. Nobody vouches for it: clients know it by its fingerprint."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "hdbkit agent")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + _LIFE)
+        .add_extension(
+            x509.SubjectAlternativeName([_name(one) for one in {host, platform.node(), "localhost"}]), False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM), private
+
+
+def _name(host: str):  # type: ignore[no-untyped-def]
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def make_state_folder(folder: Path | None) -> Path:
+    """Where an agent keeps its key, snapshots and log: ``folder``, else one of the account's own. Mode 0700."""
+    base = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"))  # noqa: PTH111
+    made = folder.expanduser() if folder else base / "hdbkit" / "agent"
+    try:
+        made.mkdir(parents=True, exist_ok=True)
+        made.chmod(0o700)
+    except OSError as error:
+        raise InputError(
+            f"the folder {made} cannot be made or kept ({error.strerror}); give another: --state"
+        ) from None
+    return made

@@ -1,0 +1,119 @@
+"""What every request passes before the agent looks at what it asks: its sender, the token, its size, the log."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from hdbkit.agent.audit import AuditLog
+from hdbkit.agent.tokens import Token, WrongTokens
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LARGEST_REQUEST = 256 * 1024
+SETTINGS = "settings"
+"""Under this name the verbs leave the names of settings in a request's state, for the log."""
+
+
+class Guard:
+    """An ASGI application around another: token, rate of wrong tokens, size of requests, one line of log each."""
+
+    def __init__(self, inside: Application, token: Token, audit: AuditLog) -> None:
+        self._inside, self._token, self._audit = inside, token, audit
+        self._wrong = WrongTokens()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; connections of another kind than HTTP are not answered."""
+        if scope["type"] == "lifespan":
+            return await self._inside(scope, receive, send)
+        if scope["type"] != "http":
+            return None
+        began, answered = time.monotonic(), {"status": 0}
+
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answered["status"] = message["status"]
+            await send(message)
+
+        scope["state"] = dict(scope.get("state") or {})
+        try:
+            await self._serve(scope, receive, noting)
+        finally:
+            self._audit.add(
+                client=_client(scope),
+                method=scope["method"][:16],
+                path=scope["path"][:200],
+                status=answered["status"],
+                took_ms=round((time.monotonic() - began) * 1000, 1),
+                **{name: value for name, value in scope["state"].items() if name == SETTINGS},
+            )
+        return None
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        client = _client(scope)
+        wait_s = self._wrong.wait_s(client)
+        if wait_s:
+            told = f"too many wrong tokens came from {client}; wait {wait_s:.0f} s"
+            return await _answer(send, 429, told, (b"retry-after", str(int(wait_s) + 1).encode()))
+        if not self._token.is_right(_given(scope)):
+            self._wrong.note(client)
+            told = "a token is needed: Authorization: Bearer TOKEN, as the agent told it when it was started"
+            return await _answer(send, 401, told, (b"www-authenticate", b"Bearer"))
+        body = await _whole(receive)
+        if body is None:
+            return await _answer(send, 413, f"a request has at most {LARGEST_REQUEST} bytes")
+        return await self._inside(scope, _again(body, receive), send)
+
+
+def _client(scope: Scope) -> str:
+    return str((scope.get("client") or ("unknown",))[0])
+
+
+def _given(scope: Scope) -> str:
+    """The token of the request; empty where it has none."""
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            kind, _, token = value.decode("latin-1").partition(" ")
+            return token.strip() if kind.lower() == "bearer" else ""
+    return ""
+
+
+async def _whole(receive: Receive) -> bytes | None:
+    """The body of a request; None when it is too large or its sender has gone."""
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += bytes(message.get("body", b""))
+        if len(body) > LARGEST_REQUEST:
+            return None
+        if not message.get("more_body"):
+            return body
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Gives the whole body once, and then what comes from the connection."""
+    given = False
+
+    async def once() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return once
+
+
+async def _answer(send: Send, status: int, told: str, *headers: tuple[bytes, bytes]) -> None:
+    content = json.dumps({"error": told}).encode()
+    head = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": content})

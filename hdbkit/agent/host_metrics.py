@@ -1,0 +1,65 @@
+"""What the agent's host does, as running totals by mode, device and network: any two readings give rates.
+
+Of disks, ``disk_busy_s`` grows by one in a second in which the device had work all the time: its rate is the
+utilization. Parts of disks, devices in memory and the loopback network are left out.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from hdbkit.execution.host import cpu_pressure_s
+
+Metric = tuple[str, str, float]
+"""Name with its unit, device (empty for the whole host), value."""
+_BLOCKS = Path("/sys/block")
+_NO_DISKS = ("loop", "ram", "zram")
+_CPU = ("user", "nice", "system", "iowait", "irq", "softirq", "steal", "idle")
+
+
+def metrics() -> list[Metric]:
+    """CPU by mode, memory, load, disks by device, network by interface."""
+    return [*_cpu(), *_memory(), *_disks(), *_network()]
+
+
+def _cpu() -> Iterator[Metric]:
+    times = psutil.cpu_times()
+    for mode in _CPU:
+        if hasattr(times, mode):
+            yield f"cpu_{mode}_s", "", float(getattr(times, mode))
+    pressure_s = cpu_pressure_s()
+    if not math.isnan(pressure_s):
+        yield "cpu_pressure_s", "", pressure_s
+    yield "load_1min", "", os.getloadavg()[0]
+
+
+def _memory() -> Iterator[Metric]:
+    memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+    yield "memory_used_bytes", "", float(memory.total - memory.available)
+    yield "memory_available_bytes", "", float(memory.available)
+    yield "memory_cached_bytes", "", float(getattr(memory, "cached", 0))
+    yield "swap_used_bytes", "", float(swap.used)
+
+
+def _disks() -> Iterator[Metric]:
+    for device, counted in psutil.disk_io_counters(perdisk=True, nowrap=False).items():
+        if device.startswith(_NO_DISKS) or (_BLOCKS.is_dir() and not (_BLOCKS / device).exists()):
+            continue
+        yield "disk_reads", device, float(counted.read_count)
+        yield "disk_writes", device, float(counted.write_count)
+        yield "disk_read_bytes", device, float(counted.read_bytes)
+        yield "disk_write_bytes", device, float(counted.write_bytes)
+        if hasattr(counted, "busy_time"):
+            yield "disk_busy_s", device, counted.busy_time / 1000
+
+
+def _network() -> Iterator[Metric]:
+    for interface, counted in psutil.net_io_counters(pernic=True, nowrap=False).items():
+        if interface != "lo":
+            yield "net_sent_bytes", interface, float(counted.bytes_sent)
+            yield "net_received_bytes", interface, float(counted.bytes_recv)

@@ -1,0 +1,111 @@
+"""The server that an agent is for: what its verbs do to it, one order at a time."""
+
+from __future__ import annotations
+
+import platform
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from hdbkit.agent.snapshots import Snapshots
+from hdbkit.config import Target
+from hdbkit.contracts import Change, ServerControl, Setting
+from hdbkit.errors import ServerFailed
+from hdbkit.execution import host
+from hdbkit.servers.power import Power
+
+_FREE = ("bool", "enum", "integer", "real", "size")
+"""Kinds of settings whose values cannot name a program, a library or a file."""
+
+
+class Keeper:
+    """The control of one server behind a lock."""
+
+    def __init__(
+        self, target: Target, control: ServerControl, snapshots: Snapshots, text_settings: Collection[str] = ()
+    ) -> None:
+        self._target, self._control, self._snapshots = target, control, snapshots
+        self._text_settings, self._one_at_a_time = frozenset(text_settings), threading.Lock()
+        self.identity = f"{platform.node()}:{control.identity}"
+
+    def info(self) -> dict[str, Any]:
+        """What the agent is for, and its host."""
+        power: Power | None = getattr(self._control, "power", None)
+        return {
+            "identity": self.identity,
+            "kind": self._target.kind,
+            "database": self._target.database,
+            "may_change_settings": self._target.may_change_settings,
+            "can_restart": self._control.can_restart,
+            "can_restore_data": self._control.can_restore_data,
+            "running": power.running if power is not None else None,
+            "text_settings": sorted(self._text_settings),
+            "host": host.facts(),
+        }
+
+    def settings(self) -> dict[str, Setting]:
+        """Every setting of the server."""
+        with self._one_at_a_time:
+            return self._control.settings()
+
+    def mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
+        """What is wrong with these values, as the server's own list of settings has it; changes nothing."""
+        with self._one_at_a_time:
+            return self._mistakes(changes)
+
+    def snapshot(self) -> str:
+        """Keep what the server is set to; the name of it."""
+        with self._one_at_a_time:
+            return self._snapshots.keep(self._control.snapshot())
+
+    def apply(self, changes: Mapping[str, str]) -> Change:
+        """Set, apply and verify; what can be brought back is on disk before. Raises ``ServerFailed``."""
+        with self._one_at_a_time:
+            wrong = self._mistakes({name: [value] for name, value in changes.items()})
+            if wrong:
+                raise ServerFailed("; ".join(wrong))
+            return self._control.apply(changes)
+
+    def restore(self, name: str) -> float:
+        """Bring back a snapshot; seconds it took."""
+        return self._timed(lambda: self._control.restore(self._snapshots.read(name)))
+
+    def maintain(self) -> float:
+        """Bring the server to rest; seconds it took."""
+        return self._timed(self._control.maintain)
+
+    def data(self, what: str) -> float:
+        """Keep, restore or drop the copy of the data, where the control can; seconds it took."""
+        control = self._control
+        if not control.can_restore_data:
+            raise ServerFailed(f"the data of {self.identity} cannot be kept: only those of a private server can")
+        does = {"keep": control.keep_data, "restore": control.restore_data, "drop": control.drop_kept_data}
+        return self._timed(does[what])
+
+    def power(self, what: str) -> float:
+        """Start, stop or restart the server, where the target allows it; seconds it took."""
+        power: Power | None = getattr(self._control, "power", None)
+        if power is None or not self._control.can_restart:
+            told = "its target must say 'may_restart: true' and name commands in 'control'"
+            raise ServerFailed(f"the server of {self.identity} cannot be stopped or started from here; {told}")
+        does = {"start": power.start, "stop": power.stop, "restart": self._control.restart}
+        if what == "restart" and not power.running:
+            does["restart"] = power.restart
+        return self._timed(does[what])
+
+    def _timed(self, order: Callable[[], object]) -> float:
+        with self._one_at_a_time:
+            began = time.monotonic()
+            order()
+            return time.monotonic() - began
+
+    def _mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
+        found = self._control.mistakes(changes)
+        known = self._control.settings() if not found and changes else {}
+        return found + [
+            f"{name} holds a text, which the agent of {platform.node()} changes only when it was started with "
+            f"--text-setting {name}"
+            for name in changes
+            if name in known and known[name].kind not in _FREE and name not in self._text_settings
+        ]

@@ -1,0 +1,142 @@
+"""Starts an agent: what it needs is checked before it listens, and what a client needs is told once."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hdbkit.agent.audit import AuditLog
+from hdbkit.agent.certificate import Certificate, given_certificate, make_state_folder, own_certificate
+from hdbkit.agent.guard import Guard
+from hdbkit.agent.keeper import Keeper
+from hdbkit.agent.snapshots import Snapshots
+from hdbkit.agent.tokens import Token, new_token
+from hdbkit.config import Target
+from hdbkit.config.control_spec import AGENT_PORT, is_loopback
+from hdbkit.config.passwords import TOKEN_VARIABLE, read_secret
+from hdbkit.errors import InputError, MissingDriver
+from hdbkit.servers import control
+
+_BACKLOG = 64
+_MOST_CONNECTIONS = 64
+_GRACE_S = 10
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """How an agent listens: ``listen`` is ``host:port`` (port 0: any), a token file holds the token and nothing else.
+
+    Without ``certificate`` and ``key`` it makes its own in ``state``, the folder that also holds its snapshots and,
+    unless ``audit_log`` names another file, its log. ``text_settings`` may be changed although they hold a text.
+    """
+
+    listen: str = f"127.0.0.1:{AGENT_PORT}"
+    token_file: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    tls: bool = True
+    state: Path | None = None
+    audit_log: Path | None = None
+    text_settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Started:
+    """What a client needs: address, fingerprint (none without TLS), and the token when it was made just now."""
+
+    url: str
+    fingerprint: str | None
+    token: str | None
+    audit_log: Path
+
+
+def serve(target: Target, options: AgentOptions, say: Callable[[Started], None]) -> None:
+    """Listen until SIGINT or SIGTERM; ``say`` is called once, when it does.
+
+    Raises:
+        InputError: it cannot be as asked; nothing listens.
+    """
+    uvicorn, make_app = _web()
+    if target.control.agent:
+        raise InputError(f"{target.given} is itself reached through an agent; start one with the server's own target")
+    host, port = _address(options.listen)
+    if not (options.tls or is_loopback(host)):
+        raise InputError(f"an agent listens beyond this host ({host}) over TLS only; leave --no-tls out")
+    token, made = _token(options.token_file)
+    state = make_state_folder(options.state)
+    certificate = _certificate(options, state, host)
+    audit = AuditLog(options.audit_log or state / "audit.ndjson")
+    keeper = Keeper(target, control(target), Snapshots(state / "snapshots"), options.text_settings)
+    listening = _listening(host, port)
+    tls: dict[str, Any] = {}
+    if certificate:
+        tls = {"ssl_certfile": str(certificate.file), "ssl_keyfile": str(certificate.key)}
+    config = uvicorn.Config(
+        Guard(make_app(keeper), token, audit),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ws="none",
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=_GRACE_S,
+        **tls,
+    )
+    name = f"[{host}]" if ":" in host else host
+    url = f"{'https' if certificate else 'http'}://{name}:{listening.getsockname()[1]}"
+    say(Started(url, certificate.fingerprint if certificate else None, made, audit.path))
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        listening.close()
+        audit.close()
+
+
+def _web() -> tuple[Any, Callable[[Keeper], Any]]:
+    """The packages of the extra ``agent``. Raises ``MissingDriver``."""
+    try:
+        import cryptography  # noqa: F401  what a certificate is made with
+        import uvicorn
+
+        from hdbkit.agent.app import make_app
+    except ImportError as error:
+        raise MissingDriver("the agent", error.name or "uvicorn", "agent") from None
+    return uvicorn, make_app
+
+
+def _address(listen: str) -> tuple[str, int]:
+    host, _, port = listen.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise InputError(f"--listen must be an address and a port such as 127.0.0.1:{AGENT_PORT}, not '{listen}'")
+    return host, int(port)
+
+
+def _token(file: Path | None) -> tuple[Token, str | None]:
+    """The token, and its text when it was made here."""
+    given = read_secret(file) if file else os.environ.pop(TOKEN_VARIABLE, None)
+    if given is not None:
+        return Token(given), None
+    made = new_token()
+    return Token(made), made
+
+
+def _certificate(options: AgentOptions, state: Path, host: str) -> Certificate | None:
+    if not options.tls:
+        return None
+    if (options.certificate is None) != (options.key is None):
+        raise InputError("give --certificate and --key both, or neither")
+    if options.certificate and options.key:
+        return given_certificate(options.certificate, options.key)
+    return own_certificate(state, host)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server((address[0], port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise InputError(f"nothing can listen on {host}:{port}: {error.strerror or error}") from None

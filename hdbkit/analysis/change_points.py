@@ -1,0 +1,101 @@
+"""Change points: after which runs of a series the throughput became another.
+
+E-divisive (Matteson and James 2014, J. Am. Statist. Assoc. 109, 334-345; on series of benchmarks: Daly et al. 2020, ICPE;
+Hunter's relatives of it do the same): the place that parts a stretch into the two most unlike halves, by the energy
+distance between them, is found and tested by permutations of the stretch; where it is a change, both halves are
+searched in turn. No assumption on the noise's form; but runs are taken as interchangeable between changes, so a slow
+drift is told as one or more changes. The division within a stretch goes to its end (binary segmentation).
+
+An environment that differs parts the series beforehand, whatever the throughputs say: what the change is due to
+cannot be told apart there. The chance to tell a change in series without one is at most ``error_rate``, all
+stretches that the environment leaves and all counts of virtual users taken together (Bonferroni).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SHORTEST = 3
+"""Runs that a part must have."""
+LONGEST = 500
+"""Runs of one series that are searched, the newest."""
+_PERMUTATIONS = 999
+
+
+@dataclass(frozen=True)
+class Break:
+    """The series is another from run ``at`` on (counted from 0); ``p`` of its test."""
+
+    at: int
+    p: float
+
+
+def breaks(values: Sequence[float] | Floats, boundaries: Sequence[int] = (), error_rate: float = 0.05) -> list[Break]:
+    """The changes of one series, ascending; the boundaries themselves are not among them.
+
+    Args:
+        values: a number a run, in the order of time, on the scale on which changes are to be judged (log NOPM).
+        boundaries: where the environment became another, as the place of the first run of the new one.
+        error_rate: the chance to tell a change where there is none, over the whole series.
+    """
+    y = np.asarray(values, dtype=float)
+    edges = [0, *sorted({one for one in boundaries if 0 < one < len(y)}), len(y)]
+    stretches = [(start, end) for start, end in zip(edges, edges[1:], strict=False) if end - start >= 2 * SHORTEST]
+    found: list[Break] = []
+    for start, end in stretches:
+        found += _divided(y[start:end], start, error_rate / len(stretches))
+    return sorted(found, key=lambda one: one.at)
+
+
+def _divided(y: Floats, offset: int, error_rate: float) -> list[Break]:
+    if len(y) < 2 * SHORTEST:
+        return []
+    at, statistic = _best_division(_distances(y))
+    p = _chance(y, statistic, error_rate)
+    if p > error_rate:
+        return []
+    before, after = _divided(y[:at], offset, error_rate), _divided(y[at:], offset + at, error_rate)
+    return [*before, Break(offset + at, p), *after]
+
+
+def _chance(y: Floats, statistic: float, error_rate: float) -> float:
+    """The share of permutations, the series itself among them, with a division as good as this one.
+
+    Reckoned until it is known to be above ``error_rate``.
+    """
+    draw = np.random.default_rng(len(y))
+    distances = _distances(y)
+    as_good = 0
+    for _ in range(_PERMUTATIONS):
+        order = draw.permutation(len(y))
+        as_good += _best_division(distances[np.ix_(order, order)])[1] >= statistic * (1 - 1e-12)
+        if 1 + as_good > error_rate * (1 + _PERMUTATIONS):
+            break
+    return (1 + as_good) / (1 + _PERMUTATIONS)
+
+
+def _distances(y: Floats) -> Floats:
+    apart: Floats = np.abs(y[:, None] - y[None, :])
+    return apart
+
+
+def _best_division(distances: Floats) -> tuple[int, float]:
+    """The length of the first half that makes the halves most unlike, and their scaled energy distance."""
+    n = len(distances)
+    whole = np.cumsum(np.cumsum(distances, axis=0), axis=1)
+    k = np.arange(SHORTEST, n - SHORTEST + 1)
+    inside = whole[k - 1, k - 1]
+    above = whole[k - 1, n - 1]
+    total = whole[n - 1, n - 1]
+    across = above - inside
+    behind = total - 2 * above + inside
+    energy = 2 * across / (k * (n - k)) - inside / (k * (k - 1)) - behind / ((n - k) * (n - k - 1))
+    scaled = k * (n - k) / n * energy
+    best = int(scaled.argmax())
+    return int(k[best]), float(scaled[best])

@@ -1,0 +1,56 @@
+"""Looks: after which blocks a sweep may end early, and how wide the intervals of each look must be.
+
+Whoever looks at a growing sweep again and again, and ends it when it says something, calls equal settings different
+far more often than in 5 % of sweeps. Here the looks are fixed ahead. The error rate ``alpha`` is spent over them by the
+function of Lan and DeMets (1983, Biometrika 70, 659-663) of O'Brien and Fleming's kind, ``t`` being the share of
+blocks that are done:
+
+    spent(t) = 2 - 2 Phi(z / sqrt(t)),   z = Phi^-1(1 - alpha / 2)
+
+A look's simultaneous (Dunnett) intervals err with the probability that it spends. What all looks spend adds up to
+``alpha``, so by Boole's inequality all intervals of all looks hold together with ``1 - alpha``, whatever hangs
+together between looks and however few degrees of freedom there are: repeated confidence intervals (Jennison and
+Turnbull 1989, J. R. Statist. Soc. B 51, 305-361). A sweep may therefore end on "no difference" as well as on "faster".
+The price against exact boundaries is small: three equal looks judge the last at 96.6 % where 95.4 % would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scipy.special import ndtr, ndtri
+
+_LEAST = 1e-6
+"""A look spends at least this, so that its critical value can be reckoned."""
+
+
+def look_levels(looks: Sequence[int], confidence: float = 0.95) -> dict[int, float]:
+    """The level of each look's simultaneous intervals, by the number of blocks after which it is taken.
+
+    Args:
+        looks: numbers of blocks, ascending; the last is the whole sweep.
+        confidence: the probability that all intervals of all looks hold.
+
+    Example:
+        >>> {blocks: round(level, 4) for blocks, level in look_levels([4, 8, 12]).items()}
+        {4: 0.9993, 8: 0.9843, 12: 0.9664}
+    """
+    alpha = 1 - confidence
+    z = float(ndtri(1 - alpha / 2))
+    levels, spent = {}, 0.0
+    for blocks in looks:
+        share = blocks / looks[-1]
+        due = alpha if blocks == looks[-1] else float(2 * ndtr(-z / share**0.5))
+        here = max(due - spent, _LEAST)
+        spent += here
+        levels[blocks] = 1 - here
+    return levels
+
+
+def level_after(looks: Sequence[int], blocks: int, confidence: float = 0.95) -> float:
+    """The level for a sweep of which so many blocks are done: that of the look that is due; without looks all of it.
+
+    A sweep that was broken off between two looks is judged as at the next one.
+    """
+    levels = look_levels(looks, confidence) if looks else {blocks: confidence}
+    return next((level for look, level in levels.items() if look >= blocks), levels[max(levels)])

@@ -1,0 +1,116 @@
+"""How the server of a target can be controlled: commands and a file of this host, or an agent on the server's own."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from hdbkit.config.model import ConfigModel
+
+AGENT_PORT = 8443
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
+
+
+class Commands(ConfigModel):
+    """Commands that are run as they stand here, each a list of words, without a shell.
+
+    ``status`` ends with 0 while the server runs, and with anything else while it does not.
+    """
+
+    stop: tuple[str, ...] = ()
+    start: tuple[str, ...] = ()
+    status: tuple[str, ...] = ()
+    restart: tuple[str, ...] = Field(default=(), description="by default, stop and then start")
+
+    @property
+    def can_restart(self) -> bool:
+        """Whether the server can be restarted by them."""
+        return bool(self.restart or (self.stop and self.start))
+
+
+class ControlSpec(ConfigModel):
+    """What the entry ``control`` of a target holds; nothing of it means that SQL alone is used.
+
+    Example:
+        >>> ControlSpec(agent="https://db1.example", fingerprint="0a" * 32).agent_address
+        ('db1.example', 8443)
+    """
+
+    commands: Commands = Field(default=Commands(), description="commands of this host that stop and start the server")
+    config_file: Path | None = Field(
+        default=None, description="file that the server reads; lines are added to its end"
+    )
+    drop_in: Path | None = Field(default=None, description="folder the server reads; a file of ours is put into it")
+    log: Path | None = Field(default=None, description="the server's log, told when it does not start")
+    agent: str | None = Field(default=None, description="address of the agent on the server's host: https://db1:8443")
+    fingerprint: str | None = Field(default=None, description="SHA-256 of the agent's certificate")
+    token_file: Path | None = Field(
+        default=None, description="file with the agent's token, if not in HDBKIT_AGENT_TOKEN"
+    )
+    wait_s: float = Field(default=300.0, ge=0, description="how long an agent that is away is waited for")
+
+    @field_validator("config_file", "drop_in", "log", "token_file")
+    @classmethod
+    def _home_folder(cls, path: Path | None) -> Path | None:
+        return path.expanduser() if path else None
+
+    @field_validator("fingerprint")
+    @classmethod
+    def _plain_fingerprint(cls, text: str | None) -> str | None:
+        plain = text.replace(":", "").strip().lower() if text else None
+        if plain is not None and not _FINGERPRINT.fullmatch(plain):
+            raise ValueError("must be the SHA-256 of a certificate: 64 hexadecimal digits, with or without colons")
+        return plain
+
+    @field_validator("agent")
+    @classmethod
+    def _plain_address(cls, text: str | None) -> str | None:
+        if text is None:
+            return None
+        try:
+            parts = urlsplit(text)
+            host = parts.hostname if parts.port != 0 else None
+        except ValueError:
+            host = None
+        rest = parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc if host else True
+        if rest or parts.scheme not in ("https", "http"):
+            raise ValueError(
+                "must be the address of an agent such as https://db1.example:8443, with nothing behind it"
+            )
+        if parts.scheme == "http" and not is_loopback(host or ""):
+            raise ValueError("must be https: beyond this host an agent's token is never sent in the clear")
+        return text.rstrip("/")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> ControlSpec:
+        if self.config_file and self.drop_in:
+            raise ValueError("config_file and drop_in exclude each other; give the one that the server reads last")
+        here = self.config_file or self.drop_in or self.log or self.commands != Commands()
+        if self.agent and here:
+            raise ValueError(
+                "commands and files belong to the host of the agent; give them to the agent's own target"
+            )
+        return self
+
+    @property
+    def agent_address(self) -> tuple[str, int]:
+        """Host and port of the agent."""
+        parts = urlsplit(self.agent or "")
+        return parts.hostname or "", parts.port or AGENT_PORT
+
+    @property
+    def has_file(self) -> bool:
+        """Whether there is a file of this host that settings are written to."""
+        return bool(self.config_file or self.drop_in)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name is this host's own and no other can reach it."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,237 @@
+"""Small expressions over settings and facts of the host: ``shared_buffers <= 0.4 * ram``.
+
+There are numbers with units, ``+ - * /`` and brackets, comparisons, ``and``, ``or``, ``not``, ``min``, ``max`` and
+``round``, names, texts in quotes, and the words ``on`` and ``off``. The text becomes a syntax tree that is walked
+here, so that nothing of Python's own can be reached from it. Sizes go with sizes and times with times: a number
+without unit may count pages as well as bytes.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from itertools import pairwise
+
+from hdbkit.config.quantities import UNITS, Kind, Quantity, quantity
+
+Value = Quantity | str | bool
+"""A quantity, a text such as ``lz4`` or ``on``, or the truth of a condition."""
+
+_LONGEST = 300
+_STRANGE = re.compile(r"[^\w\s.+\-*/()<>=!,'\"]", re.ASCII)
+_TOKENS = re.compile(r"""'[^']*'|"[^"]*"|(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?([A-Za-z]\w*)?""", re.ASCII)
+_WRITTEN = "written_{}_"
+_WORDS = frozenset({"on", "off"})
+_COMPARED: dict[type[ast.cmpop], Callable[[Fraction, Fraction], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+
+class ExpressionMistake(ValueError):
+    """What is wrong with an expression, in words that follow its text."""
+
+
+class Expression:
+    """A text that was understood. ``names`` are the settings, factors and facts in it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = " ".join(text.split())
+        self._written: dict[str, Quantity] = {}
+        self._tree = self._parsed()
+        self.names: frozenset[str] = frozenset(self._names(self._tree))
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it is true or false, and no number."""
+        tree = self._tree
+        return isinstance(tree, ast.Compare | ast.BoolOp) or (
+            isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not)
+        )
+
+    def value(self, names: Mapping[str, Value]) -> Value:
+        """What it comes to. Raises ``ExpressionMistake`` when that makes no sense, such as a size plus a time."""
+        return self._of(self._tree, names)
+
+    def truth(self, names: Mapping[str, Value]) -> bool:
+        """Whether the condition holds. Raises ``ExpressionMistake``."""
+        return _truth(self.value(names))
+
+    # -- reading the text --------------------------------------------------------------------------------
+
+    def _parsed(self) -> ast.expr:
+        if len(self.text) > _LONGEST:
+            raise ExpressionMistake(f"has more than {_LONGEST} characters")
+        if strange := _STRANGE.search(self.text):
+            raise ExpressionMistake(f"holds {strange[0]!r}, which means nothing here")
+        try:
+            return ast.parse(_TOKENS.sub(self._noted, self.text).strip(), mode="eval").body
+        except (SyntaxError, MemoryError, RecursionError):
+            raise ExpressionMistake("cannot be read; write such as 0.25 * ram, or work_mem <= 0.01 * ram") from None
+
+    def _noted(self, found: re.Match[str]) -> str:
+        """A number with or without unit as a name that Python can read; a text in quotes as it is."""
+        if found[0][0] in "'\"":
+            return found[0]
+        number = quantity(found[0])
+        if number is None:
+            raise ExpressionMistake(f"holds {found[0]}, whose unit is unknown ({UNITS})")
+        name = _WRITTEN.format(len(self._written))
+        self._written[name] = number
+        return f" {name} "
+
+    def _names(self, node: ast.expr) -> set[str]:
+        """The names below ``node``. Raises ``ExpressionMistake`` for everything that is not of this language."""
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = _dotted(node)
+            return set() if name in self._written or name in _WORDS else {name}
+        return set[str]().union(*map(self._names, _parts(node)))
+
+    # -- what it comes to --------------------------------------------------------------------------------
+
+    def _of(self, node: ast.expr, names: Mapping[str, Value]) -> Value:
+        if isinstance(node, ast.Name | ast.Attribute):
+            return self._named(_dotted(node), names)
+        if isinstance(node, ast.BoolOp):
+            of_all = all if isinstance(node.op, ast.And) else any
+            return of_all(_truth(self._of(value, names)) for value in node.values)
+        found = [self._of(part, names) for part in _parts(node)]
+        match node:
+            case ast.UnaryOp(op=ast.Not()):
+                return not _truth(found[0])
+            case ast.Compare(ops=ops):
+                return all(_compared(op, *pair) for op, pair in zip(ops, pairwise(found), strict=True))
+            case ast.Constant(value=constant):
+                return constant if isinstance(constant, str) else "on" if constant else "off"
+        return _calculated(node, [_number(one) for one in found])
+
+    def _named(self, name: str, names: Mapping[str, Value]) -> Value:
+        if name in self._written:
+            return self._written[name]
+        return name if name in _WORDS and name not in names else names[name]
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """What stands directly in ``node``. Raises ``ExpressionMistake`` when it is not of this language."""
+    parts: list[ast.expr] | None = None
+    match node:
+        case ast.Constant(value=bool() | str()):
+            parts = []
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not(), operand=operand):
+            parts = [operand]
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=right):
+            parts = [left, right]
+        case ast.BoolOp(values=values):
+            parts = values
+        case ast.Compare(left=left, ops=ops, comparators=others) if all(type(op) in _COMPARED for op in ops):
+            parts = [left, *others]
+        case ast.Call(func=ast.Name(id="min" | "max"), args=[_, _, *_] as arguments, keywords=[]):
+            parts = arguments
+        case ast.Call(func=ast.Name(id="round"), args=[one], keywords=[]):
+            parts = [one]
+    if parts is None or any(isinstance(part, ast.Starred) for part in parts):
+        raise ExpressionMistake("may hold numbers, names, + - * /, brackets, comparisons, min, max and round alone")
+    return parts
+
+
+def value_of(text: str) -> Value:
+    """The value of a setting or a fact: a quantity where it is one, else its text."""
+    return quantity(text) or text
+
+
+def _dotted(node: ast.expr) -> str:
+    """``a`` and ``a.b`` are names; a dot is nothing but a part of them."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=inner, attr=last):
+            return f"{_dotted(inner)}.{last}"
+    raise ExpressionMistake("has a dot that is no part of a name")
+
+
+def _number(value: Value) -> Quantity:
+    if not isinstance(value, Quantity):
+        raise ExpressionMistake(f"needs a number where it has {_shown(value)}")
+    return value
+
+
+def _truth(value: Value) -> bool:
+    if not isinstance(value, bool):
+        raise ExpressionMistake(f"needs a condition where it has {_shown(value)}")
+    return value
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, bool):
+        return "a condition"
+    return value.kind.value if isinstance(value, Quantity) else repr(value)
+
+
+def _same_kind(left: Quantity, right: Quantity, doing: str) -> Kind:
+    """The kind of both; zero goes with every kind."""
+    if left.kind is not right.kind and left.amount and right.amount:
+        raise ExpressionMistake(
+            f"{doing} {left.kind.value} and {right.kind.value}; give both a unit, such as 128MB or 30s"
+        )
+    return left.kind if left.amount else right.kind
+
+
+def _calculated(node: ast.expr, numbers: list[Quantity]) -> Quantity:
+    match node:
+        case ast.UnaryOp(op=ast.USub()):
+            return Quantity(-numbers[0].amount, numbers[0].kind, numbers[0].unit)
+        case ast.BinOp(op=ast.Add() | ast.Sub() as sign):
+            return _added(numbers[0], numbers[1], 1 if isinstance(sign, ast.Add) else -1)
+        case ast.BinOp(op=ast.Mult()):
+            return _multiplied(*numbers)
+        case ast.BinOp():
+            return _divided(*numbers)
+        case ast.Call(func=ast.Name(id=name)):
+            return _called(name, numbers)
+    return numbers[0]
+
+
+def _added(left: Quantity, right: Quantity, sign: int) -> Quantity:
+    return Quantity(left.amount + sign * right.amount, _same_kind(left, right, "adds"))
+
+
+def _multiplied(left: Quantity, right: Quantity) -> Quantity:
+    if Kind.PLAIN not in (left.kind, right.kind):
+        raise ExpressionMistake(f"multiplies {left.kind.value} and {right.kind.value}")
+    return Quantity(left.amount * right.amount, right.kind if left.kind is Kind.PLAIN else left.kind)
+
+
+def _divided(left: Quantity, right: Quantity) -> Quantity:
+    if not right.amount:
+        raise ExpressionMistake("divides by zero")
+    if right.kind is Kind.PLAIN:
+        return Quantity(left.amount / right.amount, left.kind)
+    if left.kind is not right.kind:
+        raise ExpressionMistake(f"divides {left.kind.value} by {right.kind.value}")
+    return Quantity(left.amount / right.amount)
+
+
+def _compared(by: ast.cmpop, left: Value, right: Value) -> bool:
+    compare = _COMPARED[type(by)]
+    if isinstance(left, Quantity) and isinstance(right, Quantity):
+        _same_kind(left, right, "compares")
+        return compare(left.amount, right.amount)
+    if isinstance(by, ast.Eq | ast.NotEq) and not isinstance(left, bool) and not isinstance(right, bool):
+        return (left == right) is isinstance(by, ast.Eq)
+    raise ExpressionMistake(f"compares {_shown(left)} and {_shown(right)}")
+
+
+def _called(name: str, numbers: list[Quantity]) -> Quantity:
+    if name == "round":
+        return Quantity(Fraction(round(numbers[0].amount)), numbers[0].kind)
+    for one in numbers[1:]:
+        _same_kind(numbers[0], one, "compares")
+    chosen = (min if name == "min" else max)(numbers, key=lambda one: one.amount)
+    return Quantity(chosen.amount, chosen.kind)

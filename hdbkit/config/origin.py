@@ -1,0 +1,29 @@
+"""Where a value was read from, so that what is found wrong with it later is still told with file and line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hdbkit.config.files import Lines
+from hdbkit.config.mistakes import place
+from hdbkit.errors import ConfigErrors, Mistake
+
+At = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A file and its lines. All origins are equal: it is the value that counts, not where it came from."""
+
+    source: str = field(default="", compare=False)
+    lines: Lines = field(default_factory=dict, compare=False)
+
+    def line(self, at: At) -> int | None:
+        """The line of a place, or of the nearest place around it."""
+        return next((self.lines[at[:n]] for n in range(len(at), -1, -1) if at[:n] in self.lines), None)
+
+    def errors(self, otherwise: str, found: Sequence[tuple[At, str]]) -> ConfigErrors:
+        """All mistakes, each a place and what is wrong there; ``otherwise`` names what was read from no file."""
+        mistakes = [Mistake(place(at), what, self.line(at)) for at, what in found]
+        return ConfigErrors(self.source or otherwise, mistakes)

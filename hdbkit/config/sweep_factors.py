@@ -1,0 +1,101 @@
+"""Factors: options of the load and of the schema whose values a sweep tries, beside settings of the server.
+
+A factor's value is a text in a configuration, as a setting's is, so that effects, verdicts and charts treat both
+alike: ``on`` and ``off`` for a switch, ``none`` for no value, ``new_order=45,payment=55`` for a mix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from hdbkit.config.load import TRANSACTIONS, Load
+from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.sweep_values import is_formula, setting_text, value_texts
+from hdbkit.config.workload_spec import WorkloadSpec
+from hdbkit.errors import ConfigErrors
+
+LOAD_FACTORS = tuple(name for name in Load.model_fields if name not in ("virtual_users", "seed"))
+"""A change of these is the next run's own business."""
+SCHEMA_FACTORS = tuple(name for name in WorkloadSpec.model_fields if name not in ("kind", "seed", "schema_from"))
+"""A change of these needs the schema built anew."""
+_FACTORS = (*LOAD_FACTORS, *SCHEMA_FACTORS)
+_NO_FACTORS = {
+    "virtual_users": "the counts stand beside the factors: virtual_users: [1, 4, 16]",
+    "seed": "a sweep draws the seed of each block itself",
+}
+_NONE = "none"
+
+
+def factor_texts(name: str, written: object) -> tuple[str, ...]:
+    """The values of a factor as texts. Raises ``ValueError`` for an unknown factor or a value it cannot have."""
+    if name not in _FACTORS:
+        raise ValueError(
+            _NO_FACTORS.get(name) or f"is no option of the load or the schema.{did_you_mean(name, _FACTORS)}"
+        )
+    return tuple(text if is_formula(text) else _plain(name, text) for text in value_texts(_as_texts(name, written)))
+
+
+def factor_value(name: str, text: str) -> Any:
+    """The value of a factor that ``text`` says. Raises ``ValueError``."""
+    given: Any = None if text == _NONE else text
+    if name == "mix" and given is not None:
+        given = _mix(text)
+    model = Load if name in LOAD_FACTORS else WorkloadSpec
+    try:
+        return getattr(model(**{name: given}), name)
+    except ConfigErrors as error:
+        raise ValueError(error.mistakes[0].what) from None
+
+
+def factor_values(names: Iterable[str], configuration: Mapping[str, str]) -> dict[str, Any]:
+    """The values of those of ``names`` that are in a configuration, for ``model_copy(update=...)``."""
+    return {name: factor_value(name, configuration[name]) for name in names if name in configuration}
+
+
+def factors_schema() -> dict[str, Any]:
+    """What an editor accepts as factors (JSON schema): their names, and what each is."""
+    fields = {**{name: Load.model_fields[name] for name in LOAD_FACTORS}}
+    fields |= {name: WorkloadSpec.model_fields[name] for name in SCHEMA_FACTORS}
+    of_each = {
+        name: {"type": ["array", "object", "string"], "description": f"values of: {field.description}"}
+        for name, field in fields.items()
+    }
+    return {"type": "object", "properties": of_each, "additionalProperties": False}
+
+
+def _as_texts(name: str, written: object) -> object:
+    """Lists of a factor's values with each as text; ranges and formulas as they are."""
+    if not isinstance(written, list | tuple):
+        return written
+    return [_text(name, one) for one in written]
+
+
+def _text(name: str, one: object) -> object:
+    is_mix = name == "mix" and isinstance(one, dict) and bool(one.keys() & set(TRANSACTIONS))
+    if is_mix and isinstance(one, dict):
+        one = ",".join(f"{key}={weight}" for key, weight in one.items())
+    if isinstance(one, dict) or (isinstance(one, str) and is_formula(one)):
+        return one
+    return _plain(name, _NONE if one is None else setting_text(one))
+
+
+def _plain(name: str, text: str) -> str:
+    """A value as it is always written, whichever way it was given."""
+    return _written(factor_value(name, text))
+
+
+def _written(value: object) -> str:
+    if value is None:
+        return _NONE
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, dict):
+        return ",".join(f"{key}={weight:g}" for key, weight in value.items())
+    return f"{value:.10g}" if isinstance(value, float) else setting_text(value)
+
+
+def _mix(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",")]
+    return {key.strip(): weight.strip() for key, _, weight in pairs}

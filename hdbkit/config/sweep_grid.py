@@ -1,0 +1,89 @@
+"""The configurations of a sweep: all combinations of values that fulfil the constraints, the baseline first."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hdbkit.config.expressions import Expression, ExpressionMistake, Value, value_of
+from hdbkit.config.sweep_spec import SweepSpec
+from hdbkit.errors import InputError
+
+MOST_COMBINATIONS = 100_000
+
+Configuration = dict[str, str]
+
+
+@dataclass
+class Grid:
+    """What a sweep tries; ``dropped`` counts the combinations that were left out, by the first constraint broken."""
+
+    configurations: list[Configuration] = field(default_factory=list)
+    dropped: dict[str, int] = field(default_factory=dict)
+
+
+def grid_of(spec: SweepSpec) -> Grid:
+    """The configurations of a resolved sweep; index 0 is the baseline.
+
+    Raises:
+        ConfigErrors: the baseline breaks a constraint, or a constraint makes no sense with the values.
+        InputError: there are more than ``MOST_COMBINATIONS``.
+    """
+    size = math.prod(len(values) for values in spec.grid.values())
+    if size > MOST_COMBINATIONS:
+        counts = f"{len(spec.virtual_users)} counts of virtual users x {spec.blocks} blocks"
+        raise InputError(
+            f"the sweep '{spec.name}' would have {size * len(spec.virtual_users) * spec.blocks} runs ({size} "
+            f"configurations x {counts}), more than {MOST_COMBINATIONS} configurations; give fewer values"
+        )
+    rules, grid = [_Rule(spec, index) for index in range(len(spec.constraints))], Grid()
+    for configuration in _combinations(spec):
+        broken = next((rule for rule in rules if not rule.holds(configuration)), None)
+        if broken is None:
+            grid.configurations.append(configuration)
+        elif grid.configurations or grid.dropped:
+            grid.dropped[broken.text] = grid.dropped.get(broken.text, 0) + 1
+        else:
+            raise spec.errors((broken.at, _baseline(configuration, broken.text)))
+    mistakes = [(rule.at, rule.mistake) for rule in rules if rule.mistake]
+    if mistakes:
+        raise spec.errors(*mistakes)
+    return grid
+
+
+def _combinations(spec: SweepSpec) -> Iterator[Configuration]:
+    """All of them; the baseline's value of each setting comes first, so that the first is the baseline."""
+    columns = []
+    for name, values in spec.grid.items():
+        first = spec.baseline.get(name, values[0])
+        columns.append([first, *(value for value in values if value != first)])
+    for values in itertools.product(*columns):
+        yield dict(zip(spec.grid, values, strict=True))
+
+
+def _baseline(configuration: Configuration, text: str) -> str:
+    shown = ", ".join(f"{name}={value}" for name, value in configuration.items())
+    return f"the baseline ({shown}) breaks '{text}'; give it other values under baseline"
+
+
+class _Rule:
+    """A constraint of a sweep; ``mistake`` is the first thing that makes no sense in it, and then it holds."""
+
+    def __init__(self, spec: SweepSpec, index: int) -> None:
+        self.text, self.at, self.mistake = spec.constraints[index], ("constraints", index), ""
+        self._expression, self._special, self._facts = Expression(self.text), spec.special, spec.fact_values
+
+    def holds(self, configuration: Mapping[str, str]) -> bool:
+        """Whether a configuration fulfils it; one with a special value of a setting in it does."""
+        used = {name: configuration[name] for name in self._expression.names if name in configuration}
+        if self.mistake or any(text in self._special.get(name, ()) for name, text in used.items()):
+            return True
+        names: dict[str, Value] = {**self._facts, **{name: value_of(text) for name, text in used.items()}}
+        try:
+            return self._expression.truth(names)
+        except ExpressionMistake as mistake:
+            shown = ", ".join(f"{name} = {text}" for name, text in used.items())
+            self.mistake = f"'{self.text}' {mistake} (at {shown})"
+            return True

@@ -1,0 +1,186 @@
+"""The values of a setting or a factor in a sweep: lists, ranges, and formulas of the host's facts.
+
+    shared_buffers: [128MB, 512MB]
+    shared_buffers: {from: 128MB, to: 512MB, step: 128MB}
+    wal_buffers: {from: 1MB, to: 64MB, factor: 4, special: [-1]}
+    shared_buffers: [128MB, = 0.25 * ram]
+    shared_buffers: = 128MB to 0.5 * ram factor 2
+
+The last form is a range as one line of text. It is also what a range is kept as until the facts in it are known:
+values are always texts, and those that begin with ``=`` are still to be worked out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hdbkit.config.expressions import Expression, ExpressionMistake, Value
+from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.quantities import Kind, Quantity, quantity_text
+
+MOST_VALUES = 1000
+_RANGE = re.compile(r"(.+?)\s+to\s+(.+?)\s+(step|factor)\s+(.+)", re.ASCII)
+_KEYS = ("from", "to", "step", "factor", "special")
+_EXAMPLE = "{from: 128MB, to: 4GB, factor: 2}"
+
+
+def setting_text(value: object) -> str:
+    """A setting's value as the server reads it: ``on`` and ``off`` for booleans, else plain text."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return json.dumps(value)
+    raise ValueError(f"a value must be text, a number, or on/off, not {value!r}")
+
+
+def is_formula(text: str) -> bool:
+    """Whether a value is still to be worked out."""
+    return text.startswith("=")
+
+
+def value_texts(written: object) -> tuple[str, ...]:
+    """All values that ``written`` stands for, in its order; formulas that need facts stay as they are.
+
+    Raises ``ValueError`` with a sentence when it makes no sense, or has a value twice.
+    """
+    if isinstance(written, dict) or (isinstance(written, str) and is_formula(written)):
+        written = [written]
+    if not isinstance(written, list | tuple):
+        raise ValueError(f"give a list of values, such as [{written}], or a range, such as {_EXAMPLE}")
+    texts = tuple(text for one in written for text in _texts(one))
+    if not texts:
+        raise ValueError("give at least one value")
+    if len(set(texts)) < len(texts):
+        raise ValueError(f"each value once, not {list(texts)}")
+    return texts
+
+
+def special_texts(written: object) -> tuple[str, ...]:
+    """The values beside a range in ``written``, such as -1; they stand for themselves and have no size."""
+    parts = written if isinstance(written, list | tuple) else [written]
+    found = [part.get("special") or [] for part in parts if isinstance(part, dict)]
+    return tuple(setting_text(one) for special in found if isinstance(special, list) for one in special)
+
+
+def _texts(one: object) -> tuple[str, ...]:
+    if isinstance(one, dict):
+        return (*_texts(_range_text(one)), *special_texts(one))
+    text = setting_text(one)
+    if not is_formula(text):
+        return (text,)
+    formula = Formula.read(text)
+    return (formula.text,) if formula.names else formula.values({})
+
+
+def _range_text(given: dict[Any, Any]) -> str:
+    for key in given:
+        if key not in _KEYS:
+            raise ValueError(f"a range has no key '{key}'.{did_you_mean(str(key), _KEYS)} Write such as {_EXAMPLE}")
+    by = [key for key in ("step", "factor") if key in given]
+    if "from" not in given or "to" not in given or len(by) != 1:
+        raise ValueError(f"a range needs from, to, and one of step and factor, such as {_EXAMPLE}")
+    if not isinstance(given.get("special", []), list):
+        raise ValueError("special must be a list, such as special: [-1]")
+    start, stop, stride = (setting_text(given[key]).removeprefix("=").strip() for key in ("from", "to", by[0]))
+    return f"= {start} to {stop} {by[0]} {stride}"
+
+
+@dataclass(frozen=True)
+class Formula:
+    """``= 0.25 * ram``, or a range: ``= 128MB to 0.5 * ram factor 2``."""
+
+    text: str
+    parts: tuple[Expression, ...]
+    by: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> Formula:
+        """A text that begins with ``=``. Raises ``ValueError`` when it cannot be understood."""
+        body = text.removeprefix("=").strip()
+        found = _RANGE.fullmatch(body)
+        parts, by = ((found[1], found[2], found[4]), found[3]) if found else ((body,), "")
+        try:
+            return cls(text, tuple(Expression(part) for part in parts), by)
+        except ExpressionMistake as mistake:
+            raise ValueError(f"{body} {mistake}") from None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The facts in it."""
+        return frozenset[str]().union(*(part.names for part in self.parts))
+
+    def values(self, facts: Mapping[str, Value]) -> tuple[str, ...]:
+        """What it stands for, as a server reads it. Raises ``ValueError``."""
+        try:
+            found = [_quantity(part.value(facts)) for part in self.parts]
+        except ExpressionMistake as mistake:
+            raise ValueError(f"{self.text} {mistake}") from None
+        return _steps(self.text, self.by, *found) if self.by else (quantity_text(found[0]),)
+
+
+def _quantity(value: Value) -> Quantity:
+    if not isinstance(value, Quantity):
+        raise ExpressionMistake("must come to a number")
+    return value
+
+
+def _steps(text: str, by: str, start: Quantity, stop: Quantity, stride: Quantity) -> tuple[str, ...]:
+    """From ``start`` to at most ``stop``; the values keep to the units that are written."""
+    plain = stride.kind is Kind.PLAIN
+    if _mixed(start, stop) or (by == "step" and _mixed(start, stride)) or (by == "factor" and not plain):
+        raise ValueError(
+            f"{text.removeprefix('= ')}: from, to and step need units that go together, a factor has none"
+        )
+    if start.amount > stop.amount:
+        raise ValueError(f"{text.removeprefix('= ')}: from is larger than to")
+    if (by == "step" and stride.amount <= 0) or (by == "factor" and (stride.amount <= 1 or start.amount <= 0)):
+        raise ValueError(
+            f"{text.removeprefix('= ')}: a step must be more than 0, a factor more than 1 (with from above 0)"
+        )
+    amounts: list[Fraction] = [start.amount]
+    while (following := _next(amounts[-1], by, stride.amount)) <= stop.amount:
+        amounts.append(following)
+        if len(amounts) > MOST_VALUES:
+            raise ValueError(f"{text.removeprefix('= ')}: gives more than {MOST_VALUES} values; take larger steps")
+    kind = stop.kind if start.amount == 0 else start.kind
+    ends = (start, stop) if by == "factor" else (start, stop, stride)
+    written = tuple(one.unit for one in ends if one.amount and kind is not Kind.PLAIN)
+    units = () if "" in written else written
+    return tuple(quantity_text(Quantity(amount, kind), units) for amount in amounts)
+
+
+def _next(amount: Fraction, by: str, stride: Fraction) -> Fraction:
+    return amount + stride if by == "step" else amount * stride
+
+
+def _mixed(one: Quantity, other: Quantity) -> bool:
+    return one.kind is not other.kind and bool(one.amount) and bool(other.amount)
+
+
+_SCALAR = {"type": ["string", "number", "boolean"]}
+_RANGE_SCHEMA = {
+    "type": "object",
+    "description": "a range: from, to, and a step or a factor; special values stand beside it",
+    "properties": {
+        **{key: {"type": ["string", "number"]} for key in ("from", "to", "step", "factor")},
+        "special": {"type": "array", "items": _SCALAR},
+    },
+    "required": ["from", "to"],
+    "oneOf": [{"required": ["step"]}, {"required": ["factor"]}],
+    "additionalProperties": False,
+}
+VALUES_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "array", "items": {"anyOf": [_SCALAR, _RANGE_SCHEMA]}, "minItems": 1},
+        _RANGE_SCHEMA,
+        {"type": "string", "pattern": "^=", "description": "a formula of facts, such as = 0.25 * ram"},
+    ]
+}
+"""What an editor accepts as the values of a setting (JSON schema)."""

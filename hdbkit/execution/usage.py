@@ -1,0 +1,105 @@
+"""What one client used besides CPU time, as the kernel counts it: its connection's traffic, and context switches.
+
+Running totals, read ahead of the first transaction and behind the last; between them nothing is counted, so that it
+costs the measured loop nothing. Traffic is known of TCP on Linux, whatever the driver; that of a socket in the file
+system is not.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import socket
+import stat
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+NAMES = ("context_switches", "sent_bytes", "received_bytes", "sent_segments")
+"""The columns of ``clients.parquet`` that this fills."""
+PATTERN = "*.usage.json"
+"""What the clients leave beside their spools."""
+
+_OPEN_FILES = "/proc/self/fd"
+_OWN = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # not every system counts by thread
+_COUNTS = struct.Struct("=128xQ20xI40xQ")
+"""Of ``struct tcp_info`` (linux/tcp.h): tcpi_bytes_received, tcpi_data_segs_out, tcpi_bytes_sent."""
+
+Counts = tuple[int, int, int]
+"""Of a connection: bytes sent, bytes received, segments sent that hold data."""
+
+
+class Usage:
+    """What a client used in its loops, by ``NAMES``; NaN where it is not known, as of a connection that was lost."""
+
+    def __init__(self) -> None:
+        self.spent = dict.fromkeys(NAMES, 0.0)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Add what is used within; an error leaves the figures as they were."""
+        switches, connections = _switches(), _connections()
+        yield
+        used = (float(_switches() - switches), *_traffic(connections, _connections()))
+        self.spent = {name: self.spent[name] + more for name, more in zip(NAMES, used, strict=True)}
+
+    def save(self, spools: Path, virtual_user: int) -> None:
+        """Leave the figures beside the spool; a run can do without them when the disk is full."""
+        with suppress(OSError):
+            text = json.dumps({"virtual_user": virtual_user, **self.spent})
+            (spools / PATTERN.replace("*", f"{virtual_user:05d}")).write_text(text, encoding="utf-8")
+
+
+def saved(spools: Path) -> list[dict[str, float]]:
+    """What the clients left, one each; a torn file is passed over."""
+    found = []
+    for path in sorted(spools.glob(PATTERN)):
+        with suppress(ValueError):
+            found.append(json.loads(path.read_bytes()))
+    return found
+
+
+def _switches() -> int:
+    """How often this thread gave its core away or lost it."""
+    used = resource.getrusage(_OWN)
+    return used.ru_nvcsw + used.ru_nivcsw
+
+
+def _traffic(before: dict[int, Counts], now: dict[int, Counts]) -> tuple[float, float, float]:
+    """What all connections grew by; NaN where there is none, or one is gone with its counts."""
+    if not now or before.keys() - now.keys():
+        return math.nan, math.nan, math.nan
+    none = (0, 0, 0)
+    grew = [[last - first for first, last in zip(before.get(one, none), now[one], strict=True)] for one in now]
+    sent, received, segments = (float(sum(counts)) for counts in zip(*grew, strict=True))
+    return sent, received, segments
+
+
+def _connections() -> dict[int, Counts]:
+    """The counts of each open TCP connection, by its inode.
+
+    A driver keeps its socket to itself, but not its number among the open files.
+    """
+    found = {}
+    with suppress(OSError):  # on other systems there is no such list
+        for name in os.listdir(_OPEN_FILES):  # noqa: PTH208  kept light
+            with suppress(OSError, struct.error):  # the number of the list itself, which is closed by now
+                file = os.fstat(int(name))
+                if stat.S_ISSOCK(file.st_mode):
+                    with socket.socket(fileno=os.dup(int(name))) as one:
+                        if _is_tcp(one):
+                            received, segments, sent = _COUNTS.unpack_from(_told(one))
+                            found[file.st_ino] = sent, received, segments
+    return found
+
+
+def _is_tcp(one: socket.socket) -> bool:
+    return one.family in (socket.AF_INET, socket.AF_INET6) and one.type == socket.SOCK_STREAM
+
+
+def _told(one: socket.socket) -> bytes:
+    """The kernel's ``struct tcp_info`` of a connection; an older kernel's is shorter."""
+    return one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _COUNTS.size)

@@ -1,0 +1,138 @@
+"""The client's side of an agent: one request, one answer, over TLS whose certificate is pinned.
+
+The certificate is looked at before anything is sent: a host that has another one never sees the token. An agent that
+cannot be reached raises :class:`AgentAway`, to be tried again; one that refuses raises an error for the user.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import json
+import ssl
+from types import TracebackType
+from typing import Any
+
+from hdbkit.config import ControlSpec
+from hdbkit.config.control_spec import AGENT_PORT
+from hdbkit.config.passwords import TOKEN_VARIABLE, find_token
+from hdbkit.errors import CannotConnect, ServerFailed
+
+_CONNECT_S = 10.0
+_TOO_MANY = 429
+_REFUSED = (401, 403)
+
+
+class AgentAway(Exception):
+    """Nothing can be heard from the agent: the text says why."""
+
+
+class AgentClient:
+    """Asks the agent of a target. A connection is kept from one request to the next, until one fails."""
+
+    def __init__(self, spec: ControlSpec) -> None:
+        assert spec.agent is not None
+        self.address, self._spec = spec.agent, spec
+        self._connection: http.client.HTTPConnection | None = None
+        self._token = find_token(spec.agent, spec.token_file)
+        if not self._token:
+            raise CannotConnect(spec.agent, "its token is not known", f"set {TOKEN_VARIABLE}, or give a token_file")
+
+    def get(self, verb: str, timeout_s: float = 20.0) -> Any:
+        """The answer to a question. Raises ``AgentAway``, ``ServerFailed`` and ``CannotConnect``."""
+        return self._ask("GET", verb, None, timeout_s)
+
+    def post(self, verb: str, content: Any = None, timeout_s: float = 600.0) -> Any:
+        """The answer to an order, always on a connection of its own; the errors are those of ``get``."""
+        self.close()
+        return self._ask("POST", verb, json.dumps({} if content is None else content), timeout_s)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def __enter__(self) -> AgentClient:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+    def _ask(self, method: str, verb: str, body: str | None, timeout_s: float) -> Any:
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        try:
+            connection = self._connected()
+            connection.sock.settimeout(timeout_s)
+            connection.request(method, f"/{verb}", body, headers)
+            answer = connection.getresponse()
+            content = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise AgentAway(str(error) or type(error).__name__) from None
+        return self._understood(answer.status, content)
+
+    def _connected(self) -> http.client.HTTPConnection:
+        if self._connection is None or self._connection.sock is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def _connect(self) -> http.client.HTTPConnection:
+        host, port = self._spec.agent_address
+        if self.address.startswith("http:"):
+            plain = http.client.HTTPConnection(host, port, timeout=_CONNECT_S)
+            plain.connect()
+            return plain
+        connection = http.client.HTTPSConnection(host, port, timeout=_CONNECT_S, context=self._tls())
+        try:
+            connection.connect()
+        except ssl.SSLCertVerificationError as error:
+            advice = "give the fingerprint that the agent told when it was started"
+            raise CannotConnect(
+                self.address, f"its certificate is not trusted ({error.verify_message})", advice
+            ) from None
+        self._check_certificate(connection)
+        return connection
+
+    def _tls(self) -> ssl.SSLContext:
+        """Trust in the one certificate that is pinned; without a pin, in those of the system's authorities."""
+        context = ssl.create_default_context()
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if self._spec.fingerprint:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+    def _check_certificate(self, connection: http.client.HTTPSConnection) -> None:
+        assert isinstance(connection.sock, ssl.SSLSocket)
+        shown = hashlib.sha256(connection.sock.getpeercert(binary_form=True) or b"").hexdigest()
+        pinned = self._spec.fingerprint
+        if pinned and not hmac.compare_digest(shown, pinned):
+            connection.close()
+            advice = "if its certificate was made anew, give the new fingerprint; nothing was sent to it"
+            raise CannotConnect(self.address, f"its certificate has the fingerprint {shown}, not {pinned}", advice)
+
+    def _understood(self, status: int, content: bytes) -> Any:
+        try:
+            answer = json.loads(content)
+        except ValueError:
+            answer = None
+        told = answer.get("error", "") if isinstance(answer, dict) else ""
+        if status in _REFUSED:
+            advice = f"set {TOKEN_VARIABLE} to the token that the agent was started with"
+            raise CannotConnect(self.address, "it refuses our token", advice)
+        if status == _TOO_MANY:
+            raise AgentAway(told or "too many wrong tokens came from this host")
+        if status >= 500 or answer is None:
+            self.close()
+            raise ServerFailed(
+                f"the agent {self.address} broke down (status {status}); its log on {self._host} says why"
+            )
+        if status >= 400:
+            raise ServerFailed(told or f"the agent {self.address} refused with status {status}")
+        return answer
+
+    @property
+    def _host(self) -> str:
+        return self._spec.agent_address[0] or f"port {AGENT_PORT}"

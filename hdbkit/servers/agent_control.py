@@ -1,0 +1,166 @@
+"""Settings of a server on another host, through the agent there.
+
+The agent holds a control of its own and keeps every snapshot: files of the server never leave their host, and none
+can be sent there. What it applied counts when a session of ours reads it back. An agent that is away is waited for;
+when it is back after an order that it never answered, what that order may have left half done is undone first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hdbkit.config import ControlSpec, Target
+from hdbkit.contracts import ApplyBy, Change, HostLoad, Setting
+from hdbkit.errors import AgentLost, CannotConnect, HdbkitError, InputError, ServerFailed
+from hdbkit.servers.agent_client import AgentAway, AgentClient
+from hdbkit.servers.sql_control import SqlControl, unheard
+
+_LOOK_S = 0.5
+
+
+class AgentControl:
+    """``contracts.ServerControl`` through an agent; see the protocol for what each method promises."""
+
+    def __init__(self, target: Target) -> None:
+        self._target, self._agent = target, AgentClient(target.control)
+        self._patience_s = target.control.wait_s
+        self._read_by_us: SqlControl | None = None
+        self.say: Callable[[str], None] = unheard
+        about = self._first_word()
+        self.identity = str(about["identity"])
+        self.can_restore_data = bool(about["can_restore_data"])
+        self.can_restart = bool(about["can_restart"]) and target.may_restart
+
+    def _first_word(self) -> dict[str, Any]:
+        """What the agent is for. Raises ``CannotConnect`` and ``InputError``."""
+        try:
+            about: dict[str, Any] = self._agent.get("info")
+        except AgentAway as away:
+            advice = "start it on the server's host with: hdbkit agent TARGET"
+            raise CannotConnect(self._agent.address, str(away), advice) from None
+        mine = {"kind": self._target.kind, "database": self._target.database}
+        for name, value in mine.items():
+            if about[name] != value:
+                told = (
+                    f"the agent {self._agent.address} is for a server of {name} {about[name]}, and the target names"
+                )
+                raise InputError(f"{told} {value}; give both the same")
+        return about
+
+    # -- reading -----------------------------------------------------------------------------------------
+
+    def settings(self) -> dict[str, Setting]:
+        """Every setting of the server."""
+        found = self._asked(lambda: self._agent.get("settings", timeout_s=120.0))
+        return {one["name"]: _setting(one) for one in found["settings"]}
+
+    def mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
+        """What is wrong with these values; changes nothing."""
+        if not self._target.may_change_settings:
+            return [f"target {self._target.url} does not say 'may_change_settings: true'; nothing is changed there"]
+        content = {"changes": {name: list(values) for name, values in changes.items()}}
+        found = [str(one) for one in self._asked(lambda: self._agent.post("mistakes", content))["mistakes"]]
+        if not self._target.may_restart:
+            known = self.settings()
+            found += [
+                f"{name} needs a restart of the server; the target {self._target.url} must say 'may_restart: true'"
+                for name in changes
+                if name in known and known[name].apply_by is ApplyBy.RESTART
+            ]
+        return found
+
+    def snapshot(self) -> dict[str, Any]:
+        """Which of the agent's snapshots it is; what it holds stays on the server's host."""
+        kept = self._asked(lambda: self._agent.post("snapshot"))
+        return {"identity": self.identity, "snapshot": kept["snapshot"]}
+
+    def host_load(self) -> HostLoad | None:
+        """What the server's host does."""
+        return HostLoad(**self._asked(lambda: self._agent.get("load"))["totals"])
+
+    # -- changing ----------------------------------------------------------------------------------------
+
+    def apply(self, changes: Mapping[str, str]) -> Change:
+        """Have the agent set and verify, and read it back ourselves."""
+        before, began = self.snapshot(), time.monotonic()
+        content = {"changes": dict(changes)}
+        done = self._asked(lambda: self._agent.post("apply", content), again=lambda: self.restore(before))
+        try:
+            read_back = self._ours().verified(changes)
+        except HdbkitError as error:
+            self.restore(before)
+            raise ServerFailed(f"{error}; the settings are as before") from error
+        return Change(ApplyBy(done["applied_by"]), time.monotonic() - began, read_back)
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Have the agent bring back what it kept."""
+        if snapshot["identity"] != self.identity:
+            raise ServerFailed(f"the settings to restore are those of {snapshot['identity']}, not of {self.identity}")
+        self._asked(lambda: self._agent.post("restore", {"snapshot": snapshot["snapshot"]}))
+
+    def restart(self) -> float:
+        """Restart the server as it is; seconds it took."""
+        return self._took("restart")
+
+    def maintain(self) -> float:
+        """Have the agent's account bring the server to rest; seconds it took."""
+        return self._took("maintain")
+
+    def keep_data(self) -> float:
+        """Keep the present data, where the server's host can; seconds it took."""
+        return self._took("data/keep")
+
+    def restore_data(self) -> float:
+        """Bring the kept data back; seconds it took."""
+        return self._took("data/restore")
+
+    def drop_kept_data(self) -> None:
+        """Remove the kept copy, if there is one."""
+        self._took("data/drop")
+
+    # -- steps -------------------------------------------------------------------------------------------
+
+    def _took(self, verb: str) -> float:
+        return float(self._asked(lambda: self._agent.post(verb, timeout_s=3600.0))["took_s"])
+
+    def _ours(self) -> SqlControl:
+        """Reads settings in a session of the target's own account, from this host."""
+        if self._read_by_us is None:
+            here = self._target.with_(may_change_settings=False, control=ControlSpec())
+            self._read_by_us = SqlControl(here)
+        return self._read_by_us
+
+    def _asked(self, ask: Callable[[], Any], again: Callable[[], None] | None = None) -> Any:
+        """The agent's answer; while it is away, wait for it and ask again, after ``again``. Raises ``AgentLost``."""
+        while True:
+            try:
+                return ask()
+            except AgentAway as away:
+                self._wait_for_it(str(away))
+                if again is not None:
+                    again()
+
+    def _wait_for_it(self, reason: str) -> None:
+        """Wait until the agent answers. One that was given up is not waited for again until it does."""
+        began, address = time.monotonic(), self._agent.address
+        if self._patience_s:
+            self.say(f"the agent {address} does not answer ({reason}); waiting for at most {self._patience_s:g} s")
+        while True:
+            try:
+                self._agent.get("ping")
+            except AgentAway as away:
+                waited_s = time.monotonic() - began
+                if waited_s >= self._patience_s:
+                    self._patience_s = 0.0
+                    raise AgentLost(address, self._target.control.wait_s, str(away)) from None
+                time.sleep(_LOOK_S)
+            else:
+                break
+        self._patience_s = self._target.control.wait_s
+        self.say(f"the agent {address} is back after {time.monotonic() - began:.0f} s")
+
+
+def _setting(told: Mapping[str, Any]) -> Setting:
+    return Setting(**{**told, "apply_by": ApplyBy(told["apply_by"]), "choices": tuple(told["choices"])})

@@ -1,0 +1,109 @@
+"""Settings of a server whose file of changed settings is at hand, and which can be started from here.
+
+The file is brought back byte for byte, so that even a value that keeps the server from starting is repaired. A file
+that was not there is removed again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hdbkit.config import Target
+from hdbkit.contracts import Change, Session
+from hdbkit.errors import CannotConnect, ServerFailed, TransactionError
+from hdbkit.servers.power import Power
+from hdbkit.servers.sql_control import SqlControl
+
+_READ_BY_ALL = 0o644  # what a sweep tries is no secret: any session of the server can ask for it
+
+
+class FileControl(SqlControl):
+    """``contracts.ServerControl`` of a server by its file of settings; ``power`` starts it, where there is one."""
+
+    def __init__(self, target: Target, admin: Target | None, power: Power | None, file: Path) -> None:
+        self._file = file
+        super().__init__(target, admin, power)
+
+    def apply(self, changes: Mapping[str, str]) -> Change:
+        """As through SQL; a server that has ended is started before."""
+        if self.power is not None and self._may_restart():
+            self.power.start()
+        return super().apply(changes)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The bytes of the file, each as the character of its number (None: no file); what the server runs with."""
+        content = self._read_file()
+        text = None if content is None else content.decode("latin-1")
+        return {"identity": self.identity, "file": text, "running": self._running()}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Bring the file back, then reload, restart or start as needed."""
+        self._check_identity(snapshot)
+        text = snapshot["file"]
+        self._write(None if text is None else text.encode("latin-1"))
+        running = snapshot.get("running", {})
+        if self.power is not None and not self.power.running:
+            self._restart()
+            self._tell(running)
+            return
+        try:
+            self._take_effect(self.settings(), running)
+        except (CannotConnect, TransactionError):
+            if self.power is None:
+                raise
+            self._restart()
+            self._tell(running)
+
+    def _identify(self) -> str:
+        """The file; a stopped server has it too."""
+        return str(self._file)
+
+    def _kept_in(self, session: Session) -> str:
+        return str(self._file)
+
+    def _read_file(self) -> bytes | None:
+        try:
+            return self._file.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ServerFailed(f"{self._file} cannot be read: {error.strerror}") from error
+
+    def _write(self, content: bytes | None) -> None:
+        """Replace the file in one step, with the owner and mode that it had; None removes it."""
+        if self._read_file() == content:
+            return
+        try:
+            if content is None:
+                self._file.unlink()
+            else:
+                self._replace(content)
+            _sync(self._file.parent)
+        except OSError as error:
+            raise ServerFailed(f"{self._file} cannot be written: {error.strerror}") from error
+
+    def _replace(self, content: bytes) -> None:
+        there = self._file.exists()
+        had = (self._file if there else self._file.parent).stat()
+        fresh = self._file.with_name(f".{self._file.name}.hdbkit")
+        fresh.unlink(missing_ok=True)
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            os.fchmod(file.fileno(), had.st_mode & 0o777 if there else _READ_BY_ALL)
+            if os.geteuid() == 0:
+                os.fchown(file.fileno(), had.st_uid, had.st_gid)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self._file)
+
+
+def _sync(folder: Path) -> None:
+    """Have it on disk what the folder's files are named."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

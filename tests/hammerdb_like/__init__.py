@@ -1,0 +1,83 @@
+"""An imitation of what HammerDB leaves in a database, of our own, from its documented signatures and habits.
+
+Tables that hdbkit built become such as HammerDB users know, and get procedures of HammerDB's names beside them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from hdbkit.config import Target
+from hdbkit.contracts import Row, Session
+from hdbkit.databases import database
+from hdbkit.databases._psycopg import PsycopgSession
+from hdbkit.servers import PrivateServer
+
+GROUP: Final = "tproc_c.hammerdb"
+_FOLDER: Final = Path(__file__).parent
+
+
+def converted(target: Target) -> Target:
+    """The same database of MariaDB or MySQL; what hdbkit built there is HammerDB's now."""
+    _execute(target, GROUP, "mysql")
+    return target
+
+
+def copied(server: PrivateServer, name: str, *, functions: bool = False, rewrite: bool = False) -> Target:
+    """Another database on a PostgreSQL server, as the copy of what hdbkit built, with procedures or functions.
+
+    ``rewrite`` writes every table anew, as if it had never been another.
+    """
+    target = server.target.with_(database=name)
+    admin = database(target.kind).connect(server.maintenance, "server")
+    admin.query("copy_database", copy=name, original=server.target.database, owner=target.user)
+    admin.close()
+    _execute(target, "tproc_c", "postgresql_tables")
+    _execute(target, GROUP, "postgresql_procedures")
+    if functions:
+        _execute(target, GROUP, "postgresql_functions")
+    if rewrite:
+        for statement in _text("postgresql_rewrite").split(";\n"):
+            execute(target, GROUP, statement)
+    return target
+
+
+def execute(target: Target, group: str, text: str) -> None:
+    """Run SQL in the database of ``target``, as a session of ``group`` sees it."""
+    session: Any = connect(target, group)
+    try:
+        session.execute(text)
+    finally:
+        session.close()
+
+
+def definitions(target: Target) -> list[Row]:
+    """Everything that is defined in the database, for a comparison of before and after."""
+    session: Any = connect(target)
+    try:
+        return rows(session, _text("postgresql_definitions" if target.kind == "postgresql" else "mysql_definitions"))
+    finally:
+        session.close()
+
+
+def rows(session: Any, text: str) -> list[Row]:
+    """All rows of a query."""
+    raw = session.connection
+    if isinstance(session, PsycopgSession):
+        return session.rows(raw.exec_(text.encode()))
+    raw.query(text.encode())
+    return list(session.rows(raw.store_result()))
+
+
+def connect(target: Target, group: str = GROUP) -> Session:
+    """A session on the imitation."""
+    return database(target.kind).connect(target, group)
+
+
+def _execute(target: Target, group: str, name: str) -> None:
+    execute(target, group, _text(name))
+
+
+def _text(name: str) -> str:
+    return (_FOLDER / f"{name}.sql").read_text(encoding="utf-8")
