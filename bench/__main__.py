@@ -7,7 +7,18 @@ import sys
 
 from bench.common import machine
 
-BENCHES = ("routines", "client_sql", "client", "ceiling", "recording", "start", "growth", "build", "watched")
+BENCHES = (
+    "routines",
+    "client_sql",
+    "client",
+    "ceiling",
+    "recording",
+    "start",
+    "growth",
+    "build",
+    "watched",
+    "report_page",
+)
 
 
 def main() -> int:

@@ -10,11 +10,12 @@ from functools import partial
 
 import hdbkit
 from bench.common import blocks, tell, title
-from bench.hammerdb_like import HammerDBLikeUser, copied
 from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Way, measure
 from hdbkit.build import build
 from hdbkit.config import InputRules, Load
 from hdbkit.servers import PrivateServer, control, private_server
+from hdbkit.workloads import workload
+from tests.hammerdb_like import GROUP, copied
 
 LOAD = Load(virtual_users=CLIENTS, input_rules=InputRules.HAMMERDB)
 
@@ -23,7 +24,7 @@ def ways(server: PrivateServer) -> dict[str, Way]:
     """hdbkit's routines on its tables, the imitation's on its own; the present data are kept."""
     found = {
         "hdbkit": Way(server.target, LOAD),
-        "imitation": Way(copied(server), LOAD, HammerDBLikeUser),
+        "imitation": Way(copied(server, "hammerdb_like", rewrite=True), LOAD, workload(GROUP).user, GROUP),
     }
     for way in found.values():
         control(way.target).keep_data()

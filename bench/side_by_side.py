@@ -33,11 +33,12 @@ _TICK_S = 0.01
 
 @dataclass(frozen=True)
 class Way:
-    """A database and who works on it, how."""
+    """A database and who works on it, how; ``group`` names the workload and its statements."""
 
     target: Target
     load: Load
     make_user: MakeUser = workload(GROUP).user
+    group: str = GROUP
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def measure(way: Way) -> Measured:
     """Restore the data, let all clients begin together, and look at both edges of the window."""
     control(way.target).restore_data()
     engine = database(way.target.kind)
-    watcher = engine.connect(way.target, GROUP)
+    watcher = engine.connect(way.target, way.group)
     server = engine.server_process(watcher)
     assert server is not None
     context = multiprocessing.get_context("fork")
@@ -87,7 +88,7 @@ def _edge(watcher: Session, server: int) -> tuple[float, float, int]:
 
 def _client(way: Way, index: int, barrier: Barrier, pipe: Connection) -> None:
     """One client: what it did within the window, and the CPU that took it, inputs included."""
-    session = database(way.target.kind).connect(way.target, GROUP)
+    session = database(way.target.kind).connect(way.target, way.group)
     home = 1 + index * SPEC.warehouses // CLIENTS
     user = way.make_user(session, SPEC, way.load, UserPlan(index, home, way.load.seed * 1000 + index))
     batch = user.next_batch()

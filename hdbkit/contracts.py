@@ -153,7 +153,7 @@ class Database(Protocol):
         ...
 
     def connect(self, target: Target, group: str, options: SessionOptions | None = None) -> Session:
-        """A session with the statements of ``group`` (a workload's name) and of the group ``server``."""
+        """A session with the statements of ``group`` (``WorkloadSpec.group``) and of the group ``server``."""
         ...
 
     def version(self, session: Session) -> str:
@@ -346,11 +346,19 @@ class HostLoad:
     memory_bytes: int
 
 
+KEPT = "kept"
+"""The copy of the data as they were found."""
+BUILT = "built"
+"""The copy of a schema that was built on the way."""
+
+
 class ServerControl(Protocol):
     """Settings of a running server: read, set, apply, verify by reading back, restore."""
 
     identity: str
     """What tells this server from every other, for the journal: an address or a folder."""
+    say: Callable[[str], None]
+    """Told in a sentence what the control waits for; a sweep puts it into its journal."""
     can_restore_data: bool
     can_restart: bool
 
@@ -378,16 +386,16 @@ class ServerControl(Protocol):
         """Bring back what ``snapshot`` saw. Can be called again."""
         ...
 
-    def keep_data(self) -> float:
-        """Keep the present data as the state to come back to; seconds it took."""
+    def keep_data(self, copy: str = KEPT) -> float:
+        """Keep the present data as a state to come back to, beside those of other names; seconds it took."""
         ...
 
-    def restore_data(self) -> float:
-        """Bring the kept data back; seconds it took."""
+    def restore_data(self, copy: str = KEPT) -> float:
+        """Bring kept data back; seconds it took."""
         ...
 
     def drop_kept_data(self) -> None:
-        """Remove the kept copy, if there is one."""
+        """Remove all kept copies, if there are any."""
         ...
 
     def maintain(self) -> float:

@@ -29,7 +29,10 @@ def group_of(pid: int) -> Path | None:
 def own_group(pid: int) -> Path | None:
     """The group of a process and its descendants, where nobody else is in it."""
     group = group_of(pid)
-    return group if group and _members(group) <= _family(pid) and math.isfinite(cpu_s(group)) else None
+    if group is None or not math.isfinite(cpu_s(group)):
+        return None
+    others = _members(group) - _family(pid)
+    return None if others & (_members(group) - _family(pid)) else group  # one that ended in between is no other
 
 
 def cpu_s(group: Path) -> float:

@@ -30,6 +30,7 @@ class SweepPlace(ConfigModel):
     applied_by: str = Field(default="", description="how the settings took effect: session, reload or restart")
     applied_s: float = Field(default=0.0, description="how long the settings took")
     restored_s: float = Field(default=0.0, description="how long it took to bring the data back")
+    rebuilt_s: float = Field(default=0.0, description="how long it took to build the schema anew")
     maintained_s: float = Field(default=0.0, description="how long the server took to come to rest")
     restarted_s: float = Field(default=0.0, description="how long the restart took that emptied the server's cache")
     rested_s: float = Field(default=0.0, description="how long the rest before the run lasted")

@@ -72,14 +72,16 @@ class SweepPlan(ConfigModel):
         longest_s = [self._load(one).longest_s for one in self.configurations]
         runs_s = sum(longest_s[planned.configuration] for planned in self.runs)
         beside_s = estimated_run_s(self.spec) - self.spec.load.longest_s
-        return runs_s + len(self.runs) * beside_s + sum(_assumed_build_s(one) for one in self.rebuilt)
+        return runs_s + len(self.runs) * beside_s + sum(_assumed_build_s(one) for one in self.rebuilds.values())
 
     @property
-    def rebuilt(self) -> list[WorkloadSpec]:
-        """The schemas that are built on the way, in their order."""
+    def rebuilds(self) -> dict[int, WorkloadSpec]:
+        """The schemas that are built on the way, by the number of the run that needs one first."""
         each = [self._workload(one) for one in self.configurations]
         order = [self.spec.workload or WorkloadSpec(), *(each[planned.configuration] for planned in self.runs)]
-        return [after for before, after in itertools.pairwise(order) if before != after]
+        numbers = (planned.number for planned in self.runs)
+        pairs = zip(numbers, itertools.pairwise(order), strict=True)
+        return {number: after for number, (before, after) in pairs if before != after}
 
     def settings_of(self, planned: PlannedRun) -> dict[str, str]:
         """What the server is set to for a run: its configuration without the factors."""

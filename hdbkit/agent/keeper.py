@@ -80,7 +80,11 @@ class Keeper:
         control = self._control
         if not control.can_restore_data:
             raise ServerFailed(f"the data of {self.identity} cannot be kept: only those of a private server can")
-        does = {"keep": control.keep_data, "restore": control.restore_data, "drop": control.drop_kept_data}
+        does: dict[str, Callable[[], object]] = {
+            "keep": control.keep_data,
+            "restore": control.restore_data,
+            "drop": control.drop_kept_data,
+        }
         return self._timed(does[what])
 
     def power(self, what: str) -> float:
@@ -102,7 +106,7 @@ class Keeper:
 
     def _mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
         found = self._control.mistakes(changes)
-        known = self._control.settings() if not found and changes else {}
+        known = self._control.settings()
         return found + [
             f"{name} holds a text, which the agent of {platform.node()} changes only when it was started with "
             f"--text-setting {name}"

@@ -1,10 +1,10 @@
 """Change points: after which runs of a series the throughput became another.
 
-E-divisive (Matteson and James 2014, J. Am. Statist. Assoc. 109, 334-345; on series of benchmarks: Daly et al. 2020, ICPE;
-Hunter's relatives of it do the same): the place that parts a stretch into the two most unlike halves, by the energy
-distance between them, is found and tested by permutations of the stretch; where it is a change, both halves are
-searched in turn. No assumption on the noise's form; but runs are taken as interchangeable between changes, so a slow
-drift is told as one or more changes. The division within a stretch goes to its end (binary segmentation).
+E-divisive (Matteson and James 2014, J. Am. Statist. Assoc. 109, 334-345; used on series of benchmarks by Daly et al.
+2020, ICPE): the place that parts a stretch into the two most unlike halves, by the energy distance between them, is
+found and tested by permutations of the stretch; where it is a change, both halves are searched in turn (binary
+segmentation: the second half goes to the stretch's end). Nothing is assumed of the noise's form; but runs are taken
+as interchangeable between changes, so a slow drift is told as one or more changes.
 
 An environment that differs parts the series beforehand, whatever the throughputs say: what the change is due to
 cannot be told apart there. The chance to tell a change in series without one is at most ``error_rate``, all
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ def breaks(values: Sequence[float] | Floats, boundaries: Sequence[int] = (), err
     """
     y = np.asarray(values, dtype=float)
     edges = [0, *sorted({one for one in boundaries if 0 < one < len(y)}), len(y)]
-    stretches = [(start, end) for start, end in zip(edges, edges[1:], strict=False) if end - start >= 2 * SHORTEST]
+    stretches = [(start, end) for start, end in pairwise(edges) if end - start >= 2 * SHORTEST]
     found: list[Break] = []
     for start, end in stretches:
         found += _divided(y[start:end], start, error_rate / len(stretches))

@@ -25,7 +25,7 @@ _NODES = 96
 _Z_END = 8.5
 _TAIL = 1e-13
 _RESOLVED = 1e-3
-"""Where the quadrature misses the known probability of one comparison by more of its tail, Bonferroni's value stands."""
+"""Where the quadrature misses Student's probability by more than this of its tail, Bonferroni's value stands."""
 
 
 def equal_replication(comparisons: int, groups: int = 1) -> Groups:

@@ -31,8 +31,8 @@ def main_effects(
 ) -> pd.DataFrame:
     """The main effect of each value of each setting against the baseline's value.
 
-    The intervals hold together with ``confidence``: they are Bonferroni-adjusted over all rows of the table. ``level``
-    is that of one look of a sweep that may end early, as for ``verdicts.judge``.
+    The intervals hold together with ``confidence``: they are Bonferroni-adjusted over all rows of the table.
+    ``level`` is that of one look of a sweep that may end early, as for ``verdicts.judge``.
 
     Returns:
         A row each with ``setting``, ``value``, ``reference`` (the baseline's value), ``virtual_users`` (0: the mean

@@ -1,10 +1,10 @@
 """How two settings work together: whether the effect of one depends on the value of the other.
 
-The interaction of ``a`` and ``b`` is a ratio of ratios, (ab / b) : (a / neither), taken on the log scale over all fours
-of configurations of the grid that differ in these two settings alone; 1 means that their effects multiply. The noise
-is that of the whole sweep (``block_model``). The intervals hold together: the critical value is that of the
-studentized maximum modulus, which by Sidak's inequality (1967, J. Am. Statist. Assoc. 62, 626-633) covers contrasts of
-any correlation (Hochberg and Tamhane 1987, Multiple Comparison Procedures, chapter 5).
+The interaction of ``a`` and ``b`` is a ratio of ratios, (ab / b) : (a / neither), taken on the log scale over all
+fours of configurations of the grid that differ in these two settings alone; 1 means that their effects multiply. The
+noise is that of the whole sweep (``block_model``). The intervals hold together: the critical value is that of the
+studentized maximum modulus, which by Sidak's inequality (1967, J. Am. Statist. Assoc. 62, 626-633) covers contrasts
+of any correlation (Hochberg and Tamhane 1987, Multiple Comparison Procedures).
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ def interactions(
     for one, other in _asked(grid, settings, baseline_values):
         fours = _fours(grid, settings, one, other)
         pairs = [
-            contrasts for users in counts for four in fours if (contrasts := _contrasts(model, users, four)) is not None
+            contrasts
+            for users in counts
+            for four in fours
+            if (contrasts := _contrasts(model, users, four)) is not None
         ]
         if pairs:
             found.append((one, other, np.mean(pairs, axis=0), len(pairs)))
@@ -84,9 +87,7 @@ def interactions(
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
-def _asked(
-    grid: Grid, settings: Sequence[str], baseline_values: Mapping[str, str]
-) -> list[tuple[_Change, _Change]]:
+def _asked(grid: Grid, settings: Sequence[str], baseline_values: Mapping[str, str]) -> list[tuple[_Change, _Change]]:
     changes = {
         name: [
             _Change(name, value, baseline_values[name])
@@ -96,7 +97,10 @@ def _asked(
         for place, name in enumerate(settings)
     }
     return [
-        (one, other) for first, second in combinations(settings, 2) for one in changes[first] for other in changes[second]
+        (one, other)
+        for first, second in combinations(settings, 2)
+        for one in changes[first]
+        for other in changes[second]
     ]
 
 
@@ -179,9 +183,7 @@ def changed_effects(found: pd.DataFrame, effects: pd.DataFrame, smallest_effect:
         effects: as ``effects.main_effects`` gives them.
     """
     overall = effects[effects["virtual_users"] == 0]
-    known = {
-        (row["setting"], row["value"]): (row["ratio"], row["verdict"]) for row in overall.to_dict("records")
-    }
+    known = {(row["setting"], row["value"]): (row["ratio"], row["verdict"]) for row in overall.to_dict("records")}
     said = []
     for row in found[found["verdict"] == "interact"].to_dict("records"):
         if Interval(row["ratio"], row["low"], row["high"]).equivalent(smallest_effect):

@@ -124,7 +124,7 @@ def scaling(runs: pd.DataFrame, confidence: float = 0.95, seed: int = 1) -> Scal
 
 
 def _resampled(runs: pd.DataFrame, levels: tuple[int, ...], seed: int) -> tuple[Law, ...]:
-    """The laws of blocks drawn with replacement; none where the blocks are too few. Draws without a level are passed."""
+    """The laws of blocks drawn with replacement, where they have every level; none where the blocks are too few."""
     parts = [part[["virtual_users", "nopm"]].to_numpy(dtype=float) for _, part in runs.groupby("block")]
     if len(parts) < FEWEST_BLOCKS:
         return ()

@@ -1,16 +1,16 @@
 """Looks: after which blocks a sweep may end early, and how wide the intervals of each look must be.
 
 Whoever looks at a growing sweep again and again, and ends it when it says something, calls equal settings different
-far more often than in 5 % of sweeps. Here the looks are fixed ahead. The error rate ``alpha`` is spent over them by the
-function of Lan and DeMets (1983, Biometrika 70, 659-663) of O'Brien and Fleming's kind, ``t`` being the share of
+far more often than in 5 % of sweeps. Here the looks are fixed ahead. The error rate ``alpha`` is spent over them by
+the function of Lan and DeMets (1983, Biometrika 70, 659-663) of O'Brien and Fleming's kind, ``t`` being the share of
 blocks that are done:
 
     spent(t) = 2 - 2 Phi(z / sqrt(t)),   z = Phi^-1(1 - alpha / 2)
 
 A look's simultaneous (Dunnett) intervals err with the probability that it spends. What all looks spend adds up to
-``alpha``, so by Boole's inequality all intervals of all looks hold together with ``1 - alpha``, whatever hangs
-together between looks and however few degrees of freedom there are: repeated confidence intervals (Jennison and
-Turnbull 1989, J. R. Statist. Soc. B 51, 305-361). A sweep may therefore end on "no difference" as well as on "faster".
+``alpha``, so by Boole's inequality all intervals of all looks hold together with ``1 - alpha``, however looks hang
+together and however few degrees of freedom there are: repeated confidence intervals (Jennison and Turnbull 1989,
+J. R. Statist. Soc. B 51, 305-361). A sweep may therefore end on "no difference" as well as on "faster".
 The price against exact boundaries is small: three equal looks judge the last at 96.6 % where 95.4 % would do.
 """
 
@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scipy.special import ndtr, ndtri
+
+from hdbkit.analysis.wording import share
 
 _LEAST = 1e-6
 """A look spends at least this, so that its critical value can be reckoned."""
@@ -54,3 +56,15 @@ def level_after(looks: Sequence[int], blocks: int, confidence: float = 0.95) -> 
     """
     levels = look_levels(looks, confidence) if looks else {blocks: confidence}
     return next((level for look, level in levels.items() if look >= blocks), levels[max(levels)])
+
+
+def looks_said(looks: Sequence[int], ended_after: int | None, level: float, confidence: float = 0.95) -> list[str]:
+    """What a reader must know of the looks, as one phrase; none without looks."""
+    if not looks:
+        return []
+    all_looks = f"{', '.join(map(str, looks[:-1]))} and {looks[-1]}" if len(looks) > 1 else str(looks[0])
+    ended = f"; all was decided at that after {ended_after}" if ended_after else ""
+    return [
+        f"looks after {all_looks} blocks{ended}: the intervals are made at {level * 100:.2f} %, so that those of all "
+        f"looks together hold with {share(confidence)}"
+    ]

@@ -211,7 +211,8 @@ def _blocks_needed(question: _Question, estimate: float, present: int) -> int | 
 def fastest(verdicts: pd.DataFrame, most: int = 3) -> list[int]:
     """The configurations with the highest ratio to the baseline, as the mean over all counts of users; best first."""
     compared = verdicts[(verdicts["verdict"] != "baseline") & verdicts["ratio"].notna()]
-    means = np.log(compared["ratio"].astype(float)).groupby(compared["configuration"]).mean()
+    logs = pd.Series(np.log(compared["ratio"].astype(float)), compared.index)
+    means = logs.groupby(compared["configuration"]).mean()
     return [int(str(one)) for one in means.sort_values(ascending=False).index[:most]]
 
 

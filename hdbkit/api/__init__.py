@@ -5,6 +5,7 @@
 ``runs`` look at what was kept. Results are DataFrames with units in the names of their columns.
 """
 
+from hdbkit.api.agent import serve_agent
 from hdbkit.api.batch import BatchResult, batch
 from hdbkit.api.compare import Comparison, compare, overlay
 from hdbkit.api.connection import Connection, connect
@@ -56,6 +57,7 @@ __all__ = [
     "running_runs",
     "running_sweeps",
     "runs",
+    "serve_agent",
     "start",
     "start_sweep",
     "sweep",

@@ -5,20 +5,20 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.compare import Ratio, ratio_of
+from hdbkit.analysis.compare import Gate, Ratio, gate, level_ratios, ratio_of
 from hdbkit.api.result import Result
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.errors import InputError
 from hdbkit.paths import results_folder
 from hdbkit.report import compare_card, compare_report
-from hdbkit.results.catalog import list_runs
+from hdbkit.results.catalog import runs_of_profile, runs_under
 from hdbkit.results.folder import RunFolder, find_run
 from hdbkit.results.manifest import Manifest
 
@@ -33,6 +33,8 @@ class Comparison:
     new: list[Result]
     ratio: Ratio
     names: tuple[str, str] = ("base", "new")
+    levels: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """A row a count of virtual users with its ratio and simultaneous interval; empty where the sides share just one."""
 
     def charts(self) -> dict[str, Chart]:
         """Both sides in one figure each: users (NOPM over virtual users), throughput (over time), latency."""
@@ -49,6 +51,7 @@ class Comparison:
             ratio=self.ratio,
             figures=self.table,
             differences=self.differences,
+            levels=self.levels,
             command=shlex.join(["hdbkit", "compare", *ids, "--report"]),
         )
 
@@ -57,7 +60,7 @@ class Comparison:
         return {name: [(one.folder, one.manifest) for one in side] for name, side in sides}
 
     def _repr_html_(self) -> str:
-        return compare_card(self.ratio, self.table, self.differences, self.base[0].manifest.notice)
+        return compare_card(self.ratio, self.levels, self.table, self.differences, self.base[0].manifest.notice)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -78,18 +81,26 @@ class Comparison:
         rows = {name: [side.get(name, "") for side in sides] for name in sorted(names)}
         return pd.DataFrame.from_dict(rows, orient="index", columns=["base", "new"]).rename_axis("what")
 
-    def regressed(self, below: float) -> bool:
-        """Whether the throughput fell beyond ``below`` (such as -0.02) with the whole interval."""
-        limit = 1 + below
-        return bool((self.ratio.high if len(self.base) > 1 and len(self.new) > 1 else self.ratio.ratio) < limit)
+    def gate(self, below: float) -> Gate:
+        """Whether the throughput fell beyond ``below`` (such as -0.02), by its whole interval; see ``analysis.compare``.
+
+        With several counts of virtual users, at any of them.
+
+        Example:
+            >>> hdbkit.compare("before", "after").gate(-0.02).verdict  # doctest: +SKIP
+            'held'
+        """
+        if len(self.levels):
+            return gate(self.levels, below)
+        return gate(pd.DataFrame([{"virtual_users": 0, **vars(self.ratio)}]), below)
 
 
 def compare(base: Side, new: Side, *, smallest_effect: float = 0.02) -> Comparison:
     """Compare runs.
 
     Args:
-        base: a run's id, a unique part of it, several of them separated by commas or in a list, or a label, which
-            stands for all runs under it.
+        base: a run's id, a unique part of it, several of them separated by commas or in a list, or a label or a
+            profile, which stands for all runs under it.
         new: likewise.
         smallest_effect: the smallest relative difference that matters.
 
@@ -99,10 +110,16 @@ def compare(base: Side, new: Side, *, smallest_effect: float = 0.02) -> Comparis
     Example:
         >>> hdbkit.compare("before", "after").ratio.sentence  # doctest: +SKIP
     """
-    sides = [_results(base), _results(new)]
-    figures = [[_nopm(one) for one in side] for side in sides]
-    names = _names(base, new)
-    return Comparison(sides[0], sides[1], ratio_of(figures[0], figures[1], smallest_effect), names)
+    sides, names = [_results(base), _results(new)], _names(base, new)
+    runs = [
+        pd.DataFrame([{"virtual_users": one.virtual_users, "nopm": _nopm(one)} for one in side]) for side in sides
+    ]
+    counts = [set(side["virtual_users"]) for side in runs]
+    if len(counts[0] | counts[1]) == 1 or not counts[0] & counts[1]:
+        ratio = ratio_of(runs[0]["nopm"].tolist(), runs[1]["nopm"].tolist(), smallest_effect)
+        return Comparison(sides[0], sides[1], ratio, names)
+    found, ratio = level_ratios(runs[0], runs[1], smallest_effect)
+    return Comparison(sides[0], sides[1], ratio, names, found)
 
 
 def overlay(groups: Mapping[str, Side]) -> dict[str, Chart]:
@@ -137,8 +154,7 @@ def _results(side: Side) -> list[Result]:
 
 def _named(word: str) -> list[Result]:
     root = results_folder()
-    runs = list_runs(root).runs
-    labelled = list(runs.loc[(runs["label"] == word) & runs["nopm"].notna(), "run_id"])
+    labelled = runs_of_profile(root, word) or runs_under(root, word)
     return [Result(find_run(root, run_id)) for run_id in labelled or [word]]
 
 

@@ -47,6 +47,11 @@ class Result:
         return self.summary.get("nopm")
 
     @property
+    def virtual_users(self) -> int:
+        """How many virtual users it had."""
+        return int(self.manifest.plan["load"]["virtual_users"])
+
+    @property
     def latencies(self) -> pd.DataFrame:
         """A row a transaction: count, committed, failed, p50_us ... p999_us, max_us (service time)."""
         return pd.DataFrame.from_dict(self.summary.get("transactions", {}), orient="index").rename_axis("transaction")

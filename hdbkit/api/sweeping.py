@@ -8,11 +8,16 @@ from pathlib import Path
 
 import pandas as pd
 
+from hdbkit.analysis.block_model import usable
 from hdbkit.analysis.details import readable
 from hdbkit.analysis.doubts import doubts, failed_checks, next_step, warning
 from hdbkit.analysis.effects import main_effects
+from hdbkit.analysis.interactions import changed_effects, interactions
+from hdbkit.analysis.scalability import laws, laws_table
+from hdbkit.analysis.sequential import level_after, looks_said
 from hdbkit.analysis.starts import start_doubts
 from hdbkit.analysis.verdicts import answer, judge
+from hdbkit.analysis.winner import winner_answer, winners
 from hdbkit.api.facts import host_facts
 from hdbkit.api.running import as_target, present_schema
 from hdbkit.charts.chart import Chart
@@ -52,18 +57,52 @@ class SweepResult:
     @cached_property
     def verdicts(self) -> pd.DataFrame:
         """A row a configuration and count of virtual users: ratio to the baseline, 95 % interval, verdict."""
-        return judge(self.runs, smallest_effect=self.plan.spec.smallest_effect)
+        return judge(self._grid_runs, smallest_effect=self.plan.spec.smallest_effect, level=self.level)
 
     @cached_property
     def effects(self) -> pd.DataFrame:
         """A row a value of a setting: its main effect over all pairs of the grid, with its interval."""
-        spec = self.plan.spec
-        return main_effects(self.runs, list(spec.grid), self.plan.configurations[0], spec.smallest_effect)
+        spec, baseline = self.plan.spec, self.plan.configurations[0]
+        return main_effects(self._grid_runs, list(spec.grid), baseline, spec.smallest_effect, level=self.level)
+
+    @cached_property
+    def interactions(self) -> pd.DataFrame:
+        """A row two values of two settings: together against their effects multiplied, with its interval."""
+        spec, baseline = self.plan.spec, self.plan.configurations[0]
+        return interactions(self._grid_runs, list(spec.grid), baseline, spec.smallest_effect, level=self.level)
+
+    @cached_property
+    def winners(self) -> pd.DataFrame:
+        """A row a configuration that was run again in fresh blocks, the fastest first; empty without such blocks."""
+        runs = self.runs[self.runs["fresh"]]
+        return winners(self.verdicts, runs, self.plan.spec.smallest_effect)
+
+    @cached_property
+    def scaling(self) -> pd.DataFrame:
+        """A row a configuration with enough counts of virtual users: the Universal Scalability Law and its peak."""
+        labels = dict(zip(self.verdicts["configuration"], self.verdicts["label"], strict=True))
+        measured = usable(self._grid_runs)
+        return laws_table(laws(measured.assign(label=measured["configuration"].map(labels)), "label"), "label")
+
+    @property
+    def level(self) -> float:
+        """The level of the intervals: 0.95, or that of the look at which a sweep with looks stands."""
+        ended = self._grid_runs[self._grid_runs["status"].isin(["done", "failed"])]
+        return level_after(self.plan.spec.looks, int(ended["block"].max()) if len(ended) else 0)
 
     @property
     def answer(self) -> str:
-        """The sweep's answer in one sentence."""
-        return answer(self.verdicts, self.plan.spec.smallest_effect)
+        """The sweep's answer in one sentence, and in a second what the fresh blocks of the fastest say."""
+        said = answer(self.verdicts, self.plan.spec.smallest_effect)
+        again = winner_answer(self.winners, self.plan.spec.winner_blocks)
+        return f"{said} {again}" if again else said
+
+    @property
+    def remarks(self) -> list[str]:
+        """What must be known beside the verdicts: the looks, and effects that depend on another setting."""
+        spec = self.plan.spec
+        effects = changed_effects(self.interactions, self.effects, spec.smallest_effect)
+        return [*looks_said(spec.looks, self.plan.ended_after, self.level), *effects]
 
     @property
     def notice(self) -> str:
@@ -79,7 +118,7 @@ class SweepResult:
     @property
     def advice(self) -> str:
         """What makes the result unstable, and what to type to decide what is undecided; often empty."""
-        said = [warning(self.doubts), next_step(self.verdicts, self._with_blocks)]
+        said = [warning(self.doubts), *self.remarks, self._next_step]
         return "\n".join(one for one in said if one)
 
     @property
@@ -95,12 +134,12 @@ class SweepResult:
     def charts(self) -> dict[str, Chart]:
         """The charts of its report that its data allow.
 
-        They are: effects, configurations, grid (two settings), parallel (settings against NOPM), throughput (over
-        time) and latency.
+        They are: effects, configurations, grid and interactions (two settings), scaling (several counts of virtual
+        users), parallel (settings against NOPM), throughput (over time) and latency.
         """
-        spec = self.plan.spec
-        frames = (self.runs, self.verdicts, self.effects)
-        charts = whole_sweep(*frames, list(spec.grid), spec.smallest_effect, readable(self._finished()))
+        spec, finished = self.plan.spec, readable(self._finished())
+        frames = (self._grid_runs, self.verdicts, self.effects)
+        charts = whole_sweep(*frames, list(spec.grid), spec.smallest_effect, finished, self.interactions)
         return {chart.key: chart for chart in charts}
 
     def report(self) -> Path:
@@ -115,7 +154,10 @@ class SweepResult:
             command=self._repeated(),
             folders=self._finished(),
             doubts=self.doubts,
-            next_step=next_step(self.verdicts, self._with_blocks),
+            next_step=self._next_step,
+            interactions=self.interactions,
+            winners=self.winners,
+            remarks=self.remarks,
         )
 
     def _repr_html_(self) -> str:
@@ -124,6 +166,17 @@ class SweepResult:
     def __repr__(self) -> str:
         done = len(self.runs) - self.failed
         return f"<SweepResult {self.sweep_id}: {done} of {len(self.runs)} runs done>"
+
+    @property
+    def _grid_runs(self) -> pd.DataFrame:
+        """The runs without those of the fresh blocks, which are judged by themselves."""
+        return self.runs[~self.runs["fresh"]]
+
+    @property
+    def _next_step(self) -> str:
+        """What to type to decide what is undecided; empty for a sweep that takes no more blocks."""
+        fixed = self.plan.spec.looks or self.plan.winners
+        return "" if fixed else next_step(self.verdicts, self._with_blocks)
 
     def _finished(self) -> list[RunFolder]:
         done = self.runs.loc[self.runs["status"] == "done", "run_id"]

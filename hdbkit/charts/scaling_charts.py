@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
 from hdbkit.analysis.groups import levels
+from hdbkit.analysis.scalability import Scaling, laws, laws_table
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MOST_LINES, in_rows, left_out, over_users
+from hdbkit.charts.marks import MOST_LINES, in_rows, left_out, over_users, plain
 from hdbkit.charts.style import HEIGHT, MARKERS, colour, figure, log_axis, series
 
 _LOG_FROM = 20
@@ -50,6 +53,69 @@ def throughput_over_users(results: pd.DataFrame, by: str = "label", *, log: bool
         left_out(len(names), table["group"].nunique()),
     ]
     return Chart("users", question, fig, " ".join(filter(None, words)), table.rename(columns={"group": by}))
+
+
+def scaling_laws(runs: pd.DataFrame, by: str = "label") -> Chart | None:
+    """The Universal Scalability Law of each value of ``by`` over its runs, with the band of its blocks and its peak.
+
+    None where no value has enough counts of virtual users (:mod:`hdbkit.analysis.scalability`).
+
+    Args:
+        runs: a row a run: ``by``, virtual_users, nopm, and block, the runs that were done together.
+        by: the column whose values are told apart.
+    """
+    known = runs.dropna(subset=["nopm"]).assign(group=lambda one: one[by].astype(str))
+    found = laws(known, "group")
+    if not found:
+        return None
+    drawn = list(found)[:MOST_LINES]
+    cells = levels(known[known["group"].isin(drawn)]).assign(low=np.nan, high=np.nan)
+    fig = over_users(known[known["group"].isin(drawn)], cells, "group")
+    fig.for_each_trace(lambda trace: trace.update(mode="markers"))
+    for index, name in enumerate(drawn):
+        fig.add_traces(_law_lines(name, found[name], series(index)))
+    told = "; ".join(f"{name}: {one.sentence}" for name, one in found.items())
+    words = [
+        f"{told}.",
+        "Lines are the fitted law, bands its 95 % intervals by resampled blocks, vertical lines the peaks."
+        if any(one.resampled for one in found.values())
+        else "Lines are the fitted law, vertical lines the peaks.",
+        left_out(len(drawn), len(found)),
+    ]
+    question = "Where does the throughput stop growing?"
+    return Chart("scaling", question, fig, " ".join(filter(None, words)), laws_table(found, by).round(6))
+
+
+def _law_lines(name: str, found: Scaling, look: dict[str, Any]) -> list[go.Scatter]:
+    """Band, curve and peak of one law."""
+    users = np.geomspace(1, found.levels[-1], 60)
+    x, curve, lines = users.round(3).tolist(), found.law.throughput(users), []
+    band = found.band(users)
+    if band:
+        low, high = (plain(one) for one in band)
+        lines.append(
+            go.Scatter(
+                x=[*x, *reversed(x)], y=[*high, *reversed(low)], mode="lines", hoverinfo="skip", fill="toself",
+                line={"width": 0, "color": look["color"]}, fillcolor=look["color"], opacity=0.14, showlegend=False,
+                legendgroup=name,
+            )
+        )  # fmt: skip
+    lines.append(
+        go.Scatter(
+            x=x, y=plain(curve), mode="lines", showlegend=False, legendgroup=name, hoverinfo="skip",
+            line={"color": look["color"], "dash": look["dash"], "width": 2},
+        )
+    )  # fmt: skip
+    if found.peak is not None:
+        top = float(found.law.throughput(np.array([found.peak]))[0])
+        lines.append(
+            go.Scatter(
+                x=[found.peak, found.peak], y=[0, round(top)], mode="lines", showlegend=False, legendgroup=name,
+                line={"color": look["color"], "dash": "dot", "width": 1},
+                hovertemplate=f"peak %{{x:.0f}}<extra>{name}</extra>",
+            )
+        )  # fmt: skip
+    return lines
 
 
 def performance_profile(profile: pd.DataFrame, what: str = "queries") -> Chart:

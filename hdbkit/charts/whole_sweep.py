@@ -10,7 +10,9 @@ from hdbkit.analysis.block_model import usable
 from hdbkit.analysis.details import courses, latencies
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import detail_charts
+from hdbkit.charts.interaction_chart import interaction_chart
 from hdbkit.charts.parallel_chart import parallel_coordinates
+from hdbkit.charts.scaling_charts import scaling_laws
 from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -23,10 +25,19 @@ def whole_sweep(
     settings: Sequence[str],
     smallest_effect: float,
     finished: Sequence[tuple[RunFolder, Manifest]],
+    interactions: pd.DataFrame | None = None,
 ) -> list[Chart]:
-    """The charts that the data allow; frames as in :mod:`hdbkit.charts.sweep_charts`, and the runs with a result."""
+    """The charts that the data allow; frames as in :mod:`hdbkit.charts.sweep_charts`, and the runs with a result.
+
+    ``interactions`` as :mod:`hdbkit.analysis.interactions` gives them.
+    """
     measured = usable(runs)
     charts = sweep_charts(runs, verdicts, effects, settings, smallest_effect)
+    if interactions is not None and len(interactions):
+        charts.append(interaction_chart(interactions, smallest_effect))
+    labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
+    laws = scaling_laws(measured.assign(label=measured["configuration"].map(labels)))
+    charts += [laws] if laws else []
     varied = [name for name in [*settings, "virtual_users"] if measured[name].nunique() > 1]
     if len(varied) > 1:
         charts.append(parallel_coordinates(measured, varied))

@@ -15,6 +15,7 @@ from hdbkit.cli.options import with_fields
 from hdbkit.cli.progress import BuildBar, RunLines, SweepLines
 from hdbkit.cli.schema import AsJson, MadeBy, TargetArgument
 from hdbkit.config import Load, SchemaFrom, SweepSpec, WorkloadSpec, read_params
+from hdbkit.config.sweep_schema import sweep_schema_text
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Status
 from hdbkit.sweep_runner import SweepStatus
@@ -23,6 +24,7 @@ Users = Annotated[str | None, typer.Option("--virtual-users", "-u", help="counts
 Blocks = Annotated[int | None, typer.Option(min=2, help="passes over all configurations, in all")]
 
 
+_SCHEMA_HELP = "print the JSON schema of sweep files, for editors, and leave"
 _SWEEP_EXAMPLES = (
     "Example: hdbkit sweep lab params/sweep-demo.yaml; hdbkit sweep lab params/sweep-demo.yaml --detach; "
     "hdbkit sweep --resume last --blocks 8"
@@ -123,27 +125,34 @@ def sweep(
     return _tell_sweep(done, done.report(), as_json)
 
 
+def _tell_schema(wanted: bool) -> None:
+    if wanted:
+        show.console.file.write(sweep_schema_text())
+        raise typer.Exit
+
+
 @with_fields(Load, "virtual_users")
 def plan(
     target: TargetArgument,
     spec: Annotated[Path, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")],
     blocks: Blocks = None,
     virtual_users: Users = None,
+    json_schema: Annotated[  # noqa: ARG001 - its callback prints it
+        bool, typer.Option("--json-schema", help=_SCHEMA_HELP, is_eager=True, callback=_tell_schema)
+    ] = False,
     as_json: AsJson = False,
     *,
     given: dict[str, Any],
 ) -> None:
-    """Print every run of a sweep in its order, and how long it takes; touches no server."""
+    """Print every run of a sweep in its order, what is left out or built anew, and how long it takes.
+
+    Touches no server.
+    """
     planned = api.plan(target, _spec(spec, virtual_users, given), blocks=blocks)
     if as_json:
         show.print_json(planned.model_dump(mode="json") | {"estimated_s": planned.estimated_s})
         return
-    for one in planned.runs:
-        settings = ", ".join(f"{k}={v}" for k, v in planned.configurations[one.configuration].items())
-        show.console.print(f"{one.number:4}  block {one.block}  {one.virtual_users} users  {settings}", markup=False)
-    made_by = planned.spec.workload.schema_from if planned.spec.workload else SchemaFrom.HDBKIT
-    told = f", schema from {made_by.value}" if made_by is not SchemaFrom.HDBKIT else ""
-    show.console.print(f"{len(planned.runs)} runs, about {planned.estimated_s / 60:.0f} minutes{told}")
+    show.plan(planned)
 
 
 def _spec(path: Path, virtual_users: str | None, given: dict[str, Any]) -> SweepSpec:
@@ -154,7 +163,7 @@ def _spec(path: Path, virtual_users: str | None, given: dict[str, Any]) -> Sweep
         counts = [int(word) for word in virtual_users.split(",")] if virtual_users else spec.virtual_users
     except ValueError:
         raise InputError(f"--virtual-users must read like 1,4,16, not '{virtual_users}'") from None
-    return SweepSpec(**{**dict(spec), "load": load, "virtual_users": counts})
+    return spec.with_(load=load, virtual_users=tuple(counts))
 
 
 def attach(run_id: AnyId = "last", as_json: AsJson = False) -> int:
@@ -227,7 +236,8 @@ def _tell_end(
 
 def _tell_sweep(done: api.SweepResult, report: Path, as_json: bool) -> int:
     if as_json:
-        frames = {"verdicts": done.verdicts, "effects": done.effects, "runs": done.runs}
+        names = ("verdicts", "effects", "interactions", "winners", "scaling", "runs")
+        frames = {name: getattr(done, name) for name in names}
         content = {name: show.frame_json(frame) for name, frame in frames.items()}
         head = {"sweep_id": done.sweep_id, "answer": done.answer, "report": str(report)}
         show.print_json(head | {"checks_failed": done.checks_failed} | content)

@@ -104,7 +104,7 @@ class SweepLines:
 
     def __call__(self, step: SweepStep) -> None:
         """Say what has just happened."""
-        if step.kind is Kind.SETTLED:
+        if step.kind in (Kind.SETTLED, Kind.WAITING):
             notes.print(f"  {escape(step.note)}")
         elif step.kind is Kind.RESTORED:
             notes.print("  settings are what they were before the sweep")

@@ -14,6 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from hdbkit.api import Result, SweepResult
+from hdbkit.config import SchemaFrom
+from hdbkit.sweep_plan import SweepPlan
 
 _LATENCIES = ("transaction", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
 _CONDITION = "schema: "
@@ -117,6 +119,29 @@ def _without_passed_conditions(found: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([found[~held], pd.DataFrame([one])])
 
 
+def plan(planned: SweepPlan) -> None:
+    """Every run of a sweep in its order, and what it amounts to."""
+    rebuilds = planned.rebuilds
+    for one in planned.runs:
+        settings = ", ".join(f"{k}={v}" for k, v in planned.configurations[one.configuration].items())
+        anew = "  (schema built anew)" if one.number in rebuilds else ""
+        line = f"{one.number:4}  block {one.block}  {one.virtual_users} users  {settings}{anew}"
+        console.print(line, markup=False)
+    spec = planned.spec
+    made_by = spec.workload.schema_from if spec.workload else SchemaFrom.HDBKIT
+    told = f", schema from {made_by.value}" if made_by is not SchemaFrom.HDBKIT else ""
+    made_of = f"{len(planned.configurations)} configurations x {len(spec.virtual_users)} counts of virtual users"
+    time = f"about {planned.estimated_s / 60:.0f} minutes"
+    console.print(f"{len(planned.runs)} runs, {time}{told}: {made_of} x {spec.blocks} blocks")
+    for constraint, count in planned.dropped.items():
+        console.print(f"{count} combinations are left out by: {constraint}", markup=False)
+    if rebuilds:
+        console.print(
+            f"{len(rebuilds)} times the schema is built anew: a block has its runs of one schema together, "
+            "and the schemas in random order"
+        )
+
+
 def sweep(done: SweepResult) -> None:
     """A sweep on the screen: the verdict on each configuration, the effects, the answer."""
     verdicts = done.verdicts[["label", "virtual_users", "runs", "nopm", "ratio", "low", "high", "verdict"]]
@@ -124,5 +149,14 @@ def sweep(done: SweepResult) -> None:
     if len(done.effects):
         effects = done.effects[["setting", "value", "reference", "ratio", "low", "high", "verdict"]]
         console.print(table(effects, title="Effect of each setting, over all pairs of the grid"))
+    if len(done.interactions):
+        acting = done.interactions[["setting", "value", "other", "other_value", "ratio", "low", "high", "verdict"]]
+        console.print(table(acting, title="Two values together, against their effects multiplied"))
+    if len(done.winners):
+        again = done.winners[["label", "virtual_users", "runs", "first_ratio", "ratio", "low", "high", "verdict"]]
+        console.print(table(again, title="The fastest, run again in fresh blocks that had no part in the choice"))
+    if len(done.scaling):
+        laws = done.scaling[["label", "rate", "sigma", "kappa", "peak", "low", "high"]]
+        console.print(table(laws, title="Universal Scalability Law over virtual users"))
     console.print(done.answer, markup=False, style="bold")
     console.print(done.advice, markup=False) if done.advice else None

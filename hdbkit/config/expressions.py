@@ -91,6 +91,8 @@ class Expression:
         """The names below ``node``. Raises ``ExpressionMistake`` for everything that is not of this language."""
         if isinstance(node, ast.Name | ast.Attribute):
             name = _dotted(node)
+            if name.startswith(tuple(f"{written}." for written in self._written)):
+                raise ExpressionMistake("has a dot that is no part of a name")
             return set() if name in self._written or name in _WORDS else {name}
         return set[str]().union(*map(self._names, _parts(node)))
 

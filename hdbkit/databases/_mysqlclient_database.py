@@ -6,6 +6,7 @@ The database that a target names is the schema: a workload's tables stand in it 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -143,6 +144,8 @@ class MysqlclientDatabase:
                 created.append(f"database {database}")
             if created:
                 session.execute(str(session.query("grant_database", database=database, role=role)[0][0]))
+                with suppress(TransactionError):  # not every administrator may hand that on
+                    session.execute(str(session.query("grant_sight", role=role)[0][0]))
             return created
         finally:
             session.close()

@@ -25,10 +25,10 @@ class MySQL(MysqlclientDatabase):
     }
 
     def counters(self, session: Session) -> dict[str, float]:
-        """With the length of the history list where the account may see it."""
+        """With the length of the history list and the deadlocks where the account may see them."""
         counters = super().counters(session)
         with suppress(TransactionError):
-            counters["history_list_length"] = float(session.query("history_list_length")[0][0])
+            counters |= {str(name): float(value) for name, value in session.query("metrics")}
         return counters
 
     def _identified_by(self, password: str | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from hdbkit.analysis.checks import check_run
 from hdbkit.analysis.summary import summarize
-from hdbkit.execution import usage
+from hdbkit.execution import server_host, usage
 from hdbkit.execution.sampler import COUNTED_NAME
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
@@ -41,6 +41,8 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     write_rows(folder.table("counters"), columns.COUNTERS, [_counter(row, start_ns) for row in samples])
     host = read_lines(folder.spools / "host.ndjson")
     write_rows(folder.table("host"), columns.HOST, [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in host])
+    if told := server_host.rows(read_lines(folder.spools / server_host.FILE), start_ns):
+        write_rows(folder.table("server_host"), columns.SERVER_HOST, told)
     clients = [*read_lines(folder.spools / "clients.ndjson"), *usage.saved(folder.spools)]
     write_rows(folder.table("clients"), columns.CLIENTS, _clients(manifest, clients, counts))
     write_rows(folder.table("errors"), columns.ERRORS, _errors(folder.spools, start_ns))

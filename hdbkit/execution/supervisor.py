@@ -30,6 +30,7 @@ from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Stop, W
 from hdbkit.execution.folder_setup import reserve_path
 from hdbkit.execution.pool import Pool, disk_full
 from hdbkit.execution.sampler import Lines, Sampler
+from hdbkit.execution.server_host import ServerHost
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, Manifest, Status
@@ -67,6 +68,7 @@ class Supervisor:
         self._clients = Lines(folder.spools / "clients.ndjson")
         self._pool = Pool(folder, self._plan, self._page)
         self._sampler = Sampler(self._plan, folder.spools, self._plan.load.counter_interval_s)
+        self._server_host = ServerHost(self._plan.target, folder.spools)
         self._losses: set[int] = set()
 
     def run(self) -> Status:
@@ -92,6 +94,7 @@ class Supervisor:
     def _begin(self) -> None:
         """Clients ready, first counters taken, start published."""
         self._sampler.start()
+        self._server_host.start()
         self._pool.start()
         _finish()  # its imports take a second, which the clients need to connect anyway
         deadline = time.monotonic() + _READY_S
@@ -205,6 +208,7 @@ class Supervisor:
         for i, ended in self._pool.endings().items():
             self._clients.try_to_add({"virtual_user": i, "ended": ended})
         self._read_the_end()
+        self._server_host.stop()
         self._sampler.stop()
         self._sampler.join(5) if self._sampler.is_alive() else None
 

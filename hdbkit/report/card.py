@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from hdbkit.analysis.compare import Ratio
-from hdbkit.report.compare_report import differences_table, figures_table, said
+from hdbkit.report.compare_report import differences_table, figures_table, levels_table, said
 from hdbkit.report.page import Figure, templates
 from hdbkit.report.run_report import answer, figures, tables
 from hdbkit.report.sweep_report import verdict_table
@@ -35,9 +35,12 @@ def sweep_card(sweep_id: str, answer: str, verdicts: pd.DataFrame, advice: str, 
     return _card(answer, f"Sweep {sweep_id}: {notice}", lines=lines, tables=[verdict_table(verdicts)])
 
 
-def compare_card(ratio: Ratio, both: pd.DataFrame, differences: pd.DataFrame, notice: str) -> str:
-    """The verdict of a comparison, both sides' figures, and what differed."""
-    return _card(f"{said(ratio)}.", notice, tables=[figures_table(both), *differences_table(differences)])
+def compare_card(
+    ratio: Ratio, levels: pd.DataFrame, both: pd.DataFrame, differences: pd.DataFrame, notice: str
+) -> str:
+    """The verdict of a comparison, that at each count of virtual users, both sides' figures, and what differed."""
+    tables = [*levels_table(levels), figures_table(both), *differences_table(differences)]
+    return _card(f"{said(ratio)}.", notice, tables=tables)
 
 
 def _card(

@@ -18,7 +18,14 @@ from hdbkit.results.manifest import Manifest
 
 
 def compare_report(
-    path: Path, *, sides: Groups, ratio: Ratio, figures: pd.DataFrame, differences: pd.DataFrame, command: str
+    path: Path,
+    *,
+    sides: Groups,
+    ratio: Ratio,
+    figures: pd.DataFrame,
+    differences: pd.DataFrame,
+    command: str,
+    levels: pd.DataFrame,
 ) -> Path:
     """Write the report of a comparison to ``path`` and give it back.
 
@@ -29,6 +36,7 @@ def compare_report(
         figures: columns base, new, ratio by the name of a figure (``Comparison.table``).
         differences: columns base, new by what differs (``Comparison.differences``).
         command: what to type to compare anew.
+        levels: the ratios at each count of virtual users (``Comparison.levels``); empty where there is just one.
     """
     names, (base, new) = list(sides), list(sides.values())
     manifests = [manifest for side in (base, new) for _, manifest in side]
@@ -48,7 +56,7 @@ def compare_report(
                 "95 % interval", percent or cell(None), "by the noise between runs" if percent else "2 runs a side"
             ),
         ],
-        tables=[figures_table(figures), *differences_table(differences)],
+        tables=[*levels_table(levels), figures_table(figures), *differences_table(differences)],
         charts=compare_charts(sides),
         checks=checks_over_runs(manifests),
         environment=environment(base[0][1], read_settings(base[0][0])),
@@ -71,6 +79,22 @@ def figures_table(figures: pd.DataFrame) -> Table:
         for name, base, new, ratio in figures[["base", "new", "ratio"]].itertuples()
     ]
     return Table("Both sides, means over their runs", head, rows, [False, True, True, True])
+
+
+def levels_table(levels: pd.DataFrame) -> list[Table]:
+    """The comparison at each count of virtual users; none where there is just one."""
+    if levels.empty:
+        return []
+    head = ["users", "base NOPM", "new NOPM", "change", "95 % interval", "verdict", "in words"]
+    rows = [
+        [cell(row["virtual_users"]), f"{row['base']:,.0f}", f"{row['new']:,.0f}", _change(row["ratio"]),
+         "" if pd.isna(row["low"]) else f"{_change(row['low'])} to {_change(row['high'])}",
+         cell(row["verdict"]), cell(row["sentence"])]
+        for row in levels.to_dict("records")
+    ]  # fmt: skip
+    note = "The intervals hold together over all counts of virtual users."
+    numeric = [True, True, True, True, True, False, False]
+    return [Table("At each count of virtual users", head, rows, numeric, note=note)]
 
 
 def _named(figure: str) -> str:

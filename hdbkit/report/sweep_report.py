@@ -37,12 +37,16 @@ def sweep_report(
     folders: Sequence[RunFolder],
     doubts: Sequence[str] = (),
     next_step: str = "",
+    interactions: pd.DataFrame | None = None,
+    winners: pd.DataFrame | None = None,
+    remarks: Sequence[str] = (),
 ) -> Path:
     """Write the report of a sweep to ``path`` and give it back.
 
     ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``answer`` one sentence, and ``folders``
     those of its finished runs; one that is damaged is passed over. ``doubts`` are what makes the result unstable,
-    ``next_step`` what to type to decide what is undecided.
+    ``next_step`` what to type to decide what is undecided; ``interactions`` and ``winners`` as the modules of
+    ``analysis`` with these names give them, ``remarks`` what must be known beside the verdicts.
     """
     finished = readable(folders)
     manifests = [manifest for _, manifest in finished]
@@ -57,15 +61,21 @@ def sweep_report(
         notice=manifests[0].notice if manifests else "",
         command=command,
         next_step=next_step,
-        warnings=[f"The result may be unstable: {doubt}." for doubt in doubts],
+        warnings=[*(f"The result may be unstable: {doubt}." for doubt in doubts), *map(_sentence, remarks)],
         figures=[
             Figure("runs measured", f"{len(measured):,}", f"of {len(runs):,} planned"),
             Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {_listed(settings)}"),
-            Figure("blocks", f"{spec['blocks']:,}", "each in its own random order"),
+            Figure("blocks", f"{_blocks(runs):,}", "each in its own random order"),
             Figure("smallest effect", f"{100 * smallest:g} %", "that matters"),
         ],
-        tables=[verdict_table(verdicts), *_work(manifests, verdicts), *growth_table(manifests)],
-        charts=whole_sweep(runs, verdicts, effects, settings, smallest, finished),
+        tables=[
+            verdict_table(verdicts),
+            *winner_table(winners),
+            *interaction_table(interactions),
+            *_work(manifests, verdicts),
+            *growth_table(manifests),
+        ],
+        charts=whole_sweep(runs[~runs["fresh"]], verdicts, effects, settings, smallest, finished, interactions),
         checks=checks_over_runs(manifests),
         environment=_environment(spec, *finished[0]) if finished else [],
         journal=_journal(runs, verdicts),
@@ -92,6 +102,66 @@ def verdict_table(verdicts: pd.DataFrame) -> Table:
     head = ["configuration", "users", "runs", "mean NOPM", "change", "95 % interval", "verdict", "in words"]
     numeric = [False, True, True, True, True, True, False, False]
     return Table("Configurations against the baseline", head, rows, numeric, marks)
+
+
+def winner_table(winners: pd.DataFrame | None) -> list[Table]:
+    """The fastest configurations in fresh blocks, beside what was said of them first; none without such blocks."""
+    if winners is None or winners.empty:
+        return []
+    rows = []
+    for row in winners.to_dict("records"):
+        first = _interval(row["first_ratio"], row["first_low"], row["first_high"])
+        rows.append([*_verdict_row(row)[:7], first, cell(row["sentence"])])
+    marks = [_MARKS.get(str(verdict), "") for verdict in winners["verdict"]]
+    head = [
+        "configuration",
+        "users",
+        "runs",
+        "mean NOPM",
+        "change",
+        "95 % interval",
+        "verdict",
+        "when chosen",
+        "in words",
+    ]
+    numeric = [False, True, True, True, True, True, False, True, False]
+    note = "By the fresh blocks alone, which had no part in the choice: the lead of a winner of many is partly luck."
+    return [Table("The fastest, run again in fresh blocks", head, rows, numeric, marks, note)]
+
+
+def interaction_table(found: pd.DataFrame | None) -> list[Table]:
+    """Each two values of two settings together, against their effects multiplied; none with one setting."""
+    if found is None or found.empty:
+        return []
+    rows = [
+        [f"{row['setting']}={row['value']}", f"{row['other']}={row['other_value']}",
+         _change(row["alone"]), _change(row["together"]), _interval(row["ratio"], row["low"], row["high"]),
+         cell(row["verdict"]), cell(row["sentence"])]
+        for row in found.to_dict("records")
+    ]  # fmt: skip
+    marks = ["unsure" if verdict == "undecided" else "" for verdict in found["verdict"]]
+    head = [
+        "value",
+        "with",
+        "change without",
+        "change with it",
+        "95 % interval of the ratio of both",
+        "verdict",
+        "in words",
+    ]
+    return [Table("How settings work together", head, rows, [False, False, True, True, True, False, False], marks)]
+
+
+def _interval(ratio: float, low: float, high: float) -> str:
+    return _change(ratio) + (f" ({_change(low)} to {_change(high)})" if pd.notna(low) else "")
+
+
+def _blocks(runs: pd.DataFrame) -> int:
+    return int(runs[~runs["fresh"]]["block"].nunique())
+
+
+def _sentence(text: str) -> str:
+    return f"{text}."
 
 
 def _verdict_row(row: dict[Hashable, Any]) -> list[str]:

@@ -70,6 +70,30 @@ def list_runs(root: Path, where: str | None = None) -> Listing:
         return _listed(path, root, where)
 
 
+def runs_under(root: Path, label: str) -> list[str]:
+    """The ids of the runs with a result under this label, newest first."""
+    runs = list_runs(root).runs
+    return list(runs.loc[(runs["label"] == label) & runs["nopm"].notna(), "run_id"])
+
+
+def profile_tag(name: str) -> str:
+    """The tag of the runs of a profile."""
+    return f"profile:{name}"
+
+
+def profiles_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row a run with a result and profile it is of: the columns of ``runs`` and ``profile``."""
+    tags = runs["tags"].map(json.loads).explode()
+    names = tags[tags.astype(str).str.startswith(profile_tag(""))].astype(str).str.removeprefix(profile_tag(""))
+    return runs.join(names.rename("profile"), how="inner").dropna(subset=["nopm"])
+
+
+def runs_of_profile(root: Path, name: str) -> list[str]:
+    """The ids of the runs with a result of a profile, newest first."""
+    runs = profiles_of(list_runs(root).runs)
+    return list(runs.loc[runs["profile"] == name, "run_id"])
+
+
 def _listed(path: Path, root: Path, where: str | None) -> Listing:
     with closing(_prepared(path)) as catalog:
         damaged = _refresh(catalog, root)

@@ -104,6 +104,12 @@ HOST: Final = {
     "net_sent_bytes": "int64",
     "net_received_bytes": "int64",
 }
+SERVER_HOST: Final = {
+    "t_us": "int64",
+    "name": "string",  # cpu_user_s, memory_used_bytes, disk_busy_s, ...: running totals and levels, units in names
+    "device": "string",  # disk or network interface; "" for the whole host
+    "value": "float64",
+}
 CLIENTS: Final = {
     "virtual_user": "int32",
     "pid": "int64",

@@ -50,6 +50,7 @@ class Step(StrEnum):
     )
     SETTINGS_RESTORED = "settings_restored"  # and the kept data dropped
     DATA_RESTORED = "data_restored"  # after the last run, to what was kept
+    NOTED = "noted"  # what the sweep waits for, and that it goes on
     EXTENDED = "extended"
     LOOKED = "looked"  # at all configurations after so many blocks; it ends there when none is undecided
     WINNERS_CHOSEN = "winners_chosen"  # and their fresh blocks planned
@@ -203,6 +204,8 @@ class SweepState:
                 self.data_kept = True
             case Step.DATA_RESTORED:
                 self.data_kept = False
+            case Step.NOTED:
+                pass
             case Step.EXTENDED:
                 self.finished = False
             case Step.LOOKED | Step.WINNERS_CHOSEN:

@@ -98,9 +98,9 @@ def remove_group(folder: str) -> None:
         return
     for _ in range(100):
         try:
-            return os.rmdir(group)  # noqa: PTH106
+            os.rmdir(group)  # noqa: PTH106
         except FileNotFoundError:
-            return None
+            return
         except OSError:
             time.sleep(0.01)
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hdbkit.contracts import Session
+from hdbkit.contracts import BUILT, KEPT, Session
 from hdbkit.errors import ServerFailed
 from hdbkit.servers.place import run_as
 from hdbkit.servers.private_control import PrivateControl
@@ -26,23 +26,23 @@ LOOSE = "loose-"
 class MysqldControl(PrivateControl):
     """``contracts.ServerControl`` of a private server of MariaDB or MySQL."""
 
-    def keep_data(self) -> float:
+    def keep_data(self, copy: str = KEPT) -> float:
         """Copy the data folder; the server is stopped meanwhile."""
         began = time.monotonic()
         self._server.stop()
         try:
-            self._copy_folder(self._data, self._kept_folder)
+            self._copy_folder(self._data, self._kept_folder(copy))
         finally:
             self._server.start()
         self._tell_kept()
         return time.monotonic() - began
 
-    def restore_data(self) -> float:
-        """Replace the data folder by its kept copy."""
+    def restore_data(self, copy: str = KEPT) -> float:
+        """Replace the data folder by a kept copy."""
         began = time.monotonic()
-        if not self._kept_folder.is_dir():
+        if not self._kept_folder(copy).is_dir():
             raise ServerFailed(f"there are no kept data in {self.identity} to bring back")
-        self._copy_folder(self._kept_folder, self._fresh)
+        self._copy_folder(self._kept_folder(copy), self._fresh)
         self._server.kill()
         self._swap()
         self._server.start()
@@ -50,8 +50,8 @@ class MysqldControl(PrivateControl):
         return time.monotonic() - began
 
     def drop_kept_data(self) -> None:
-        """Remove the kept copy, if there is one."""
-        for folder in (self._kept_folder, self._fresh, self._old):
+        """Remove the kept copies, if there are any."""
+        for folder in (self._kept_folder(KEPT), self._kept_folder(BUILT), self._fresh, self._old):
             shutil.rmtree(folder, ignore_errors=True)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -76,9 +76,8 @@ class MysqldControl(PrivateControl):
     def _data(self) -> Path:
         return self._server.place.data
 
-    @property
-    def _kept_folder(self) -> Path:
-        return self._server.folder / "data-kept"
+    def _kept_folder(self, copy: str) -> Path:
+        return self._server.folder / f"data-{copy}"
 
     @property
     def _fresh(self) -> Path:

@@ -29,11 +29,11 @@ class AgentAway(Exception):
 
 
 class AgentClient:
-    """Asks the agent of a target. A connection is kept from one request to the next, until one fails."""
+    """Asks the agent of a target: each time on a connection of its own, unless it is to ``keep`` one."""
 
-    def __init__(self, spec: ControlSpec) -> None:
+    def __init__(self, spec: ControlSpec, keep: bool = False) -> None:
         assert spec.agent is not None
-        self.address, self._spec = spec.agent, spec
+        self.address, self._spec, self._keep = spec.agent, spec, keep
         self._connection: http.client.HTTPConnection | None = None
         self._token = find_token(spec.agent, spec.token_file)
         if not self._token:
@@ -44,8 +44,7 @@ class AgentClient:
         return self._ask("GET", verb, None, timeout_s)
 
     def post(self, verb: str, content: Any = None, timeout_s: float = 600.0) -> Any:
-        """The answer to an order, always on a connection of its own; the errors are those of ``get``."""
-        self.close()
+        """The answer to an order; the errors are those of ``get``."""
         return self._ask("POST", verb, json.dumps({} if content is None else content), timeout_s)
 
     def close(self) -> None:
@@ -71,6 +70,8 @@ class AgentClient:
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise AgentAway(str(error) or type(error).__name__) from None
+        if not self._keep:
+            self.close()
         return self._understood(answer.status, content)
 
     def _connected(self) -> http.client.HTTPConnection:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hdbkit.config import ControlSpec, Target
-from hdbkit.contracts import ApplyBy, Change, HostLoad, Setting
+from hdbkit.contracts import KEPT, ApplyBy, Change, HostLoad, Setting
 from hdbkit.errors import AgentLost, CannotConnect, HdbkitError, InputError, ServerFailed
 from hdbkit.servers.agent_client import AgentAway, AgentClient
 from hdbkit.servers.sql_control import SqlControl, unheard
@@ -108,13 +108,19 @@ class AgentControl:
         """Have the agent's account bring the server to rest; seconds it took."""
         return self._took("maintain")
 
-    def keep_data(self) -> float:
-        """Keep the present data, where the server's host can; seconds it took."""
+    def keep_data(self, copy: str = KEPT) -> float:
+        """Keep the present data, where the server's host can; seconds it took. An agent keeps one copy."""
+        self._only(copy)
         return self._took("data/keep")
 
-    def restore_data(self) -> float:
+    def restore_data(self, copy: str = KEPT) -> float:
         """Bring the kept data back; seconds it took."""
+        self._only(copy)
         return self._took("data/restore")
+
+    def _only(self, copy: str) -> None:
+        if copy != KEPT:
+            raise ServerFailed(f"{self.identity} keeps one copy of the data, and no other one as '{copy}'")
 
     def drop_kept_data(self) -> None:
         """Remove the kept copy, if there is one."""

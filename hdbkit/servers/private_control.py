@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from hdbkit.config import Target
+from hdbkit.contracts import BUILT, KEPT
 from hdbkit.errors import ServerFailed, TransactionError
 from hdbkit.servers.file_control import FileControl
 from hdbkit.servers.private import PrivateServer
@@ -20,20 +21,23 @@ class PrivateControl(FileControl):
         self._server = PrivateServer.attach(target.server_folder)
         super().__init__(target, self._server.maintenance, self._server, self._server.settings_file)
         self._database = target.database or self._server.place.database
-        self._kept = f"{self._database}_kept"
 
-    def keep_data(self) -> float:
+    def keep_data(self, copy: str = KEPT) -> float:
         """Copy the database, file by file."""
-        return self._copy(self._database, self._kept, closed=True)
+        return self._copy(self._database, self._kept(copy), closed=True)
 
-    def restore_data(self) -> float:
-        """Replace the database by its kept copy."""
-        return self._copy(self._kept, self._database, closed=False)
+    def restore_data(self, copy: str = KEPT) -> float:
+        """Replace the database by a kept copy."""
+        return self._copy(self._kept(copy), self._database, closed=False)
 
     def drop_kept_data(self) -> None:
-        """Remove the kept copy, if there is one."""
+        """Remove the kept copies, if there are any."""
         with self._session() as session:
-            session.query("remove_database", copy=self._kept)
+            for copy in (KEPT, BUILT):
+                session.query("remove_database", copy=self._kept(copy))
+
+    def _kept(self, copy: str) -> str:
+        return f"{self._database}_{copy}"
 
     def _identify(self) -> str:
         """Its folder; a stopped server has it too."""
@@ -44,6 +48,9 @@ class PrivateControl(FileControl):
 
     def _restart_advice(self) -> str:
         return "the target must say 'may_restart: true'"
+
+    def _restart(self) -> None:
+        self._server.restart()  # which waits until it answers, on whatever port it was given
 
     def _copy(self, original: str, copy: str, *, closed: bool) -> float:
         """Make ``copy`` anew from ``original``; a ``closed`` one lets nobody connect. Seconds it took."""

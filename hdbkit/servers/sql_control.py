@@ -18,7 +18,7 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.mistakes import did_you_mean
-from hdbkit.contracts import ApplyBy, Change, HostLoad, Session, Setting
+from hdbkit.contracts import KEPT, ApplyBy, Change, HostLoad, Session, Setting
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HdbkitError, ServerFailed, TransactionError
 from hdbkit.servers.power import Power, power_of
@@ -151,11 +151,11 @@ class SqlControl:
         """SQL tells nothing of the host."""
         return None
 
-    def keep_data(self) -> float:
+    def keep_data(self, copy: str = KEPT) -> float:
         """Not through SQL alone."""
         raise ServerFailed(f"the data of {self._target.url} cannot be kept: only a private server's can")
 
-    def restore_data(self) -> float:
+    def restore_data(self, copy: str = KEPT) -> float:
         """Not through SQL alone."""
         raise ServerFailed(f"the data of {self._target.url} cannot be restored: only a private server's can")
 

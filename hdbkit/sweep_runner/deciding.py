@@ -1,7 +1,7 @@
 """What the finished blocks of a sweep decide about the rest of it: its end at a look, and the winners' fresh blocks.
 
-All derives from plan, journal and results, and only between two blocks, so a sweep that was killed and resumed decides
-as it would have decided then. A decision is in the journal, and the plan on disk is what it made of it.
+All derives from plan, journal and results, and only between two blocks, so a sweep that was killed and resumed
+decides as it would have decided then. A decision is in the journal; the plan on disk is what it made of it.
 """
 
 from __future__ import annotations

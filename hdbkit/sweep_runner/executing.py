@@ -11,13 +11,15 @@ from pathlib import Path
 
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
-from hdbkit.errors import ConfigErrors, HdbkitError, InputError, Mistake
+from hdbkit.errors import AgentLost, ConfigErrors, HdbkitError, InputError, Mistake
 from hdbkit.plan import RunPlan
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState, only_sweep, sweep_folder, unrestored
 from hdbkit.sweep_plan import PlannedRun, SweepPlan, extended, run_plan
+from hdbkit.sweep_runner.aborting import GIVES_UP, given_up, rule_broken
+from hdbkit.sweep_runner.data import keeps_data
 from hdbkit.sweep_runner.deciding import decide
-from hdbkit.sweep_runner.preparing import prepare_run, restores_data, unprepared
+from hdbkit.sweep_runner.preparing import prepare_run, unprepared
 from hdbkit.sweep_runner.progress import Kind, Progress, Watcher, unwatched
 from hdbkit.sweep_runner.settling import settle, settle_earlier
 
@@ -98,10 +100,16 @@ def _new_folder(plan: SweepPlan, root: Path) -> SweepFolder:
 
 def _check(plan: SweepPlan, control: ServerControl) -> None:
     """Find all mistakes before anything is changed."""
-    mistakes = [Mistake("settings", one) for one in control.mistakes(plan.spec.settings)]
+    settings = plan.spec.settings
+    mistakes = [Mistake("settings", one) for one in control.mistakes(settings)] if settings else []
     mistakes += unprepared(plan, control)
     if mistakes:
         raise ConfigErrors(f"the sweep '{plan.spec.name}'", mistakes)
+
+
+def _changes(plan: SweepPlan) -> bool:
+    """Whether the sweep may change anything on the server: one of factors alone needs no permission, and does not."""
+    return bool(plan.spec.settings) or plan.target.may_change_settings
 
 
 @contextmanager
@@ -110,6 +118,7 @@ def _held(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -
 
     Mistakes are told before anything is made, unless a killed sweep left the server where it cannot be asked.
     """
+    control.say = lambda note: watch(Progress(Kind.WAITING, len(plan.runs), note=note))
     if not unrestored(root, control.identity):
         _check(plan, control)
     with only_sweep(root, control.identity):
@@ -153,6 +162,7 @@ class _Execution:
     watch: Watcher
 
     def execute(self) -> None:
+        self.control.say = self._waits
         if self._next() is not None:
             with _noted(self.folder):
                 self._execute()
@@ -168,6 +178,11 @@ class _Execution:
             settle(self.folder, self.control)
             self._tell(Kind.RESTORED)
 
+    def _waits(self, note: str) -> None:
+        with suppress(OSError):
+            self.folder.append(Step.NOTED, note=note)
+        self._tell(Kind.WAITING, note=note)
+
     def _next(self) -> PlannedRun | None:
         """The next planned run without an end, after what the finished blocks decide about the rest."""
         self.plan = decide(self.plan, self.folder)
@@ -176,14 +191,17 @@ class _Execution:
 
     def _save(self) -> None:
         """What the server is now, on disk, before the first change."""
-        self.folder.save_before(self.control.identity, self.control.snapshot())
-        if restores_data(self.plan, self.control):
+        self.folder.save_before(self.control.identity, self.control.snapshot() if _changes(self.plan) else {})
+        if keeps_data(self.plan, self.control):
             took_s = self.control.keep_data()
             self.folder.append(Step.DATA_KEPT, took_s=took_s)
         self._tell(Kind.SAVED)
 
     def _one(self, planned: PlannedRun) -> None:
         """One planned run to its end; a failure of it is noted and does not end the sweep."""
+        if reason := given_up(self.plan, self.folder, planned):
+            self._failed(planned, "", reason)
+            return
         run_id = ""
         try:
             self._tell(Kind.PREPARING, planned)
@@ -193,6 +211,8 @@ class _Execution:
             self.folder.append(Step.RUN_STARTED, planned.number, run_id, **prepared)
             self._tell(Kind.STARTED, planned)
             manifest = self.run_one(plan)
+        except AgentLost:
+            raise
         except InputError as error:
             if planned.configuration == 0:
                 raise
@@ -203,7 +223,9 @@ class _Execution:
             self._ended(planned, manifest)
 
     def _ended(self, planned: PlannedRun, manifest: Manifest) -> None:
-        if manifest.status is Status.DONE:
+        if manifest.status is Status.DONE and (reason := rule_broken(self.plan.spec.abort, manifest)):
+            self._failed(planned, manifest.run_id, reason, manifest, gives_up=True)
+        elif manifest.status is Status.DONE:
             self.folder.append(Step.RUN_FINISHED, planned.number, manifest.run_id)
             self._tell(Kind.FINISHED, planned, manifest)
         elif manifest.status is Status.STOPPED:
@@ -212,8 +234,11 @@ class _Execution:
             reason = next((event.note for event in reversed(manifest.history) if event.note), "")
             self._failed(planned, manifest.run_id, reason or f"it ended as {manifest.status.value}", manifest)
 
-    def _failed(self, planned: PlannedRun, run_id: str, note: str, manifest: Manifest | None = None) -> None:
-        self.folder.append(Step.RUN_FAILED, planned.number, run_id, note)
+    def _failed(
+        self, planned: PlannedRun, run_id: str, note: str, manifest: Manifest | None = None, gives_up: bool = False
+    ) -> None:
+        details = {GIVES_UP: True} if gives_up else {}
+        self.folder.append(Step.RUN_FAILED, planned.number, run_id, note, **details)
         self._tell(Kind.FAILED, planned, manifest, note)
 
     def _tell(

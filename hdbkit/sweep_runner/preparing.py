@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from hdbkit.config import Cache, Reset
-from hdbkit.contracts import ServerControl
+from hdbkit.config import Cache
+from hdbkit.contracts import ApplyBy, Change, ServerControl
 from hdbkit.errors import Mistake
 from hdbkit.sweep_plan import PlannedRun, SweepPlan
 from hdbkit.sweep_runner.cooling import cool_down
-
-
-def restores_data(plan: SweepPlan, control: ServerControl) -> bool:
-    """Whether the data are brought back before each run: as asked, or where the server can."""
-    reset = plan.spec.reset
-    return reset is Reset.RESTORE or (reset is Reset.AUTO and control.can_restore_data)
+from hdbkit.sweep_runner.data import bring_data, unrestorable
 
 
 def unprepared(plan: SweepPlan, control: ServerControl) -> list[Mistake]:
     """What is asked for before each run that this server cannot be brought to."""
-    found = []
-    if plan.spec.reset is Reset.RESTORE and not control.can_restore_data:
-        found.append(Mistake("reset", f"the data of {control.identity} cannot be restored; use 'none' or 'auto'"))
+    found = unrestorable(plan, control)
     if plan.spec.cache is Cache.RESTART and not control.can_restart:
         advice = "use 'warm', or a target with 'may_restart: true' and its 'restart_command'"
         found.append(Mistake("cache", f"{control.identity} cannot be restarted from here; {advice}"))
@@ -35,8 +28,9 @@ def prepare_run(plan: SweepPlan, planned: PlannedRun, control: ServerControl) ->
     whether or not the settings needed a restart. Maintenance reads the data, so that a cache is emptied after it.
     """
     spec = plan.spec
-    change = control.apply(plan.settings_of(planned))
-    restored_s = control.restore_data() if restores_data(plan, control) else 0.0
+    settings = plan.settings_of(planned)
+    change = control.apply(settings) if settings else Change(ApplyBy.SESSION, 0.0)
+    restored_s, rebuilt_s = bring_data(plan, planned, control)
     maintained_s = control.maintain()
     restarted_s = control.restart() if spec.cache is Cache.RESTART else 0.0
     rest = cool_down(spec.cooldown, spec.cooldown_s, control)
@@ -44,6 +38,7 @@ def prepare_run(plan: SweepPlan, planned: PlannedRun, control: ServerControl) ->
         "applied_by": change.applied_by.value,
         "applied_s": change.duration_s,
         "restored_s": restored_s,
+        "rebuilt_s": rebuilt_s,
         "maintained_s": maintained_s,
         "restarted_s": restarted_s,
         "rested_s": rest.rested_s,

@@ -15,6 +15,7 @@ class Kind(StrEnum):
 
     SETTLED = "settled"  # an earlier sweep that was killed: its settings are restored
     SAVED = "saved"  # the settings as they were are on disk, the data is kept
+    WAITING = "waiting"  # for what the note says, or no longer
     PREPARING = "preparing"  # the server is brought to a run's configuration
     STARTED = "started"
     FINISHED = "finished"

@@ -54,7 +54,9 @@ def settle(folder: SweepFolder, control: ServerControl) -> None:
 def _restore(folder: SweepFolder, control: ServerControl, state: SweepState, manifest: Manifest | None) -> None:
     """Settings and data first, the journal afterwards; ``manifest`` is that of the run without an end."""
     if state.changed:
-        control.restore(folder.read_before())
+        before = folder.read_before()
+        if before:
+            control.restore(before)
         if state.data_kept:
             control.restore_data()
     if state.open_run:

@@ -15,6 +15,7 @@ from hdbkit.sweep_runner.progress import Kind, Progress, Watcher
 
 _KINDS = {
     Step.SETTINGS_SAVED: Kind.SAVED,
+    Step.NOTED: Kind.WAITING,
     Step.RUN_STARTED: Kind.STARTED,
     Step.RUN_FINISHED: Kind.FINISHED,
     Step.RUN_FAILED: Kind.FAILED,

@@ -13,6 +13,7 @@ import yaml
 from hatchling.builders.wheel import WheelBuilder
 
 from hdbkit.config import Load, SweepSpec, Target, read_params, read_yaml, validate
+from hdbkit.config.sweep_schema import sweep_schema_text
 from hdbkit.config.notebook import read_notebook, read_parameters
 from hdbkit.results import columns
 from tests.architecture.source_tree import ROOT, files, texts
@@ -36,6 +37,8 @@ def test_every_parameter_file_loads(path: Path) -> None:
     elif path.name.startswith("notebook-"):
         (notebook,) = (ROOT / "notebooks").glob(f"{path.name.split('-')[1]}_*.ipynb")
         assert read_parameters(read_notebook(notebook), path)
+    elif path.name == "sweep.schema.json":
+        assert path.read_text(encoding="utf-8") == sweep_schema_text(), "run: hdbkit plan --json-schema > that file"
     elif path.suffix in (".yaml", ".json"):
         SweepSpec.read(path)
     else:

@@ -12,6 +12,7 @@ from hdbkit.config import Target
 from tests.browser.lab import Lab, Notebook
 
 pytestmark = pytest.mark.browser
+PATIENCE_MS = 120_000
 
 
 class Bench:
@@ -36,7 +37,7 @@ class Bench:
     def wait(self, text: str) -> Any:
         """Wait until the panel shows a text, and give where."""
         found = self.panel.get_by_text(text).first
-        found.wait_for()
+        found.wait_for(timeout=PATIENCE_MS)
         return found
 
     def run(self, label: str) -> None:

@@ -10,6 +10,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting
 from hdbkit.servers import control
 from hdbkit.servers.values import with_unit
+from tests.conformance.conftest import Connect
 from tests.conformance.small import Small
 
 CHANGES_NOTHING = "timeout"
@@ -70,3 +71,29 @@ def test_maintenance_brings_rest_and_puts_every_setting_back(
     assert controlled.maintain() >= 0
     assert {name: about["value"] for name, about in engine.settings_of(db).items()} == before
     assert db.query("count_warehouse") == [(2,)]
+
+
+def test_a_restart_leaves_data_and_settings_as_they_are(
+    controlled: ServerControl, small: Small, connect: Connect
+) -> None:
+    setting = tried(controlled.settings())
+    wanted = str(int(setting.value) + 1)
+    before = controlled.snapshot()
+    assert controlled.can_restart
+    try:
+        controlled.apply({setting.name: wanted})
+        assert controlled.restart() > 0
+        assert controlled.settings()[setting.name].value == wanted
+    finally:
+        controlled.restore(before)
+    assert connect().query("count_item") == [(20,)]
+
+
+def test_the_size_of_the_data_and_of_the_cache_is_told(engine: Database, db: Session) -> None:
+    found = engine.footprint(db)
+    if found is None:
+        assert Capability.TABLES not in engine.capabilities
+        return
+    assert found.data_bytes > 100_000
+    assert found.cache_bytes >= 1 << 20
+    assert found.cache in engine.settings_of(db)

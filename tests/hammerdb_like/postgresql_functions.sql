@@ -18,10 +18,10 @@ CREATE FUNCTION payment(integer, integer, integer, integer, integer, integer, nu
 RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     c_id integer := $5; last varchar := $8; credit char(2) := $9; balance numeric := $10;
-    t text; since timestamp; n numeric;
+    v varchar; c bpchar; since timestamp; n numeric;
 BEGIN
-    CALL behind.payment($1, $2, $3, $4, $6, $7, credit, last, c_id, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t,
-                        since, n, n, balance, t, localtimestamp);
+    CALL behind.payment($1, $2, $3, $4, $6, $7, credit, last, c_id, v, v, v, c, c, v, v, v, c, c, v, c, v, v, v, c, c, c,
+                        since, n, n, balance, v, localtimestamp);
     RETURN c_id;
 END $$;
 

@@ -48,7 +48,7 @@ def built() -> Iterator[PrivateServer]:
     """A private server with a schema of one warehouse; a test leaves its settings and its accounts as they were."""
     if not find_binaries():
         pytest.skip("no server binaries here; see: hdbkit doctor")
-    with private_server(settings={"fsync": "off"}) as server:
+    with private_server(settings={"fsync": "off", "listen_addresses": "127.0.0.1,127.0.0.2"}) as server:
         build(server.target, WorkloadSpec(warehouses=1))
         yield server
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hdbkit.contracts import ApplyBy, Change, Setting
+from hdbkit.contracts import ApplyBy, Change, HostLoad, Setting
 from hdbkit.errors import ServerFailed
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
@@ -45,6 +45,9 @@ class FileServer:
     def __init__(self, folder: Path, doom: Doom | None = None, can_restore_data: bool = True) -> None:
         self.folder, self.doom, self.can_restore_data = folder, doom or Doom(), can_restore_data
         self.identity = f"files in {folder}"
+        self.can_restart = True
+        self.loads: list[HostLoad] = []
+        self.say: Callable[[str], None] = lambda _: None
         self.refused: dict[str, str] = {}
         self.calls: list[str] = []
         if not folder.exists():
@@ -103,6 +106,15 @@ class FileServer:
     def maintain(self) -> float:
         self._did("maintain")
         return 0.0
+
+    def restart(self) -> float:
+        self._did("restart")
+        return 0.0
+
+    def host_load(self) -> HostLoad | None:
+        """The next of ``loads``; the last again and again."""
+        self.doom.step()
+        return self.loads.pop(0) if len(self.loads) > 1 else self.loads[0] if self.loads else None
 
     def _did(self, call: str) -> None:
         self.doom.step()

@@ -1,22 +1,29 @@
-"""Runs on a schema of HammerDB's: its routines in each form are run, counted and checked, and nothing of it is changed."""
+"""Runs on a schema of HammerDB's: its routines are run, counted and checked in each form; nothing is changed."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
 import hdbkit
 from hdbkit.build import build
-from hdbkit.config import InputRules, Load, SchemaFrom, Target, WorkloadSpec
-from hdbkit.errors import InputError, SchemaProblem
+from hdbkit.config import InputRules, Load, Routines, SchemaFrom, Target, WorkloadSpec
+from hdbkit.contracts import UserPlan
+from hdbkit.errors import InputError, RolledBackByDesign, SchemaProblem
 from hdbkit.servers import PrivateServer, private_server
-from tests.hammerdb_like import connect, converted, copied, definitions, execute, rows
+from hdbkit.workloads import workload
+from tests.conftest import HdbkitCommand
+from tests.hammerdb_like import GROUP, connect, converted, copied, definitions, execute, rows
 
 HAMMERDB = WorkloadSpec(schema_from=SchemaFrom.HAMMERDB)
-QUICK = {"innodb_flush_log_at_trx_commit": "0", "innodb_fast_shutdown": "2", "innodb_doublewrite": "0"}
+QUICK = {"innodb_flush_log_at_trx_commit": "0", "innodb_doublewrite": "0"}
+WORK = workload(GROUP)
 UNDECIDED = ["condition 10", "condition 11", "condition 12", "stock"]
 
 
@@ -77,3 +84,117 @@ def test_a_run_counts_the_new_orders_of_the_schema_and_changes_no_definition(tar
     decided = passed[[name for name in passed.index if name.startswith("schema: ") and name[8:] not in UNDECIDED]]
     assert decided.index.size == 9 + 2 + 9
     assert decided.map(lambda one: one is True).all(), decided
+
+
+@pytest.fixture
+def item_gaps(target: Target) -> Iterator[None]:
+    """Items 95001 and up are not found, so that many new orders meet what only the unused item should be."""
+    execute(target, GROUP, "UPDATE item SET i_id = i_id + 100000 WHERE i_id > 95000")
+    yield
+    execute(target, GROUP, "UPDATE item SET i_id = i_id - 100000 WHERE i_id > 100000")
+
+
+@pytest.mark.usefixtures("item_gaps")
+def test_what_returns_is_committed_and_what_is_rolled_back_says_so(target: Target) -> None:
+    """MariaDB's and MySQL's routines roll an order back without a word, PostgreSQL's commit it."""
+    session = connect(target)
+    plan = UserPlan(index=0, home_w_id=1, seed=4)
+    user = WORK.user(session, HAMMERDB, Load().on(HAMMERDB), plan)
+    before, outcomes, ids = WORK.counted_total(session), Counter(), []
+    for prepared in user.next_batch()[:200]:
+        if WORK.transactions[prepared.transaction] != WORK.counted:
+            prepared.perform(prepared.bound)
+            continue
+        try:
+            raw = prepared.perform(prepared.bound)
+            outcomes["committed"] += 1
+            ids.append((prepared.d_id, user.order_id(prepared, raw)))
+        except RolledBackByDesign:
+            outcomes["rolled back"] += 1
+    assert outcomes["committed"] == WORK.counted_total(session) - before > 10
+    assert (outcomes["rolled back"] > 10) is (target.kind in ("mariadb", "mysql"))
+    known = {(d_id, o_id) for d_id, o_id in rows(session, "SELECT o_d_id, o_id FROM orders WHERE o_id > 3000")}
+    told = [one for one in ids if one[1]]
+    assert known.issuperset(told)
+    assert len(set(told)) == (0 if target.database == "hammerdb_functions" else outcomes["committed"])
+    session.close()
+
+
+def changed(target: Target, away: str, back: str, words: str) -> None:
+    """After the SQL ``away`` the schema is refused with ``words``; ``back`` undoes it."""
+    execute(target, GROUP, away)
+    try:
+        with pytest.raises(SchemaProblem, match=words):
+            hdbkit.run(target, HAMMERDB)
+    finally:
+        execute(target, GROUP, back)
+
+
+def test_what_is_no_whole_schema_of_hammerdb_s_is_refused(mariadb: Target, procedures: Target) -> None:
+    rename = "ALTER TABLE {} RENAME TO {}"
+    for target in (mariadb, procedures):
+        away, back = rename.format("history", "elsewhere"), rename.format("elsewhere", "history")
+        changed(target, away, back, "lacks the tables history; make them with HammerDB")
+        logs = ("build_spec", "build_part")
+        make, drop = (
+            "; ".join(f"{verb} TABLE {log}{rest}" for log in logs)
+            for verb, rest in (("CREATE", " (x INT)"), ("DROP", ""))
+        )
+        changed(target, make, drop, "hdbkit itself built this schema, not HammerDB; leave out schema_from")
+
+
+def test_a_routine_that_is_missing_or_another_s_is_named(
+    functions: Target, procedures: Target, built: PrivateServer
+) -> None:
+    away, back = "ALTER ROUTINE slev RENAME TO gone", "ALTER ROUTINE gone RENAME TO slev"
+    changed(procedures, away, back, "lacks the routines slev; make them with HammerDB")
+    other = "CREATE FUNCTION slev(text) RETURNS text LANGUAGE sql AS 'SELECT $1'"
+    changed(functions, f"{away}; {other}", f"DROP FUNCTION slev(text); {back}", r"function slev\(.*\) does not exist")
+    with pytest.raises(SchemaProblem, match="there is no schema tproc_c of HammerDB in"):
+        hdbkit.run(built.target, HAMMERDB)
+
+
+def test_another_scale_and_other_ways_are_refused(procedures: Target) -> None:
+    with pytest.raises(SchemaProblem, match="has 1 warehouses, but the plan needs 3; ask for that many, or for none"):
+        hdbkit.run(procedures, WorkloadSpec(warehouses=3, schema_from=SchemaFrom.HAMMERDB))
+    for load in (Load(routines=Routines.CLIENT), Load(input_rules=InputRules.SPEC)):
+        with pytest.raises(InputError, match=r"a schema of HammerDB's is run with \w+ (stored|hammerdb), not"):
+            hdbkit.run(procedures, HAMMERDB, load)
+
+
+def test_nothing_is_built_or_dropped(target: Target) -> None:
+    before = definitions(target)
+    connection = hdbkit.connect(target)
+    with pytest.raises(SchemaProblem, match="hdbkit builds no schema of HammerDB's; build it with HammerDB, then: "):
+        connection.build(workload=HAMMERDB)
+    with pytest.raises(SchemaProblem, match="nothing was dropped"):
+        connection.drop()
+    assert definitions(target) == before
+
+
+def test_tables_of_hammerdb_s_are_not_built_upon(mariadb: Target) -> None:
+    """There a database is the schema; the sentence says how to run what is in it."""
+    before = definitions(mariadb)
+    for attempt in (hdbkit.connect(mariadb).build, partial(hdbkit.run, mariadb)):
+        with pytest.raises(
+            SchemaProblem, match="use another database, or --schema-from hammerdb where HammerDB made"
+        ):
+            attempt()
+    assert definitions(mariadb) == before
+
+
+def test_the_command_line_checks_it_and_shows_it_in_a_plan(
+    procedures: Target, command: HdbkitCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "targets.yaml"
+    path.write_text(yaml.safe_dump({"lab": procedures.model_dump(mode="json", exclude_defaults=True)}))
+    monkeypatch.setenv("HDBKIT_TARGETS", str(path))
+    said = command("check", "lab", "--schema-from", "hammerdb", "--json")
+    assert (said.code, len(said.json)) == (0, 9 + 2 + 12 + 1)
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text("settings: {work_mem: [4MB, 8MB]}\nworkload: {schema_from: hammerdb}\n")
+    assert "schema from hammerdb" in command("plan", "lab", sweep).out
+    said = command("run", "lab", "--schema-from", "hammerdb", "--warehouses", "3")
+    assert said.code == 2
+    assert "needs 3; ask for that many, or for none" in said.err
+    assert "hammerdb/routines.sql" in command("sql", "show", procedures.kind, "--group", GROUP).out

@@ -35,6 +35,7 @@ def synthetic_runs(
                     "nopm": 10_000 * users * ratios[configuration] * np.exp(log_noise - drift * number / total),
                     "note": "",
                     "checks_failed": (),
+                    "fresh": False,
                     "flush": ("on", "off")[configuration % 2],
                     "memory": ("1GB", "2GB")[configuration // 2 % 2],
                 }

@@ -30,6 +30,7 @@ def commands() -> Iterator[tuple[str, Any]]:
 COMMANDS = dict(commands())
 
 VERBS = {
+    "agent": "serve_agent",
     "check": "Connection.check",
     "build": "Connection.build",
     "drop": "Connection.drop",

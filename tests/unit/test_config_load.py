@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hdbkit.config import InputRules, Load, WorkloadSpec
-from hdbkit.errors import ConfigErrors
+from hdbkit.config import InputRules, Load, Routines, SchemaFrom, WorkloadSpec
+from hdbkit.errors import ConfigErrors, InputError
 
 
 def test_the_mix_is_the_specifications_unless_told_otherwise() -> None:
@@ -45,3 +45,15 @@ def test_a_value_once_made_does_not_change() -> None:
 def test_a_scale_that_makes_no_sense_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(ConfigErrors):
         WorkloadSpec(**given)
+
+
+def test_a_load_on_a_schema_of_hammerdb_s_has_its_rules_and_its_mix() -> None:
+    schema = WorkloadSpec(schema_from=SchemaFrom.HAMMERDB)
+    assert Load(virtual_users=3).on(WorkloadSpec()) == Load(virtual_users=3)
+    load = Load(virtual_users=3).on(schema)
+    assert (load.virtual_users, load.input_rules, load.weights["payment"]) == (3, InputRules.HAMMERDB, 10)
+    assert load.on(schema) == load
+    with pytest.raises(InputError, match="with input_rules hammerdb, not spec; leave it out"):
+        Load(input_rules=InputRules.SPEC).on(schema)
+    with pytest.raises(InputError, match="with routines stored, not client; leave it out"):
+        Load(routines=Routines.CLIENT).on(schema)

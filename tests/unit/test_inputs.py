@@ -11,6 +11,7 @@ import pytest
 
 from hdbkit.config import InputRules, Load, WorkloadSpec
 from hdbkit.contracts import UserPlan
+from hdbkit.workloads.tproc_c.hammerdb.user import HammerDBInputs
 from hdbkit.workloads.tproc_c.inputs import Inputs
 from hdbkit.workloads.tproc_c.nurand import LAST_NAMES
 
@@ -151,3 +152,20 @@ def test_none_asked_for_is_none_given(transaction: str) -> None:
 def test_inputs_follow_from_the_seed() -> None:
     assert inputs(seed=1).new_order(100) == inputs(seed=1).new_order(100)
     assert inputs(seed=1).new_order(100) != inputs(seed=2).new_order(100)
+
+
+def test_hammerdb_s_routines_are_given_what_its_driver_gives_them() -> None:
+    """A new order's lines are drawn by the routine; a customer's number is given beside his name, and no name is ''."""
+    plan = UserPlan(index=0, home_w_id=HOME, seed=5)
+    spec, load = WorkloadSpec(warehouses=10), Load(input_rules=InputRules.HAMMERDB)
+    drawn = HammerDBInputs(spec, load, plan, np.random.default_rng(5))
+    orders = drawn.new_order(COUNT)
+    assert {order[:2] for order in orders} == {(HOME, 10)}
+    assert {order[2] for order in orders} == set(range(1, 11))
+    assert {order[4] for order in orders} == set(range(5, 16))
+    payments = [order[4:] for order in drawn.payment(COUNT)]
+    asked = [(byname, c_last, c_id) for _, _, c_id, byname, c_last in drawn.order_status(COUNT)]
+    for customers in ([(byname, c_last, c_id) for byname, _, c_last, c_id in payments], asked):
+        assert share([byname == 1 for byname, _, _ in customers]) == pytest.approx(0.6, abs=0.02)
+        assert all((c_last in LAST_NAMES) if byname else c_last == "" for byname, c_last, _ in customers)
+        assert {type(c_id) for _, _, c_id in customers} == {int}

@@ -98,3 +98,13 @@ def test_two_statements_of_one_name_in_a_file_are_refused(schemas: Path) -> None
     (schemas / "own" / "shop" / "c.sql").write_text("-- name: x\nSELECT 1\n-- name: x\nSELECT 2\n", encoding="utf-8")
     with pytest.raises(InputError, match="two statements named 'x'"):
         sql.statements(("own",), "shop")
+
+
+def test_a_group_inside_another_has_its_statements_and_its_own_instead(schemas: Path) -> None:
+    """The outer group's dialects come before the inner group's plainest text."""
+    for folder, text in (("own/shop", "SELECT 1"), ("ansi/shop/stall", "SELECT 2")):
+        (schemas / folder).mkdir(parents=True, exist_ok=True)
+        (schemas / folder / "b.sql").write_text(f"-- name: take_item\n{text};\n", encoding="utf-8")
+    assert sql.find(("own",), "shop", "take_item").text == "SELECT 1"
+    assert sql.find(("own",), "shop.stall", "take_item").text == "SELECT 2"
+    assert sql.find(("own",), "shop.stall", "count_rows") == sql.find(("own",), "shop", "count_rows")

@@ -40,9 +40,12 @@ SELECT @@datadir, @@pid_file;
 -- All status values of the server, one a row; no privilege is needed for them.
 SHOW GLOBAL STATUS;
 
--- name: history_list_length
--- Old versions of rows that are not purged yet; only an account with PROCESS may see it.
-SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len';
+-- name: metrics
+-- By our names, what the status does not tell: old versions of rows that are not purged yet, and deadlocks. Only an
+-- account with PROCESS may see them.
+SELECT CASE NAME WHEN 'lock_deadlocks' THEN 'deadlocks' ELSE 'history_list_length' END, COUNT
+FROM information_schema.INNODB_METRICS
+WHERE NAME IN ('lock_deadlocks', 'trx_rseg_history_len');
 
 -- name: footprint
 -- Bytes of this database, which the server would else tell as of yesterday; the setting of its own cache, and its bytes.
@@ -92,3 +95,7 @@ SELECT CONCAT('CREATE DATABASE `', REPLACE(:database, '`', '``'), '`');
 -- The text of a command that gives an account a database; _ and % in its name stand for themselves.
 SELECT CONCAT('GRANT ALL ON `', REPLACE(REPLACE(REPLACE(:database, '`', '``'), '_', '\\_'), '%', '\\%'), '`.* TO ',
               QUOTE(:role), '@''%''');
+
+-- name: grant_sight
+-- The text of a command that lets an account see the counts of the whole server; it reads no data by that.
+SELECT CONCAT('GRANT PROCESS ON *.* TO ', QUOTE(:role), '@''%''');

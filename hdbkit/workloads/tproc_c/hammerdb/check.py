@@ -23,7 +23,7 @@ def check(session: Session, spec: WorkloadSpec) -> list[Check]:
     """Row counts, keys, routines and conditions of TPC-C 3.3.2."""
     return [
         *row_counts(session, spec),
-        all_there(session, "keyed_tables", _KEYED),
+        all_there(session, "keys", _KEYED),
         all_there(session, "routines", ROUTINES),
         *(
             _undecided(f"condition {number}", meaning, _NOT_KEPT[number])

@@ -1,7 +1,7 @@
 -- The procedures of a schema that HammerDB 4 to 6 made. Each begins, commits and rolls back by itself, so that its
 -- call is a whole transaction and succeeds whichever way that ended. Answers are left in variables of the session.
 
--- name: list_keyed_tables
+-- name: list_keys
 -- Tables that have a primary key.
 SELECT DISTINCT TABLE_NAME FROM information_schema.STATISTICS
 WHERE TABLE_SCHEMA = DATABASE() AND INDEX_NAME = 'PRIMARY' ORDER BY TABLE_NAME;

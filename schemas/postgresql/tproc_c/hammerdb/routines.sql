@@ -8,7 +8,7 @@ WHERE relkind IN ('r', 'p') AND NOT relispartition AND pg_table_is_visible(oid)
   AND relnamespace <> 'pg_catalog'::regnamespace
 ORDER BY relname;
 
--- name: list_keyed_tables
+-- name: list_keys
 -- Those of them that have a primary key.
 SELECT relname FROM pg_class JOIN pg_index ON indrelid = pg_class.oid
 WHERE indisprimary AND NOT relispartition AND pg_table_is_visible(pg_class.oid)

@@ -1,0 +1,169 @@
+"""Profiles: a series of runs over virtual users under one name, what it says, and how it went over time."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from hdbkit.analysis.details import readable
+from hdbkit.analysis.groups import levels
+from hdbkit.analysis.history import change_sentences, environment_of, history_answer, segments
+from hdbkit.analysis.scalability import laws, laws_table
+from hdbkit.api.running import Watch, as_target, run
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.history_chart import history_chart
+from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.errors import InputError
+from hdbkit.paths import results_folder
+from hdbkit.report import history_report
+from hdbkit.report.environment import read_settings
+from hdbkit.results.catalog import list_runs, profile_tag, profiles_of
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Status
+
+_COLUMNS = ["run_id", "started", "virtual_users", "block", "nopm"]
+
+
+class Profile:
+    """All runs with a result of one profile, in the order of time; its tag is ``profile:NAME``."""
+
+    def __init__(self, name: str) -> None:
+        found = profiles_of(list_runs(results_folder()).runs)
+        mine = found[found["profile"] == name].sort_values(["started", "run_id"])
+        if mine.empty:
+            known = ", ".join(sorted(found["profile"].unique())) or "none"
+            raise InputError(f"there is no profile '{name}' (known: {known}); see: hdbkit profile --help")
+        self.name = name
+        self.runs: pd.DataFrame = mine.assign(block=mine.groupby("virtual_users").cumcount() + 1)[_COLUMNS]
+        """A row a run: run_id, started, virtual_users, block (the how many-th at this count), nopm."""
+
+    @property
+    def levels(self) -> pd.DataFrame:
+        """A row a count of virtual users: runs, their geometric mean as nopm, low and high (95 %, each by itself)."""
+        return levels(self.runs.assign(group=self.name)).drop(columns="group")
+
+    @property
+    def scaling(self) -> pd.DataFrame:
+        """The Universal Scalability Law and its peak; empty with fewer than four counts, or without 1 among them."""
+        return laws_table(laws(self.runs.assign(profile=self.name), "profile"), "profile")
+
+    def charts(self) -> dict[str, Chart]:
+        """The charts that its runs allow: users, scaling (the fitted law) and history (run by run)."""
+        named = self.runs.assign(profile=self.name)
+        found = [throughput_over_users(named, "profile"), scaling_laws(named, "profile")]
+        return {chart.key: chart for chart in [*found, history_chart(self.runs, self.segments)] if chart}
+
+    @cached_property
+    def segments(self) -> pd.DataFrame:
+        """The stretches of time that are alike, and what parts them, as ``analysis.history.segments`` gives them."""
+        folders = [RunFolder(results_folder() / run_id) for run_id in self.runs["run_id"]]
+        found = {
+            manifest.run_id: environment_of(manifest, read_settings(folder)) for folder, manifest in readable(folders)
+        }
+        return segments(self.runs[self.runs["run_id"].isin(found)], found)
+
+    @property
+    def answer(self) -> str:
+        """Its history in one sentence."""
+        return history_answer(self.name, self.segments, len(self.runs))
+
+    @property
+    def changes(self) -> list[str]:
+        """A sentence for each change point and change of the environment, newest first."""
+        return change_sentences(self.segments)
+
+    def report(self) -> Path:
+        """Write the one-page report of its history; where it is."""
+        folders = [RunFolder(results_folder() / run_id) for run_id in self.runs["run_id"]]
+        return history_report(
+            results_folder() / "profiles" / f"{self.name}.html",
+            name=self.name,
+            runs=self.runs,
+            segments=self.segments,
+            answer=self.answer,
+            changes=self.changes,
+            charts=list(self.charts().values()),
+            folders=folders,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Profile {self.name}: {len(self.runs)} runs>"
+
+
+def profile(
+    name: str,
+    target: Target | str,
+    workload: WorkloadSpec | None = None,
+    load: Load | None = None,
+    *,
+    virtual_users: Sequence[int] = (1, 2, 4, 8),
+    blocks: int = 1,
+    watch: Watch | None = None,
+) -> Profile:
+    """Do the runs of a profile once more: one at each count of virtual users, in random order, in each block.
+
+    Do it again under the same name each night or for each release; ``history`` tells when it changed.
+
+    Args:
+        name: a word; the runs carry it as the tag ``profile:NAME`` and as their label.
+        target, workload, load: as for :func:`run`.
+        virtual_users: the counts to run at.
+        blocks: how often at each count.
+        watch: called some times a second with the running run.
+
+    Returns:
+        The profile with all its runs, those of earlier times included.
+
+    Raises:
+        InputError: it cannot be run, or the name is no word.
+        KeyboardInterrupt: stopped; the runs that were finished are kept and are part of the profile.
+
+    Example:
+        >>> hdbkit.profile("nightly", "lab", virtual_users=[1, 2, 4, 8, 16], blocks=3).scaling  # doctest: +SKIP
+    """
+    if not re.fullmatch(r"[\w.:+-]+", name):
+        raise InputError(f"a profile's name is one word of letters, digits and . : + - _, not '{name}'")
+    if blocks < 1 or not virtual_users or min(virtual_users) < 1:
+        raise InputError(f"give counts of virtual users and blocks of 1 or more, not {list(virtual_users)}, {blocks}")
+    at, load = as_target(target), load or Load()
+    for users in _order(name, virtual_users, blocks):
+        done = run(at, workload, load.model_copy(update={"virtual_users": users}), label=name, watch=watch)
+        if done.manifest.status is Status.STOPPED:
+            raise KeyboardInterrupt(f"{done.run_id} was stopped, and the profile with it")
+        done.tag(profile_tag(name))
+    return Profile(name)
+
+
+def _order(name: str, virtual_users: Sequence[int], blocks: int) -> Iterator[int]:
+    """The counts of each block in an order of its own, so that a drift is not taken for the law of scaling."""
+    draw = random.Random(f"{name}/{len(list_runs(results_folder()).runs)}")
+    for _ in range(blocks):
+        yield from draw.sample(list(virtual_users), len(virtual_users))
+
+
+def history(name: str) -> Profile:
+    """The profile of this name with all its runs: change points over time, law of scaling, report.
+
+    Raises:
+        InputError: there is no such profile.
+
+    Example:
+        >>> hdbkit.history("nightly").changes  # doctest: +SKIP
+    """
+    return Profile(name)
+
+
+def profiles() -> pd.DataFrame:
+    """All profiles by name: runs, counts of virtual users, first and last (start of a run)."""
+    found = profiles_of(list_runs(results_folder()).runs)
+    grouped = found.groupby("profile")
+    counts = grouped["virtual_users"].agg(lambda users: ", ".join(str(one) for one in sorted(set(users))))
+    frame = pd.DataFrame({"runs": grouped.size(), "virtual_users": counts, "first": grouped["started"].min(),
+                          "last": grouped["started"].max()})  # fmt: skip
+    return frame.rename_axis("profile").reset_index()

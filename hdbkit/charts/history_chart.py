@@ -1,0 +1,53 @@
+"""The throughput of a profile run by run, with the stretches that are alike."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from hdbkit.analysis.history import change_sentences
+from hdbkit.analysis.wording import virtual_users
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.marks import MOST_DOTS, MOST_LINES, left_out, plain
+from hdbkit.charts.style import HEIGHT, NOPM, colour, figure, series
+
+_MOST_TOLD = 5
+
+
+def history_chart(runs: pd.DataFrame, segments: pd.DataFrame) -> Chart:
+    """NOPM of each run in the order of time, a colour a count of users, and the mean of each stretch.
+
+    Args:
+        runs: a row a run: run_id, started, virtual_users, nopm.
+        segments: as ``analysis.history.segments`` gives them.
+    """
+    ordered = runs.sort_values(["started", "run_id"]).reset_index(drop=True)
+    counts = sorted(segments["virtual_users"].unique())
+    fig = figure("runs of the profile, in the order of time", NOPM, height=HEIGHT + 40)
+    for index, users in enumerate(counts[:MOST_LINES]):
+        look, of_it = series(index), ordered[ordered["virtual_users"] == users]
+        name, shown = virtual_users(int(users)), of_it.tail(MOST_DOTS // len(counts))
+        fig.add_scatter(
+            x=(shown.index + 1).tolist(), y=plain(shown["nopm"]), mode="markers", name=name, legendgroup=name,
+            marker={"color": look["color"], "symbol": look["symbol"], "size": 7},
+            text=[str(at)[:16].replace("T", " ") for at in shown["started"]],
+            hovertemplate="%{text}<br>%{y:,.0f} NOPM",
+        )  # fmt: skip
+        for place, row in enumerate(segments[segments["virtual_users"] == users].to_dict("records")):
+            first = of_it.index[of_it["run_id"] == row["run_id"]][0]
+            last = of_it.index[of_it.index >= first][row["runs"] - 1]
+            fig.add_scatter(
+                x=[int(first) + 1, int(last) + 1], y=plain([row["nopm"]] * 2), mode="lines", showlegend=False,
+                legendgroup=name, line={"color": look["color"], "width": 2}, hoverinfo="skip",
+            )  # fmt: skip
+            if place:
+                dash = "dot" if row["cause"] == "environment" else "dash"
+                fig.add_vline(int(first) + 0.5, line_color=colour("muted"), line_width=1, line_dash=dash)
+    fig.update_yaxes(rangemode="tozero")
+    told = [f"{one}." for one in change_sentences(segments)]
+    words = [
+        *(told[:_MOST_TOLD] or ["Nothing changed."]),
+        "Horizontal lines are the means of stretches; a dashed line is a change point, a dotted one a change of the "
+        "environment.",
+        left_out(min(len(counts), MOST_LINES), len(counts)),
+    ]
+    return Chart("history", "When did the throughput change?", fig, " ".join(filter(None, words)), segments)

@@ -1,0 +1,19 @@
+"""What editors need to help with a sweep file: the JSON schema of its YAML form."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hdbkit.config.sweep_spec import SweepSpec
+
+
+def sweep_schema() -> dict[str, Any]:
+    """The JSON schema of a sweep file, made from the fields of ``SweepSpec``."""
+    made = SweepSpec.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made, "title": "hdbkit sweep"}
+
+
+def sweep_schema_text() -> str:
+    """The schema as ``params/sweep.schema.json`` keeps it."""
+    return json.dumps(sweep_schema(), indent=1) + "\n"

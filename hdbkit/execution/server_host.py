@@ -1,0 +1,75 @@
+"""What the database's host does during a run, as its agent tells it each second; one JSON object a line.
+
+A run does without: an agent that is away leaves a gap, and holds up nobody.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hdbkit.config import Target
+from hdbkit.errors import HdbkitError
+from hdbkit.execution.sampler import Lines
+
+if TYPE_CHECKING:
+    from hdbkit.servers.agent_client import AgentClient
+
+FILE = "server_host.ndjson"
+_EVERY_S = 1.0
+_PATIENCE_S = 5.0
+
+
+class ServerHost(threading.Thread):
+    """Asks the agent of ``target`` each second; does nothing where there is none."""
+
+    def __init__(self, target: Target, spools: Path) -> None:
+        super().__init__(name="hdbkit-server-host", daemon=True)
+        self._target, self._spools = target, spools
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        """Begin to ask, where there is an agent."""
+        if self._target.control.agent:
+            super().start()
+
+    def stop(self) -> None:
+        """End after the question that is being asked."""
+        self._ended.set()
+        if self.is_alive():
+            self.join(_PATIENCE_S)
+
+    def run(self) -> None:
+        """Ask and write until ``stop``."""
+        from hdbkit.servers.agent_client import AgentClient
+
+        lines = Lines(self._spools / FILE)
+        try:
+            with AgentClient(self._target.control, keep=True) as agent:
+                while not self._ended.wait(_EVERY_S):
+                    lines.try_to_add(_asked(agent))
+        except HdbkitError as error:  # it refuses us: it will do so the next time
+            lines.try_to_add({"refused": str(error)})
+
+
+def rows(lines: list[dict[str, Any]], start_ns: int) -> list[dict[str, Any]]:
+    """The rows of the table ``server_host``; each at the middle of its question."""
+    return [
+        {"t_us": round(((line["sent_ns"] + line["returned_ns"]) / 2 - start_ns) / 1000)}
+        | {"name": name, "device": device, "value": value}
+        for line in lines
+        for name, device, value in line.get("metrics", ())
+    ]
+
+
+def _asked(agent: AgentClient) -> dict[str, Any]:
+    from hdbkit.servers.agent_client import AgentAway
+
+    sent_ns = time.monotonic_ns()
+    try:
+        found = agent.get("metrics", _PATIENCE_S)["metrics"]
+    except AgentAway as away:
+        return {"sent_ns": sent_ns, "returned_ns": time.monotonic_ns(), "away": str(away)}
+    return {"sent_ns": sent_ns, "returned_ns": time.monotonic_ns(), "metrics": found}

@@ -1,0 +1,81 @@
+"""The report of a profile's history: when did its throughput change, and what changed in its environment?"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from hdbkit.analysis.details import readable
+from hdbkit.analysis.wording import many
+from hdbkit.charts.chart import Chart
+from hdbkit.report.checks import checks_over_runs
+from hdbkit.report.environment import environment, read_settings
+from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.tables import Table, cell, frame_table, text_table
+from hdbkit.results.folder import RunFolder, make_folder
+
+
+def history_report(
+    path: Path,
+    *,
+    name: str,
+    runs: pd.DataFrame,
+    segments: pd.DataFrame,
+    answer: str,
+    changes: Sequence[str],
+    charts: Sequence[Chart],
+    folders: Sequence[RunFolder],
+) -> Path:
+    """Write the report of a profile to ``path`` and give it back.
+
+    Args:
+        path: where; its folder is made if need be.
+        name: of the profile.
+        runs: a row a run: run_id, started, virtual_users, nopm.
+        segments: as ``analysis.history.segments`` gives them.
+        answer: the history in one sentence.
+        changes: a sentence for each change.
+        charts: those of the profile.
+        folders: its runs, the newest last; damaged ones are passed over.
+    """
+    finished = readable(folders)
+    manifests = [manifest for _, manifest in finished]
+    newest = finished[-1:]
+    page = Page(
+        kicker=f"profile {name}",
+        question="When did the throughput change?",
+        answer=answer,
+        notice=manifests[-1].notice if manifests else "",
+        command=shlex.join(["hdbkit", "history", name, "--report"]),
+        figures=[
+            Figure("runs", f"{len(runs):,}", f"at {many(runs['virtual_users'].nunique(), 'count')} of virtual users"),
+            Figure("changes", f"{len(changes):,}", "change points and changes of the environment"),
+            Figure("since", str(runs["started"].min())[:10], f"until {str(runs['started'].max())[:10]}"),
+            Figure("error rate", "5 %", "chance to tell a change point where there is none"),
+        ],
+        tables=[_changes_table(changes), _segments_table(segments)],
+        charts=charts,
+        checks=checks_over_runs(manifests),
+        environment=environment(newest[0][1], read_settings(newest[0][0])) if newest else [],
+        journal=frame_table(runs[["run_id", "started", "virtual_users", "nopm"]].round({"nopm": 0}), "The runs"),
+    )
+    make_folder(path.parent, exist_ok=True)
+    return write_page(path, page)
+
+
+def _changes_table(changes: Sequence[str]) -> Table:
+    rows = [[one] for one in changes] or [["Nothing changed."]]
+    return text_table("What changed, newest first", ["in words"], rows)
+
+
+def _segments_table(segments: pd.DataFrame) -> Table:
+    rows = [
+        [row["virtual_users"], str(row["since"])[:16].replace("T", " "), row["runs"], f"{row['nopm']:,.0f}",
+         cell(None) if pd.isna(row["ratio"]) else f"{100 * (row['ratio'] - 1):+.1f} %", row["cause"], row["what"]]
+        for row in segments.to_dict("records")
+    ]  # fmt: skip
+    head = ["users", "since", "runs", "mean NOPM", "change", "cause", "what differs"]
+    return text_table("Stretches that are alike", head, rows)

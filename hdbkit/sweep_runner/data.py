@@ -1,0 +1,94 @@
+"""The data of a run: as the sweep found them, or a schema that was built for the factors that need another one.
+
+The data as they were found are kept before the first change, and nothing replaces that copy: a sweep that is killed
+anywhere comes back to them. A schema that factors ask for is built once for all its runs of a block and kept as a
+second copy, from which each of these runs begins, as those of the schema that was found begin from the first.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+from hdbkit.build import build, drop
+from hdbkit.config import Reset, Target, WorkloadSpec
+from hdbkit.config.sweep_factors import SCHEMA_FACTORS
+from hdbkit.contracts import BUILT, ServerControl
+from hdbkit.databases import database
+from hdbkit.errors import BuildFailed, Mistake, SchemaProblem, ServerFailed
+from hdbkit.sweep_plan import PlannedRun, SweepPlan
+from hdbkit.workloads import workload
+
+
+def restores_data(plan: SweepPlan, control: ServerControl) -> bool:
+    """Whether the data are brought back before each run: as asked, or where the server can."""
+    reset = plan.spec.reset
+    return reset is Reset.RESTORE or (reset is Reset.AUTO and control.can_restore_data)
+
+
+def keeps_data(plan: SweepPlan, control: ServerControl) -> bool:
+    """Whether the data as they were found are kept before the first change."""
+    return restores_data(plan, control) or bool(_of_schema(plan))
+
+
+def unrestorable(plan: SweepPlan, control: ServerControl) -> list[Mistake]:
+    """What is asked for the data that this server cannot do."""
+    found = []
+    if plan.spec.reset is Reset.RESTORE and not control.can_restore_data:
+        found.append(Mistake("reset", f"the data of {control.identity} cannot be restored; use 'none' or 'auto'"))
+    if _of_schema(plan) and (not control.can_restore_data or plan.target.control.agent):
+        need = f"{' and '.join(_of_schema(plan))} need the schema built anew"
+        advice = "sweep them on a private server of this host, or leave them out"
+        found.append(Mistake("factors", f"{need}, and the data of {control.identity} cannot be kept aside; {advice}"))
+    return found
+
+
+def bring_data(plan: SweepPlan, planned: PlannedRun, control: ServerControl) -> tuple[float, float]:
+    """Bring the data of a run; the seconds that it took to bring a copy back, and to build a schema.
+
+    Raises:
+        HdbkitError: a copy was not brought back, or a schema not built.
+    """
+    wanted, restores = plan.workload_of(planned), restores_data(plan, control)
+    if not _of_schema(plan):
+        return (control.restore_data() if restores else 0.0), 0.0
+    there = _schema_there(plan.target, wanted)
+    if wanted == plan.spec.workload:
+        return (control.restore_data() if restores or there != wanted else 0.0), 0.0
+    restored_s = 0.0
+    if there == wanted and restores:
+        with suppress(ServerFailed):  # the copy was never made
+            restored_s = control.restore_data(BUILT)
+        there = _schema_there(plan.target, wanted)
+    if there == wanted:
+        return restored_s, 0.0
+    return _build(plan.target, wanted, control)
+
+
+def _build(target: Target, wanted: WorkloadSpec, control: ServerControl) -> tuple[float, float]:
+    began = time.monotonic()
+    with suppress(SchemaProblem):  # there is none
+        drop(target, wanted.kind)
+    built = build(target, wanted, loaders=os.cpu_count() or 1)
+    if not built.passed:
+        failed = ", ".join(check.name for check in built.checks if check.passed is False)
+        raise BuildFailed("the checks", f"{failed} did not pass")
+    control.keep_data(BUILT)
+    return control.restore_data(BUILT), time.monotonic() - began
+
+
+def _of_schema(plan: SweepPlan) -> list[str]:
+    """The factors that need the schema built anew."""
+    return [name for name in plan.spec.factors if name in SCHEMA_FACTORS]
+
+
+def _schema_there(target: Target, wanted: WorkloadSpec) -> WorkloadSpec | None:
+    """The complete schema in the database; None where it is missing or half built."""
+    session = database(target.kind).connect(target, wanted.kind)
+    try:
+        return workload(wanted.kind).schema(session)
+    except SchemaProblem:
+        return None
+    finally:
+        session.close()

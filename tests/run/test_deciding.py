@@ -1,0 +1,131 @@
+"""What the finished blocks of a sweep decide about the rest: its end at a look, and the winners' fresh blocks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hdbkit import sweep_plan
+from hdbkit.api import SweepResult
+from hdbkit.config import SweepSpec, Target
+from hdbkit.errors import InputError
+from hdbkit.plan import RunPlan, new_run_id
+from hdbkit.report.sweep_report import winner_table
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState
+from hdbkit.sweep_plan import SweepPlan, plan_sweep
+from hdbkit.sweep_runner import resume, standing, start
+from tests.run.sweep_server import FileServer, runner
+
+RunOne = Callable[[RunPlan], Manifest]
+
+
+@pytest.fixture(autouse=True)
+def _runs_of_no_time_have_ids_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three random letters tell runs of one second apart; here are dozens of them."""
+    count = itertools.count()
+    monkeypatch.setattr(sweep_plan, "new_run_id", lambda *given: f"{new_run_id(*given)}-{next(count)}")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> FileServer:
+    return FileServer(tmp_path / "server")
+
+
+def planned(**changes: object) -> SweepPlan:
+    spec = {"settings": {"flush": ["on", "off"], "memory": ["1GB", "2GB", "4GB"]}, **changes}
+    return plan_sweep(Target(kind="nulldb"), SweepSpec(**spec), "sweep-1")
+
+
+def noisy(run_one: RunOne, root: Path, noise: float) -> RunOne:
+    """The same runs with noise of this standard deviation in their throughput, by the run's number."""
+
+    def run(plan: RunPlan) -> Manifest:
+        manifest = run_one(plan)
+        assert plan.sweep
+        factor = np.exp(np.random.default_rng(plan.sweep.number).normal(0, noise))
+        changed = manifest.model_copy(update={"result": {"nopm": manifest.result["nopm"] * factor}})
+        RunFolder(root / plan.run_id).write(changed)
+        return changed
+
+    return run
+
+
+def looks(folder: SweepFolder) -> list[tuple[int, int]]:
+    """Blocks and how many were undecided, of each look."""
+    state = SweepState(folder.journal())
+    return [
+        (line.details["blocks"], line.details["undecided"]) for line in state.decisions if line.step is Step.LOOKED
+    ]
+
+
+def test_a_sweep_ends_at_the_first_look_that_decides_all(server: FileServer, results: Path) -> None:
+    folder = start(planned(looks=[4, 8, 12]), results, server, runner(server, results))
+    plan = folder.read_plan(SweepPlan)
+    assert looks(folder) == [(4, 0)]
+    assert (plan.ended_after, len(plan.runs)) == (4, 4 * 6)
+    done = SweepResult(folder)
+    assert done.failed == 0
+    assert "all was decided at that after 4: the intervals are made at 99.93 %" in done.advice
+    assert standing(folder).total == 24
+    with pytest.raises(InputError, match="has its looks fixed"):
+        resume(folder, server, runner(server, results), blocks=16)
+
+
+def test_what_is_undecided_at_a_look_goes_on_to_the_next(server: FileServer, results: Path) -> None:
+    run_one = noisy(runner(server, results), results, 0.05)
+    folder = start(planned(looks=[2, 3, 4]), results, server, run_one)
+    assert [blocks for blocks, undecided in looks(folder) if undecided] == [2, 3]
+    assert len(folder.read_plan(SweepPlan).runs) == 4 * 6
+    assert SweepResult(folder).level == pytest.approx(0.974, abs=0.005)
+
+
+def test_the_three_fastest_and_the_baseline_get_fresh_blocks(server: FileServer, results: Path) -> None:
+    run_one = noisy(runner(server, results), results, 0.01)
+    folder = start(planned(blocks=3, winner_blocks=2), results, server, run_one)
+    plan, done = folder.read_plan(SweepPlan), SweepResult(folder)
+    fresh = done.runs[done.runs["fresh"]]
+    assert set(fresh["block"]) == {4, 5}
+    assert set(fresh["configuration"]) == {0, *plan.winners}
+    assert {plan.configurations[one]["flush"] for one in plan.winners} == {"off"}
+    assert list(dict.fromkeys(done.winners["configuration"])) == list(plan.winners)
+    assert done.verdicts["runs"].max() == 3
+    best = done.winners.iloc[0]
+    again = np.log(fresh.pivot_table(index="block", columns="configuration", values="nopm"))
+    assert np.log(best["ratio"]) == pytest.approx((again[best["configuration"]] - again[0]).mean())
+    assert "In 2 fresh blocks that had no part in the choice: " in done.answer
+    (table,) = winner_table(done.winners)
+    assert [row[0] for row in table.rows] == list(done.winners["label"])
+    with pytest.raises(InputError, match="has chosen its fastest"):
+        resume(folder, server, run_one, blocks=5)
+
+
+@pytest.mark.parametrize("after", [Step.LOOKED, Step.WINNERS_CHOSEN])
+def test_killed_between_journal_and_plan_it_decides_the_same(
+    tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch, after: Step
+) -> None:
+    spec = {"settings": {"flush": ["on", "off"]}, "looks": [3, 6], "winner_blocks": 2}
+    whole = FileServer(tmp_path / "whole")
+    undisturbed = start(planned(**spec), tmp_path / "other", whole, runner(whole, tmp_path / "other"))
+
+    def killed(folder: SweepFolder, plan: SweepPlan) -> None:
+        if any(line.step is after for line in folder.journal()):
+            raise SystemExit
+        write(folder, plan)
+
+    write, server = SweepFolder.write_plan, FileServer(tmp_path / "server")
+    monkeypatch.setattr(SweepFolder, "write_plan", killed)
+    with pytest.raises(SystemExit):
+        start(planned(**spec), results, server, runner(server, results))
+    monkeypatch.undo()
+    folder = SweepFolder(results / "sweeps" / "sweep-1")
+    resume(folder, server, runner(server, results))
+    assert folder.read_plan(SweepPlan) == undisturbed.read_plan(SweepPlan)
+    told = [line.step for line in folder.journal()]
+    assert (told.count(Step.LOOKED), told.count(Step.WINNERS_CHOSEN)) == (1, 1)
+    assert SweepResult(folder).failed == 0

@@ -1,0 +1,169 @@
+"""What the server did, whether the data fit, and whether the runs of a sweep began alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from hdbkit.analysis.run_doubts import BUSY, DATA, FULL_PAGES, run_doubts, size
+from hdbkit.analysis.server_deeds import deeds, found_in_cache_pct, full_page_rates, mean_waiting
+from hdbkit.analysis.starts import data_by_block, start_doubts
+from hdbkit.execution.full_pages import FullPages
+from hdbkit.report.server_work import growth_table, server_work, work_by_configuration
+from hdbkit.results.manifest import Manifest, Status
+
+MIB = 1 << 20
+
+
+def manifest(number: int = 1, **fields: Any) -> Manifest:
+    """The ``number``th run of a sweep of two runs a block, on data that grow by 1 MiB and 100 orders a run."""
+    place = {"number": number, "block": (number + 1) // 2, "configuration": number % 2, "rested_s": 30.0}
+    data = {
+        "bytes_before": (99.0 + number) * MIB,
+        "bytes_after": (100.0 + number) * MIB,
+        "orders_before": 100.0 * number,
+        "orders_after": 100.0 * (number + 1),
+    }
+    result = {"data": data, "completed": 1000, "counters": {}, **fields.pop("result", {})}
+    plan = {"sweep": {**place, **fields.pop("place", {})}, "load": {"virtual_users": 4}}
+    given = {"server": {"cache": "shared_buffers", "cache_bytes": 1024 * MIB, "on_this_host": True}, **fields}
+    return Manifest(
+        run_id=f"run-{number}",
+        notice="",
+        status=Status.DONE,
+        plan=plan,
+        transactions=["new_order"],
+        counted="new_order",
+        host={"memory_bytes": 4096 * MIB},
+        result=result,
+        **given,
+    )
+
+
+def samples(*rows: tuple[float, str, float, float]) -> pd.DataFrame:
+    """Samples of a server: second, edge, transactions, full-page images."""
+    found = []
+    for second, edge, done, images in rows:
+        at = {"t_sent_us": int(second * 1e6), "t_returned_us": int(second * 1e6), "edge": edge}
+        values = {"commits": done, "rollbacks": 0.0, "wal_fpi": images, "waiting_locks": second}
+        found += [{**at, "name": name, "value": value} for name, value in values.items()]
+    return pd.DataFrame(found)
+
+
+def test_a_deed_is_told_a_transaction_and_in_all_where_the_engine_counts_it() -> None:
+    counters = {"wal_bytes": 4_000_000.0, "wal_fpi": 250.0, "blks_hit": 990.0, "blks_read": 10.0}
+    told = {one.what: (one.total, one.each) for one in deeds({"counters": counters, "completed": 1000})}
+    assert told["log written (bytes)"] == (4_000_000, 4000)
+    assert told["full-page images in the log"] == (250, 0.25)
+    assert told["pages read from files"] == (10, 0.01)
+    assert "waits for row locks" not in told
+    assert found_in_cache_pct({"counters": counters}) == pytest.approx(99)
+    assert deeds({"counters": {"commits": 5.0}, "completed": 5}) == []
+
+
+def test_engines_with_other_names_tell_the_same_deeds() -> None:
+    counters = {"log_bytes": 4_000_000.0, "page_requests": 1000.0, "pages_read": 10.0, "row_lock_waits": 3.0}
+    told = {one.what: one.total for one in deeds({"counters": counters, "completed": 0})}
+    assert told["log written (bytes)"] == 4_000_000
+    assert told["waits for row locks"] == 3
+    assert found_in_cache_pct({"counters": counters}) == pytest.approx(99)
+
+
+def test_the_rates_of_full_page_images_are_those_of_the_windows_ends() -> None:
+    course = [(0.0, "run_start", 0.0, 0.0), (10.0, "start", 1000.0, 1000.0), (15.0, "", 2000.0, 1300.0)]
+    course += [(20.0, "", 3000.0, 1400.0), (25.0, "", 4000.0, 1440.0), (30.0, "end", 5000.0, 1460.0)]
+    counters = samples(*course, (40.0, "run_end", 9000.0, 9999.0))
+    assert full_page_rates(counters) == {"first": pytest.approx(0.3), "last": pytest.approx(0.02)}
+    assert mean_waiting(counters) == 20
+    assert full_page_rates(counters[counters["edge"] != ""]) is None
+    assert full_page_rates(None) is None
+
+
+def test_a_window_among_full_page_images_is_doubted_and_one_behind_them_is_not() -> None:
+    among = manifest(result={"full_pages": {"first": 0.3, "last": 0.02}})
+    assert "0.3 a transaction at its beginning, 0.02 at its end" in run_doubts(among)[FULL_PAGES]
+    assert run_doubts(manifest(result={"full_pages": {"first": 0.3, "last": 0.25}})) == {}
+    assert run_doubts(manifest(result={"full_pages": {"first": 0.03, "last": 0.0}})) == {}
+
+
+def test_data_that_are_larger_than_the_cache_or_the_memory_are_told() -> None:
+    small = {"cache": "shared_buffers", "cache_bytes": 64 * MIB, "on_this_host": True}
+    counters = {"blks_hit": 900.0, "blks_read": 100.0}
+    told = run_doubts(manifest(server=small, result={"counters": counters}))[DATA]
+    assert told.startswith("the data (100 MiB) are larger than shared_buffers (64 MiB)")
+    assert "(0.1 a transaction; 90.00 % were in its cache)" in told
+    full = manifest(server=small).model_copy(update={"host": {"memory_bytes": 80 * MIB}})
+    assert "larger than the memory of the host (80 MiB)" in run_doubts(full)[DATA]
+    elsewhere = full.model_copy(update={"server": {**small, "on_this_host": False}})
+    assert "larger than shared_buffers" in run_doubts(elsewhere)[DATA]
+    assert run_doubts(manifest()) == {}
+
+
+def test_sizes_are_told_in_units_that_settings_use() -> None:
+    assert [size(one) for one in (12, 1000, 128 * MIB, 1.2 * 1024 * MIB, 5000 * 1024 * MIB)] == [
+        "12 bytes", "1000 bytes", "128 MiB", "1.2 GiB", "4.88 TiB",
+    ]  # fmt: skip
+
+
+def test_growth_is_shown_by_block_and_doubted_when_it_is_much() -> None:
+    few, many = [manifest(number) for number in range(1, 5)], [manifest(number) for number in range(1, 9)]
+    blocks = data_by_block(few)
+    assert list(blocks["bytes_before"] / MIB) == [100, 102]
+    assert list(blocks["bytes_after"] / MIB) == [102, 104]
+    (table,) = growth_table(few)
+    assert table.rows[0] == ["1", "100 MiB", "102 MiB", "200"]
+    assert start_doubts(few) == []
+    (told,) = start_doubts(many)
+    assert told.startswith("the data grew by 6 % from the first block to the last (100 MiB to 106 MiB)")
+    assert growth_table([manifest(result={"data": None})]) == []
+
+
+def test_a_sweep_counts_the_runs_that_are_doubtful() -> None:
+    busy = [manifest(1), manifest(2, place={"busy_pct": 42.0}), manifest(3, place={"busy_pct": 3.0})]
+    assert set(run_doubts(busy[1])) == {BUSY}
+    (told,) = start_doubts(busy)
+    assert told == "in 1 of 3 runs the host was 42 % busy before the clients began, after a rest of 30 s"
+
+
+def test_the_deeds_of_configurations_stand_side_by_side() -> None:
+    runs = [manifest(number, result={"counters": {"wal_bytes": 1000.0 * number}}) for number in (1, 2, 3)]
+    (table,) = work_by_configuration(runs, {1: "baseline", 0: "fsync=off"})
+    assert table.head == ["configuration", "virtual users", "log written (bytes)"]
+    assert [row[0] for row in table.rows] == ["baseline", "fsync=off"]
+    assert [row[2] for row in table.rows] == ["2", "2"]
+    assert server_work({"counters": {}, "completed": 1}) == []
+
+
+def totals(done: float, images: float) -> dict[str, float]:
+    return {"commits": done, "rollbacks": 0.0, "wal_fpi": images}
+
+
+def test_full_page_images_are_over_at_a_fifth_of_their_first_rate() -> None:
+    pages = FullPages()
+    for done, images, over in ((0, 0, False), (50, 40, False), (1000, 200, False), (2000, 260, False)):
+        pages.see(totals(done, images))
+        assert pages.over is over
+    pages.see(totals(3000, 300))
+    assert pages.over
+
+
+def test_few_full_page_images_are_none() -> None:
+    pages = FullPages()
+    pages.see(totals(0, 0))
+    pages.see(totals(1000, 19))
+    assert pages.over
+
+
+def test_a_server_without_full_page_images_is_not_waited_for() -> None:
+    pages = FullPages()
+    pages.see({"commits": 0.0, "rollbacks": 0.0})
+    assert pages.over
+
+
+def test_a_server_that_crashed_counts_anew() -> None:
+    pages = FullPages()
+    for done, images in ((5000, 3000), (6000, 3400), (10, 5), (1010, 905), (2010, 955)):
+        pages.see(totals(done, images))
+    assert pages.over
