@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from hdbkit.api import attach_sweep as attach_sweep
     from hdbkit.api import compare as compare
     from hdbkit.api import connect as connect
+    from hdbkit.api import history as history
     from hdbkit.api import open_target as open_target
     from hdbkit.api import overlay as overlay
+    from hdbkit.api import profile as profile
     from hdbkit.api import ready as ready
     from hdbkit.api import result as result
     from hdbkit.api import run as run
@@ -41,7 +43,19 @@ _PLACES = {
     **dict.fromkeys(("Load", "SweepSpec", "Target", "WorkloadSpec"), "hdbkit.config"),
     **dict.fromkeys(
         (
-            *("attach", "attach_sweep", "compare", "connect", "open_target", "overlay", "ready", "result", "run"),
+            *(
+                "attach",
+                "attach_sweep",
+                "compare",
+                "connect",
+                "history",
+                "open_target",
+                "overlay",
+                "profile",
+                "ready",
+                "result",
+                "run",
+            ),
             *("running_sweeps", "runs", "start", "start_sweep", "sweep", "sweep_result"),
         ),
         "hdbkit.api",

@@ -42,6 +42,15 @@ def is_alive(pid: int, word: str = "") -> bool:
         return True
 
 
+def is_zombie(pid: int) -> bool:
+    """Whether a process has ended and its parent has not taken note of it yet."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            return file.read().rpartition(b")")[2].split()[0] == b"Z"
+    except OSError:
+        return False
+
+
 def birth_of(pid: int) -> str:
     """What tells this process from every other that had or will have its id; empty when it has ended.
 

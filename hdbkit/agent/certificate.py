@@ -92,7 +92,7 @@ def _name(host: str):  # type: ignore[no-untyped-def]
 def make_state_folder(folder: Path | None) -> Path:
     """Where an agent keeps its key, snapshots and log: ``folder``, else one of the account's own. Mode 0700."""
     base = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"))  # noqa: PTH111
-    made = folder.expanduser() if folder else base / "hdbkit" / "agent"
+    made = Path(folder).expanduser() if folder else base / "hdbkit" / "agent"
     try:
         made.mkdir(parents=True, exist_ok=True)
         made.chmod(0o700)

@@ -87,8 +87,8 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
     )
     name = f"[{host}]" if ":" in host else host
     url = f"{'https' if certificate else 'http'}://{name}:{listening.getsockname()[1]}"
-    say(Started(url, certificate.fingerprint if certificate else None, made, audit.path))
     try:
+        say(Started(url, certificate.fingerprint if certificate else None, made, audit.path))
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         listening.close()

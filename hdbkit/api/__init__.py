@@ -6,12 +6,14 @@
 """
 
 from hdbkit.api.agent import serve_agent
+from hdbkit.analysis.compare import Gate
 from hdbkit.api.batch import BatchResult, batch
 from hdbkit.api.compare import Comparison, compare, overlay
 from hdbkit.api.connection import Connection, connect
 from hdbkit.api.demo import demo
 from hdbkit.api.doctor import doctor
 from hdbkit.api.private import end_private, private, private_targets
+from hdbkit.api.profiles import Profile, history, profile, profiles
 from hdbkit.api.ready import open_target, ready
 from hdbkit.api.result import Result, result, runs
 from hdbkit.api.running import Running, attach, run, running_runs, start
@@ -27,7 +29,9 @@ __all__ = [
     "Comparison",
     "Connection",
     "Estimate",
+    "Gate",
     "LiveView",
+    "Profile",
     "Result",
     "Running",
     "RunningSweep",
@@ -45,12 +49,15 @@ __all__ = [
     "doctor",
     "end_private",
     "estimate",
+    "history",
     "open_target",
     "overlay",
     "password_place",
     "plan",
     "private",
     "private_targets",
+    "profile",
+    "profiles",
     "ready",
     "result",
     "run",

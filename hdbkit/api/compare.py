@@ -34,7 +34,7 @@ class Comparison:
     ratio: Ratio
     names: tuple[str, str] = ("base", "new")
     levels: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """A row a count of virtual users with its ratio and simultaneous interval; empty where the sides share just one."""
+    """A row a count of virtual users: ratio and simultaneous interval; empty where the sides share just one."""
 
     def charts(self) -> dict[str, Chart]:
         """Both sides in one figure each: users (NOPM over virtual users), throughput (over time), latency."""
@@ -82,7 +82,7 @@ class Comparison:
         return pd.DataFrame.from_dict(rows, orient="index", columns=["base", "new"]).rename_axis("what")
 
     def gate(self, below: float) -> Gate:
-        """Whether the throughput fell beyond ``below`` (such as -0.02), by its whole interval; see ``analysis.compare``.
+        """Whether the throughput fell beyond ``below`` (such as -0.02): ``analysis.compare.gate`` has the rule.
 
         With several counts of virtual users, at any of them.
 

@@ -79,7 +79,7 @@ def start(
 
     Args:
         target: a :class:`~hdbkit.Target`, a URL without password, or a name in ``params/targets.yaml``.
-        workload: what must be in the database; by default whatever hdbkit built there. With ``schema_from="hammerdb"``
+        workload: what must be in the database; by default whatever hdbkit built there. ``schema_from="hammerdb"``:
             the routines of a schema that HammerDB made are run, by its input rules.
         load: how it is driven; by default one virtual user, HammerDB's 2 minutes of rampup and 5 of window.
         label: a name of your own, to find the run again.

@@ -58,7 +58,9 @@ def name_rows(fig: go.Figure, names: Sequence[str]) -> None:
 
 def in_rows(runs: pd.DataFrame, table: pd.DataFrame, by: str) -> go.Figure:
     """NOPM of each value of ``by``, a row each: every run a dot, and ``table``'s nopm, low and high."""
-    fig = figure(NOPM, "", height=110 + 50 * len(table), showlegend=False)
+    names = [str(label).replace(", ", ",<br>") for label in table[by]]
+    lines = max((name.count("<br>") + 1 for name in names), default=1)
+    fig = figure(NOPM, "", height=110 + max(50, 12 + 19 * lines) * len(table), showlegend=False)
     places = {name: len(table) - 1 - i for i, name in enumerate(table[by])}
     known = runs[runs[by].isin(places)]
     fig.add_trace(
@@ -66,7 +68,7 @@ def in_rows(runs: pd.DataFrame, table: pd.DataFrame, by: str) -> go.Figure:
              "%{x:,.0f} NOPM<extra>one run</extra>")
     )  # fmt: skip
     fig.add_trace(intervals(list(places.values()), table["nopm"], table, "mean %{x:,.0f} NOPM<extra></extra>"))
-    name_rows(fig, [str(label).replace(", ", ",<br>") for label in table[by]])
+    name_rows(fig, names)
     return fig
 
 

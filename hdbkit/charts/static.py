@@ -34,6 +34,8 @@ _DASHES: Final = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5)), "dash
 _MARKERS: Final = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X"}
 _HATCHES: Final = {"": "", "/": "////", "x": "xxxx", ".": "....", "\\": "\\\\\\\\", "-": "----"}
 _BARS_WIDTH: Final = 0.8
+_LETTER: Final = 0.55
+"""How wide a letter is, as a share of the size of its font."""
 _SIGN_WIDE: Final = 7
 """How many characters wide the sign of a legend's entry is, and the space beside it."""
 
@@ -66,8 +68,8 @@ def drawn(figure: go.Figure, columns: int = 2, title: str = "") -> Figure:
             _shape(axes, shape)
         for note in layout.get("annotations", ()):
             _annotation(axes, note)
-        _axis(axes, "x", layout["xaxis"], size_pt)
         _axis(axes, "y", layout["yaxis"], size_pt)
+        _axis(axes, "x", layout["xaxis"], size_pt)  # its room is what the names beside the other one leave
         _frame(axes)
         if layout.get("showlegend", len(entries) > 1) and entries:
             _legend(made, entries, size_pt, title)
@@ -215,8 +217,8 @@ def _axis(axes: Axes, which: Literal["x", "y"], spec: Spec, size_pt: float) -> N
         axis.set_ticks(list(spec["tickvals"]), texts, **turned)
     elif spec.get("type") != "category":
         suffix = spec.get("ticksuffix", "")
-        crowded = which == "x" and _crowded(axes, ["1,000,000"] * 9, size_pt)
-        axis.set_major_locator(MaxNLocator(5 if crowded else 9, steps=[1, 2, 5, 10]))
+        fit = int(_room_pt(axes, size_pt) / (10 * _LETTER * size_pt)) if which == "x" else 9
+        axis.set_major_locator(MaxNLocator(min(max(fit, 2), 9), steps=[1, 2, 5, 10]))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}{suffix}"))
     title = spec.get("title", {}).get("text", "")
     getattr(axes, f"set_{which}label")(_plain(title), color=colour("muted"))
@@ -230,7 +232,14 @@ def _axis(axes: Axes, which: Literal["x", "y"], spec: Spec, size_pt: float) -> N
 def _crowded(axes: Axes, texts: Sequence[str], size_pt: float) -> bool:
     """Whether texts side by side below the axes would touch each other."""
     widest = max((len(line) for text in texts for line in text.split("\n")), default=0)
-    return bool((widest + 1) * len(texts) * 0.55 * size_pt > 0.85 * 72 * axes.figure.bbox.width / axes.figure.dpi)
+    return (widest + 1) * len(texts) * _LETTER * size_pt > _room_pt(axes, size_pt)
+
+
+def _room_pt(axes: Axes, size_pt: float) -> float:
+    """About how wide the axes will be: the figure without its margins and the names beside the axes."""
+    names = [line for label in axes.get_yticklabels() for line in label.get_text().split("\n")]
+    beside = max(map(len, names), default=0) * _LETTER * size_pt
+    return float(0.85 * 72 * axes.figure.bbox.width / axes.figure.dpi - beside)
 
 
 def _frame(axes: Axes) -> None:
@@ -245,8 +254,8 @@ def _legend(figure: Figure, entries: Sequence[_Entry], size_pt: float, title: st
 
     The figure's title is the legend's, since both at the upper edge would lie on each other.
     """
-    room = int(figure.get_figwidth() * 72 / (0.55 * size_pt))
-    names = [_broken(entry.name, room - _SIGN_WIDE) for entry in entries]
+    room = int(figure.get_figwidth() * 72 / (_LETTER * size_pt))
+    names = [_broken(entry.name, int(0.92 * room) - _SIGN_WIDE) for entry in entries]
     longest = max(len(line) for name in names for line in name.split("\n")) + _SIGN_WIDE
     side_by_side = max(1, min(len(entries), room // longest))
     titled = textwrap.fill(title, int(room / 1.35))

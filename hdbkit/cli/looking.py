@@ -42,28 +42,39 @@ def doctor(as_json: AsJson = False) -> int:
 
 
 def compare(
-    base: Annotated[str, typer.Argument(help="runs, separated by commas, or a label")],
-    new: Annotated[str, typer.Argument(help="runs, separated by commas, or a label")],
-    fail_below: Annotated[str | None, typer.Option(help="exit 1 below this change, such as -2%")] = None,
+    base: Annotated[str, typer.Argument(help="runs, separated by commas, or a label or profile")],
+    new: Annotated[str, typer.Argument(help="runs, separated by commas, or a label or profile")],
+    fail_below: Annotated[
+        str | None, typer.Option(help="exit 1 when the whole interval is below this change, such as -2%")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="exit 1 too when that is undecided")] = False,
     report: Annotated[bool, typer.Option("--report", help="write the one-page report besides")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Compare runs: the ratio of throughputs with its 95 % interval, latencies, and what differed."""
     limit = _fraction(fail_below)
     found = api.compare(base, new)
+    gate = None if limit is None else found.gate(limit)
     if as_json:
         frames = {"table": found.table, "differences": found.differences}
         content = {name: show.frame_json(frame.reset_index()) for name, frame in frames.items()}
-        show.print_json(vars(found.ratio) | content | ({"report": str(found.report())} if report else {}))
+        content["levels"] = show.frame_json(found.levels)
+        besides = ({"report": str(found.report())} if report else {}) | ({"gate": vars(gate)} if gate else {})
+        show.print_json(vars(found.ratio) | content | besides)
     else:
         differences = found.differences
         show.console.print(show.table(found.table.reset_index()))
         if len(differences):
             show.console.print(show.table(differences.reset_index(), title="What differed"))
+        if len(found.levels):
+            levels = found.levels[["virtual_users", "base", "new", "ratio", "low", "high", "verdict"]]
+            show.console.print(show.table(levels, title="At each count of virtual users, simultaneous intervals"))
         show.console.print(found.ratio.sentence, markup=False)
+        if gate:
+            show.console.print(gate.sentence, markup=False)
         if report:
             show.console.print(f"report: {found.report()}", markup=False)
-    return Exit.CHECK_FAILED if limit is not None and found.regressed(limit) else Exit.DONE
+    return Exit.CHECK_FAILED if gate and gate.fails(strict) else Exit.DONE
 
 
 def report(run_id: AnyId = "last", as_json: AsJson = False) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hdbkit.cli import agent, batching, looking, measuring, schema, show
+from hdbkit.cli import agent, batching, looking, measuring, profiling, schema, show
 from hdbkit.cli.exits import guarded
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 looking.add_to(app)
 schema.add_to(app)
 measuring.add_to(app)
+profiling.add_to(app)
 batching.add_to(app)
 agent.add_to(app)
 

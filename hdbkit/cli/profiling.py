@@ -45,7 +45,9 @@ def profile(
     workload = WorkloadSpec(warehouses=warehouses) if warehouses else None
     with RunLines() as lines:
         watch = None if as_json else lines
-        done = api.profile(name, target, workload, load, virtual_users=_counts(virtual_users), blocks=blocks, watch=watch)
+        done = api.profile(
+            name, target, workload, load, virtual_users=_counts(virtual_users), blocks=blocks, watch=watch
+        )
     if as_json:
         show.print_json({name: show.frame_json(getattr(done, name)) for name in ("levels", "scaling", "runs")})
         return

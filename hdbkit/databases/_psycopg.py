@@ -30,7 +30,7 @@ _GOOD = frozenset({_TUPLES, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY}
 _CLASSES = {
     "40P01": ErrorClass.DEADLOCK,
     "40001": ErrorClass.SERIALIZATION,
-    "2D000": ErrorClass.DEADLOCK,  # a routine that answers it with ROLLBACK, which it may not: HammerDB's do
+    "2D000": ErrorClass.DEADLOCK,  # a function that answers one with ROLLBACK, which it may not: HammerDB's do
     "55P03": ErrorClass.LOCK_TIMEOUT,
     "57014": ErrorClass.STATEMENT_TIMEOUT,
     "57P01": ErrorClass.CONNECTION_LOST,

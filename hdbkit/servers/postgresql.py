@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from pydantic import SecretStr
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
+from hdbkit.processes import is_zombie
 from hdbkit.servers.binaries import chosen, installed, program_folder, told_version
 from hdbkit.servers.place import Binaries, Place
 from hdbkit.servers.private_control import PrivateControl
@@ -29,6 +31,7 @@ _FOR_BENCHMARKS = {
     "checkpoint_timeout": "30min",
     "max_wal_size": "4GB",
 }
+_REAPED_S = 30.0
 _OURS = "# hdbkit: "
 _LINE = re.compile(r"^(\S+) = '(.*)'$", re.MULTILINE)
 
@@ -88,6 +91,7 @@ class PostgresServer:
 
     def start(self, place: Place) -> None:
         """Start through pg_ctl, which waits until the server answers."""
+        _wait_for_the_dead(place.folder / self.pid_file)
         seen = place.log.stat().st_size
         done = place.run("pg_ctl", "start", "-s", "-w", "-t", "60", "-D", str(place.data), "-l", str(place.log))
         if done.returncode:
@@ -111,6 +115,17 @@ class PostgresServer:
     def control(self, target: Target) -> ServerControl:
         """Settings through ALTER SYSTEM and its file, data as a copied database."""
         return PrivateControl(target)
+
+
+def _wait_for_the_dead(pid_file: Path) -> None:
+    """A killed server whose end its parent has not taken note of yet (a zombie) would count as running."""
+    try:
+        pid = int(pid_file.read_text(encoding="ascii").partition("\n")[0])
+    except (OSError, ValueError):
+        return
+    end = time.monotonic() + _REAPED_S
+    while is_zombie(pid) and time.monotonic() < end:
+        time.sleep(0.05)
 
 
 def _candidates() -> list[tuple[Path, str]]:

@@ -53,7 +53,10 @@ def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in modules("hdbkit") if not owns_an_engine(path)],
+    [
+        *(path for path in modules("hdbkit") if not owns_an_engine(path)),
+        *(path for path in modules("tests") if path.parent.name == "conformance"),
+    ],
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_code_asks_for_a_capability_never_for_an_engine(path: Path) -> None:

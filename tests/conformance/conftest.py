@@ -20,14 +20,9 @@ from hdbkit.sql import statements
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c import client
 from tests.conformance.small import Small, fill
+from tests.quick import QUICK
 
 KINDS = [kind for kind in kinds() if Capability.TABLES in database(kind).capabilities]
-QUICK = {
-    "postgresql": {"fsync": "off", "full_page_writes": "off", "deadlock_timeout": "100ms"},
-    "mariadb": {"innodb_flush_log_at_trx_commit": "0"},
-    "mysql": {"innodb_flush_log_at_trx_commit": "0"},
-}
-"""Settings with which a server that holds nothing of worth is quick to test on."""
 Connect = Callable[..., Session]
 Run = Callable[..., tuple[Any, ...]]
 

@@ -81,7 +81,7 @@ BEGIN
         total := total + amounts[line];
     END LOOP;
 EXCEPTION
-    WHEN serialization_failure OR deadlock_detected OR no_data_found THEN RAISE;
+    WHEN serialization_failure OR deadlock_detected OR no_data_found THEN ROLLBACK;
 END $$;
 
 CREATE PROCEDURE payment(
@@ -147,7 +147,7 @@ BEGIN
     INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data)
     VALUES (p_c_id, p_c_d_id, p_c_w_id, p_d_id, p_w_id, tstamp, p_h_amount, note);
 EXCEPTION
-    WHEN serialization_failure OR deadlock_detected OR no_data_found THEN RAISE;
+    WHEN serialization_failure OR deadlock_detected OR no_data_found THEN ROLLBACK;
 END $$;
 
 CREATE PROCEDURE delivery(d_w_id integer, d_o_carrier_id integer, IN tstamp timestamp)
@@ -185,7 +185,7 @@ BEGIN
     FROM unnest(districts, customers, amounts) AS billed (d_id, id, amount)
     WHERE c_w_id = d_w_id AND c_d_id = d_id AND c_id = id;
 EXCEPTION
-    WHEN serialization_failure OR deadlock_detected OR no_data_found THEN RAISE;
+    WHEN serialization_failure OR deadlock_detected OR no_data_found THEN ROLLBACK;
 END $$;
 
 CREATE PROCEDURE ostat(
@@ -225,7 +225,7 @@ BEGIN
                  || line.ol_amount || ',' || line.ol_delivery_d;
     END LOOP;
 EXCEPTION
-    WHEN serialization_failure OR deadlock_detected OR no_data_found THEN RAISE;
+    WHEN serialization_failure OR deadlock_detected OR no_data_found THEN ROLLBACK;
 END $$;
 
 CREATE PROCEDURE slev(st_w_id integer, st_d_id integer, threshold integer, INOUT stock_count integer)

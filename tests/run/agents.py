@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,13 +71,26 @@ class Agent:
         self.process.wait()
 
 
-def start_agent(target: Target, folder: Path, listen: str = f"{HOST}:0", *words: str) -> Agent:
-    """Start it with the command line; ``folder`` holds its state and the entry of its target."""
+_QUICKLY = """
+import json, sys
+from hdbkit.agent import AgentOptions, serve
+from hdbkit.config import Target
+options = AgentOptions(listen=sys.argv[1], state=sys.argv[2])
+say = lambda one: print(json.dumps({"url": one.url, "fingerprint": one.fingerprint}, indent=1), flush=True)
+serve(Target.parse("own"), options, say)
+"""
+"""An agent without the command line, whose imports take longer than all the rest."""
+
+
+def start_agent(target: Target, folder: Path, listen: str = f"{HOST}:0", words: Sequence[str] = ()) -> Agent:
+    """Start it, with ``words`` by the command line; ``folder`` holds its state and the entry of its target."""
     folder.mkdir(exist_ok=True)
     named = folder / "targets.yaml"
     named.write_text(yaml.safe_dump({"own": target.model_dump(mode="json", exclude_defaults=True)}))
-    command = [str(Path(sys.executable).with_name("hdbkit")), "agent", "own", "--json", "--listen", listen]
-    command += ["--state", str(folder / "state"), *words]
+    command = [sys.executable, "-c", _QUICKLY, listen, str(folder / "state")]
+    if words:
+        command = [str(Path(sys.executable).with_name("hdbkit")), "agent", "own", "--listen", listen]
+        command += ["--state", str(folder / "state"), *words]
     environment = {**os.environ, "HDBKIT_TARGETS": str(named), "HDBKIT_AGENT_TOKEN": TOKEN}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
     assert process.stdout is not None
@@ -91,9 +104,9 @@ def start_agent(target: Target, folder: Path, listen: str = f"{HOST}:0", *words:
 
 
 @contextmanager
-def running_agent(target: Target, folder: Path, *words: str) -> Iterator[Agent]:
+def running_agent(target: Target, folder: Path, words: Sequence[str] = ()) -> Iterator[Agent]:
     """An agent for a block."""
-    agent = start_agent(target, folder, f"{HOST}:0", *words)
+    agent = start_agent(target, folder, f"{HOST}:0", words)
     try:
         yield agent
     finally:

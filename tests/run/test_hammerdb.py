@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import hdbkit
 from hdbkit.build import build
 from hdbkit.config import InputRules, Load, Routines, SchemaFrom, Target, WorkloadSpec
 from hdbkit.contracts import UserPlan
-from hdbkit.errors import InputError, RolledBackByDesign, SchemaProblem
+from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign, SchemaProblem, TransactionError
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.workloads import workload
 from tests.conftest import HdbkitCommand
@@ -118,6 +120,34 @@ def test_what_returns_is_committed_and_what_is_rolled_back_says_so(target: Targe
     assert known.issuperset(told)
     assert len(set(told)) == (0 if target.database == "hammerdb_functions" else outcomes["committed"])
     session.close()
+
+
+@pytest.mark.parametrize("form", ["procedures", "functions"])
+def test_a_deadlock_is_told_though_a_procedure_that_met_one_rolls_back_in_silence(
+    form: str, built: PrivateServer, request: pytest.FixtureRequest
+) -> None:
+    target: Target = request.getfixturevalue(form)
+    session, other = connect(target), connect(built.admin.with_(database=target.database))
+    user = WORK.user(session, HAMMERDB, Load().on(HAMMERDB), UserPlan(index=0, home_w_id=1, seed=4))
+    order = next(one for one in user.next_batch() if WORK.transactions[one.transaction] == WORK.counted)
+    before = WORK.counted_total(session)
+    rows(other, "SET deadlock_timeout = '1min'")
+    rows(other, "BEGIN; LOCK TABLE stock IN EXCLUSIVE MODE")
+    with ThreadPoolExecutor(1) as pool:
+        performed = pool.submit(order.perform, order.bound)
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'stock'::regclass"
+        while rows(other, waiting)[0][0] == 0:
+            time.sleep(0.01)
+        rows(other, f"UPDATE district SET d_tax = d_tax WHERE d_w_id = 1 AND d_id = {order.d_id}")
+        rows(other, "ROLLBACK")
+        with pytest.raises(TransactionError) as refused:
+            performed.result()
+    assert refused.value.error_class is ErrorClass.DEADLOCK
+    assert WORK.counted_total(session) == before
+    order.perform(order.bound)
+    assert WORK.counted_total(session) == before + 1
+    session.close()
+    other.close()
 
 
 def changed(target: Target, away: str, back: str, words: str) -> None:

@@ -43,7 +43,9 @@ def test_a_file_of_ours_in_a_folder_comes_and_goes(built: PrivateServer, config:
     assert it.apply({"work_mem": "9MB"}).applied_by is ApplyBy.RELOAD
     (ours,) = folder.iterdir()
     assert it.identity == str(ours)
-    change = control(own_target(built, drop_in=folder)).apply({"shared_buffers": "64MB", "cluster_name": "it's \\ odd"})
+    change = control(own_target(built, drop_in=folder)).apply(
+        {"shared_buffers": "64MB", "cluster_name": "it's \\ odd"}
+    )
     assert change.applied_by is ApplyBy.RESTART
     assert change.read_back == {"shared_buffers": "64MB", "cluster_name": "it's \\ odd"}
     assert value(it, "work_mem") == str(9 * 1024), "what was set before stays"
@@ -77,7 +79,9 @@ def test_a_server_that_was_left_down_is_repaired_from_the_file(built: PrivateSer
     assert value(it, "shared_buffers") == "16384"
 
 
-def test_commands_run_as_they_stand_and_without_our_passwords(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_run_as_they_stand_and_without_our_passwords(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HDBKIT_PASSWORD", "hush")
     told = tmp_path / "told"
     script = "import os, sys; print(sys.argv[2], 'HDBKIT_PASSWORD' in os.environ, file=open(sys.argv[1], 'w'))"

@@ -25,7 +25,7 @@ from tests.run.sweep_server import DATA, DEFAULTS, Doom, FileServer, runner
 
 
 def planned(sweep_id: str = "sweep-1", blocks: int = 2) -> SweepPlan:
-    spec = SweepSpec(settings={"flush": ["on", "off"]}, blocks=blocks)
+    spec = SweepSpec(settings={"flush": ["on", "off"]}, blocks=blocks, cache="restart", cooldown_s=0.001)
     return plan_sweep(Target(kind="nulldb"), spec, sweep_id)
 
 
@@ -77,7 +77,7 @@ def test_killed_at_each_step_and_resumed_each_run_exists_once(tmp_path: Path) ->
         killed = killed_at(step, server, results)
         alive = FileServer(server)
         assert_whole(alive, go_on(alive, results))
-    assert step > 60
+    assert step > 75
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -155,7 +155,7 @@ def test_inputs_follow_from_the_seed() -> None:
 
 
 def test_hammerdb_s_routines_are_given_what_its_driver_gives_them() -> None:
-    """A new order's lines are drawn by the routine; a customer's number is given beside his name, and no name is ''."""
+    """A new order's lines are drawn by the routine; a customer's number always goes with his name or ''."""
     plan = UserPlan(index=0, home_w_id=HOME, seed=5)
     spec, load = WorkloadSpec(warehouses=10), Load(input_rules=InputRules.HAMMERDB)
     drawn = HammerDBInputs(spec, load, plan, np.random.default_rng(5))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Any
 
 from hdbkit.config import Load
 from hdbkit.contracts import Arguments, Prepared, Session
-from hdbkit.errors import RolledBackByDesign
+from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.workloads.tproc_c.hammerdb.schema import calls, routine_kind
 from hdbkit.workloads.tproc_c.inputs import Inputs
-from hdbkit.workloads.tproc_c.user import NEW_ORDER, TprocCUser, Way, stored
+from hdbkit.workloads.tproc_c.user import NEW_ORDER, Bind, TprocCUser, Way, stored
 
 
 class HammerDBInputs(Inputs):
@@ -34,7 +35,10 @@ class HammerDBInputs(Inputs):
 
 
 class HammerDBUser(TprocCUser):
-    """Contract: :class:`hdbkit.contracts.User`."""
+    """Contract: :class:`hdbkit.contracts.User`.
+
+    HammerDB's procedures roll back without a word, and only of a new order can it be told afterwards: it is looked for.
+    """
 
     inputs = HammerDBInputs
     d_id_at = (2, 1, 1, None, 1)
@@ -42,8 +46,9 @@ class HammerDBUser(TprocCUser):
     def _prepared(self, session: Session, load: Load) -> list[Way]:
         kind = routine_kind(session)
         ways = stored(session, calls(kind))
-        if kind == "transaction":
-            ways[NEW_ORDER] = (partial(_confirmed, session), ways[NEW_ORDER][1])
+        if kind != "function":
+            _, bind = ways[NEW_ORDER]
+            ways[NEW_ORDER] = (partial(_told, session), bind) if kind == "transaction" else _looked_for(session, bind)
         return ways
 
     def order_id(self, prepared: Prepared, raw: Any) -> int:
@@ -51,9 +56,29 @@ class HammerDBUser(TprocCUser):
         return int(self._rows(raw)[0][-1]) if prepared.transaction == NEW_ORDER else 0
 
 
-def _confirmed(session: Session, bound: Any) -> Any:
-    """A new order by a routine that ends its transaction itself: a null in place of its number is a rollback."""
+def _told(session: Session, bound: Any) -> Any:
+    """A new order whose packet looks for it as well: a null in place of its number is a rollback."""
     raw = session.perform(bound)
     if session.rows(raw)[0][-1] is None:
         raise RolledBackByDesign
     return raw
+
+
+def _looked_for(session: Session, bind: Bind) -> Way:
+    """A new order that is looked for after it took so long that the server may have refused it."""
+    silent_after_s = session.query("silent_after_ms")[0][0] / 1000
+
+    def bind_both(arguments: Arguments) -> tuple[Any, Arguments]:
+        return bind(arguments), arguments
+
+    def perform(bound: tuple[Any, Arguments]) -> Any:
+        call, (w_id, _, d_id, c_id, _) = bound
+        start_s = time.monotonic()
+        raw = session.perform(call)
+        if time.monotonic() - start_s >= silent_after_s:
+            o_id = session.rows(raw)[0][-1]
+            if not session.query("count_order", w_id=w_id, d_id=d_id, o_id=o_id, c_id=c_id)[0][0]:
+                raise TransactionError(ErrorClass.DEADLOCK, "", "the procedure rolled the order back without a word")
+        return raw
+
+    return perform, bind_both

@@ -20,6 +20,16 @@ SELECT DISTINCT proname, CASE prokind WHEN 'p' THEN 'procedure' ELSE 'function' 
 WHERE proname IN ('neword', 'payment', 'ostat', 'delivery', 'slev') AND pg_function_is_visible(oid)
 ORDER BY kind DESC, proname;
 
+-- name: silent_after_ms
+-- A procedure that met a deadlock or a serialization failure rolls back without a word; a function cannot, and fails.
+-- A deadlock is met by nobody who waited less than this, and the other by nobody who reads what is committed.
+SELECT CASE current_setting('transaction_isolation') WHEN 'read committed' THEN setting::integer ELSE 0 END
+FROM pg_settings WHERE name = 'deadlock_timeout';
+
+-- name: count_order
+-- Whether a new order that was answered is there.
+SELECT count(*) FROM orders WHERE o_w_id = :w_id AND o_d_id = :d_id AND o_id = :o_id AND o_c_id = :c_id;
+
 -- name: call_new_order_function
 -- It gives the order's amount, not its number.
 SELECT neword(:w_id, :max_w_id, :d_id, :c_id, :ol_cnt, 0), 0;

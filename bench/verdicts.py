@@ -1,0 +1,199 @@
+"""The error rates of verdicts: simulated sweeps over recorded noise between runs.
+
+``python -m bench.verdicts record`` records the noise anew: runs of one configuration, one after the other, on a private
+server; what is kept is each run's log throughput less the median (``data/run_noise.csv``). A simulated sweep takes
+stretches of eight neighbouring runs from it, so that what hangs together in time still does, adds a drift of 4 % from
+its first run to its last, and puts the runs into random order within blocks as ``sweep_plan`` does. It is judged by
+the formulas of complete blocks, vectorized; some sweeps are judged by ``hdbkit.analysis.verdicts`` too, which must
+give the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+import hdbkit
+from bench.common import QUICK, machine, scratch, tell, title
+from hdbkit.analysis.dunnett import critical_value, equal_replication
+from hdbkit.analysis.sequential import look_levels
+from hdbkit.analysis.verdicts import judge
+from hdbkit.servers import private_server
+
+Floats = NDArray[np.float64]
+
+RECORDED = Path(__file__).parent / "data" / "run_noise.csv"
+SWEEPS = 2_000 if QUICK else 20_000
+DRIFT = 0.04
+STRETCH = 8
+"""Neighbouring runs that are taken together."""
+SMALLEST = 0.02
+LOOKS = (4, 8, 12)
+
+
+def recorded() -> Floats:
+    """The recorded noise: log throughput of each run less the median, in the order of time."""
+    values: Floats = pd.read_csv(RECORDED, comment="#")["log_ratio"].to_numpy(dtype=float)
+    return values - values.mean()
+
+
+def series(noise: Floats, sweeps: int, runs: int, draw: np.random.Generator, stretch: int = STRETCH) -> Floats:
+    """Log throughputs of equal runs, (sweeps, runs): stretches of the noise, in the order of time."""
+    starts = draw.integers(0, len(noise), size=(sweeps, -(-runs // stretch)))
+    places = (starts[:, :, None] + np.arange(stretch)) % len(noise)
+    drawn: Floats = noise[places.reshape(sweeps, -1)[:, :runs]]
+    return drawn
+
+
+def simulated(
+    noise: Floats, effects: Sequence[float], blocks: int, sweeps: int, draw: np.random.Generator, *,
+    drift: float = DRIFT, in_blocks: bool = True, stretch: int = STRETCH,
+) -> Floats:  # fmt: skip
+    """Log throughputs, (sweeps, blocks, configurations); ``in_blocks=False``: all of one, then all of the next."""
+    size = len(effects)
+    timed = series(noise, sweeps, blocks * size, draw, stretch) - drift * np.linspace(0, 1, blocks * size)
+    if in_blocks:
+        order = draw.random((sweeps, blocks, size)).argsort(axis=2)
+        placed = np.take_along_axis(timed.reshape(sweeps, blocks, size), order, axis=2)
+    else:
+        placed = timed.reshape(sweeps, size, blocks).transpose(0, 2, 1)
+    return placed + np.log1p(np.asarray(effects))
+
+
+def intervals(logs: Floats, level: float, family: bool = True) -> tuple[Floats, Floats]:
+    """Low and high ends of each ratio to configuration 0, (sweeps, configurations - 1), on the log scale."""
+    _, blocks, size = logs.shape
+    residuals = logs - logs.mean(axis=1, keepdims=True) - logs.mean(axis=2, keepdims=True)
+    residuals += logs.mean(axis=(1, 2), keepdims=True)
+    df = (blocks - 1) * (size - 1)
+    noise = np.sqrt((residuals**2).sum(axis=(1, 2)) / df)
+    half = critical_value(equal_replication(size - 1 if family else 1), df, level) * noise * np.sqrt(2 / blocks)
+    means = logs.mean(axis=1)
+    ratios = means[:, 1:] - means[:, :1]
+    return ratios - half[:, None], ratios + half[:, None]
+
+
+def called(logs: Floats, level: float = 0.95, family: bool = True) -> Floats:
+    """Whether each sweep calls a configuration different from the baseline."""
+    low, high = intervals(logs, level, family)
+    different: Floats = ((low > 0) | (high < 0)).any(axis=1)
+    return different
+
+
+def at_looks(logs: Floats, looks: Sequence[int], levels: Sequence[float]) -> tuple[Floats, Floats]:
+    """Whether each sweep calls something different at the look where it ends, and how many blocks it took."""
+    ended = np.zeros(len(logs), dtype=bool)
+    different, taken = np.zeros(len(logs), dtype=bool), np.full(len(logs), looks[-1])
+    for blocks, level in zip(looks, levels, strict=True):
+        low, high = intervals(logs[:, :blocks], level)
+        apart = (low > 0) | (high < 0)
+        alike = (low >= np.log1p(-SMALLEST)) & (high <= np.log1p(SMALLEST))
+        ends = ~ended & ((apart | alike).all(axis=1) | (blocks == looks[-1]))
+        different[ends], taken[ends] = apart.any(axis=1)[ends], blocks
+        ended |= ends
+    return different, taken
+
+
+def as_runs(logs: Floats) -> pd.DataFrame:
+    """One simulated sweep, (blocks, configurations), as the frame that ``judge`` takes."""
+    blocks, size = logs.shape
+    return pd.DataFrame(
+        {
+            "number": np.arange(blocks * size) + 1,
+            "block": np.repeat(np.arange(blocks) + 1, size),
+            "configuration": np.tile(np.arange(size), blocks),
+            "virtual_users": 1,
+            "status": "done",
+            "nopm": 10_000 * np.exp(logs).ravel(),
+        }
+    )
+
+
+def compare_with_judge(logs: Floats) -> None:
+    """Refuse to go on where the vectorized intervals are not those of ``judge``."""
+    low, high = intervals(logs, 0.95)
+    for one, its_low, its_high in zip(logs, low, high, strict=True):
+        judged = judge(as_runs(one)).iloc[1:]
+        if not np.allclose(np.log(judged[["low", "high"]]).T, [its_low, its_high], atol=1e-9):
+            raise RuntimeError("the simulation judges otherwise than hdbkit.analysis.verdicts")
+
+
+def alike() -> None:
+    """Equal configurations: how often one is called different."""
+    noise, draw = recorded(), np.random.default_rng(1)
+    title(f"Equal configurations, {SWEEPS:,} sweeps, recorded noise of {noise.std():.1%} and a drift of {DRIFT:.0%}")
+    for size in (2, 4, 8):
+        for blocks in (4, 8):
+            logs = simulated(noise, [0] * size, blocks, SWEEPS, draw)
+            compare_with_judge(logs[:20])
+            share = 100 * called(logs).mean()
+            tell(f"{size} configurations, {blocks} blocks: called different", [share], unit="%", at_most=5.5)
+    logs = simulated(noise, [0, 0], 8, SWEEPS, draw, in_blocks=False)
+    tell("2, all of one and then all of the other (not done)", [100 * called(logs).mean()], unit="%")
+    logs = simulated(noise, [0] * 8, 8, SWEEPS, draw)
+    tell("8, each compared by itself (not done)", [100 * called(logs, family=False).mean()], unit="%")
+
+
+def looking() -> None:
+    """Equal configurations with looks: how often one is called different, and how many blocks it takes."""
+    noise, draw = recorded(), np.random.default_rng(2)
+    title(f"Equal configurations with looks after {', '.join(map(str, LOOKS))} blocks")
+    levels = list(look_levels(LOOKS).values())
+    for size in (2, 4, 8):
+        logs = simulated(noise, [0] * size, LOOKS[-1], SWEEPS, draw)
+        different, taken = at_looks(logs, LOOKS, levels)
+        note = f"{taken.mean():.1f} blocks on average"
+        tell(f"{size} configurations: called different", [100 * different.mean()], unit="%", at_most=5.5, note=note)
+    logs = simulated(noise, [0] * 4, LOOKS[-1], SWEEPS, draw)
+    peeked = np.any([called(logs[:, :blocks]) for blocks in range(2, LOOKS[-1] + 1)], axis=0)
+    tell("4, looked at after each block at 95 % (not done)", [100 * peeked.mean()], unit="%")
+
+
+def finding() -> None:
+    """A true effect at noise of 1 %: how often it is found."""
+    draw = np.random.default_rng(3)
+    noise = recorded() / recorded().std() * 0.01
+    title("A true +2 %, one comparison, the recorded noise scaled to 1 %")
+    logs = simulated(noise, [0, 0.02], 5, SWEEPS, draw, stretch=1)
+    low, _ = intervals(logs, 0.95)
+    tell("found with 5 blocks", [100 * (low > 0).mean()], unit="%", at_least=60)
+    logs = simulated(noise, [0, 0.05], LOOKS[-1], SWEEPS, draw, stretch=1)
+    different, taken = at_looks(logs, LOOKS, list(look_levels(LOOKS).values()))
+    note = f"after {taken.mean():.1f} of {LOOKS[-1]} blocks on average"
+    tell("a true +5 % with looks: found", [100 * different.mean()], unit="%", note=note)
+
+
+def record(runs: int = 120) -> None:
+    """Record the noise between equal runs on a private server, and keep it."""
+    load = hdbkit.Load(virtual_users=2, rampup_s=0.5, duration_s=2)
+    with scratch(), private_server("postgresql", settings={"autovacuum": "off"}) as own:
+        connection = hdbkit.connect(own.target)
+        connection.build(1)
+        hdbkit.run(own.target, load=load)
+        nopm = [hdbkit.run(own.target, load=load).nopm for _ in range(runs)]
+        how = f"{connection.version}, 1 warehouse, 2 virtual users, {load.duration_s:g} s each; {machine()}"
+    logs = np.log(np.array([one for one in nopm if one]))
+    lines = [f"# log(NOPM / median) of {len(logs)} equal runs in the order of time: python -m bench.verdicts record"]
+    lines += [f"# {how}", "run,log_ratio"]
+    lines += [f"{number},{value:.5f}" for number, value in enumerate(logs - np.median(logs), 1)]
+    RECORDED.write_text("\n".join(lines) + "\n")
+
+
+def main() -> int:
+    """All figures, or with ``record`` the noise anew."""
+    if sys.argv[1:] == ["record"]:
+        record()
+        return 0
+    alike()
+    looking()
+    finding()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,217 @@
+"""The agent: who may ask, what it does and what it refuses, and that nothing else can be made of it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import not_a_server_error
+
+from hdbkit.agent.app import make_app
+from hdbkit.agent.keeper import Keeper
+from hdbkit.agent.snapshots import Snapshots
+from hdbkit.config import Commands, ControlSpec
+from hdbkit.contracts import ServerControl
+from hdbkit.errors import CannotConnect, InputError, ServerFailed
+from hdbkit.servers import PrivateServer, control
+from hdbkit.servers.agent_client import AgentAway
+from tests.conftest import HdbkitCommand
+from tests.run.agents import TOKEN, Agent, own_target, running_agent
+from tests.run.conftest import NullTarget
+
+
+@pytest.fixture(autouse=True)
+def token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HDBKIT_AGENT_TOKEN", TOKEN)
+
+
+@pytest.fixture(scope="module")
+def agent(built: PrivateServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+    """An agent for the private server, which it changes through the end of the server's own file."""
+    own = own_target(built, config_file=built.place.data / "postgresql.conf")
+    words = ("--text-setting", "cluster_name", "--json")
+    with running_agent(own, tmp_path_factory.mktemp("agent"), words) as running:
+        yield running
+
+
+@pytest.fixture
+def remote(agent: Agent, built: PrivateServer) -> Iterator[ServerControl]:
+    """Control through it; the server is as before at the end, byte for byte."""
+    content = (built.place.data / "postgresql.conf").read_bytes()
+    it = control(agent.target(built))
+    before = it.snapshot()
+    yield it
+    it.restore(before)
+    assert (built.place.data / "postgresql.conf").read_bytes() == content
+
+
+def asked(agent: Agent, path: str, **headers: str) -> tuple[int, dict[str, str], Any]:
+    """A request as anybody may send it: status, headers, content."""
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    connection = http.client.HTTPSConnection(agent.url.removeprefix("https://"), context=trusting)
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    content = json.loads(answer.read())
+    connection.close()
+    return answer.status, dict(answer.getheaders()), content
+
+
+def test_nothing_is_answered_without_the_token_and_guessing_is_slow(
+    null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_agent(null_target().with_(may_change_settings=True), tmp_path) as agent:
+        right = {"Authorization": f"Bearer {TOKEN}"}
+        assert asked(agent, "/ping", **right)[0] == 200
+        assert asked(agent, "/openapi.json")[0] == 401
+        for wrong in ("", "Bearer", "Basic x", f"Bearer {TOKEN}x"):
+            status, _, content = asked(agent, "/settings", Authorization=wrong)
+            assert (status, list(content)) == (401, ["error"])
+        status, headers, _ = asked(agent, "/ping", **right)
+        assert status == 429, "of an address that guesses, not even the right token is looked at"
+        assert 0 < int(headers["retry-after"]) <= 60
+        with agent.client() as client, pytest.raises(AgentAway, match="too many wrong tokens came from 127"):
+            client.get("ping")
+        assert [line["status"] for line in agent.audit()] == [200, *[401] * 5, 429, 429]
+        assert TOKEN not in (agent.state / "audit.ndjson").read_text()
+
+
+def test_a_token_that_is_refused_is_told_with_what_to_do(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HDBKIT_AGENT_TOKEN", "another token of this length")
+    with agent.client() as client, pytest.raises(CannotConnect, match="set HDBKIT_AGENT_TOKEN") as refused:
+        client.get("ping")
+    assert "another token" not in str(refused.value)
+    monkeypatch.delenv("HDBKIT_AGENT_TOKEN")
+    with pytest.raises(CannotConnect, match="token is not known"):
+        agent.client()
+
+
+def test_an_agent_with_another_certificate_never_sees_the_token(agent: Agent) -> None:
+    seen = len(agent.audit())
+    with agent.client(fingerprint="ab" * 32) as client, pytest.raises(CannotConnect, match="nothing was sent"):
+        client.get("ping")
+    with agent.client(fingerprint=None) as client, pytest.raises(CannotConnect, match="is not trusted"):
+        client.get("ping")
+    assert len(agent.audit()) == seen
+
+
+def test_it_does_not_listen_beyond_this_host_in_the_clear(command: HdbkitCommand, tmp_path: Path) -> None:
+    for words, told in (
+        (("--listen", "0.0.0.0:0", "--no-tls"), "over TLS only"),
+        (("--listen", "8443"), "an address and a port"),
+        (("--certificate", "a.pem"), "both, or neither"),
+    ):
+        said = command("agent", "nulldb:///x", "--state", tmp_path, *words)
+        assert (said.code, said.out) == (2, "")
+        assert told in said.err
+    (tmp_path / "token").write_text("short\n")
+    assert "less than 20" in command("agent", "nulldb:///x", "--token-file", tmp_path / "token").err
+
+
+def test_a_token_that_it_made_is_told_once_and_kept_nowhere(
+    null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hdbkit.agent import AgentOptions, Started, serve
+
+    monkeypatch.delenv("HDBKIT_AGENT_TOKEN")
+    told: list[Started] = []
+
+    class Enough(Exception): ...
+
+    def say(started: Started) -> None:
+        told.append(started)
+        raise Enough
+
+    for _ in range(2):
+        with pytest.raises(Enough):
+            serve(null_target(), AgentOptions(listen="127.0.0.1:0", state=tmp_path / "state"), say)
+    tokens = [str(started.token) for started in told]
+    assert len(set(tokens)) == 2
+    assert told[0].fingerprint == told[1].fingerprint, "its certificate stays"
+    kept = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
+    assert {path.stat().st_mode & 0o077 for path in kept if path.name != "certificate.pem"} == {0}
+    assert not [path for path in kept for token in tokens if token in path.read_text()]
+
+
+def test_it_tells_what_its_host_does(agent: Agent, remote: ServerControl) -> None:
+    with agent.client() as client:
+        names = {name for name, _, _ in client.get("metrics")["metrics"]}
+        assert client.get("info")["running"] is True
+        assert len(client.get("load")["load"]) == 3
+    assert {"cpu_user_s", "cpu_iowait_s", "memory_used_bytes", "net_sent_bytes"} <= names
+    load = remote.host_load()
+    assert load is not None
+    assert load.busy_s < load.total_s
+
+
+def test_through_it_a_server_is_stopped_repaired_and_started(
+    agent: Agent, remote: ServerControl, built: PrivateServer
+) -> None:
+    before = remote.snapshot()
+    assert set(before) == {"identity", "snapshot"}, "nothing of a file leaves its host"
+    with pytest.raises(ServerFailed, match=r"Cannot allocate memory.*the settings are as before"):
+        remote.apply({"shared_buffers": "4TB"})
+    assert remote.apply({"shared_buffers": "64MB", "cluster_name": "x"}).read_back["shared_buffers"] == "64MB"
+    with agent.client() as client:
+        client.post("stop")
+        assert (built.running, client.get("info")["running"]) == (False, False)
+        with pytest.raises(ServerFailed, match="cannot connect"):
+            client.get("settings")
+        client.post("restart")
+        client.post("stop")
+    remote.restore(before)
+    assert built.running
+    assert remote.settings()["shared_buffers"].value == "16384"
+    with pytest.raises(ServerFailed, match="has no snapshot"):
+        remote.restore({**before, "snapshot": "0" * 64})
+    with pytest.raises(ServerFailed, match="only those of a private server"):
+        remote.keep_data()
+
+
+def test_a_text_is_changed_only_where_it_was_named_at_the_start(remote: ServerControl) -> None:
+    """A text may name a program: what the agent runs is fixed when it starts."""
+    wanted = {"archive_command": "touch /x", "cluster_name": "x", "work_mem": "1", "work_mme": "1"}
+    told = remote.mistakes({name: [value] for name, value in wanted.items()})
+    assert sorted(one.split()[0] for one in told) == ["archive_command", "the", "work_mem"]
+    with pytest.raises(ServerFailed, match="--text-setting archive_command"):
+        remote.apply({"archive_command": "touch /x"})
+
+
+def test_the_agent_and_the_target_are_of_one_database(agent: Agent, built: PrivateServer) -> None:
+    with pytest.raises(InputError, match="is for the database hdbkit, and the target names other"):
+        control(agent.target(built).with_(database="other"))
+    refusing = control(agent.target(built).with_(may_change_settings=False))
+    assert "may_change_settings" in refusing.mistakes({"work_mem": ["1MB"]})[0]
+    refusing = control(agent.target(built).with_(may_restart=False))
+    assert "may_restart" in refusing.mistakes({"shared_buffers": ["64MB"]})[0]
+
+
+def test_no_request_breaks_it_runs_a_command_or_touches_a_file(built: PrivateServer, tmp_path: Path) -> None:
+    """Each verb with what its OpenAPI document allows and forbids, token in hand, on a server that may be changed."""
+    config, ran = built.place.data / "postgresql.conf", tmp_path / "ran"
+    touch = ("touch", str(ran))
+    spec = ControlSpec(commands=Commands(start=touch, stop=touch, restart=touch), config_file=config)
+    own = built.admin.with_(server_folder=None, may_change_settings=True, may_restart=False, control=spec)
+    server = control(own)
+    app = make_app(Keeper(own, server, Snapshots(tmp_path / "snapshots")))
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    before = (config.read_bytes(), server.settings(), sorted(tmp_path.iterdir()))
+    operations = [found.ok() for found in schema.get_all_operations()]
+    assert len(operations) == 16
+    for operation in operations:
+
+        @given(case=operation.as_strategy())
+        @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        def hold(case: Any) -> None:
+            case.call_and_validate(checks=[not_a_server_error])
+
+        hold()
+    assert not ran.exists()
+    assert (config.read_bytes(), server.settings(), sorted(tmp_path.iterdir())) == before

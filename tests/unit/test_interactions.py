@@ -1,0 +1,78 @@
+"""Interactions of settings, on sweeps whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t
+
+from hdbkit.analysis.effects import main_effects
+from hdbkit.analysis.interactions import changed_effects, interactions
+from tests.unit.sweeps import failed, synthetic_runs
+
+NAMES = ["flush", "memory"]
+BASELINE = {"flush": "on", "memory": "1GB"}
+
+
+def found(runs: pd.DataFrame) -> pd.DataFrame:
+    return interactions(runs, NAMES, BASELINE)
+
+
+def test_effects_that_multiply_do_not_interact() -> None:
+    row = found(synthetic_runs([1, 1.4, 1.2, 1.4 * 1.2], noise=0.003)).iloc[0]
+    assert (row["verdict"], row["fours"]) == ("no interaction", 1)
+    assert "their effects multiply within 2 %" in row["sentence"]
+
+
+def test_what_one_setting_takes_from_the_other_is_found() -> None:
+    row = found(synthetic_runs([1, 1.4, 1.2, 1.4 * 1.2 * 0.7])).iloc[0]
+    assert row["verdict"] == "interact"
+    assert row["low"] < 0.7 < row["high"]
+    assert (row["alone"], row["together"]) == pytest.approx((1.4, 0.98), rel=0.02)
+    assert (row["other_alone"], row["other_together"]) == pytest.approx((1.2, 0.84), rel=0.02)
+    assert "% less than their effects multiplied" in row["sentence"]
+
+
+def test_two_by_two_has_the_textbook_interval() -> None:
+    runs = synthetic_runs([1, 1.1, 1.2, 1.5], blocks=6, noise=0.02)
+    logs = np.log(runs.pivot_table(index="block", columns="configuration", values="nopm").to_numpy())
+    residuals = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
+    half = t.isf(0.025, 15) * np.sqrt((residuals**2).sum() / 15 * 4 / 6)
+    middle = (logs[:, 3] - logs[:, 2] - logs[:, 1] + logs[:, 0]).mean()
+    row = found(runs).iloc[0]
+    assert (row["low"], row["high"]) == pytest.approx((np.exp(middle - half), np.exp(middle + half)), rel=1e-6)
+
+
+def test_the_intervals_hold_together_over_all_pairs_and_counts() -> None:
+    three = {"flush": ["on", "off", "maybe"], "memory": ["1GB", "2GB", "4GB"]}
+    grid = [(one, other) for one in three["flush"] for other in three["memory"]]
+    held = 0
+    for seed in range(150):
+        runs = synthetic_runs([1.0] * 9, blocks=3, noise=0.03, virtual_users=(2, 8), seed=seed)
+        runs[["flush", "memory"]] = [grid[one] for one in runs["configuration"]]
+        table = found(runs)
+        assert len(table) == 4
+        held += bool(((table["low"] < 1) & (1 < table["high"])).all())
+    assert 0.9 <= held / 150 <= 1
+
+
+def test_a_main_effect_that_turns_around_is_told() -> None:
+    runs = synthetic_runs([1, 1.4, 1.2, 1.4 * 1.2 * 0.6])
+    said = changed_effects(found(runs), main_effects(runs, NAMES, BASELINE))
+    assert len(said) == 2
+    assert said[0].startswith("flush=off is 8.")
+    assert " % faster with memory=1GB and 16." in said[0]
+    assert said[0].endswith("% slower with memory=2GB: go by the configurations")
+
+
+@pytest.mark.parametrize("together", [1.4 * 1.2, 1.4 * 1.2 * 1.05])
+def test_a_main_effect_that_holds_everywhere_is_left_alone(together: float) -> None:
+    runs = synthetic_runs([1, 1.4, 1.2, together], noise=0.003)
+    assert changed_effects(found(runs), main_effects(runs, NAMES, BASELINE)) == []
+
+
+def test_one_block_and_a_lost_corner_give_no_interval_and_no_row() -> None:
+    assert found(synthetic_runs([1, 1.4, 1.2, 1.7], blocks=1)).iloc[0]["sentence"].endswith("tell noise from blocks")
+    runs = synthetic_runs([1, 1.4, 1.2, 1.7])
+    assert found(failed(runs, runs["configuration"] == 3)).empty

@@ -1,0 +1,101 @@
+"""The Universal Scalability Law on throughputs whose law is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import curve_fit
+
+from hdbkit.analysis.scalability import fitted, laws, laws_table, scaling
+from hdbkit.charts.scaling_charts import scaling_laws
+
+LEVELS = (1, 2, 4, 8, 16, 32, 64)
+
+
+def law(n: np.ndarray, rate: float, waiting: float, crosstalk: float) -> np.ndarray:
+    return rate * n / (1 + waiting * (n - 1) + crosstalk * n * (n - 1))
+
+
+def measured(
+    levels: tuple[int, ...] = LEVELS, blocks: int = 6, noise: float = 0.02, crosstalk: float = 0.001, seed: int = 1
+) -> pd.DataFrame:
+    draw, n = np.random.default_rng(seed), np.array(levels, dtype=float)
+    return pd.DataFrame(
+        [
+            {"block": block, "virtual_users": users, "nopm": nopm * np.exp(draw.normal(0, noise)), "label": "a"}
+            for block in range(blocks)
+            for users, nopm in zip(levels, law(n, 1000, 0.05, crosstalk), strict=True)
+        ]
+    )
+
+
+def test_a_law_without_noise_is_found_exactly() -> None:
+    n = np.array(LEVELS, dtype=float)
+    found = fitted(n, law(n, 900, 0.08, 0.0004))
+    assert (found.rate, found.waiting, found.crosstalk) == pytest.approx((900, 0.08, 0.0004))
+    assert found.peak == pytest.approx(np.sqrt(0.92 / 0.0004))
+
+
+def test_the_fit_is_that_of_scipy_where_no_part_is_negative() -> None:
+    runs = measured()
+    n, y = runs["virtual_users"].to_numpy(dtype=float), np.log(runs["nopm"].to_numpy())
+    known, _ = curve_fit(lambda x, *of: np.log(law(x, *of)), n, y, p0=[900, 0.02, 0.0005])
+    found = fitted(n, runs["nopm"].to_numpy())
+    assert (found.rate, found.waiting, found.crosstalk) == pytest.approx(tuple(known), rel=1e-4)
+
+
+def test_throughput_that_grows_faster_than_its_users_has_no_negative_part() -> None:
+    found = fitted([1, 2, 4, 8], [100, 220, 480, 1000])
+    assert (found.waiting, found.crosstalk) == (0, 0)
+    assert found.peak == float("inf")
+
+
+def test_the_peak_has_an_interval_that_holds_it() -> None:
+    truth, held = np.sqrt(0.95 / 0.001), 0
+    for seed in range(40):
+        found = scaling(measured(seed=seed, blocks=5, noise=0.03))
+        assert found is not None and found.peak is not None
+        assert found.low <= found.peak <= found.high
+        held += found.low <= truth <= found.high
+    assert held >= 32
+
+
+@pytest.mark.parametrize(
+    ("levels", "crosstalk", "said"),
+    [
+        ((1, 2, 4, 8, 16), 0.02, "5 counts of virtual users, at least 6 are needed"),
+        ((1, 2, 4, 8, 16, 32), 0.001, "no peak in range 1 to 32: 1 of its counts lies beyond"),
+        ((1, 2, 4, 8, 16, 32), 0.0, "no peak in range 1 to 32: 0 of its counts lie beyond"),
+    ],
+)
+def test_no_peak_is_told_without_the_levels_that_show_it(
+    levels: tuple[int, ...], crosstalk: float, said: str
+) -> None:
+    found = scaling(measured(levels, crosstalk=crosstalk, noise=0.001))
+    assert found is not None
+    assert found.peak is None
+    assert said in found.sentence
+
+
+def test_two_blocks_give_a_peak_without_interval() -> None:
+    found = scaling(measured(blocks=2))
+    assert found is not None and found.peak is not None
+    assert np.isnan(found.low)
+    assert found.band(np.array([1.0])) is None
+    assert "no interval: fewer than 3 blocks" in found.sentence
+
+
+@pytest.mark.parametrize("levels", [(1, 2, 4), (2, 4, 8, 16, 32, 64)])
+def test_without_enough_levels_or_without_one_user_nothing_is_fitted(levels: tuple[int, ...]) -> None:
+    assert scaling(measured(levels)) is None
+    assert scaling_laws(measured(levels)) is None
+
+
+def test_the_chart_has_the_law_its_band_and_its_peak() -> None:
+    chart = scaling_laws(measured())
+    assert chart is not None
+    assert [bool(trace.fill) for trace in chart.figure.data].count(True) == 1
+    peak = laws_table(laws(measured(), "label"), "label")["peak"][0]
+    assert [trace.x[0] for trace in chart.figure.data if len(trace.x) == 2] == [pytest.approx(peak)]
+    assert f"about {peak:.0f} virtual users (95 % interval" in chart.alternative

@@ -1,0 +1,81 @@
+"""Looks: what each may spend, and what all spend together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from hdbkit.analysis.sequential import level_after, look_levels, looks_said
+from hdbkit.config import SweepSpec, Target
+from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.sweep_plan import ended_at, extended, plan_sweep, with_winners
+
+SETTINGS = {"flush": ["on", "off"], "memory": ["1GB", "2GB"]}
+
+
+@pytest.mark.parametrize("looks", [[8], [4, 8, 12], [2, 3, 5, 40], list(range(2, 31))])
+def test_all_looks_together_spend_the_error_rate(looks: list[int]) -> None:
+    spent = [1 - level for level in look_levels(looks, 0.95).values()]
+    assert sum(spent) == pytest.approx(0.05)
+    assert min(spent) > 0
+
+
+def test_the_spending_is_that_of_lan_and_demets() -> None:
+    spent = np.cumsum([1 - level for level in look_levels([3, 6, 9, 12, 15]).values()])
+    share = np.array([0.2, 0.4, 0.6, 0.8, 1.0])
+    assert spent == pytest.approx(2 - 2 * norm.cdf(norm.ppf(0.975) / np.sqrt(share)), abs=2e-6)
+
+
+def test_between_two_looks_the_next_one_counts() -> None:
+    levels = look_levels([4, 8, 12])
+    assert [level_after([4, 8, 12], blocks) for blocks in (0, 4, 5, 12)] == [
+        *(levels[4], levels[4], levels[8], levels[12])
+    ]
+    assert level_after([], 7) == 0.95
+
+
+def test_the_reader_is_told_the_level() -> None:
+    assert looks_said([], None, 0.95) == []
+    assert looks_said([4, 8], 4, 0.9972) == [
+        "looks after 4 and 8 blocks; all was decided at that after 4: the intervals are made at 99.72 %, so that "
+        "those of all looks together hold with 95 %"
+    ]
+
+
+def test_looks_give_the_number_of_blocks() -> None:
+    assert SweepSpec(settings=SETTINGS, looks=[4, 8, 12]).blocks == 12
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"looks": [8, 4]}, "ascending"),
+        ({"looks": [4, 8], "blocks": 10}, "the last must be the number of blocks, 10, not 8"),
+        ({"looks": [1, 8]}, "looks"),
+        ({"winner_blocks": 1}, "one block has no replication"),
+    ],
+)
+def test_looks_that_make_no_sense_are_refused(changes: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigErrors, match=said):
+        SweepSpec(settings=SETTINGS, **changes)
+
+
+def test_a_shortened_sweep_keeps_its_blocks_and_its_winners_get_fresh_ones() -> None:
+    plan = plan_sweep(Target(kind="nulldb"), SweepSpec(settings=SETTINGS, looks=[2, 4], winner_blocks=3), "sweep-1")
+    ended = ended_at(plan, 2)
+    assert ended.runs == plan.runs[:8]
+    longer = with_winners(ended, [3, 1])
+    fresh = longer.runs[8:]
+    assert [one.number for one in longer.runs] == list(range(1, 8 + 9 + 1))
+    assert {one.block for one in fresh} == {3, 4, 5}
+    assert all(one.fresh for one in fresh)
+    for block in (3, 4, 5):
+        assert sorted(one.configuration for one in fresh if one.block == block) == [0, 1, 3]
+    assert len({tuple(one.configuration for one in fresh if one.block == b) for b in (3, 4, 5)}) > 1
+
+
+def test_a_sweep_whose_looks_are_fixed_takes_no_more_blocks() -> None:
+    plan = plan_sweep(Target(kind="nulldb"), SweepSpec(settings=SETTINGS, looks=[2, 4]), "sweep-1")
+    with pytest.raises(InputError, match="has its looks fixed"):
+        extended(plan, 8)
