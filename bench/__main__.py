@@ -14,6 +14,7 @@ BENCHES = (
     "ceiling",
     "recording",
     "start",
+    "verdicts",
     "growth",
     "build",
     "watched",

@@ -42,6 +42,11 @@ def recorded() -> Floats:
     return values - values.mean()
 
 
+def scaled(deviation: float) -> Floats:
+    """The recorded noise with another standard deviation."""
+    return recorded() / recorded().std() * deviation
+
+
 def series(noise: Floats, sweeps: int, runs: int, draw: np.random.Generator, stretch: int = STRETCH) -> Floats:
     """Log throughputs of equal runs, (sweeps, runs): stretches of the noise, in the order of time."""
     starts = draw.integers(0, len(noise), size=(sweeps, -(-runs // stretch)))
@@ -125,14 +130,15 @@ def compare_with_judge(logs: Floats) -> None:
 
 def alike() -> None:
     """Equal configurations: how often one is called different."""
-    noise, draw = recorded(), np.random.default_rng(1)
-    title(f"Equal configurations, {SWEEPS:,} sweeps, recorded noise of {noise.std():.1%} and a drift of {DRIFT:.0%}")
-    for size in (2, 4, 8):
-        for blocks in (4, 8):
-            logs = simulated(noise, [0] * size, blocks, SWEEPS, draw)
-            compare_with_judge(logs[:20])
-            share = 100 * called(logs).mean()
-            tell(f"{size} configurations, {blocks} blocks: called different", [share], unit="%", at_most=5.5)
+    draw = np.random.default_rng(1)
+    for noise in (recorded(), scaled(0.01)):
+        title(f"Equal configurations, {SWEEPS:,} sweeps, noise of {noise.std():.1%} and a drift of {DRIFT:.0%}")
+        for size in (2, 4, 8):
+            for blocks in (4, 8):
+                logs = simulated(noise, [0] * size, blocks, SWEEPS, draw)
+                compare_with_judge(logs[:20])
+                share = 100 * called(logs).mean()
+                tell(f"{size} configurations, {blocks} blocks: called different", [share], unit="%", at_most=5.5)
     logs = simulated(noise, [0, 0], 8, SWEEPS, draw, in_blocks=False)
     tell("2, all of one and then all of the other (not done)", [100 * called(logs).mean()], unit="%")
     logs = simulated(noise, [0] * 8, 8, SWEEPS, draw)
@@ -141,8 +147,8 @@ def alike() -> None:
 
 def looking() -> None:
     """Equal configurations with looks: how often one is called different, and how many blocks it takes."""
-    noise, draw = recorded(), np.random.default_rng(2)
-    title(f"Equal configurations with looks after {', '.join(map(str, LOOKS))} blocks")
+    noise, draw = scaled(0.01), np.random.default_rng(2)
+    title(f"Equal configurations, noise of 1 %, with looks after {', '.join(map(str, LOOKS))} blocks")
     levels = list(look_levels(LOOKS).values())
     for size in (2, 4, 8):
         logs = simulated(noise, [0] * size, LOOKS[-1], SWEEPS, draw)
@@ -157,7 +163,7 @@ def looking() -> None:
 def finding() -> None:
     """A true effect at noise of 1 %: how often it is found."""
     draw = np.random.default_rng(3)
-    noise = recorded() / recorded().std() * 0.01
+    noise = scaled(0.01)
     title("A true +2 %, one comparison, the recorded noise scaled to 1 %")
     logs = simulated(noise, [0, 0.02], 5, SWEEPS, draw, stretch=1)
     low, _ = intervals(logs, 0.95)
@@ -168,7 +174,7 @@ def finding() -> None:
     tell("a true +5 % with looks: found", [100 * different.mean()], unit="%", note=note)
 
 
-def record(runs: int = 120) -> None:
+def record(runs: int = 100) -> None:
     """Record the noise between equal runs on a private server, and keep it."""
     load = hdbkit.Load(virtual_users=2, rampup_s=0.5, duration_s=2)
     with scratch(), private_server("postgresql", settings={"autovacuum": "off"}) as own:

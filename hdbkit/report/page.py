@@ -7,13 +7,14 @@ the network off; every text is escaped by the template, and ``<`` in the charts'
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.script import plotly_script
@@ -21,6 +22,8 @@ from hdbkit.charts.style import COLOURS
 from hdbkit.report.tables import Table, frame_table
 from hdbkit.results.folder import replace_file
 from hdbkit.results.manifest import CheckLine
+
+_WITHIN_A_NAME = re.compile(r"(?<=\w{8})(_)(?=\w{2})")
 
 
 @dataclass(frozen=True)
@@ -82,10 +85,17 @@ def _specs(charts: Sequence[Chart]) -> str:
 @cache
 def templates() -> Environment:
     """The templates of this room; every value is escaped."""
-    return Environment(
+    made = Environment(
         loader=PackageLoader("hdbkit.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["breakable"] = _breakable
+    return made
+
+
+def _breakable(text: str) -> Markup:
+    """A cell's text that may go on in a new line within a long name, as of a setting and its value."""
+    return Markup(_WITHIN_A_NAME.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 (escaped)

@@ -16,7 +16,7 @@ def unprepared(plan: SweepPlan, control: ServerControl) -> list[Mistake]:
     """What is asked for before each run that this server cannot be brought to."""
     found = unrestorable(plan, control)
     if plan.spec.cache is Cache.RESTART and not control.can_restart:
-        advice = "use 'warm', or a target with 'may_restart: true' and its 'restart_command'"
+        advice = "use 'warm', or a target with 'may_restart: true' and commands in 'control'"
         found.append(Mistake("cache", f"{control.identity} cannot be restarted from here; {advice}"))
     return found
 

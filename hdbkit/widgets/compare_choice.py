@@ -39,8 +39,10 @@ class RunsChoice:
             changed,
             False,
         )
-        self.filter = ipywidgets.Text(placeholder="part of an id, a label, a database, a sweep", style=LABELS)
-        self.filter.description = "Find"
+        self.filter = ipywidgets.Text(
+            description="Find", placeholder="part of an id, a label, a database, a sweep", style=LABELS,
+            layout=ipywidgets.Layout(width="auto", max_width="460px"),
+        )  # fmt: skip
         self.runs = ipywidgets.SelectMultiple(rows=9, layout=ipywidgets.Layout(width="auto"))
         self.by = ipywidgets.Dropdown(description="Group by", options=list(BY.items()), style=LABELS)
         self.base = ipywidgets.Dropdown(description="Base", style=LABELS)

@@ -56,7 +56,7 @@ def _themed(colour: str) -> str:
     if colour in _NAMES:
         return _variable(_NAMES[colour])
     if colour == "#ffffff":
-        return "var(--jp-layout-color0, #ffffff)"
+        return "var(--hdbkit-ground, #ffffff)"
     heat = _heat(colour)
     if heat is None:
         return colour

@@ -160,14 +160,15 @@ class SweepPanel(Panel):
         self.wrong.value = ""
         try:
             spec = self.form.spec
-            self.planned.value = plan_html(api.plan(target or _ANYWHERE, spec))
+            planned = api.plan(target or _ANYWHERE, spec)
+            self.planned.value = plan_html(planned)
         except HdbkitError as error:
             self.planned.value = _sentences([str(error)])
             self.show_call("")
             return
         self.show_call(sweep_code(target, spec, target is not None and self._gives_leave(target)))
         if target is not None and self.form.picker.loaded:
-            self._ask(self._target(), spec)
+            self._ask(self._target(), planned.spec)
 
     def _ask(self, target: Target, spec: SweepSpec) -> None:
         """Ask the server, on a thread of its own, what it would refuse; the newest question counts."""

@@ -140,8 +140,8 @@ class _Line:
         self.name = ipywidgets.HTML(f"<b>{html.escape(name)}</b>", layout=ipywidgets.Layout(min_width="100px"))
         self.values = ipywidgets.Text(
             value=values,
-            placeholder="values, separated by commas",
-            tooltip="values, separated by commas; the first is the baseline's",
+            placeholder="values, separated by commas, or a range: = 128MB to 1GB factor 2",
+            tooltip="values, separated by commas, or a range (= 128MB to 1GB factor 2); the first is the baseline's",
             continuous_update=False,
             layout=ipywidgets.Layout(flex="1 1 140px", width="auto"),
         )

@@ -23,6 +23,7 @@ from hdbkit.widgets.base import Panel
 from hdbkit.widgets.layout import html_table
 from hdbkit.widgets.pictures import charts_html
 from hdbkit.widgets.report_link import ReportLink
+from hdbkit.widgets.run_words import silence
 
 MOST_ROWS = 40
 """Configurations that the grid shows; the ranking and the report have all."""
@@ -138,6 +139,7 @@ class LiveLine:
     def __init__(self) -> None:
         self._run_id = ""
         self._view: api.LiveView | None = None
+        self._load: dict[str, Any] = {}
 
     def words(self, now: api.Standing) -> str:
         """NOPM, p95 of the counted transaction and errors; empty between runs."""
@@ -147,14 +149,15 @@ class LiveLine:
         try:
             if self._view is None or now.run_id != self._run_id:
                 self.close()
-                self._view, self._run_id = api.attach(now.run_id).live(), now.run_id
+                running = api.attach(now.run_id)
+                self._view, self._load, self._run_id = running.live(), running.manifest.plan["load"], now.run_id
             tick = self._view.tick()
         except HdbkitError:  # the folder is not there yet
             return ""
         if tick.status.ended:
             return ""
         if not tick.p95_us:
-            return str(tick.status.value)
+            return f"{tick.status.value}{silence(tick, self._load)}"
         p95_ms = tick.p95_us.get(tick.counted, math.nan) / 1000
         return f"{tick.status.value}: {tick.nopm:,.0f} NOPM, p95 {p95_ms:.2f} ms, {tick.failed} errors"
 

@@ -102,7 +102,6 @@ BEGIN
     DECLARE order_id, customer_id INT;
     DECLARE total DECIMAL(12,2);
     DECLARE EXIT HANDLER FOR SQLSTATE '23000' ROLLBACK;
-    START TRANSACTION;
     WHILE district_id <= 10 DO
         SELECT no_o_id INTO order_id FROM new_order WHERE no_w_id = d_w_id AND no_d_id = district_id LIMIT 1;
         DELETE FROM new_order WHERE no_w_id = d_w_id AND no_d_id = district_id AND no_o_id = order_id;
@@ -115,9 +114,9 @@ BEGIN
         WHERE ol_w_id = d_w_id AND ol_d_id = district_id AND ol_o_id = order_id;
         UPDATE customer SET c_balance = c_balance + total
         WHERE c_w_id = d_w_id AND c_d_id = district_id AND c_id = customer_id;
+        COMMIT;
         SET district_id = district_id + 1;
     END WHILE;
-    COMMIT;
 END;
 
 CREATE PROCEDURE OSTAT(

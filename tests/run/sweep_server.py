@@ -127,6 +127,20 @@ class FileServer:
         self.doom.step()
 
 
+def begun(plan: RunPlan) -> Manifest:
+    """The manifest of a run that starts, in this process."""
+    return Manifest(
+        run_id=plan.run_id,
+        notice="",
+        status=Status.STARTING,
+        history=[Event(status=Status.STARTING, at=datetime.now(UTC))],
+        plan=plan.model_dump(mode="json"),
+        transactions=[],
+        counted="",
+        supervisor_pid=os.getpid(),
+    )
+
+
 def runner(server: FileServer, root: Path) -> Callable[[RunPlan], Manifest]:
     """Runs that check the state they were promised, and find the throughput that their settings give."""
 
@@ -137,17 +151,7 @@ def runner(server: FileServer, root: Path) -> Callable[[RunPlan], Manifest]:
         folder = RunFolder(root / plan.run_id)
         folder.path.mkdir()
         server.doom.step()
-        begun = Event(status=Status.STARTING, at=datetime.now(UTC))
-        manifest = Manifest(
-            run_id=plan.run_id,
-            notice="",
-            status=Status.STARTING,
-            history=[begun],
-            plan=plan.model_dump(mode="json"),
-            transactions=[],
-            counted="",
-            supervisor_pid=os.getpid(),
-        )
+        manifest = begun(plan)
         folder.write(manifest)
         server.grow()
         nopm = 1000.0 * RATIO[plan.sweep.settings["flush"]] + plan.sweep.number

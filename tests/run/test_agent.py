@@ -112,7 +112,7 @@ def test_it_does_not_listen_beyond_this_host_in_the_clear(command: HdbkitCommand
         assert (said.code, said.out) == (2, "")
         assert told in said.err
     (tmp_path / "token").write_text("short\n")
-    assert "less than 20" in command("agent", "nulldb:///x", "--token-file", tmp_path / "token").err
+    assert "shorter than 20" in command("agent", "nulldb:///x", "--token-file", tmp_path / "token").err
 
 
 def test_a_token_that_it_made_is_told_once_and_kept_nowhere(
@@ -185,7 +185,7 @@ def test_a_text_is_changed_only_where_it_was_named_at_the_start(remote: ServerCo
 
 
 def test_the_agent_and_the_target_are_of_one_database(agent: Agent, built: PrivateServer) -> None:
-    with pytest.raises(InputError, match="is for the database hdbkit, and the target names other"):
+    with pytest.raises(InputError, match="of database hdbkit, and the target names other"):
         control(agent.target(built).with_(database="other"))
     refusing = control(agent.target(built).with_(may_change_settings=False))
     assert "may_change_settings" in refusing.mistakes({"work_mem": ["1MB"]})[0]

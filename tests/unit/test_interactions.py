@@ -48,13 +48,13 @@ def test_the_intervals_hold_together_over_all_pairs_and_counts() -> None:
     three = {"flush": ["on", "off", "maybe"], "memory": ["1GB", "2GB", "4GB"]}
     grid = [(one, other) for one in three["flush"] for other in three["memory"]]
     held = 0
-    for seed in range(150):
+    for seed in range(60):
         runs = synthetic_runs([1.0] * 9, blocks=3, noise=0.03, virtual_users=(2, 8), seed=seed)
         runs[["flush", "memory"]] = [grid[one] for one in runs["configuration"]]
         table = found(runs)
         assert len(table) == 4
         held += bool(((table["low"] < 1) & (1 < table["high"])).all())
-    assert 0.9 <= held / 150 <= 1
+    assert held >= 54
 
 
 def test_a_main_effect_that_turns_around_is_told() -> None:

@@ -107,6 +107,13 @@ def test_a_real_server_offers_its_own_settings(server: PrivateServer) -> None:
     panel.close()
 
 
+def test_a_range_of_values_is_a_line_of_text(panel: SweepPanel) -> None:
+    read(panel).form.picker.pick("speed", "1, = 2 to 8 factor 2")
+    panel.form.blocks.value = 2
+    assert "<b>8 runs</b>: 4 configurations" in panel.planned.value
+    assert "['1', '2', '4', '8']" in called(panel)
+
+
 def test_all_choices_of_a_switch_are_offered_the_present_one_first(panel: SweepPanel) -> None:
     picker = read(panel).form.picker
     picker.pick("commit")

@@ -35,7 +35,10 @@ CALL OSTAT(@os_w_id, @os_d_id, @os_c_id, @byname, @os_c_last, @os_c_first, @os_c
            @os_entdate, @os_o_carrier_id);
 
 -- name: call_delivery_transaction
+-- That of HammerDB 4 commits after each district and begins nothing: its sessions are without autocommit.
+SET autocommit = 0;
 CALL DELIVERY(:w_id, :carrier_id, NOW());
+SET autocommit = 1;
 
 -- name: call_stock_level_transaction
 CALL SLEV(:w_id, :d_id, :threshold, @stock_count);

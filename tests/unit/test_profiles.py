@@ -1,0 +1,151 @@
+"""Profiles: their differences level by level, the gate, and their history."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hdbkit import api
+from hdbkit.analysis.compare import gate, level_ratios
+from hdbkit.errors import InputError
+from hdbkit.results.manifest import Event, Status
+from tests.conftest import HdbkitCommand
+from tests.unit.synthetic import SETTINGS, write_run
+
+USERS = (1, 4)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two profiles: ``fast`` and ``slow`` of three blocks, and ``nightly``, which fell after 12 of 20 nights."""
+    root = tmp_path_factory.mktemp("results")
+    one = write_run(root / "a-run", users=2, duration_s=2)
+    draw, began = np.random.default_rng(1), datetime(2026, 1, 1, 3, tzinfo=UTC)
+    kept = {"fast": 3, "slow": 3, "nightly": 20}
+    for name, times in kept.items():
+        for night in range(times):
+            for users in USERS:
+                at = began + timedelta(days=night, minutes=users)
+                run_id = f"{at:%Y%m%d-%H%M}-{name}-u{users}"
+                level = {"fast": 1.0, "slow": 0.8, "nightly": 1.0 if night < 12 else 0.9}[name]
+                plan = json.loads(json.dumps(one.manifest.plan))
+                plan["load"]["virtual_users"] = users
+                manifest = one.manifest.model_copy(
+                    update={
+                        "run_id": run_id,
+                        "plan": plan,
+                        "tags": [f"profile:{name}"],
+                        "history": [Event(status=Status.DONE, at=at)],
+                        "result": {"nopm": 1000 * users * level * np.exp(draw.normal(0, 0.01))},
+                        "server": {"version": "1" if name != "nightly" or night < 6 else "2"},
+                    }
+                )
+                folder = type(one.folder)(root / run_id)
+                folder.path.mkdir()
+                folder.write(manifest)
+                folder.settings.write_text(json.dumps(SETTINGS))
+    return root
+
+
+@pytest.fixture
+def root(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HDBKIT_RESULTS", str(made))
+    return made
+
+
+def test_profiles_are_compared_at_each_count_of_users(root: Path) -> None:
+    found = api.compare("fast", "slow")
+    assert list(found.levels["virtual_users"]) == [1, 4]
+    assert list(found.levels["verdict"]) == ["slower", "slower"]
+    assert found.levels["ratio"].tolist() == pytest.approx([0.8, 0.8], rel=0.03)
+    assert "as the mean over 2 counts of virtual users, is 2" in found.ratio.sentence
+    assert found.gate(-0.02).verdict == "fell"
+    assert api.compare("slow", "fast").gate(-0.02).verdict == "held"
+
+
+def test_the_history_has_the_change_point_and_the_forced_boundary(root: Path) -> None:
+    found = api.history("nightly")
+    for users in USERS:
+        rows = found.segments[found.segments["virtual_users"] == users]
+        assert list(rows["cause"]) == ["first", "environment", "change point"]
+        assert list(rows["runs"]) == [6, 6, 8]
+        assert rows["ratio"].iloc[2] == pytest.approx(0.9, rel=0.02)
+    assert found.answer == (
+        "The profile nightly has 2 change points in 40 runs at 2 counts of virtual users, 2 changes of the environment."
+    )
+    assert "2026-01-13 03:04, 4 virtual users: " in found.changes[0]
+    assert any("the environment changed (server.version 1 -> 2)" in one for one in found.changes)
+
+
+def test_the_history_on_the_command_line_has_a_page(root: Path, command: HdbkitCommand) -> None:
+    said = command("history", "nightly", "--report")
+    assert said.code == 0
+    assert "change point (p = 0.0" in " ".join(said.out.split())
+    page = (root / "profiles" / "nightly.html").read_text(encoding="utf-8")
+    assert "When did the throughput change?" in page
+    assert 'id="chart-history"' in page
+    assert command("history", "weekly").code == 2
+    assert [row["profile"] for row in command("profiles", "--json").json] == ["fast", "nightly", "slow"]
+
+
+def test_compare_exits_1_on_a_regression_and_strictly_also_when_undecided(
+    root: Path, command: HdbkitCommand
+) -> None:
+    assert command("compare", "fast", "slow", "--fail-below", "-2%").code == 1
+    assert command("compare", "fast", "slow", "--fail-below", "-30%", "--strict").code == 0
+    assert command("compare", "fast", "slow", "--fail-below", "-20%").code == 0
+    assert command("compare", "fast", "slow", "--fail-below", "-20%", "--strict").code == 1
+    told = command("compare", "fast", "slow", "--fail-below", "-20%", "--json").json
+    assert told["gate"]["verdict"] == "undecided"
+    assert [row["virtual_users"] for row in told["levels"]] == [1, 4]
+
+
+def test_a_profile_that_is_not_there_is_told(root: Path) -> None:
+    with pytest.raises(InputError, match=r"no profile 'weekly' \(known: fast, nightly, slow\)"):
+        api.history("weekly")
+
+
+def sides(ratio: float, runs: int = 4, noise: float = 0.01, seed: int = 1) -> tuple[pd.DataFrame, pd.DataFrame]:
+    draw = np.random.default_rng(seed)
+    made = [
+        pd.DataFrame(
+            [(users, 1000 * users * level * np.exp(draw.normal(0, noise))) for users in (1, 4, 16) for _ in range(runs)],
+            columns=["virtual_users", "nopm"],
+        )
+        for level in (1.0, ratio)
+    ]
+    return made[0], made[1]
+
+
+def test_the_intervals_of_all_counts_hold_together() -> None:
+    held = 0
+    for seed in range(80):
+        levels, _ = level_ratios(*sides(0.97, seed=seed))
+        held += bool(((levels["low"] < 0.97) & (0.97 < levels["high"])).all())
+    assert held >= 71
+
+
+def test_at_the_limit_itself_the_gate_seldom_fails() -> None:
+    fell = sum(gate(level_ratios(*sides(0.98, seed=seed))[0], -0.02).verdict == "fell" for seed in range(80))
+    assert fell <= 6
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict", "fails", "strictly"),
+    [
+        (0.90, 0.97, "fell", True, True),
+        (0.90, 0.99, "undecided", False, True),
+        (0.985, 0.99, "held", False, False),
+        (np.nan, np.nan, "undecided", False, True),
+    ],
+)
+def test_the_gate_goes_by_the_whole_interval(
+    low: float, high: float, verdict: str, fails: bool, strictly: bool
+) -> None:
+    found = gate(pd.DataFrame([{"virtual_users": 4, "ratio": 0.95, "low": low, "high": high}]), -0.02)
+    assert (found.verdict, found.fails(), found.fails(strict=True)) == (verdict, fails, strictly)

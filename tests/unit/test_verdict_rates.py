@@ -1,0 +1,64 @@
+"""How often a sweep errs, with its real order of runs: it would show all of one and then all of the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bench.verdicts import as_runs, at_looks, called, compare_with_judge, intervals, recorded, simulated
+from hdbkit.analysis.sequential import look_levels
+from hdbkit.analysis.verdicts import judge
+from hdbkit.config import SweepSpec, Target
+from hdbkit.sweep_plan import plan_sweep
+
+VALUES = [f"{size}MB" for size in range(8)]
+DRIFT = 0.04
+
+
+def swept(seed: int, blocks: int = 3) -> pd.DataFrame:
+    """Eight equal configurations in the order that is planned, with noise of 0.5 % and a drift of 4 %."""
+    spec = SweepSpec(settings={"memory": VALUES}, virtual_users=[1], blocks=blocks, seed=seed)
+    planned = plan_sweep(Target(kind="nulldb"), spec, "sweep-1").runs
+    draw = np.random.default_rng(seed)
+    logs = draw.normal(0, 0.005, len(planned)) - DRIFT * np.linspace(0, 1, len(planned))
+    rows = [(one.number, one.block, one.configuration, 1, "done") for one in planned]
+    frame = pd.DataFrame(rows, columns=["number", "block", "configuration", "virtual_users", "status"])
+    return frame.assign(nopm=10_000 * np.exp(logs))
+
+
+def test_eight_equal_configurations_are_told_apart_in_about_5_percent_of_drifting_sweeps() -> None:
+    sweeps = 250
+    told = sum(judge(swept(seed))["verdict"].isin(["faster", "slower"]).any() for seed in range(sweeps))
+    assert 0.01 <= told / sweeps <= 0.09  # without Dunnett's correction it is 0.2, in another order nearly 1
+
+
+def test_the_vectorized_simulation_judges_as_sweeps_are_judged() -> None:
+    logs = simulated(recorded(), [0, 0, 0.01, 0.02], 5, 5, np.random.default_rng(1))
+    compare_with_judge(logs)
+    low, _ = intervals(logs, 0.95)
+    verdicts = judge(as_runs(logs[0]))["verdict"]
+    assert list(verdicts[1:] == "faster") == (low[0] > 0).tolist()
+
+
+@pytest.mark.parametrize("size", [2, 4, 8])
+def test_over_recorded_noise_at_most_5_percent_are_told_apart(size: int) -> None:
+    logs = simulated(recorded(), [0] * size, 4, 3000, np.random.default_rng(size))
+    assert called(logs).mean() <= 0.065
+
+
+def test_what_is_not_done_would_be_seen() -> None:
+    draw = np.random.default_rng(1)
+    noise = draw.normal(0, 0.005, 500)
+    assert called(simulated(noise, [0, 0], 8, 1000, draw, in_blocks=False)).mean() > 0.3
+    assert called(simulated(noise, [0] * 8, 8, 1000, draw), family=False).mean() > 0.12
+
+
+def test_looks_keep_5_percent_and_end_early() -> None:
+    draw = np.random.default_rng(2)
+    logs = simulated(recorded(), [0] * 4, 12, 2000, draw)
+    different, _ = at_looks(logs, [4, 8, 12], list(look_levels([4, 8, 12]).values()))
+    assert different.mean() <= 0.065
+    clear = simulated(draw.normal(0, 0.005, 500), [0, 0.1, -0.1], 12, 500, draw, drift=0)
+    _, taken = at_looks(clear, [4, 8, 12], list(look_levels([4, 8, 12]).values()))
+    assert taken.mean() < 6
