@@ -16,7 +16,9 @@ BENCHES = (
     "start",
     "verdicts",
     "growth",
+    "sweep_overhead",
     "build",
+    "mariadb",
     "watched",
     "report_page",
 )

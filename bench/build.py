@@ -1,4 +1,4 @@
-"""A build beside its floor: ``psql \\copy`` of ready-made files and the same index statements, equally parallel.
+"""A build beside its floor: the engine's own client, equally parallel, with ready-made files and the same indexes.
 
 Both sides make the same tables from the same text. hdbkit also makes the text, notes what it loaded, gathers
 statistics and checks the whole; the two last steps have no counterpart in the floor and are told apart.
@@ -7,7 +7,9 @@ statistics and checks the whole; the two last steps have no counterpart in the f
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +28,20 @@ BLOCKS = quick_or(2, 3)
 WORK = workload(SPEC.kind)
 
 
+@dataclass(frozen=True)
+class Tool:
+    """An engine's own client program."""
+
+    name: str
+    load: str
+    """Its command that loads the file ``{path}`` into the columns ``{columns}`` of ``{table}``."""
+    script: Callable[[Path], Command]
+    """How it is started to run a script."""
+    text: Callable[[str], Command]
+    """How it is started to run a text."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
 class Stages:
     """Notes when each stage of a build began."""
 
@@ -39,8 +55,8 @@ class Stages:
         pass
 
 
-def write_files(folder: Path) -> tuple[list[Path], float]:
-    r"""A psql script of \copy commands for each part, with its files; and the population's MB/s of one core."""
+def write_files(folder: Path, tool: Tool) -> tuple[list[Path], float]:
+    """A script that loads each part, with its files; and the population's MB/s of one core."""
     made, spent_s, scripts = 0, 0.0, []
     for part in WORK.parts(SPEC):
         lines = []
@@ -52,27 +68,28 @@ def write_files(folder: Path) -> tuple[list[Path], float]:
                     spent_s += time.process_time() - began
                     made += file.write(chunk)
                     began = time.process_time()
-            lines.append(f"\\copy {load.table} ({', '.join(load.columns)}) FROM '{path}'")
+            lines.append(tool.load.format(table=load.table, columns=", ".join(load.columns), path=path))
         script = folder / f"{part.key}.sql"
         script.write_text("BEGIN;\n" + "\n".join(lines) + "\nCOMMIT;\n", encoding="utf-8")
         scripts.append(script)
     return scripts, made / 1e6 / spent_s
 
 
-def by_psql(own: PrivateServer, scripts: list[Path]) -> tuple[float, float]:
+def by_tool(own: PrivateServer, tool: Tool, scripts: list[Path]) -> tuple[float, float]:
     """Seconds of tables, load and indexes; twice the same, since there is nothing else."""
-    psql: Command = [own.place.binaries / "psql", "-q", "-X", "-v", "ON_ERROR_STOP=1"]
-    environment = postgres_environment(own)
     control(own.target).maintain()
-    session = database(own.target.kind).connect(own.target, SPEC.kind)
+    engine = database(own.target.kind)
+    session = engine.connect(own.target, SPEC.kind)
     began = time.monotonic()
     session.query("create_schema")
     for table in WORK.tables:
         session.query(f"create_{table}")
+    there = {f"index_{name}" for (name,) in session.query("list_indexes")}
+    named = statements(engine.dialects, SPEC.kind)
+    texts = [named[name].text for name in named if name.startswith("index_") and name not in there]
     with ThreadPoolExecutor(CONNECTIONS) as pool:
-        list(pool.map(lambda path: program([*psql, "-f", path], environment), scripts))
-        texts = [s.text for name, s in statements(own.target.kind, SPEC.kind).items() if name.startswith("index_")]
-        list(pool.map(lambda text: program([*psql, "-c", text], environment), texts))
+        list(pool.map(lambda path: program(tool.script(path), tool.environment), scripts))
+        list(pool.map(lambda text: program(tool.text(text), tool.environment), texts))
     took_s = time.monotonic() - began
     drop_tables(session)
     return took_s, took_s
@@ -97,18 +114,35 @@ def by_hdbkit(own: PrivateServer) -> tuple[float, float]:
     return stages.began[Stage.ROUTINES] - began, result.duration_s
 
 
-def main() -> None:
+def compare(own: PrivateServer, tool: Tool, folder: Path, at_most: float) -> None:
     """Tell the ratio and how fast the text is made."""
+    scripts, speed = write_files(folder, tool)
+    done = blocks({"hdbkit": partial(by_hdbkit, own), "tool": partial(by_tool, own, tool, scripts)}, BLOCKS)
+    ratios = [[one["hdbkit"][i] / one["tool"][i] for one in done] for i in (0, 1)]
+    seconds = "; ".join(f"{one['hdbkit'][0]:.1f} and {one['tool'][0]:.1f}" for one in done)
+    tell(f"tables, load, indexes / {tool.name}'s", ratios[0], at_most=at_most, note=f"{seconds} s")
+    whole = "; ".join(f"{one['hdbkit'][1]:.1f}" for one in done)
+    tell(f"routines, statistics and checks too / {tool.name}'s", ratios[1], note=f"{whole} s")
+    tell("population, of one core", [speed], unit="MB/s", at_least=100)
+
+
+def psql(own: PrivateServer) -> Tool:
+    r"""PostgreSQL's, which loads by \copy."""
+    words: Command = [own.place.binaries / "psql", "-q", "-X", "-v", "ON_ERROR_STOP=1"]
+    return Tool(
+        "psql",
+        r"\copy {table} ({columns}) FROM '{path}'",
+        lambda path: [*words, "-f", path],
+        lambda text: [*words, "-c", text],
+        postgres_environment(own),
+    )
+
+
+def main() -> None:
+    """Compare on PostgreSQL."""
     title(rf"build: {SPEC.warehouses} warehouses, {CONNECTIONS} connections, beside psql \copy and the same indexes")
     with scratch() as folder, server() as own:
-        scripts, speed = write_files(folder)
-        done = blocks({"hdbkit": partial(by_hdbkit, own), "psql": partial(by_psql, own, scripts)}, BLOCKS)
-    ratios = [[one["hdbkit"][i] / one["psql"][i] for one in done] for i in (0, 1)]
-    seconds = "; ".join(f"{one['hdbkit'][0]:.1f} and {one['psql'][0]:.1f}" for one in done)
-    tell("tables, load, indexes / psql's", ratios[0], at_most=1.15, note=f"{seconds} s")
-    whole = "; ".join(f"{one['hdbkit'][1]:.1f}" for one in done)
-    tell("routines, statistics and checks too / psql's", ratios[1], note=f"{whole} s")
-    tell("population, of one core", [speed], unit="MB/s", at_least=100)
+        compare(own, psql(own), folder, at_most=1.15)
 
 
 if __name__ == "__main__":

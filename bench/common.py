@@ -121,20 +121,28 @@ def scratch() -> Iterator[Path]:
 
 
 SETTINGS = {
-    "shared_buffers": "1GB",
-    "synchronous_commit": "off",
-    "max_wal_size": "8GB",
-    "autovacuum": "off",
-    "max_connections": "300",
+    "postgresql": {
+        "shared_buffers": "1GB",
+        "synchronous_commit": "off",
+        "max_wal_size": "8GB",
+        "autovacuum": "off",
+        "max_connections": "300",
+    },
+    "mariadb": {
+        "innodb_buffer_pool_size": "2G",
+        "innodb_flush_log_at_trx_commit": "2",
+        "innodb_log_file_size": "2G",
+        "max_connections": "300",
+    },
 }
-"""Of the benches' server: all data in memory and no waiting for a disk, so that the client shows."""
+"""Of the benches' servers: all data in memory and no waiting for a disk, so that the client shows."""
 
 
 @contextmanager
-def server(warehouses: int = 0) -> Iterator[PrivateServer]:
-    """A private PostgreSQL, with a schema of so many warehouses in it if asked for."""
-    with private_server("postgresql", settings=SETTINGS) as own:
-        print(f"private {hdbkit.connect(own.target).version}: {SETTINGS}", flush=True)
+def server(warehouses: int = 0, kind: str = "postgresql") -> Iterator[PrivateServer]:
+    """A private server, with a schema of so many warehouses in it if asked for."""
+    with private_server(kind, settings=SETTINGS[kind]) as own:
+        print(f"private {hdbkit.connect(own.target).version}: {SETTINGS[kind]}", flush=True)
         if warehouses:
             hdbkit.connect(own.target).build(warehouses)
         yield own

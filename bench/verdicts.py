@@ -1,7 +1,7 @@
 """The error rates of verdicts: simulated sweeps over recorded noise between runs.
 
-``python -m bench.verdicts record`` records the noise anew: runs of one configuration, one after the other, on a private
-server; what is kept is each run's log throughput less the median (``data/run_noise.csv``). A simulated sweep takes
+``python -m bench.verdicts record`` records the noise anew: runs of one configuration, one after the other, on a
+private server; kept is each run's log throughput less the median (``data/run_noise.csv``). A simulated sweep takes
 stretches of eight neighbouring runs from it, so that what hangs together in time still does, adds a drift of 4 % from
 its first run to its last, and puts the runs into random order within blocks as ``sweep_plan`` does. It is judged by
 the formulas of complete blocks, vectorized; some sweeps are judged by ``hdbkit.analysis.verdicts`` too, which must

@@ -25,6 +25,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from hdbkit.config import Isolation, Load, Target, WorkloadSpec
+from hdbkit.readings import Footprint, HostLoad
 
 Row = tuple[Any, ...]
 Arguments = tuple[Any, ...]
@@ -97,9 +98,7 @@ class Session(Protocol):
     def perform(self, bound: Any) -> Any:
         """One whole transaction in one call; the raw result, for ``rows``.
 
-        Raises:
-            RolledBackByDesign: the routine met the unused item.
-            TransactionError: refused; nothing of it is left.
+        Raises ``RolledBackByDesign`` at the unused item, and ``TransactionError``: refused, nothing of it is left.
         """
         ...
 
@@ -122,15 +121,6 @@ class Session(Protocol):
     def close(self) -> None:
         """End the connection; never raises."""
         ...
-
-
-@dataclass(frozen=True)
-class Footprint:
-    """How large the target's database is, and how much the server keeps in its own cache, which ``cache`` names."""
-
-    data_bytes: int
-    cache: str
-    cache_bytes: int
 
 
 class Database(Protocol):
@@ -281,8 +271,7 @@ class Workload(Protocol):
     def schema(self, session: Session) -> WorkloadSpec | None:
         """What the schema in the database was built as; None where there is none.
 
-        Raises:
-            SchemaProblem: it is half built, or not ours.
+        Raises ``SchemaProblem`` when it is half built, or not ours.
         """
         ...
 
@@ -336,16 +325,6 @@ class Change:
     read_back: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class HostLoad:
-    """What a host does: running totals of all its cores' CPU time, and what waits to be written to disks."""
-
-    busy_s: float
-    total_s: float
-    dirty_bytes: int
-    memory_bytes: int
-
-
 KEPT = "kept"
 """The copy of the data as they were found."""
 BUILT = "built"
@@ -377,8 +356,7 @@ class ServerControl(Protocol):
     def apply(self, changes: Mapping[str, str]) -> Change:
         """Set, reload or restart as needed, and verify in a fresh session.
 
-        Raises:
-            ServerFailed: with the server's own message; the settings are as before.
+        Raises ``ServerFailed`` with the server's own message; the settings are then as before.
         """
         ...
 

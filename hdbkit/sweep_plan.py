@@ -24,7 +24,8 @@ from pydantic import Field
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_factors import LOAD_FACTORS, SCHEMA_FACTORS, factor_values
-from hdbkit.config.sweep_grid import grid_of
+from hdbkit.config.sweep_grid import Grid, grid_of
+from hdbkit.config.sweep_spec import Strategy
 from hdbkit.errors import InputError
 from hdbkit.plan import RunPlan, SweepPlace, new_run_id
 
@@ -62,6 +63,7 @@ class SweepPlan(ConfigModel):
     )
     runs: tuple[PlannedRun, ...]
     ended_after: int | None = Field(default=None, description="the look, in blocks, at which all was decided")
+    needs_restart: tuple[str, ...] = Field(default=(), description="settings of a search that need a restart")
     winners: tuple[int, ...] = Field(
         default=(), description="the configurations of the fresh blocks, the fastest first"
     )
@@ -72,7 +74,10 @@ class SweepPlan(ConfigModel):
         longest_s = [self._load(one).longest_s for one in self.configurations]
         runs_s = sum(longest_s[planned.configuration] for planned in self.runs)
         beside_s = estimated_run_s(self.spec) - self.spec.load.longest_s
-        return runs_s + len(self.runs) * beside_s + sum(_assumed_build_s(one) for one in self.rebuilds.values())
+        whole_s = runs_s + len(self.runs) * beside_s + sum(_assumed_build_s(one) for one in self.rebuilds.values())
+        if self.spec.strategy is Strategy.GRID or self.winners:
+            return whole_s
+        return whole_s * self.spec.blocks / self.runs[-1].block
 
     @property
     def rebuilds(self) -> dict[int, WorkloadSpec]:
@@ -121,6 +126,8 @@ def plan_sweep(target: Target, spec: SweepSpec, sweep_id: str, command: str = ""
             f"the sweep '{spec.name}' would have {count} runs ({size} configurations x {len(spec.virtual_users)} "
             f"counts of virtual users x {spec.blocks} blocks), more than {MOST_RUNS}; give fewer values"
         )
+    if spec.strategy is not Strategy.GRID:
+        return _search(target, spec, sweep_id, command, grid)
     places = [
         (block, *place)
         for block in range(1, spec.blocks + 1)
@@ -145,6 +152,47 @@ def plan_sweep(target: Target, spec: SweepSpec, sweep_id: str, command: str = ""
     return plan
 
 
+def _search(target: Target, spec: SweepSpec, sweep_id: str, command: str, grid: Grid) -> SweepPlan:
+    """The first block of a search: the baseline, and configurations from all over the grid."""
+    begun = SweepPlan(
+        sweep_id=sweep_id,
+        command=command,
+        target=target,
+        spec=spec,
+        configurations=tuple(grid.configurations[:1]),
+        dropped=grid.dropped,
+        runs=(),
+    )
+    others = grid.configurations[1:]
+    draw = random.Random(f"{spec.seed}/first")
+    plan = with_asked(begun, draw.sample(others, min(spec.asked, len(others))))
+    _check_budget(plan)
+    return plan
+
+
+def with_asked(plan: SweepPlan, asked: Sequence[Mapping[str, str]]) -> SweepPlan:
+    """The same search with one more block: the baseline, and configurations that were not run before.
+
+    Those that share what needs a restart or another schema stand together.
+    """
+    spec, known = plan.spec, len(plan.configurations)
+    block = plan.runs[-1].block + 1 if plan.runs else 1
+    configurations = (*plan.configurations, *map(dict, asked))
+    chosen = [0, *range(known, len(configurations))]
+    order = _block_order(spec, block, [configurations[one] for one in chosen], plan.needs_restart)
+    more = [
+        PlannedRun(
+            number=number,
+            block=block,
+            configuration=chosen[place],
+            virtual_users=users,
+            seed=_load_seed(spec, block),
+        )
+        for number, (place, users) in enumerate(order, len(plan.runs) + 1)
+    ]
+    return plan.model_copy(update={"configurations": configurations, "runs": (*plan.runs, *more)})
+
+
 def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
     """The same sweep with ``blocks`` blocks in all; what was planned before stays as it was.
 
@@ -158,6 +206,8 @@ def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
             f"{plan.sweep_id} has {plan.spec.blocks} blocks already; give that many or more, not {blocks}"
         )
     longer = plan.spec.with_(blocks=blocks, time_budget_s=None)  # so many were asked for
+    if longer.strategy is not Strategy.GRID:
+        return plan.model_copy(update={"spec": longer})
     return plan_sweep(plan.target, longer, plan.sweep_id, plan.command)
 
 
@@ -223,12 +273,14 @@ def new_sweep_id(at: datetime, spec: SweepSpec) -> str:
     return f"{at:%Y%m%d-%H%M%S}-{spec.name}-{letters}"
 
 
-def _block_order(spec: SweepSpec, block: int, configurations: Sequence[Mapping[str, str]]) -> list[tuple[int, int]]:
-    """Configurations and counts of virtual users of a block; those of one schema stand together."""
+def _block_order(
+    spec: SweepSpec, block: int, configurations: Sequence[Mapping[str, str]], together: Sequence[str] = ()
+) -> list[tuple[int, int]]:
+    """Configurations and counts of virtual users of a block; those of one schema and equal in ``together`` adjoin."""
     draw = random.Random(f"{spec.seed}/{block}")
     places = list(itertools.product(range(len(configurations)), spec.virtual_users))
     draw.shuffle(places)
-    of_each = [_schema(one) for one in configurations]
+    of_each = [(*_schema(one), *(one[name] for name in together)) for one in configurations]
     schemas = list(dict.fromkeys(of_each))
     draw.shuffle(schemas)
     return sorted(places, key=lambda place: schemas.index(of_each[place[0]]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -45,15 +46,17 @@ class Guard:
         try:
             await self._serve(scope, receive, noting)
         finally:
-            self._audit.add(
-                client=_client(scope),
-                method=scope["method"][:16],
-                path=scope["path"][:200],
-                status=answered["status"],
-                took_ms=round((time.monotonic() - began) * 1000, 1),
-                **{name: value for name, value in scope["state"].items() if name == SETTINGS},
-            )
+            self._note(scope, answered["status"], time.monotonic() - began)
         return None
+
+    def _note(self, scope: Scope, status: int, took_s: float) -> None:
+        """The request's line. A full disk must not keep settings from being brought back: it is told, and no more."""
+        facts = {"client": _client(scope), "method": scope["method"][:16], "path": scope["path"][:200]}
+        facts |= {name: value for name, value in scope["state"].items() if name == SETTINGS}
+        try:
+            self._audit.add(**facts, status=status, took_ms=round(took_s * 1000, 1))
+        except OSError as error:
+            sys.stderr.write(f"hdbkit agent: {self._audit.path} cannot be written: {error.strerror}\n")
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         client = _client(scope)

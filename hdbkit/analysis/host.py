@@ -1,6 +1,6 @@
 """What the window cost: CPU of the host, of the server, of the clients. Running totals, read at its edges.
 
-What else the clients used is told for their whole run: they read it ahead of the first transaction and behind the last.
+What else the clients used is told for their whole run: it is read ahead of the first transaction and behind the last.
 """
 
 from __future__ import annotations

@@ -65,6 +65,6 @@ def looks_said(looks: Sequence[int], ended_after: int | None, level: float, conf
     all_looks = f"{', '.join(map(str, looks[:-1]))} and {looks[-1]}" if len(looks) > 1 else str(looks[0])
     ended = f"; all was decided at that after {ended_after}" if ended_after else ""
     return [
-        f"looks after {all_looks} blocks{ended}: the intervals are made at {level * 100:.2f} %, so that those of all "
+        f"Looks after {all_looks} blocks{ended}: the intervals are made at {level * 100:.2f} %, so that those of all "
         f"looks together hold with {share(confidence)}"
     ]

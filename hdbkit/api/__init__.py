@@ -5,8 +5,8 @@
 ``runs`` look at what was kept. Results are DataFrames with units in the names of their columns.
 """
 
-from hdbkit.api.agent import serve_agent
 from hdbkit.analysis.compare import Gate
+from hdbkit.api.agent import serve_agent
 from hdbkit.api.batch import BatchResult, batch
 from hdbkit.api.compare import Comparison, compare, overlay
 from hdbkit.api.connection import Connection, connect

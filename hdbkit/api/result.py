@@ -12,6 +12,7 @@ import pandas as pd
 
 from hdbkit.analysis import quantiles
 from hdbkit.analysis.records import read_table
+from hdbkit.analysis.run_doubts import run_doubts
 from hdbkit.analysis.windows import window_of
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
@@ -62,6 +63,11 @@ class Result:
         return pd.DataFrame(
             [check.model_dump() for check in self.manifest.checks], columns=["name", "passed", "detail"]
         )
+
+    @property
+    def doubts(self) -> list[str]:
+        """What to know before believing that the run measured what was meant, one phrase each."""
+        return list(run_doubts(self.manifest).values())
 
     @property
     def passed(self) -> bool:

@@ -23,6 +23,8 @@ from hdbkit.api.running import as_target, present_schema
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.config import SweepSpec, Target
+from hdbkit.config.sweep_spec import Strategy
+from hdbkit.contracts import ApplyBy
 from hdbkit.execution.handle import Watch as RunWatch
 from hdbkit.execution.handle import execute
 from hdbkit.paths import results_folder
@@ -254,7 +256,16 @@ def plan_checked(
         raise TypeError("a sweep needs a target and a specification, or resume_id")
     target, spec = as_target(target), _as_spec(spec, None)
     spec = spec.with_(workload=present_schema(target, spec.workload))
-    return plan(target, spec, blocks=blocks).model_copy(update={"command": command})
+    planned = plan(target, spec, blocks=blocks).model_copy(update={"command": command})
+    if planned.spec.strategy is Strategy.GRID:
+        return planned
+    return planned.model_copy(update={"needs_restart": _needing_restart(target, planned.spec)})
+
+
+def _needing_restart(target: Target, spec: SweepSpec) -> tuple[str, ...]:
+    """The settings of a sweep that need a restart, as the server says."""
+    known = control(target).settings() if spec.settings else {}
+    return tuple(name for name in spec.settings if name in known and known[name].apply_by is ApplyBy.RESTART)
 
 
 def sweep_result(sweep_id: str = "last") -> SweepResult:

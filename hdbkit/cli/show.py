@@ -15,6 +15,7 @@ from rich.table import Table
 
 from hdbkit.api import Result, SweepResult
 from hdbkit.config import SchemaFrom
+from hdbkit.config.sweep_spec import Strategy
 from hdbkit.sweep_plan import SweepPlan
 
 _LATENCIES = ("transaction", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
@@ -107,6 +108,8 @@ def run(result: Result) -> None:
             console.print(f"  a transaction: {listed}")
         console.print(table(result.latencies.reset_index(), columns=_LATENCIES))
     checks(_without_passed_conditions(result.checks))
+    for doubt in result.doubts:
+        console.print(f"  mind that {escape(doubt)}")
     console.print(f"  {escape(manifest.notice)}", style="dim")
 
 
@@ -133,6 +136,8 @@ def plan(planned: SweepPlan) -> None:
     made_of = f"{len(planned.configurations)} configurations x {len(spec.virtual_users)} counts of virtual users"
     time = f"about {planned.estimated_s / 60:.0f} minutes"
     console.print(f"{len(planned.runs)} runs, {time}{told}: {made_of} x {spec.blocks} blocks")
+    if spec.strategy is not Strategy.GRID:
+        console.print(f"this is the first block; the search asks for {spec.asked} configurations in each further one")
     for constraint, count in planned.dropped.items():
         console.print(f"{count} combinations are left out by: {constraint}", markup=False)
     if rebuilds:

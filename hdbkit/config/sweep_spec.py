@@ -70,6 +70,13 @@ class Cooldown(StrEnum):
     FIXED = "fixed"
 
 
+class Strategy(StrEnum):
+    """Which configurations are run: all of the grid, or those that a search asks for, a few in each block."""
+
+    GRID = "grid"
+    OPTUNA = "optuna"
+
+
 class AbortRules(ConfigModel):
     """What a run may not do. One that does is failed, and its configuration is not run in later blocks."""
 
@@ -158,6 +165,10 @@ class SweepSpec(ConfigModel):
     )
     baseline: dict[str, Text] = Field(default_factory=dict, description="the baseline's value of a setting or factor")
     virtual_users: tuple[int, ...] = Field(default=(4,), min_length=1, description="counts to run at")
+    strategy: Strategy = Field(
+        default=Strategy.GRID, description="all configurations in each block, or those that a search asks for"
+    )
+    asked: int = Field(default=5, ge=1, le=100, description="configurations a search asks for in each block")
     blocks: int = Field(default=8, ge=2, le=1000, description="passes over all configurations")
     looks: tuple[Annotated[int, Field(ge=2)], ...] = Field(
         default=(),
@@ -218,6 +229,12 @@ class SweepSpec(ConfigModel):
         if blocks == 1:
             raise ValueError("one block has no replication; give 2 or more, or 0 for none")
         return blocks
+
+    @model_validator(mode="after")
+    def _a_search_has_no_looks(self) -> SweepSpec:
+        if self.looks and self.strategy is not Strategy.GRID:
+            raise ValueError("looks belong to a grid; a search ends after its blocks")
+        return self
 
     @model_validator(mode="after")
     def _the_last_look_is_the_end(self) -> SweepSpec:

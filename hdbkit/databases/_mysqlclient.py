@@ -52,7 +52,9 @@ class MysqlclientSession:
         self._sent_begin = False
         self._most_bytes = 1 << 30
         server = statements(dialects, "server")
-        self._execute = server["execute"].text if "execute" in server else None
+        self._takes_values = "execute_with_values" in server
+        self.prepares_calls = False
+        """Whether routines' calls are prepared by the server too."""
         packet_bytes, infile = self.query("open_session")[0]
         self._most_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
 
@@ -88,14 +90,15 @@ class MysqlclientSession:
     def prepare(self, statements: Iterable[str]) -> None:
         """Make named statements ready to be filled with values, each once.
 
-        Where the dialect can execute a statement with values, the server prepares it; a routine's call is as short as
-        its execution would be, and several statements in one packet are not prepared.
+        Where the dialect can execute a statement with values, the server prepares it. A routine's call is as short as
+        its execution would be, so that it is prepared on request only; several statements in one packet never are.
         """
         for name in statements:
             if name not in self._templates:
                 statement = self._find(name)
-                whole = self._execute is None or statement.text.startswith("CALL") or ";" in statement.text
-                self._templates[name] = _template(statement) if whole else self._prepared(statement)
+                wanted = self.prepares_calls if statement.text.startswith("CALL") else self._takes_values
+                prepares = wanted and ";" not in statement.text
+                self._templates[name] = self._prepared(statement) if prepares else _template(statement)
 
     def bind(self, statement: str, arguments: Arguments) -> bytes:
         """A call as the bytes that are sent."""
@@ -157,11 +160,16 @@ class MysqlclientSession:
             self.connection.close()
 
     def _prepared(self, statement: Statement) -> Template:
-        """The execution of a statement that the server prepared; it takes a value for each mark."""
+        """The execution of a statement that the server prepared: with values, or variables that are set before."""
         text, places = _marked(statement, "?")
         self.query("prepare", name=statement.name, text=text)
-        using = f" USING {','.join(['%b'] * len(places))}" if places else ""
-        return f"{self._execute} {statement.name}{using}".encode(), places
+        kind, marks, ahead = "values" if self._takes_values else "variables", ["%b"] * len(places), ""
+        if marks and not self._takes_values:
+            marks = [f"@hdbkit_{number}" for number in range(len(places))]
+            ahead = f"SET {','.join(f'{mark}=%b' for mark in marks)};"
+        execute = find(self._dialects, "server", f"execute_with_{kind}").text
+        using = f" USING {','.join(marks)}" if marks else ""
+        return f"{ahead}{execute} {statement.name}{using}".encode(), places
 
     def _find(self, name: str) -> Statement:
         own = statements(self._dialects, self._group)

@@ -14,9 +14,10 @@ from hdbkit.errors import CannotConnect, MissingDriver
 _TLS = {"ssl_ca": "ca", "ssl_capath": "capath", "ssl_cert": "cert", "ssl_key": "key", "ssl_cipher": "cipher"}
 _PASSED_ON = ("ssl_mode", "auth_plugin", "server_public_key_path", "init_command", "read_default_group")
 _SWITCHES = ("compress", "local_infile")
-OPTIONS = ("socket", *_TLS, *_PASSED_ON, *_SWITCHES)
+OPTIONS = ("socket", *_TLS, *_PASSED_ON, *_SWITCHES, "prepared")
 """The options of a target: the socket's path, TLS (``ssl_mode`` is DISABLED, PREFERRED, REQUIRED, VERIFY_CA or
-VERIFY_IDENTITY) with the authority's certificate and, for both ways, the client's; and some of the driver's own."""
+VERIFY_IDENTITY) with the authority's certificate and, for both ways, the client's; some of the driver's own; and
+``prepared``: whether the server prepares the calls of routines."""
 
 _ANOTHER = "create it, name another, or build with an administrator's account"
 _FEWER = "use fewer virtual users or raise the server's limit"
@@ -90,7 +91,7 @@ def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
         "client_flag": CLIENT.MULTI_STATEMENTS | CLIENT.MULTI_RESULTS,
         "local_infile": 1,
         **{name: given[name] for name in _PASSED_ON if name in given},
-        **{name: int(given[name] not in ("0", "off", "false")) for name in _SWITCHES if name in given},
+        **{name: int(is_on(target, name)) for name in _SWITCHES if name in given},
     }
     if not target.secret() and (options_file := password_file(target)):
         arguments |= {"read_default_file": str(options_file), "read_default_group": group(target)}
@@ -98,6 +99,11 @@ def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
     if certificates:
         arguments["ssl"] = certificates
     return {name: value for name, value in arguments.items() if value is not None}
+
+
+def is_on(target: Target, option: str, unless_said: bool = False) -> bool:
+    """Whether an option of the target is on; it is off by 0, off or false."""
+    return target.options[option] not in ("0", "off", "false") if option in target.options else unless_said
 
 
 def password_file(target: Target) -> Path | None:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from hdbkit.config import Target
-from hdbkit.contracts import Capability, Footprint, Session, SessionOptions
-from hdbkit.databases._mysqlclient_connect import connected, has_password, password_file
+from hdbkit.contracts import Capability, Session, SessionOptions
+from hdbkit.databases._mysqlclient_connect import connected, has_password, is_on, password_file
 from hdbkit.errors import CannotConnect, MissingDriver, TransactionError
+from hdbkit.readings import Footprint
 
 if TYPE_CHECKING:
     from hdbkit.databases._mysqlclient import MysqlclientSession
@@ -71,8 +72,9 @@ class MysqlclientDatabase:
             session = MysqlclientSession(connection, self.dialects, group)
         except TransactionError as error:
             raise CannotConnect(target.url, error.text, "check the server and the account") from None
-        if target.options.get("local_infile") in ("0", "off", "false"):
+        if not is_on(target, "local_infile", unless_said=True):
             session.local_infile = False
+        session.prepares_calls = is_on(target, "prepared")
         if wanted.isolation:
             session.query("set_isolation", level=wanted.isolation.replace("_", "-").upper())
         if wanted.lock_timeout_ms:

@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.contracts import Arguments, Capability, Footprint, Row, Session, SessionOptions
+from hdbkit.contracts import Arguments, Capability, Row, Session, SessionOptions
 from hdbkit.databases._null_settings import NullSettings
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDesign, TransactionError
+from hdbkit.readings import Footprint
 
 _TOTALS = struct.Struct("<qqq")  # new orders, commits, rollbacks
 _LARGEST_ITEM = 100_000

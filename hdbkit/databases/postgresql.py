@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hdbkit.config import Target
-from hdbkit.contracts import Capability, Footprint, Session, SessionOptions
+from hdbkit.contracts import Capability, Session, SessionOptions
 from hdbkit.databases._password_files import in_colon_file
 from hdbkit.databases._psycopg_connect import connected
 from hdbkit.errors import MissingDriver
+from hdbkit.readings import Footprint
 
 if TYPE_CHECKING:
     from hdbkit.databases._psycopg import PsycopgSession

@@ -10,8 +10,9 @@ from typing import Any
 
 import psutil
 
-from hdbkit import control_groups
-from hdbkit.contracts import HostLoad
+from hdbkit.control_groups import cpu_s as group_cpu_s
+from hdbkit.control_groups import own_group
+from hdbkit.readings import HostLoad
 
 
 def facts() -> dict[str, Any]:
@@ -30,11 +31,11 @@ class ServerCpu:
     """The CPU time of a server on this host: of its control group where that is its own, else of its processes."""
 
     def __init__(self, pid: int) -> None:
-        self._pid, self._group = pid, control_groups.own_group(pid)
+        self._pid, self._group = pid, own_group(pid)
 
     def total_s(self) -> float:
         """Seconds so far; NaN when it is gone."""
-        return control_groups.cpu_s(self._group) if self._group else process_tree_cpu_s(self._pid)
+        return group_cpu_s(self._group) if self._group else process_tree_cpu_s(self._pid)
 
 
 def sample(server: ServerCpu | None) -> dict[str, float]:

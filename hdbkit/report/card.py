@@ -12,7 +12,7 @@ import pandas as pd
 from hdbkit.analysis.compare import Ratio
 from hdbkit.report.compare_report import differences_table, figures_table, levels_table, said
 from hdbkit.report.page import Figure, templates
-from hdbkit.report.run_report import answer, figures, tables
+from hdbkit.report.run_report import answer, figures, minded, tables
 from hdbkit.report.sweep_report import verdict_table
 from hdbkit.report.tables import Table
 from hdbkit.results.manifest import CheckLine, Manifest
@@ -23,6 +23,7 @@ def run_card(manifest: Manifest) -> str:
     return _card(
         answer(manifest),
         f"Run {manifest.run_id}: {manifest.notice}",
+        lines=minded(manifest),
         figures=figures(manifest.result) if manifest.result else [],
         tables=tables(manifest.result) if manifest.result else [],
         checks=manifest.checks,

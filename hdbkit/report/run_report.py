@@ -36,7 +36,7 @@ def run_report(folder: RunFolder) -> Path:
         notice=manifest.notice,
         command=manifest.command,
         figures=figures(result) if result else [],
-        warnings=[*warnings, *(f"Mind that {doubt}." for doubt in run_doubts(manifest).values())],
+        warnings=[*warnings, *minded(manifest)],
         tables=[*tables(result), *server_work(result)] if result else [],
         charts=charts,
         checks=manifest.checks,
@@ -81,6 +81,11 @@ def _verdict(manifest: Manifest) -> str:
         return f"Doubt it: {many(len(failed), 'check')} failed ({', '.join(failed)})."
     passed = sum(check.passed is True for check in manifest.checks)
     return f"All {passed} checks that could be decided passed." if passed else ""
+
+
+def minded(manifest: Manifest) -> list[str]:
+    """What a reader should know before believing that the run measured what was meant, a sentence each."""
+    return [f"Mind that {doubt}." for doubt in run_doubts(manifest).values()]
 
 
 def figures(result: dict[str, Any]) -> list[Figure]:

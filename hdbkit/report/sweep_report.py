@@ -111,7 +111,7 @@ def winner_table(winners: pd.DataFrame | None) -> list[Table]:
     rows = []
     for row in winners.to_dict("records"):
         first = _interval(row["first_ratio"], row["first_low"], row["first_high"])
-        rows.append([*_verdict_row(row)[:7], first, cell(row["sentence"])])
+        rows.append([*_verdict_row(row)[:7], first])
     marks = [_MARKS.get(str(verdict), "") for verdict in winners["verdict"]]
     head = [
         "configuration",
@@ -122,9 +122,8 @@ def winner_table(winners: pd.DataFrame | None) -> list[Table]:
         "95 % interval",
         "verdict",
         "when chosen",
-        "in words",
     ]
-    numeric = [False, True, True, True, True, True, False, True, False]
+    numeric = [False, True, True, True, True, True, False, True]
     note = "By the fresh blocks alone, which had no part in the choice: the lead of a winner of many is partly luck."
     return [Table("The fastest, run again in fresh blocks", head, rows, numeric, marks, note)]
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hdbkit.config import ControlSpec, Target
-from hdbkit.contracts import KEPT, ApplyBy, Change, HostLoad, Setting
+from hdbkit.contracts import KEPT, ApplyBy, Change, Setting
 from hdbkit.errors import AgentLost, CannotConnect, HdbkitError, InputError, ServerFailed
+from hdbkit.readings import HostLoad
 from hdbkit.servers.agent_client import AgentAway, AgentClient
 from hdbkit.servers.sql_control import SqlControl, unheard
 
@@ -149,17 +150,17 @@ class AgentControl:
                     again()
 
     def _wait_for_it(self, reason: str) -> None:
-        """Wait until the agent answers. One that was given up is not waited for again until it does."""
-        began, address = time.monotonic(), self._agent.address
-        if self._patience_s:
-            self.say(f"the agent {address} does not answer ({reason}); waiting for at most {self._patience_s:g} s")
+        """Wait until the agent answers. One that was given up, by us or by the user, is not waited for again."""
+        began, address, patience_s = time.monotonic(), self._agent.address, self._patience_s
+        self._patience_s = 0.0
+        if patience_s:
+            self.say(f"the agent {address} does not answer ({reason}); waiting for at most {patience_s:g} s")
         while True:
             try:
                 self._agent.get("ping")
             except AgentAway as away:
                 waited_s = time.monotonic() - began
-                if waited_s >= self._patience_s:
-                    self._patience_s = 0.0
+                if waited_s >= patience_s:
                     raise AgentLost(address, self._target.control.wait_s, str(away)) from None
                 time.sleep(_LOOK_S)
             else:

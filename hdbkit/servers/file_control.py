@@ -29,8 +29,9 @@ class FileControl(SqlControl):
 
     def apply(self, changes: Mapping[str, str]) -> Change:
         """As through SQL; a server that has ended is started before."""
-        if self.power is not None and self._may_restart():
-            self.power.start()
+        if self.power is not None and self._may_restart() and not self.power.running:
+            self.say(f"the server of {self.identity} had ended; it is started again")
+            self._restart()
         return super().apply(changes)
 
     def snapshot(self) -> dict[str, Any]:

@@ -18,9 +18,10 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.mistakes import did_you_mean
-from hdbkit.contracts import KEPT, ApplyBy, Change, HostLoad, Session, Setting
+from hdbkit.contracts import KEPT, ApplyBy, Change, Session, Setting
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HdbkitError, ServerFailed, TransactionError
+from hdbkit.readings import HostLoad
 from hdbkit.servers.power import Power, power_of
 from hdbkit.servers.resting import come_to_rest, run_made
 from hdbkit.servers.seen import Seen, seen, tried

@@ -21,6 +21,8 @@ _ON = frozenset({"on", "true", "yes", "1", "t", "tr", "tru", "y", "ye"})
 _OFF = frozenset({"off", "of", "false", "no", "0", "f", "fa", "fal", "fals", "n"})
 _AUTOMATIC = -1.0
 _MULTIPLES = {"": 1, "K": _KIB, "M": _KIB**2, "G": _KIB**3, "T": _KIB**4, "P": _KIB**5}
+_UNBOUNDED = 2.0**63
+"""A bound from here on is that of the server's numbers, not the setting's."""
 _NUMBERS = ("integer", "real", "size")
 
 
@@ -77,7 +79,14 @@ def same_value(setting: Setting, wanted: str, got: str) -> bool:
 
 
 def with_unit(setting: Setting, number: str) -> str:
-    """A value or a bound of the setting as one writes it: 16384 of ``8kB`` is ``128MB``; others are as they are."""
+    """A value or a bound of the setting as one writes it: 16384 of ``8kB`` is ``128MB``; others are as they are.
+
+    A size is written with M, G or T where it is a multiple: most that are smaller are counts.
+    """
+    if setting.kind == "size" and number.isdecimal() and number != "0":
+        return next(
+            (f"{int(number) // _MULTIPLES[one]}{one}" for one in "TGM" if not int(number) % _MULTIPLES[one]), number
+        )
     if not setting.unit or setting.kind not in ("integer", "real") or not number.isdecimal() or number == "0":
         return number
     for unit in reversed(_family(setting.unit)):
@@ -95,6 +104,8 @@ def allowed(setting: Setting) -> str:
         return ", ".join(setting.choices)
     if setting.minimum is None or setting.maximum is None:
         return ""
+    if setting.kind == "size" and setting.maximum >= _UNBOUNDED:
+        return f"{with_unit(setting, f'{setting.minimum:.15g}')} or more"
     return " to ".join(with_unit(setting, f"{bound:.15g}") for bound in (setting.minimum, setting.maximum))
 
 

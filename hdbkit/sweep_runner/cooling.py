@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hdbkit.config import Cooldown
-from hdbkit.contracts import HostLoad, ServerControl
+from hdbkit.contracts import ServerControl
 from hdbkit.execution import host
+from hdbkit.readings import HostLoad
 
 IDLE_BUSY_PCT = 10.0
 """A host does little while at most this share of its cores' time is busy ..."""

@@ -12,12 +12,13 @@ from hdbkit.analysis.sequential import level_after
 from hdbkit.analysis.verdicts import fastest, judge
 from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState, runs_frame
 from hdbkit.sweep_plan import SweepPlan, ended_at, with_winners
+from hdbkit.sweep_runner.searching import searched
 
 
 def decide(plan: SweepPlan, folder: SweepFolder) -> SweepPlan:
     """The plan as the finished blocks have it, which is the same one where they decide nothing."""
     state = SweepState(folder.journal())
-    return _with_winners(_at_a_look(plan, folder, state), folder, state)
+    return _with_winners(_at_a_look(searched(plan, folder, state), folder, state), folder, state)
 
 
 def _at_a_look(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPlan:

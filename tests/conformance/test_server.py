@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from hdbkit.config import Target
+from hdbkit.config import ControlSpec, Target
 from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting
-from hdbkit.servers import control
+from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.values import with_unit
 from tests.conformance.conftest import Connect
 from tests.conformance.small import Small
@@ -36,9 +36,21 @@ def tried(settings: dict[str, Setting]) -> Setting:
     raise AssertionError("this server has no timeout to try")
 
 
+@pytest.fixture(params=["private", "local"])
+def in_each_way(request: pytest.FixtureRequest, controlled: ServerControl, target: Target) -> ServerControl:
+    """Control of it as a private server, and as one of this host that hdbkit only knows a file of."""
+    if request.param == "private":
+        return controlled
+    assert target.server_folder is not None
+    server = PrivateServer.attach(target.server_folder)
+    spec = ControlSpec(config_file=server.settings_file)
+    return control(server.admin.with_(server_folder=None, may_restart=False, control=spec))
+
+
 def test_a_setting_is_set_seen_by_a_client_and_put_back(
-    controlled: ServerControl, target: Target, engine: Database, small: Small
+    in_each_way: ServerControl, target: Target, engine: Database, small: Small
 ) -> None:
+    controlled = in_each_way
     settings = controlled.settings()
     setting = tried(settings)
     wanted = str(int(setting.value) + 1)

@@ -15,9 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hdbkit.contracts import ApplyBy, Change, HostLoad, Setting
+from hdbkit.contracts import ApplyBy, Change, Setting
 from hdbkit.errors import ServerFailed
 from hdbkit.plan import RunPlan
+from hdbkit.readings import HostLoad
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Event, Manifest, Status
 

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from hdbkit.build.loader import connect as build_session
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Isolation, Target, WorkloadSpec
+from hdbkit.contracts import SessionOptions
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
@@ -27,6 +28,7 @@ from hdbkit.sql import statements
 
 KINDS = ["mariadb", "mysql"]
 SLEEPING = b"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'"
+ISOLATION = b"SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')"
 PARTS = b"SELECT COUNT(*) FROM information_schema.PARTITIONS WHERE PARTITION_NAME IS NOT NULL"
 ITEM = ("i_id", "i_im_id", "i_name", "i_price", "i_data")
 Sessions = Callable[..., Any]
@@ -51,7 +53,11 @@ def certificates() -> Iterator[Path]:
         folder.joinpath("names").write_text("subjectAltName=IP:127.0.0.1\n")
         signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "names", "-out", f"{name}.pem")
         openssl("x509", "-req", "-in", f"{name}.csr", *signed)
-    for file in folder.iterdir():
+    authorities = folder / "authorities"
+    authorities.mkdir()
+    shutil.copy(folder / "ca.pem", authorities)
+    openssl("rehash", str(authorities))
+    for file in folder.glob("*.*"):
         file.chmod(0o644)
     yield folder
     shutil.rmtree(folder)
@@ -68,8 +74,9 @@ def server(request: pytest.FixtureRequest, certificates: Path) -> Iterator[Priva
         pytest.skip(f"no server: {error}")
     with started:
         session = _session(started.target)
-        session.query("create_item")
-        session.query("create_customer")
+        for table in ("item", "customer", "district", "new_order"):
+            session.query(f"create_{table}")
+        session.query("create_routine_delivery")
         session.execute("CREATE PROCEDURE both_sets() BEGIN SELECT 1, 2; SELECT 3; SELECT 4; END")
         session.execute("CREATE PROCEDURE pause() BEGIN DO SLEEP(20); END")
         session.close()
@@ -112,7 +119,7 @@ def refused(work: Callable[..., Any], *arguments: Any) -> ErrorClass:
     return met.value.error_class
 
 
-def with_tls(target: Target, **options: Any) -> Target:
+def with_options(target: Target, **options: Any) -> Target:
     return target.with_(options={name: str(value) for name, value in options.items()})
 
 
@@ -122,10 +129,15 @@ def test_one_way_tls_holds_the_server_to_its_authority(
     admin.execute(f"ALTER USER '{server.target.user}'@'%' REQUIRE SSL")
     try:
         for mode in ("REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"):
-            target = with_tls(server.target, ssl_mode=mode, ssl_ca=certificates / "ca.pem")
+            target = with_options(server.target, ssl_mode=mode, ssl_ca=certificates / "ca.pem")
             assert connect(target).query("server_version")
         with pytest.raises(CannotConnect, match="no agreement about TLS"):
-            connect(with_tls(server.target, ssl_mode="VERIFY_CA", ssl_ca=certificates / "other-ca.pem"))
+            connect(with_options(server.target, ssl_mode="VERIFY_CA", ssl_ca=certificates / "other-ca.pem"))
+        by_folder = connect(
+            with_options(server.target, ssl_mode="VERIFY_CA", ssl_capath=certificates / "authorities")
+        )
+        ((_, cipher),) = by_folder.rows(by_folder.perform(b"SHOW SESSION STATUS LIKE 'Ssl_cipher'"))
+        assert cipher
     finally:
         admin.execute(f"ALTER USER '{server.target.user}'@'%' REQUIRE NONE")
 
@@ -137,9 +149,9 @@ def test_two_way_tls_asks_the_client_for_its_certificate(
     one_way: dict[str, Any] = {"ssl_mode": "VERIFY_CA", "ssl_ca": certificates / "ca.pem"}
     own = {"ssl_cert": certificates / "client.pem", "ssl_key": certificates / "client.key"}
     try:
-        assert connect(with_tls(server.target, **one_way, **own)).query("server_version")
+        assert connect(with_options(server.target, **one_way, **own)).query("server_version")
         with pytest.raises(CannotConnect):
-            connect(with_tls(server.target, **one_way))
+            connect(with_options(server.target, **one_way))
     finally:
         admin.execute(f"ALTER USER '{server.target.user}'@'%' REQUIRE NONE")
 
@@ -154,7 +166,7 @@ def test_a_socket_is_a_host_that_begins_with_a_slash_its_folder_or_an_option(
 
 def test_an_unknown_option_is_told_with_the_nearest_known(server: PrivateServer, connect: Sessions) -> None:
     with pytest.raises(CannotConnect, match=r"unknown: ssl_cat. Did you mean 'ssl_ca'"):
-        connect(with_tls(server.target, ssl_cat="x"))
+        connect(with_options(server.target, ssl_cat="x"))
 
 
 def test_where_the_server_forbids_loads_rows_go_in_by_insert_and_that_is_told(
@@ -216,8 +228,42 @@ def test_client_statements_are_prepared_where_an_execution_takes_values(
     assert [session.call("client_select_named", 1, 1, "it's") for _ in range(3)] == [[]] * 3
     session.commit()
     ((_, executed),) = session.rows(session.perform(b"SHOW SESSION STATUS LIKE 'Com_execute_sql'"))
-    able = "execute" in statements(database(server.target.kind).dialects, "server")
+    able = "execute_with_values" in statements(database(server.target.kind).dialects, "server")
     assert int(executed) == (3 if able else 0)
+
+
+def test_routines_calls_are_prepared_on_request_and_answer_alike(server: PrivateServer, connect: Sessions) -> None:
+    for prepared in ("off", "on"):
+        session = connect(with_options(server.target, prepared=prepared))
+        session.prepare(["call_delivery"])
+        assert session.rows(session.perform(session.bind("call_delivery", (1, 5)))) == [((), ())]
+        ((_, executed),) = session.rows(session.perform(b"SHOW SESSION STATUS LIKE 'Com_execute_sql'"))
+        assert int(executed) == (prepared == "on")
+
+
+@pytest.mark.parametrize("level", Isolation)
+def test_every_level_of_isolation_is_the_sessions(server: PrivateServer, level: Isolation) -> None:
+    """MariaDB 10.11 and MySQL 8 know it by different names."""
+    session: Any = database(server.target.kind).connect(server.target, "tproc_c", SessionOptions(level))
+    ((_, told),) = session.rows(session.perform(ISOLATION))
+    assert told == level.replace("_", "-").upper()
+    session.close()
+
+
+def test_an_answer_that_comes_compressed_is_the_same(server: PrivateServer, connect: Sessions) -> None:
+    session = connect(with_options(server.target, compress="on", init_command="SET @greeting = 7"))
+    assert session.rows(session.perform(b"SHOW SESSION STATUS LIKE 'Compression'")) == [("Compression", "ON")]
+    assert session.rows(session.perform(b"SELECT @greeting")) == [(7,)]
+    assert session.query("count_item") == [(0,)]
+
+
+def test_a_target_may_forbid_loads_from_the_client(server: PrivateServer, admin: Any, connect: Sessions) -> None:
+    admin.execute("SET GLOBAL local_infile = ON")
+    session = connect(with_options(server.target, local_infile="off"))
+    assert database(server.target.kind).slow_load(session)
+    session.begin()
+    assert session.load("item", ITEM, [b"1\t7\tname\t1.25\tdata\n"]) == 1
+    session.rollback()
 
 
 def test_results_that_nobody_asked_for_are_read_and_dropped(connect: Sessions) -> None:

@@ -11,9 +11,9 @@ import pytest
 import hdbkit
 from hdbkit import control_groups
 from hdbkit.config import Cache, Cooldown, Load, SweepSpec, Target
-from hdbkit.contracts import HostLoad
 from hdbkit.errors import ConfigErrors
 from hdbkit.execution import host
+from hdbkit.readings import HostLoad
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers import PrivateServer, _guard, control, private_server
 from hdbkit.sweep_plan import SweepPlan, plan_sweep

@@ -8,11 +8,14 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.details import readable
+from hdbkit.analysis.history import segments
+from hdbkit.analysis.interactions import interactions
 from hdbkit.analysis.summary import summarize
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
+from hdbkit.charts.history_chart import history_chart
 from hdbkit.charts.run_charts import run_charts
-from hdbkit.charts.scaling_charts import throughput_over_users
+from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
@@ -55,9 +58,30 @@ def every_chart(root: Path) -> dict[str, Chart]:
             folder.write(run[1].model_copy(update={"run_id": run_id}))
             folder.table("seconds").write_bytes(run[0].table("seconds").read_bytes())
         kept = readable([RunFolder(root / run_id) for run_id in ids])
-        charts = whole_sweep(runs, verdicts, effects, list(GRID), 0.02, kept)
+        baseline = {name: values[0] for name, values in GRID.items()}
+        acting = interactions(runs, list(GRID), baseline)
+        charts = whole_sweep(runs, verdicts, effects, list(GRID), 0.02, kept, acting)
         found |= {f"{name} {chart.key}": chart for chart in charts}
     found |= {f"compare {one.key}": one for one in compare_charts({"old": [run], "new": [other]})}
     rows = [(n, u, 100.0 * u * k) for n, k in (("a", 1), ("b", 2)) for u in (1, 16) for k in (k, k * 1.1)]
     many = throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "nopm"]))
-    return found | {"groups users": many}
+    return found | {"groups users": many, **{f"profile {one.key}": one for one in _profile_charts()}}
+
+
+def _profile_charts() -> list[Chart]:
+    """The law of scaling and the history of a profile of six counts in four nights, that fell after two."""
+    draw = np.random.default_rng(1)
+    rows = [
+        (f"run-{night}-{users}", f"2026-01-0{night}T03:00:00+00:00", users, night,
+         1000 * users / (1 + 0.05 * (users - 1) + 0.006 * users * (users - 1)) * draw.normal(1, 0.01))
+        for night in range(1, 5)
+        for users in (1, 2, 4, 8, 16, 32)
+    ]  # fmt: skip
+    runs = pd.DataFrame(rows, columns=["run_id", "started", "virtual_users", "block", "nopm"])
+    releases = {
+        run_id: {"server.version": "1" if block < 3 else "2"}
+        for run_id, block in zip(runs["run_id"], runs["block"], strict=True)
+    }
+    law = scaling_laws(runs.assign(label="nightly"))
+    assert law is not None
+    return [law, history_chart(runs, segments(runs, releases))]

@@ -171,3 +171,33 @@ def test_crowded_ticks_are_thinned_on_a_narrow_figure() -> None:
     figure.draw_without_rendering()
     boxes = [tick.get_window_extent() for tick in figure.axes[0].get_xticklabels() if tick.get_text()]
     assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+def long_names(counts: tuple[int, ...]) -> Chart:
+    """Throughput of five configurations of four settings each, at these counts of virtual users."""
+    sizes = [("4GB", "pglz"), ("4GB", "zstd"), ("16GB", "pglz"), ("16GB", "zstd"), ("64GB", "zstd")]
+    names = [
+        f"shared_buffers={size}, synchronous_commit=remote_write, wal_compression={how}, "
+        "checkpoint_completion_target=0.9"
+        for size, how in sizes
+    ]
+    rows = [(name, users, 1000.0 * users * place) for place, name in enumerate(names, 1) for users in counts]
+    return throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "nopm"]))
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_long_names_in_a_legend_stay_within_the_drawing(columns: int) -> None:
+    drawing = long_names((1, 4)).matplotlib(columns, title=True)
+    drawing.draw_without_rendering()
+    (legend,) = drawing.legends
+    assert max(text.get_window_extent().x1 for text in legend.get_texts()) <= drawing.bbox.x1
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_long_names_of_rows_do_not_lie_on_each_other(columns: int) -> None:
+    drawing = long_names((4,)).matplotlib(columns)
+    drawing.draw_without_rendering()
+    boxes = sorted(
+        (one.get_window_extent() for one in drawing.axes[0].get_yticklabels()), key=lambda box: float(box.y0)
+    )
+    assert all(low.y1 <= high.y0 for low, high in itertools.pairwise(boxes))

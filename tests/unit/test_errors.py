@@ -22,6 +22,7 @@ from hdbkit.errors import (
 from hdbkit.results.columns import ERROR_CLASSES
 
 EXAMPLES = [
+    errors.AgentLost("https://db1:8443", 300.0, "Connection refused"),
     ConfigErrors("run.yaml", [Mistake("seed", "is given twice", 7), Mistake("load.mix", "must be a word")]),
     MissingDriver("nulldb", "nulldriver", "null"),
     CannotConnect("nulldb://bench@db1/tpcc", "connection refused", "start the server, or give its port"),

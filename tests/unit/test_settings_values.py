@@ -138,7 +138,17 @@ def test_a_value_is_written_with_the_largest_unit_that_fits(unit: str | None, nu
     assert number_in(one, text) == float(number)
 
 
+@pytest.mark.parametrize(
+    ("number", "text"), [("134217728", "128M"), ("1073741824", "1G"), ("1073741825", "1073741825"), ("2048", "2048")]
+)
+def test_a_size_is_written_with_m_g_or_t_where_it_is_a_multiple(number: str, text: str) -> None:
+    assert with_unit(SIZE, number) == text
+    assert number_in(SIZE, text) == float(number)
+
+
 def test_what_is_allowed_is_told_as_one_would_write_it() -> None:
+    assert allowed(setting("size", None, 2**21, 2**40)) == "2M to 1T"
+    assert allowed(SIZE) == "1024 or more"
     assert allowed(setting("integer", "8kB", 16, 1 << 30)) == "128kB to 8TB"
     assert allowed(setting("enum")) == "local, remote_write, on, off"
     assert allowed(setting("string")) == ""

@@ -3,12 +3,9 @@
 -- name: set_isolation
 SET SESSION tx_isolation = :level;
 
--- name: prepare
--- A statement with ? for each value. It takes a quarter to a third less time than one sent whole.
-PREPARE {name} FROM :text;
-
--- name: execute
--- What precedes a prepared statement's name; values may follow it, which MySQL allows for variables only.
+-- name: execute_with_values
+-- What precedes a prepared statement's name; values may follow it, so that one statement is enough. Client SQL takes a
+-- quarter to a third less time than sent whole.
 EXECUTE;
 
 -- name: set_statement_timeout

@@ -25,6 +25,14 @@ LOAD DATA LOCAL INFILE :path INTO TABLE {table} CHARACTER SET utf8mb4 ({columns}
 -- The head of an INSERT; the rows follow it.
 INSERT INTO {table} ({columns}) VALUES;
 
+-- name: prepare
+-- A statement with ? for each value.
+PREPARE {name} FROM :text;
+
+-- name: execute_with_variables
+-- What precedes a prepared statement's name; variables may follow it, which are set by a statement before it.
+EXECUTE;
+
 -- name: warnings
 -- What the last statement warned of: level, number, text.
 SHOW WARNINGS;

@@ -1,0 +1,63 @@
+"""MariaDB beside PostgreSQL: a client's CPU time a transaction; and a build beside LOAD DATA of ready-made files.
+
+Both servers are up all the time, and one of them under load: the same clients, inputs and moment. The floor of the
+build is MariaDB's own client with the same text, tables and index statements over as many connections.
+"""
+
+from __future__ import annotations
+
+import statistics
+from functools import partial
+from os import getloadavg
+
+import hdbkit
+from bench import build
+from bench.client import by_hdbkit
+from bench.common import Command, blocks, quick_or, scratch, server, tell, title
+from hdbkit.servers import PrivateServer
+
+CLIENTS = 4
+WAREHOUSES = 8
+BLOCKS = quick_or(3, 8)
+KINDS = ("mariadb", "postgresql")
+
+
+def clients(maria: PrivateServer, postgres: PrivateServer) -> None:
+    """Tell the ratio of the clients' CPU time, and what both did."""
+    title(f"mariadb: {CLIENTS} clients, stored routines, beside the same on PostgreSQL; {BLOCKS} blocks")
+    for own in (maria, postgres):
+        hdbkit.connect(own.target).build(WAREHOUSES)
+    ways = {kind: partial(by_hdbkit, own, CLIENTS) for kind, own in zip(KINDS, (maria, postgres), strict=True)}
+    done = blocks(ways, BLOCKS)
+    ratios = [one["mariadb"][1] / one["postgresql"][1] for one in done]
+    middle = {kind: [statistics.median(one[kind][i] for one in done) for i in (0, 1)] for kind in KINDS}
+    rates, us = (" and ".join(f"{middle[kind][i]:,.0f}" for kind in KINDS) for i in (0, 1))
+    tell("client CPU / that on PostgreSQL", ratios, at_most=1.3, note=f"{us} us, {rates} /s")
+    print(f"load of the machine at the end: {getloadavg()[0]:.1f}", flush=True)
+
+
+def client_program(own: PrivateServer) -> build.Tool:
+    """MariaDB's, which loads by LOAD DATA LOCAL INFILE."""
+    target = own.target
+    options = (f"--defaults-extra-file={target.password_file}", f"--defaults-group-suffix=_{target.user}")
+    place = (f"--host={target.host}", f"--port={target.port}", f"--user={target.user}", str(target.database))
+    words: Command = ("mariadb", *options, "--local-infile=1", *place, "-e")
+    return build.Tool(
+        "LOAD DATA",
+        "LOAD DATA LOCAL INFILE '{path}' INTO TABLE {table} CHARACTER SET utf8mb4 ({columns});",
+        lambda path: [*words, f"source {path}"],
+        lambda text: [*words, text],
+    )
+
+
+def main() -> None:
+    """Both figures."""
+    with scratch() as folder, server(kind="mariadb") as maria, server() as postgres:
+        clients(maria, postgres)
+        hdbkit.connect(maria.target).drop()
+        title(f"mariadb: build of {build.SPEC.warehouses} warehouses, {build.CONNECTIONS} connections")
+        build.compare(maria, client_program(maria), folder, at_most=1.5)
+
+
+if __name__ == "__main__":
+    main()

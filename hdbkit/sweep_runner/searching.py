@@ -1,0 +1,31 @@
+"""A search grows its plan: each finished block tells which configurations the next one has.
+
+The longer plan is on disk before any of its runs begins, so that journal and resume are as in a grid.
+"""
+
+from __future__ import annotations
+
+from hdbkit.analysis.search import log_ratios, next_configurations
+from hdbkit.config.sweep_grid import grid_of
+from hdbkit.config.sweep_spec import Strategy
+from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState, runs_frame
+from hdbkit.sweep_plan import SweepPlan, with_asked
+
+
+def searched(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPlan:
+    """The plan with one more block, once all its runs have ended; the same in a grid, or when the search is over."""
+    spec, last = plan.spec, plan.runs[-1].block
+    if spec.strategy is Strategy.GRID or plan.winners or last >= spec.blocks:
+        return plan
+    if not {one.number for one in plan.runs} <= state.ended:
+        return plan
+    reached = log_ratios(runs_frame(folder))
+    tried = [(configuration, reached.get(index)) for index, configuration in enumerate(plan.configurations)]
+    seed = (spec.seed + last) % 2**32
+    asked = next_configurations(spec.grid, grid_of(spec).configurations, tried, spec.asked, seed)
+    if not asked:
+        return plan
+    longer = with_asked(plan, asked)
+    folder.write_plan(longer)
+    folder.append(Step.EXTENDED, blocks=last + 1, asked=[dict(one) for one in asked])
+    return longer
