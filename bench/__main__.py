@@ -15,6 +15,7 @@ BENCHES = (
     "recording",
     "start",
     "verdicts",
+    "adaptive",
     "growth",
     "sweep_overhead",
     "build",

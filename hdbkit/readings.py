@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+IDLE_BUSY_PCT = 10.0
+"""A host does little while at most this share of its cores' time is busy."""
+
 
 @dataclass(frozen=True)
 class Footprint:

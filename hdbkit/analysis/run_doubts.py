@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from hdbkit.analysis.server_deeds import deeds, found_in_cache_pct
+from hdbkit.readings import IDLE_BUSY_PCT
 from hdbkit.results.manifest import Manifest
 
 DATA, FULL_PAGES, BUSY = "data", "full pages", "busy"
 """The kinds of doubt."""
-MOST_BUSY_PCT = 10.0
 _MANY_IMAGES = 0.05
 _FALLEN = 0.5
 
@@ -70,6 +70,6 @@ def _full_pages(result: dict[str, Any]) -> str:
 def _busy(manifest: Manifest) -> str:
     place = manifest.plan.get("sweep") or {}
     busy_pct = place.get("busy_pct")
-    if busy_pct is None or busy_pct <= MOST_BUSY_PCT:
+    if busy_pct is None or busy_pct <= IDLE_BUSY_PCT:
         return ""
     return f"the host was {busy_pct:.0f} % busy before the clients began, after a rest of {place['rested_s']:.0f} s"

@@ -38,6 +38,12 @@ from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
 from hdbkit.sweep_runner import Watcher, resume, start
 from hdbkit.sweep_runner.progress import unwatched
 
+_SPLIT_PLOT = (
+    "A block's runs of one schema stand together; what they share by chance is not in the intervals of comparisons "
+    "between schemas, which may be too narrow"
+)
+"""A split plot, told as long as it is judged as if each run had its own place in the block."""
+
 
 class SweepResult:
     """What a sweep left; reads its folder and needs neither driver nor server."""
@@ -104,7 +110,8 @@ class SweepResult:
         """What must be known beside the verdicts: the looks, and effects that depend on another setting."""
         spec = self.plan.spec
         effects = changed_effects(self.interactions, self.effects, spec.smallest_effect)
-        return [*looks_said(spec.looks, self.plan.ended_after, self.level), *effects]
+        split = [_SPLIT_PLOT] if len(self.plan.rebuilds) > 1 else []
+        return [*looks_said(spec.looks, self.plan.ended_after, self.level), *split, *effects]
 
     @property
     def notice(self) -> str:

@@ -259,7 +259,9 @@ def _legend(figure: Figure, entries: Sequence[_Entry], size_pt: float, title: st
     longest = max(len(line) for name in names for line in name.split("\n")) + _SIGN_WIDE
     side_by_side = max(1, min(len(entries), room // longest))
     titled = textwrap.fill(title, int(room / 1.35))
-    rows = max(map(_high, np.array_split(names, side_by_side))) + (_high([titled]) if titled else 0)
+    high = [name.count("\n") + 1 for name in names]
+    rows = max(int(part.sum()) for part in np.array_split(high, side_by_side))
+    rows += titled.count("\n") + bool(titled)
     figure.set_figheight(figure.get_figheight() + (rows - 1) * 1.5 * size_pt / 72)
     figure.legend(
         [entry.sign for entry in entries], names, loc="outside upper left",
@@ -271,11 +273,6 @@ def _legend(figure: Figure, entries: Sequence[_Entry], size_pt: float, title: st
 def _broken(text: str, wide: int) -> str:
     """A text in lines of at most so many characters; lines that it has stay."""
     return "\n".join(textwrap.fill(line, wide) for line in text.split("\n"))
-
-
-def _high(texts: Sequence[str]) -> int:
-    """How many lines texts take, one below the other."""
-    return sum(text.count("\n") + 1 for text in texts)
 
 
 def _plain(text: str) -> str:

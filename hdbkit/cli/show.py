@@ -138,6 +138,11 @@ def plan(planned: SweepPlan) -> None:
     console.print(f"{len(planned.runs)} runs, {time}{told}: {made_of} x {spec.blocks} blocks")
     if spec.strategy is not Strategy.GRID:
         console.print(f"this is the first block; the search asks for {spec.asked} configurations in each further one")
+    if spec.looks:
+        console.print(f"it ends after {', '.join(map(str, spec.looks[:-1]))} blocks where all is decided by then")
+    if spec.winner_blocks:
+        blocks = "fresh blocks of the three fastest configurations and the baseline"
+        console.print(f"at its end {spec.winner_blocks} {blocks} follow, which are not in the runs and minutes above")
     for constraint, count in planned.dropped.items():
         console.print(f"{count} combinations are left out by: {constraint}", markup=False)
     if rebuilds:

@@ -15,37 +15,29 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import (
-    AfterValidator,
-    BeforeValidator,
     Field,
     PrivateAttr,
     ValidationInfo,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
 
-from hdbkit.config.expressions import Expression, ExpressionMistake, Value, value_of
+from hdbkit.config.expressions import Expression, Value, value_of
 from hdbkit.config.files import read_yaml, validate
 from hdbkit.config.load import MOST_USERS, Load
 from hdbkit.config.mistakes import did_you_mean
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.origin import At, Origin
-from hdbkit.config.sweep_factors import factor_texts, factors_schema
+from hdbkit.config.sweep_fields import Condition, Factors, Text, Values
 from hdbkit.config.sweep_values import (
-    VALUES_SCHEMA,
     Formula,
     is_formula,
-    setting_text,
     special_texts,
-    value_texts,
 )
 from hdbkit.config.workload_spec import WorkloadSpec
 from hdbkit.errors import ConfigErrors, InputError
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,40}$"
-HOST_FACTS = ("ram", "cpus")
-"""What is known of the database's host without being given."""
 
 
 class Reset(StrEnum):
@@ -88,60 +80,6 @@ class AbortRules(ConfigModel):
     )
 
 
-def _setting_values(written: object, info: ValidationInfo) -> tuple[str, ...]:
-    texts = value_texts(written)
-    _facts_only(texts, info)
-    return texts
-
-
-def _factors(written: object, info: ValidationInfo) -> object:
-    if not isinstance(written, dict):
-        return written
-    found = {}
-    for name, values in written.items():
-        try:
-            found[name] = factor_texts(str(name), values)
-            _facts_only(found[name], info)
-        except ValueError as mistake:
-            raise ValueError(f"{name}: {mistake}") from None
-    return found
-
-
-def _facts_only(texts: tuple[str, ...], info: ValidationInfo) -> None:
-    """Refuse a formula with other names than facts."""
-    known = {*HOST_FACTS, *info.data.get("facts", {})}
-    for text in filter(is_formula, texts):
-        for name in sorted(Formula.read(text).names - known):
-            raise ValueError(
-                f"'{name}' is no fact ({', '.join(sorted(known))}); give it in facts, or write a constraint"
-                f" between settings.{did_you_mean(name, sorted(known))}"
-            )
-
-
-def _condition(text: str, info: ValidationInfo) -> str:
-    try:
-        expression = Expression(text)
-    except ExpressionMistake as mistake:
-        raise ValueError(f"'{text}' {mistake}") from None
-    if not expression.is_condition:
-        raise ValueError(f"'{text}' is no condition; write such as shared_buffers <= 0.4 * ram")
-    if not {"settings", "factors", "facts"} <= info.data.keys():
-        return text  # they have mistakes of their own
-    known = {*info.data["settings"], *info.data["factors"], *info.data["facts"], *HOST_FACTS}
-    for name in sorted(expression.names - known):
-        raise ValueError(
-            f"'{name}' is neither a setting or factor of this sweep nor a fact; give it a value among the settings, "
-            f"or in facts.{did_you_mean(name, sorted(known))}"
-        )
-    return text
-
-
-Text = Annotated[str, BeforeValidator(setting_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
-"""A value as people write it: ``64GB``, 8, on."""
-Values = Annotated[tuple[str, ...], BeforeValidator(_setting_values), WithJsonSchema(VALUES_SCHEMA)]
-Factors = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_factors), WithJsonSchema(factors_schema())]
-
-
 class SweepSpec(ConfigModel):
     """A grid of settings and factors x virtual users, measured in randomized complete blocks.
 
@@ -160,7 +98,7 @@ class SweepSpec(ConfigModel):
         default_factory=dict,
         description="values that have no size, such as -1; constraints pass them by",
     )
-    constraints: tuple[Annotated[str, AfterValidator(_condition)], ...] = Field(
+    constraints: tuple[Condition, ...] = Field(
         default=(), description="what must hold in each configuration, such as max_wal_size >= 2 * min_wal_size"
     )
     baseline: dict[str, Text] = Field(default_factory=dict, description="the baseline's value of a setting or factor")

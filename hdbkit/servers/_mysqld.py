@@ -83,7 +83,7 @@ class MysqldServer:
             left.unlink(missing_ok=True)
         quiet = '"$@" </dev/null >>"$0" 2>&1 & echo $!'
         done = place.run_shell(quiet, str(place.log), str(place.binaries / self.program), options_argument(place))
-        if done.returncode:
+        if done.returncode or not done.stdout.strip().isdecimal():  # such as words on a log that cannot be written
             raise ServerFailed(f"the server in {place.folder} cannot be started: {done.stdout.strip()}")
         pid, end = int(done.stdout), time.monotonic() + _READY_S
         while not _greets(socket_of(place)):

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from hdbkit.config import Cooldown
 from hdbkit.contracts import ServerControl
 from hdbkit.execution import host
-from hdbkit.readings import HostLoad
+from hdbkit.readings import IDLE_BUSY_PCT, HostLoad
 
-IDLE_BUSY_PCT = 10.0
-"""A host does little while at most this share of its cores' time is busy ..."""
 IDLE_DIRTY = 0.01
-"""... and changed pages that wait for its disks take at most this share of its memory."""
+"""Nor does a host rest while changed pages that wait for its disks take more than this share of its memory."""
 _LOOK_S = 0.5
 
 

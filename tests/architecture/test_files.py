@@ -75,9 +75,10 @@ def test_the_wheel_carries_sql_parameters_and_what_panels_show(tmp_path: Path) -
         for path in files()
         if path.relative_to(ROOT).parts[0] in ("schemas", "params")
     }
-    shown = ROOT / "hdbkit" / "widgets" / "static"
-    wanted |= {path.relative_to(ROOT).as_posix() for path in files() if path.parent == shown}
-    assert any(name.startswith("hdbkit/widgets/static/") for name in wanted)
+    for shown in ("hdbkit/widgets/static", "hdbkit/charts/plotly", "hdbkit/report/templates"):
+        kept = {path.relative_to(ROOT).as_posix() for path in files() if path.parent == ROOT / shown}
+        assert kept, shown
+        wanted |= kept
     assert wanted | {"hdbkit/py.typed"} <= packed
     assert not [one for one in packed if one.startswith(("tests", "results", "bench"))]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 
 from hdbkit.agent.app import make_app
@@ -23,7 +26,7 @@ from hdbkit.errors import CannotConnect, InputError, ServerFailed
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.agent_client import AgentAway
 from tests.conftest import HdbkitCommand
-from tests.run.agents import TOKEN, Agent, own_target, running_agent
+from tests.run.agents import TOKEN, Agent, commands_of, own_target, running_agent, start_agent
 from tests.run.conftest import NullTarget
 
 
@@ -205,9 +208,11 @@ def test_no_request_breaks_it_runs_a_command_or_touches_a_file(built: PrivateSer
     before = (config.read_bytes(), server.settings(), sorted(tmp_path.iterdir()))
     operations = [found.ok() for found in schema.get_all_operations()]
     assert len(operations) == 16
-    for operation in operations:
+    ways = [(one, GenerationMode.POSITIVE) for one in operations]
+    ways += [(one, GenerationMode.NEGATIVE) for one in operations if one.body]
+    for operation, mode in ways:
 
-        @given(case=operation.as_strategy())
+        @given(case=operation.as_strategy(generation_mode=mode))
         @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
         def hold(case: Any) -> None:
             case.call_and_validate(checks=[not_a_server_error])
@@ -215,3 +220,50 @@ def test_no_request_breaks_it_runs_a_command_or_touches_a_file(built: PrivateSer
         hold()
     assert not ran.exists()
     assert (config.read_bytes(), server.settings(), sorted(tmp_path.iterdir())) == before
+
+
+KILLS_ITS_AGENT_ONCE = """
+import os, sys, signal
+once, *command = sys.argv[1:]
+if not os.path.exists(once):
+    open(once, "w").close()
+    os.kill(os.getppid(), signal.SIGKILL)
+os.execvp(command[0], command)
+"""
+
+
+def test_an_order_that_its_agent_did_not_survive_is_undone_and_given_again(
+    built: PrivateServer, tmp_path: Path
+) -> None:
+    """Killed between writing a value and restarting, the value being one that keeps the server from starting."""
+    config = built.place.data / "postgresql.conf"
+    content, commands = config.read_bytes(), commands_of(built)
+    script = (sys.executable, "-c", KILLS_ITS_AGENT_ONCE, str(tmp_path / "once"), *commands.start)
+    own = own_target(built, config_file=config)
+    slow = ControlSpec(**{**dict(own.control), "commands": commands.model_copy(update={"start": script})})
+    own = own.with_(control=slow)
+    first = start_agent(own, tmp_path)
+    it = control(first.target(built))
+    again: list[Agent] = []
+
+    def come_back() -> None:
+        first.process.wait()
+        again.append(start_agent(own, tmp_path, first.url.removeprefix("https://")))
+
+    back = threading.Thread(target=come_back)
+    back.start()
+    try:
+        with pytest.raises(ServerFailed, match=r"4TB was not taken.*the settings are as before"):
+            it.apply({"shared_buffers": "4TB"})
+        assert [line["path"] for line in again[0].audit()] == [
+            *("/info", "/snapshot"),
+            *("/ping", "/restore", "/apply"),
+        ], "the order that was broken off has no line"
+    finally:
+        back.join()
+        for agent in (first, *again):
+            agent.kill()
+            assert agent.process.stdout is not None
+            agent.process.stdout.close()
+    assert config.read_bytes() == content
+    assert built.running

@@ -79,6 +79,17 @@ def test_a_server_that_was_left_down_is_repaired_from_the_file(built: PrivateSer
     assert value(it, "shared_buffers") == "16384"
 
 
+def test_a_server_that_has_ended_is_started_before_it_is_set(built: PrivateServer, config: Path) -> None:
+    it = control(own_target(built, config_file=config))
+    heard: list[str] = []
+    before, it.say = it.snapshot(), heard.append
+    built.kill()
+    assert it.apply({"work_mem": "8MB"}).read_back == {"work_mem": "8MB"}
+    assert heard == [f"the server of {config} had ended; it is started again"]
+    it.restore(before)
+    assert value(it, "work_mem") == "4096"
+
+
 def test_commands_run_as_they_stand_and_without_our_passwords(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,8 +190,11 @@ def test_where_the_server_forbids_loads_rows_go_in_by_insert_and_that_is_told(
     assert found[0][2][2] == "x\ty"
 
 
-def test_a_packet_that_is_too_large_is_refused_before_it_is_sent(admin: Any, connect: Sessions) -> None:
-    admin.execute("SET GLOBAL max_allowed_packet = 4096, GLOBAL local_infile = OFF")
+@pytest.mark.parametrize("local_infile", ["ON", "OFF"])
+def test_a_packet_that_is_too_large_is_refused_before_it_is_sent(
+    admin: Any, connect: Sessions, local_infile: str
+) -> None:
+    admin.execute(f"SET GLOBAL max_allowed_packet = 4096, GLOBAL local_infile = {local_infile}")
     session = connect()
     session.begin()
     with pytest.raises(TransactionError, match=r"larger than the server's max_allowed_packet \(4096\)") as met:
@@ -199,7 +202,7 @@ def test_a_packet_that_is_too_large_is_refused_before_it_is_sent(admin: Any, con
     assert met.value.error_class is ErrorClass.RESOURCES
     session.begin()
     rows = b"".join(b"%d\t1\tname\t1.00\t%b\n" % (i, b"d" * 50) for i in range(200))
-    assert session.load("item", ITEM, [rows]) == 200  # in statements that fit
+    assert session.load("item", ITEM, [rows]) == 200  # in packets that fit
     session.commit()
     assert session.query("count_item") == [(200,)]
 

@@ -69,7 +69,7 @@ def go_on(server: PrivateServer, spec: Path, step: str = "none", victim: str = "
 
 def orders(server: PrivateServer) -> str:
     """What the schema's checks find, with the numbers of rows."""
-    return str(hdbkit.connect(server.target).check())
+    return str(hdbkit.connect(server.target).check().to_string())
 
 
 @pytest.mark.timeout(900)

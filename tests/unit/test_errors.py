@@ -22,12 +22,12 @@ from hdbkit.errors import (
 from hdbkit.results.columns import ERROR_CLASSES
 
 EXAMPLES = [
-    errors.AgentLost("https://db1:8443", 300.0, "Connection refused"),
     ConfigErrors("run.yaml", [Mistake("seed", "is given twice", 7), Mistake("load.mix", "must be a word")]),
     MissingDriver("nulldb", "nulldriver", "null"),
     CannotConnect("nulldb://bench@db1/tpcc", "connection refused", "start the server, or give its port"),
     RunFailed("20261120-2104-nulldb-c-w10-u4-abc", "client 3 was killed"),
     errors.SweepFailed("20261120-2104-memory-abc", "its process was killed"),
+    errors.AgentLost("https://db1:8443", 300.0, "Connection refused"),
     BuildFailed("warehouse 7", "the disk was full"),
     TransactionError(ErrorClass.DEADLOCK, "40P01", "deadlock detected"),
     *(one(f"a {one.__name__}") for one in (InputError, errors.SchemaProblem, errors.ServerFailed)),

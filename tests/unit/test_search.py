@@ -39,8 +39,8 @@ def searched(seed: int, blocks: int = 3, asked: int = 5) -> list[tuple[Configura
 
 
 def test_a_search_finds_the_peak_in_a_quarter_of_the_grid() -> None:
-    found = [max(reached(one) for one, _ in searched(seed)) for seed in range(4)]
-    assert sum(math.isclose(one, 0) for one in found) >= 3
+    found = [max(reached(one) for one, _ in searched(10 * seed)) for seed in range(5)]
+    assert sum(one > -0.01 for one in found) >= 4
 
 
 def test_nothing_is_asked_twice_and_nothing_that_is_not_allowed() -> None:

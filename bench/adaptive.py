@@ -1,0 +1,158 @@
+"""Adaptive search on response surfaces: how near to a grid's best it comes, with at most 30 % of the grid's runs.
+
+Two surfaces of 64 points are formulas (a narrow peak; settings that help each other); the third, smaller one is
+recorded: ``python -m bench.adaptive record`` sweeps a private server (``data/surface.csv``). A run of a search is its
+point's throughput times noise as recorded between runs (``data/run_noise.csv``); runs of a block are
+compared with the baseline's run in that block. What counts is the point of the best of the search's three fastest, as
+its fresh blocks would find it, against the best of the grid; random choice of as many points stands beside it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import hdbkit
+from bench.common import QUICK, scratch, tell, title
+from bench.verdicts import Floats, recorded
+from hdbkit.analysis.search import next_configurations
+from hdbkit.config import SweepSpec
+from hdbkit.servers import private_server
+
+RECORDED = Path(__file__).parent / "data" / "surface.csv"
+SEARCHES = 20 if QUICK else 100
+SHARE = 0.3
+NEAR = 0.98
+
+Point = tuple[str, ...]
+Values = Mapping[str, Sequence[str]]
+Surface = dict[Point, float]
+
+SWEPT = SweepSpec(
+    name="surface",
+    settings={
+        "shared_buffers": ["16MB", "64MB", "256MB"],
+        "synchronous_commit": ["on", "off"],
+        "full_page_writes": ["on", "off"],
+    },
+    factors={"routines": ["stored", "client"]},
+    virtual_users=(2,),
+    blocks=2,
+    reset="none",
+    load={"rampup_s": 0.2, "duration_s": 1.5},
+)
+
+
+def peak() -> tuple[Values, Surface]:
+    """A narrow peak: at its best a single point is within 2 %."""
+    values = {"size": ["1GB", "2GB", "4GB", "8GB"], "workers": ["1", "2", "4", "8"], "method": ["a", "b", "c", "d"]}
+
+    def nopm(size: int, workers: int, method: int) -> float:
+        return 10_000 * math.exp(-0.06 * ((size - 2) ** 2 + (workers - 2) ** 2) - 0.1 * (method != 1))
+
+    return values, _all(values, nopm)
+
+
+def helping() -> tuple[Values, Surface]:
+    """Settings that help each other, one of which gains nothing at its end."""
+    values = {
+        "memory": ["128MB", "512MB", "2GB", "8GB"],
+        "log": ["1GB", "4GB", "16GB", "64GB"],
+        "commit": ["on", "off"],
+        "compression": ["off", "lz4"],
+    }
+
+    def nopm(memory: int, log: int, commit: int, compression: int) -> float:
+        grown = 0.25 * math.log1p(memory) - 0.08 * max(0, memory - 2) + 0.12 * min(log, 2) * (1 + 0.3 * commit)
+        return 10_000 * (1 + grown + 0.35 * commit + 0.05 * compression * (1 - commit))
+
+    return values, _all(values, nopm)
+
+
+def measured() -> tuple[Values, Surface]:
+    """The recorded one."""
+    frame = pd.read_csv(RECORDED, dtype=str)
+    names = [name for name in frame.columns if name != "nopm"]
+    values = {name: list(dict.fromkeys(frame[name])) for name in names}
+    return values, {tuple(row[:-1]): float(row[-1]) for row in frame[[*names, "nopm"]].itertuples(index=False)}
+
+
+def searched(values: Values, surface: Surface, seed: int, blocks: int, asked: int) -> float:
+    """The best of the three points that a search found fastest, as a share of the best of the grid."""
+    noise, draw = recorded(), random.Random(seed)
+    points = [dict(zip(values, point, strict=True)) for point in surface]
+
+    def run(one: Mapping[str, str]) -> float:
+        return math.log(surface[tuple(one.values())]) + float(noise[draw.randrange(len(noise))])
+
+    tried: list[tuple[Mapping[str, str], float | None]] = [(points[0], 0.0)]
+    more: Sequence[Mapping[str, str]] = draw.sample(points[1:], asked)
+    for block in range(blocks):
+        baseline = run(points[0])
+        tried += [(one, run(one) - baseline) for one in more]
+        if block + 1 < blocks:
+            more = next_configurations(values, points, tried, asked, seed + block)
+    fastest = sorted(tried, key=lambda one: -math.inf if one[1] is None else one[1])[-3:]
+    return max(surface[tuple(one.values())] for one, _ in fastest) / max(surface.values())
+
+
+def drawn(surface: Surface, seed: int, count: int) -> float:
+    """The best of so many points at random, as a share of the best of the grid."""
+    return max(random.Random(seed).sample(list(surface.values()), count)) / max(surface.values())
+
+
+def record() -> None:
+    """Sweep a private server, and keep the throughput of each point in its first block."""
+    with scratch(), private_server("postgresql") as server:
+        hdbkit.connect(server.target).build(warehouses=1)
+        done = hdbkit.sweep(server.target, SWEPT).runs
+    keep(done)
+
+
+def keep(runs: pd.DataFrame) -> None:
+    """Write the geometric mean of each point's runs."""
+    names = list(SWEPT.grid)
+    logs = runs[runs["status"] == "done"].assign(nopm=lambda frame: np.log(frame["nopm"]))
+    means = logs.groupby(["configuration", *names], sort=True)["nopm"].mean().reset_index()
+    means.assign(nopm=np.exp(means["nopm"]).round(1))[[*names, "nopm"]].to_csv(RECORDED, index=False)
+
+
+def _all(values: Values, nopm: Callable[..., float]) -> Surface:
+    places = itertools.product(*(range(len(texts)) for texts in values.values()))
+    return {tuple(texts[i] for texts, i in zip(values.values(), at, strict=True)): nopm(*at) for at in places}
+
+
+def _near(found: Floats) -> float:
+    return float((found >= NEAR).mean())
+
+
+def main() -> int:
+    """Search each surface again and again, and tell how near it came; or record the third anew."""
+    if sys.argv[1:] == ["record"]:
+        record()
+        return 0
+    title(
+        f"adaptive search, {SEARCHES} times on each surface: the best of its three fastest and the grid's best"
+    )
+    for name, (values, surface) in {"peak": peak(), "helping": helping(), "recorded": measured()}.items():
+        blocks = 3 if len(surface) >= 64 else 2
+        asked = int(SHARE * len(surface)) // blocks - 1
+        runs = blocks * (asked + 1)
+        found = np.array([searched(values, surface, 10 * seed, blocks, asked) for seed in range(SEARCHES)])
+        chance = np.array([drawn(surface, seed, runs) for seed in range(SEARCHES)])
+        near = sum(one >= NEAR * max(surface.values()) for one in surface.values())
+        what = f"{name}: {runs} runs for {len(surface)} points, {near} within 2 %"
+        often = f"within 2 % in {_near(found):.0%}; by chance {chance.mean():.1%}, {_near(chance):.0%}"
+        tell(what, [100 * float(np.mean(found))], unit="%", at_least=100 * NEAR, note=often)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
