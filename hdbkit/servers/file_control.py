@@ -7,6 +7,7 @@ that was not there is removed again.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hdbkit.errors import CannotConnect, ServerFailed, TransactionError
 from hdbkit.servers.power import Power
 from hdbkit.servers.sql_control import SqlControl
 
+_ENDING_S = 5.0
 _READ_BY_ALL = 0o644  # what a sweep tries is no secret: any session of the server can ask for it
 
 
@@ -29,9 +31,8 @@ class FileControl(SqlControl):
 
     def apply(self, changes: Mapping[str, str]) -> Change:
         """As through SQL; a server that has ended is started before."""
-        if self.power is not None and self._may_restart() and not self.power.running:
-            self.say(f"the server of {self.identity} had ended; it is started again")
-            self._restart()
+        if self._may_restart():
+            self._start_again()
         return super().apply(changes)
 
     def snapshot(self) -> dict[str, Any]:
@@ -57,6 +58,23 @@ class FileControl(SqlControl):
                 raise
             self._restart()
             self._tell(running)
+
+    def _start_again(self) -> None:
+        """Start a server that has ended. One that does not answer is looked at for a while: it may be on its way."""
+        end = time.monotonic() + _ENDING_S
+        while not self._answers() and time.monotonic() < end:
+            if self.power is not None and not self.power.running:
+                self.say(f"the server of {self.identity} had ended; it is started again")
+                return self._restart()
+            time.sleep(0.1)
+        return None
+
+    def _answers(self) -> bool:
+        try:
+            self._times()
+        except (CannotConnect, TransactionError):
+            return False
+        return True
 
     def _identify(self) -> str:
         """The file; a stopped server has it too."""

@@ -80,7 +80,7 @@ def test_a_batch_answers_in_its_order(db: Session) -> None:
         ]
     )
     db.commit()
-    assert replies == [[(12,)], [], [(100,)], []]
+    assert replies == [[(12,)], [(100,)] if db.returns_changed else [], [(100,)], []]
 
 
 def test_a_refused_batch_leaves_nothing_and_the_session_goes_on(db: Session, small: Small) -> None:

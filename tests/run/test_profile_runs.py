@@ -1,0 +1,25 @@
+"""A profile as it is typed: its runs, their tag, and what comes of doing it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import hdbkit
+from tests.conftest import HdbkitCommand
+from tests.run.conftest import NullTarget
+
+SHORT = ("--rampup-s", 0, "--duration-s", 0.4, "--json")
+
+
+def test_a_profile_done_twice_has_all_its_runs(
+    command: HdbkitCommand, null_target: NullTarget, results: Path
+) -> None:
+    url = null_target().url
+    assert command("profile", "nightly", url, "-u", "1,2", *SHORT).code == 0
+    said = command("profile", "nightly", url, "-u", "1,2", *SHORT).json
+    assert [row["runs"] for row in said["levels"]] == [2, 2]
+    assert sorted((row["virtual_users"], row["block"]) for row in said["runs"]) == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert set(hdbkit.runs("tags LIKE '%profile:nightly%'")["label"]) == {"nightly"}
+    assert set(hdbkit.history("nightly").segments["cause"]) == {"first"}
+    assert command("profile", "night ly", url).code == 2
+    assert command("profile", "nightly", url, "-u", "0,2").code == 2
