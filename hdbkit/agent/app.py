@@ -58,8 +58,13 @@ class _Answer(JSONResponse):
 
 def make_app(keeper: Keeper) -> FastAPI:
     """The application; it asks for no token itself."""
-    app = FastAPI(title="hdbkit agent", version=metadata.version("hdbkit"), docs_url=None, redoc_url=None)
-    app.router.default_response_class = _Answer
+    app = FastAPI(
+        title="hdbkit agent",
+        version=metadata.version("hdbkit"),
+        docs_url=None,
+        redoc_url=None,
+        default_response_class=_Answer,
+    )
     app.add_exception_handler(HdbkitError, _refused)
     app.add_exception_handler(RequestValidationError, _misunderstood)
     _add_questions(app, keeper)

@@ -84,7 +84,7 @@ class Result:
             raise DamagedResult(f"{path} cannot be read: {error}") from None
 
     def table(self, name: str) -> pd.DataFrame:
-        """A table of the run folder: seconds, counters, host, clients or errors (see ARCHITECTURE.md)."""
+        """A table of the run folder: seconds, counters, host, server_host, clients, errors (see ARCHITECTURE.md)."""
         path = self.folder.table(name)
         if not path.is_file():
             raise InputError(f"run {self.run_id} has no table '{name}'")

@@ -26,7 +26,7 @@ class SweepForm:
         self.blocks = ipywidgets.BoundedIntText(description="Blocks", min=2, max=1000, style=LABELS)
         self.rampup = _seconds("Rampup (s)", "seconds before the measured window")
         self.duration = _seconds("Duration (s)", "seconds of the measured window")
-        self.cooldown = _seconds("Rest (s)", "idle seconds before each run")
+        self.cooldown = _seconds("Rest (s)", "the longest rest before each run; it ends when the hosts do little")
         self.effect = ipywidgets.FloatText(description="Effect (%)", step=0.5, style=LABELS)
         self.effect.tooltip = "the smallest change of the throughput that matters"
         fields = (self.name, self.users, self.blocks, self.rampup, self.duration, self.cooldown, self.effect)

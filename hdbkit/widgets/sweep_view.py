@@ -129,7 +129,7 @@ def _charts_at_the_end(result: api.SweepResult) -> list[Chart]:
 def _charts_so_far(result: api.SweepResult, verdicts: pd.DataFrame) -> list[Chart]:
     """Those that read no transactions."""
     spec = result.plan.spec
-    drawn = sweep_charts(result.runs, verdicts, result.effects, list(spec.settings), spec.smallest_effect)
+    drawn = sweep_charts(result.runs, verdicts, result.effects, list(spec.grid), spec.smallest_effect)
     return [chart for chart in drawn if chart.key in ("configurations", "effects")]
 
 

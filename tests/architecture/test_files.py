@@ -13,8 +13,8 @@ import yaml
 from hatchling.builders.wheel import WheelBuilder
 
 from hdbkit.config import Load, SweepSpec, Target, read_params, read_yaml, validate
-from hdbkit.config.sweep_schema import sweep_schema_text
 from hdbkit.config.notebook import read_notebook, read_parameters
+from hdbkit.config.sweep_schema import sweep_schema_text
 from hdbkit.results import columns
 from tests.architecture.source_tree import ROOT, files, texts
 

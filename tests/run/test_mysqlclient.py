@@ -313,6 +313,25 @@ def test_a_server_that_goes_during_a_call_is_a_lost_connection(
     assert refused(session.query, "count_item") is ErrorClass.CONNECTION_LOST
 
 
+def test_a_server_that_is_killed_during_a_call_is_a_lost_connection_for_all(
+    server: PrivateServer, connect: Sessions
+) -> None:
+    session, watcher = connect(), connect()
+    try:
+        with ThreadPoolExecutor() as pool:
+            calling = pool.submit(refused, session.perform, b"CALL pause()")
+            while watcher.rows(watcher.perform(SLEEPING)) != [(1,)]:
+                time.sleep(0.02)
+            server.kill()
+            assert calling.result(timeout=15) is ErrorClass.CONNECTION_LOST
+        assert refused(watcher.query, "count_item") is ErrorClass.CONNECTION_LOST
+        with pytest.raises(CannotConnect, match="nothing listens on"):
+            connect()
+    finally:
+        server.start()
+    assert connect().query("count_item") == [(0,)]
+
+
 def test_connections_run_out_in_words(server: PrivateServer, admin: Any, connect: Sessions) -> None:
     admin.execute("SET GLOBAL max_connections = 10")
     session = connect()
