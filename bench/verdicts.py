@@ -2,7 +2,7 @@
 
 ``python -m bench.verdicts record`` records the noise anew: runs of one configuration, one after the other, on a
 private server; kept is each run's log throughput less the median (``data/run_noise.csv``). A simulated sweep takes
-stretches of eight neighbouring runs from it, so that what hangs together in time still does, adds a drift of 4 % from
+stretches of four neighbouring runs from it, so that what hangs together in time still does, adds a drift of 4 % from
 its first run to its last, and puts the runs into random order within blocks as ``sweep_plan`` does. It is judged by
 the formulas of complete blocks, vectorized; some sweeps are judged by ``hdbkit.analysis.verdicts`` too, which must
 give the same.
@@ -30,8 +30,8 @@ Floats = NDArray[np.float64]
 RECORDED = Path(__file__).parent / "data" / "run_noise.csv"
 SWEEPS = 2_000 if QUICK else 20_000
 DRIFT = 0.04
-STRETCH = 8
-"""Neighbouring runs that are taken together."""
+STRETCH = 4
+"""Neighbouring runs that are taken together: about the cube root of how many there are (Hall, Horowitz, Jing 1995)."""
 SMALLEST = 0.02
 LOOKS = (4, 8, 12)
 

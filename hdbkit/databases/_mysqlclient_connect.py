@@ -23,6 +23,7 @@ _ANOTHER = "create it, name another, or build with an administrator's account"
 _FEWER = "use fewer virtual users or raise the server's limit"
 _TLS_ADVICE = "check the options ssl_mode, ssl_ca, ssl_cert and ssl_key of the target"
 _RUNS = ("nothing listens on {place}", "check host and port, and that the server runs")
+_ENDED = ("the server at {place} ended the connection while it was made", "look at the server's log")
 _LATE = ("no answer came from {place} in time", "check host, port and firewall")
 _REFUSALS: dict[int, tuple[str, str]] = {
     # the number of the server or the driver: what that means, what to do
@@ -49,7 +50,7 @@ _REFUSALS: dict[int, tuple[str, str]] = {
     4151: ("user '{user}' is locked", "unlock it or use another account"),
 }
 _NO_PASSWORD = ("a password is needed, none was given", "set HDBKIT_PASSWORD or name a password file")
-_TIMED_OUT = "(110)"
+_TIMED_OUT, _RESET = "(110)", "error: 104"
 
 
 def connected(target: Target, options: SessionOptions) -> Any:
@@ -147,6 +148,8 @@ def _refused(target: Target, code: int, text: str) -> CannotConnect:
         reason, advice = _NO_PASSWORD
     elif code in (2002, 2003) and _TIMED_OUT in text:
         reason, advice = _LATE
+    elif code == 2013 and _RESET in text:
+        reason, advice = _ENDED
     else:
         reason, advice = _REFUSALS.get(code, (text.strip() or "no reason given", "check the target"))
     return CannotConnect(target.url, reason.format(**words) if code in _REFUSALS else reason, advice)

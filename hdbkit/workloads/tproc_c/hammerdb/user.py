@@ -38,7 +38,7 @@ class HammerDBUser(TprocCUser):
     """Contract: :class:`hdbkit.contracts.User`.
 
     HammerDB's procedures may roll back without a word. Of a new order that can be told afterwards: it is looked for.
-    A payment or delivery that a deadlock undid so passes for committed, as it does in HammerDB; NOPM does not count it.
+    A payment or delivery that a deadlock undid so passes for committed, as in HammerDB; NOPM does not count it.
     """
 
     inputs = HammerDBInputs
