@@ -31,7 +31,7 @@ RECORDED = Path(__file__).parent / "data" / "run_noise.csv"
 SWEEPS = 2_000 if QUICK else 20_000
 DRIFT = 0.04
 STRETCH = 4
-"""Neighbouring runs that are taken together: about the cube root of how many there are (Hall, Horowitz, Jing 1995)."""
+"""Neighbouring runs taken together: about the cube root of how many there are (Hall, Horowitz and Jing 1995)."""
 SMALLEST = 0.02
 LOOKS = (4, 8, 12)
 

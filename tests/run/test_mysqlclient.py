@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -330,6 +332,18 @@ def test_a_server_that_is_killed_during_a_call_is_a_lost_connection_for_all(
     finally:
         server.start()
     assert connect().query("count_item") == [(0,)]
+
+
+def test_a_connection_that_ends_while_it_is_made_is_told_from_one_that_gets_no_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
+        place = f"mariadb://somebody@127.0.0.1:{listener.getsockname()[1]}/x"
+        connecting = pool.submit(_session, Target.parse(place))
+        accepted, _ = listener.accept()
+        time.sleep(0.1)  # until the client waits for the first word
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        accepted.close()
+        with pytest.raises(CannotConnect, match=r"nothing listens on|ended the connection"):
+            connecting.result(timeout=15)
 
 
 def test_connections_run_out_in_words(server: PrivateServer, admin: Any, connect: Sessions) -> None:

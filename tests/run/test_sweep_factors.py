@@ -15,7 +15,7 @@ from hdbkit import api
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.databases import database
-from hdbkit.errors import ConfigErrors
+from hdbkit.errors import ConfigErrors, SweepFailed
 from hdbkit.execution.precheck import schema_of
 from hdbkit.plan import RunPlan
 from hdbkit.results.manifest import Event, Manifest, Status
@@ -68,7 +68,8 @@ def test_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_bac
     process = SweepState(running.folder.journal()).executed_by
     assert process
     os.kill(process, signal.SIGKILL)
-    os.waitpid(process, 0)
+    with pytest.raises(SweepFailed, match="was killed"):
+        running.wait()
     assert schema_in(target).partitions == 2
     done = hdbkit.sweep(target, resume_id=running.sweep_id)
     assert list(done.runs["status"]) == ["done"] * 4
