@@ -110,7 +110,12 @@ def allowed(setting: Setting) -> str:
 
 
 def may_read_back_otherwise(setting: Setting, wanted: str) -> bool:
-    """Whether a server may keep ``wanted`` in a form of its own: texts do, and -1 often means automatic."""
+    """Whether a server may keep ``wanted`` in a form of its own: texts do, -1 often means automatic.
+
+    Among other choices ``on`` may stand for one of them (a compression's first method), but never for ``off``.
+    """
+    if setting.kind == "enum":
+        return wanted.strip().lower() in _ON and setting.value.strip().lower() not in _OFF
     return setting.kind == "string" or number_in(setting, wanted) == _AUTOMATIC
 
 

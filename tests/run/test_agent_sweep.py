@@ -39,7 +39,7 @@ def test_a_sweep_through_an_agent_leaves_the_server_as_it_was(
         settings={"shared_buffers": ("64MB", "4TB"), "work_mem": ("4MB",)},
         virtual_users=(2,),
         blocks=2,
-        load=Load(rampup_s=0, duration_s=2),
+        load=Load(rampup_s=0, duration_s=1),
     )
     with running_agent(own_target(built, config_file=config), tmp_path) as agent:
         target = agent.target(built)
@@ -55,7 +55,7 @@ def test_a_sweep_through_an_agent_leaves_the_server_as_it_was(
     assert verbs.index("/snapshot") < verbs.index("/apply")
     (first, *_) = done.runs.loc[done.runs["status"] == "done", "run_id"]
     seen = pd.read_parquet(results / first / "server_host.parquet")
-    assert seen.loc[seen["name"] == "cpu_user_s", "t_us"].between(0, 2_000_000).any()
+    assert {"cpu_user_s", "memory_used_bytes", "net_sent_bytes"} <= set(seen["name"])
     kept = [path.read_bytes() for path in results.rglob("*") if path.is_file()]
     assert any(HOST.encode() in content for content in kept)
     assert not any(TOKEN.encode() in content for content in kept)

@@ -64,9 +64,9 @@ def command(target: Target, text: str) -> None:
 
 
 def test_a_reload_is_enough_where_the_server_says_so(private: ServerControl, server: PrivateServer) -> None:
-    change = private.apply({"work_mem": "9MB", "synchronous_commit": "false"})
+    change = private.apply({"work_mem": "9MB", "synchronous_commit": "false", "wal_compression": "on"})
     assert change.applied_by is ApplyBy.RELOAD
-    assert change.read_back == {"work_mem": "9MB", "synchronous_commit": "off"}
+    assert change.read_back == {"work_mem": "9MB", "synchronous_commit": "off", "wal_compression": "pglz"}
     assert shown(server.target, "work_mem") == str(9 * 1024)
 
 

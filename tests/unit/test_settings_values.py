@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hdbkit.contracts import ApplyBy, Setting
@@ -126,6 +128,13 @@ def test_only_a_text_and_an_automatic_number_may_be_read_back_otherwise() -> Non
     assert may_read_back_otherwise(COUNT, "-1")
     assert not may_read_back_otherwise(COUNT, "1")
     assert not may_read_back_otherwise(setting("list"), "a")
+
+
+def test_on_may_stand_for_another_choice_but_never_for_off() -> None:
+    compression = replace(setting("enum"), value="pglz")
+    assert may_read_back_otherwise(compression, "on")
+    assert not may_read_back_otherwise(compression, "off")
+    assert not may_read_back_otherwise(replace(compression, value="off"), "on")
 
 
 @pytest.mark.parametrize(
