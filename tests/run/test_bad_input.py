@@ -201,7 +201,7 @@ def test_every_mistake_of_a_sweep_file_is_told_with_its_line(
     assert said.code == 2
     assert said.err.splitlines() == [
         f"hdbkit: {sweep} has 4 mistakes; nothing was started:",
-        "  line 3    settings: work_mem: give at least one value",
+        "  line 3    settings.work_mem: give at least one value",
         "  line 2    virtual_users: each must be 1 to 10000, not 0",
         "  line 5    load.rampup_s: must be a number, not 'soon'",
         "  line 1    blokcs: unknown key. Did you mean 'blocks'?",
