@@ -174,7 +174,7 @@ def finding() -> None:
     tell("a true +5 % with looks: found", [100 * different.mean()], unit="%", note=note)
 
 
-def record(runs: int = 100) -> None:
+def record(runs: int = 50) -> None:
     """Record the noise between equal runs on a private server, and keep it."""
     load = hdbkit.Load(virtual_users=2, rampup_s=0.5, duration_s=2)
     with scratch(), private_server("postgresql", settings={"autovacuum": "off"}) as own:
