@@ -44,7 +44,7 @@ def test_the_vectorized_simulation_judges_as_sweeps_are_judged() -> None:
 
 @pytest.mark.parametrize("size", [2, 4, 8])
 def test_over_recorded_noise_at_most_5_percent_are_told_apart(size: int) -> None:
-    logs = simulated(recorded(), [0] * size, 4, 3000, np.random.default_rng(size))
+    logs = simulated(recorded(), [0] * size, 8, 3000, np.random.default_rng(size))
     assert called(logs).mean() <= 0.065
 
 
