@@ -133,7 +133,7 @@ class _Build:
         place = f"schema {self._spec.kind} in {self._target.url}"
         if log.finished and log.spec:
             raise SchemaProblem(
-                f"{place} is already built ({log.spec.warehouses} warehouses); run: hdbkit drop {self._target.given}"
+                f"{place} is already built (warehouses: {log.spec.warehouses}); run: hdbkit drop {self._target.given}"
             )
         if log.spec and log.spec != self._spec:
             raise SchemaProblem(

@@ -168,7 +168,7 @@ def test_another_scale(command: HdbkitCommand, target: Target) -> None:
 
 
 def test_a_schema_that_is_built_already(command: HdbkitCommand, target: Target) -> None:
-    refused(command("build", target.url), "is already built (1 warehouse", f"run: hdbkit drop {target.url}")
+    refused(command("build", target.url), "is already built (warehouses: 1)", f"run: hdbkit drop {target.url}")
 
 
 def test_too_few_connections_for_an_account(command: HdbkitCommand, built: PrivateServer, target: Target) -> None:
