@@ -91,7 +91,7 @@ def test_a_build_passes_its_own_checks_and_is_not_built_twice(target: Target) ->
     with _session(target) as session:
         assert WORK.schema(session) == WorkloadSpec(warehouses=1, partitions=2)
         assert WORK.counted_total(session) == 10 * 3001
-    with pytest.raises(SchemaProblem, match=r"already built \(1 warehouses\); run: hdbkit drop"):
+    with pytest.raises(SchemaProblem, match=r"already built \(warehouses: 1\); run: hdbkit drop"):
         build(target, ONE)
 
 
