@@ -5,6 +5,9 @@ Two surfaces of 64 points are formulas (a narrow peak; settings that help each o
 is its point's throughput times noise as recorded between runs, at 1 %; runs of a block are compared with the
 baseline's run in that block. What counts is the best of the search's three fastest, as its fresh blocks would find
 it, against the best of the grid; as many points by chance stand beside it.
+
+Each search is done twice: with all runs whole, and with runs that end early (``analysis.search.bar``). For that a run
+is a window of parts whose noise hangs together (first-order autoregressive); over a whole window it is nothing.
 """
 
 from __future__ import annotations
@@ -15,15 +18,19 @@ import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.signal import lfilter
 
 import hdbkit
 from bench.common import QUICK, scratch, tell, title
 from bench.verdicts import Floats, scaled
-from hdbkit.analysis.search import next_configurations
+from hdbkit.analysis.prospects import LOOKS, PARTS, most
+from hdbkit.analysis.search import bar, log_ratios, next_configurations
 from hdbkit.config import SweepSpec
+from hdbkit.results.sweep_folder import ENDED_EARLY
 from hdbkit.servers import private_server
 
 RECORDED = Path(__file__).parent / "data" / "surface.csv"
@@ -33,6 +40,8 @@ DEVIATION = 0.01
 """Of a run's throughput from the same run's, relative."""
 NEAR = 0.98
 BLOCKS = 3
+WITHIN, PERSISTENCE = 0.05, 0.6
+"""Of a part of a window from its run's throughput, relative, and how much of it the next part has too."""
 
 Point = tuple[str, ...]
 Values = Mapping[str, Sequence[str]]
@@ -88,23 +97,56 @@ def measured() -> tuple[Values, Surface]:
     return values, {tuple(row[:-1]): float(row[-1]) for row in frame[[*names, "nopm"]].itertuples(index=False)}
 
 
-def searched(values: Values, surface: Surface, seed: int, blocks: int, asked: int) -> float:
-    """The best of the three points that a search found fastest, as a share of the best of the grid."""
-    noise, draw = scaled(DEVIATION), random.Random(seed)
+class Runs:
+    """The runs of one simulated search; ``frame`` is as ``runs_frame`` gives it."""
+
+    def __init__(self, surface: Surface, seed: int, early: bool) -> None:
+        self._surface, self._early = surface, early
+        self._noise, self._draw = scaled(DEVIATION), np.random.default_rng(seed)
+        self._rows: list[dict[str, Any]] = []
+        self.parts: list[int] = []
+        """How many parts of its window each run took."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        return pd.DataFrame(self._rows)
+
+    def add(self, block: int, configuration: int, point: Point) -> None:
+        """Run a point, to the end of its window or until it is certain to stay below the bar."""
+        bound = bar(self.frame, block, configuration, 1) if self._early and configuration else None
+        level = self._surface[point] * math.exp(self._draw.choice(self._noise))
+        noise = lfilter([1], [1, -PERSISTENCE], self._draw.normal(size=PARTS)) * math.sqrt(1 - PERSISTENCE**2)
+        window = level * (1 + WITHIN * (noise - noise.mean()))
+        least = bound.least_nopm if bound else 0.0
+        parts = next((parts for parts in LOOKS if most(window[:parts]) < least), PARTS)
+        self.parts.append(parts)
+        status = "done" if parts == PARTS else ENDED_EARLY
+        place = {"number": len(self.parts), "block": block, "configuration": configuration, "virtual_users": 1}
+        self._rows.append({**place, "status": status, "nopm": window[:parts].mean()})
+
+
+def searched(
+    values: Values, surface: Surface, seed: int, blocks: int, asked: int, early: bool = False
+) -> tuple[float, float]:
+    """The best of the three points that a search found fastest, as a share of the best of the grid.
+
+    Besides, the share of its windows that it took.
+    """
     points = [dict(zip(values, point, strict=True)) for point in surface]
-
-    def run(one: Mapping[str, str]) -> float:
-        return math.log(surface[tuple(one.values())]) + float(noise[draw.randrange(len(noise))])
-
-    tried: list[tuple[Mapping[str, str], float | None]] = [(points[0], 0.0)]
-    more: Sequence[Mapping[str, str]] = draw.sample(points[1:], asked)
-    for block in range(blocks):
-        baseline = run(points[0])
-        tried += [(one, run(one) - baseline) for one in more]
-        if block + 1 < blocks:
-            more = next_configurations(values, points, tried, asked, seed + block)
-    fastest = sorted(tried, key=lambda one: -math.inf if one[1] is None else one[1])[-3:]
-    return max(surface[tuple(one.values())] for one, _ in fastest) / max(surface.values())
+    runs, tried = Runs(surface, seed, early), [points[0]]
+    more: Sequence[Mapping[str, str]] = random.Random(seed).sample(points[1:], asked)
+    for block in range(1, blocks + 1):
+        for one in (points[0], *more):
+            tried += [one] if one not in tried else []
+            runs.add(block, tried.index(one), tuple(one.values()))
+        if block < blocks:
+            reached = log_ratios(runs.frame)
+            known = [(one, reached[configuration]) for configuration, one in enumerate(tried)]
+            more = next_configurations(values, points, known, asked, seed + block)
+    reached = log_ratios(runs.frame)
+    fastest = sorted(reached, key=lambda one: reached[one])[-3:]
+    found = max(surface[tuple(tried[one].values())] for one in fastest) / max(surface.values())
+    return found, float(np.mean(runs.parts)) / PARTS
 
 
 def record() -> None:
@@ -144,12 +186,22 @@ def main() -> int:
     for name, (values, surface) in surfaces.items():
         asked = int(SHARE * len(surface)) // BLOCKS - 1
         runs = BLOCKS * (asked + 1)
-        found = np.array([searched(values, surface, 10 * seed, BLOCKS, asked) for seed in range(SEARCHES)])
-        chance = np.array([searched(values, surface, seed, 1, runs - 1) for seed in range(SEARCHES)])
+        seeds = [10 * seed for seed in range(SEARCHES)]
+        found = np.array([searched(values, surface, seed, BLOCKS, asked)[0] for seed in seeds])
+        early = np.array([searched(values, surface, seed, BLOCKS, asked, early=True) for seed in seeds])
+        chance = np.array([searched(values, surface, seed, 1, runs - 1)[0] for seed in range(SEARCHES)])
         near = sum(one >= NEAR * max(surface.values()) for one in surface.values())
         what = f"{name}: {runs} runs for {len(surface)} points, {near} within 2 %"
         often = f"within 2 % in {_near(found):.0%}; by chance {chance.mean():.1%}, {_near(chance):.0%}"
         tell(what, [100 * float(np.mean(found))], unit="%", at_least=100 * NEAR, note=often)
+        often = f"within 2 % in {_near(early[:, 0]):.0%}, with {early[:, 1].mean():.0%} of the windows' time"
+        tell(
+            f"{name}, bad runs ended early",
+            [100 * float(early[:, 0].mean())],
+            unit="%",
+            at_least=100 * NEAR,
+            note=often,
+        )
     if not RECORDED.is_file():
         print("the recorded surface is missing; in a quiet hour: python -m bench.adaptive record")
     return 0

@@ -23,6 +23,8 @@ BLOCKS = quick_or(2, 4)
 RAMPUP_S, WINDOW_S = 1, quick_or(3, 5)
 SATURATED = 4
 """From so many clients on, two cores have no time to spare."""
+THREADS = 2
+"""pgbench's, which share its clients; beside it stands, where there are more clients, pgbench with a thread for each."""
 
 W_ID = r"\set w_id :client_id + 1"
 D_ID = r"\set d_id random(1, 10)"
@@ -75,12 +77,12 @@ def scripts(folder: Path) -> list[str]:
     return arguments
 
 
-def by_pgbench(own: PrivateServer, files: list[str], clients: int) -> tuple[float, float]:
+def by_pgbench(own: PrivateServer, files: list[str], clients: int, threads: int) -> tuple[float, float]:
     """Transactions a second after the rampup, and client CPU in microseconds a transaction."""
     ended = program(
         [
             *(own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", "--progress=1"),
-            *(f"--client={clients}", f"--jobs={min(clients, 2)}", f"--time={RAMPUP_S + WINDOW_S}", *files),
+            *(f"--client={clients}", f"--jobs={threads}", f"--time={RAMPUP_S + WINDOW_S}", *files),
         ],
         postgres_environment(own),
     )
@@ -106,6 +108,22 @@ def by_hdbkit(own: PrivateServer, clients: int) -> tuple[float, float]:
     return found["transactions_per_s"], found["client_cpu_us_per_transaction"]
 
 
+def tell_beside(own: PrivateServer, files: list[str], clients: int) -> None:
+    """Both ratios for so many clients."""
+    ways = {"hdbkit": partial(by_hdbkit, own, clients)}
+    ways["pgbench"] = partial(by_pgbench, own, files, clients, min(clients, THREADS))
+    if clients > THREADS:
+        ways["pgbench, a thread each"] = partial(by_pgbench, own, files, clients, clients)
+    done = blocks(ways, BLOCKS)
+    middle = {name: [statistics.median(one[name][i] for one in done) for i in (0, 1)] for name in ways}
+    for peer in list(ways)[1:]:
+        rates, cpu = ([one["hdbkit"][i] / one[peer][i] for one in done] for i in (0, 1))
+        of, us = (" and ".join(f"{middle[name][i]:,.0f}" for name in ("hdbkit", peer)) for i in (0, 1))
+        tell(f"{clients} clients: throughput / {peer}", rates, at_least=0.95, note=f"{of} /s")
+        limit = 1.5 if clients >= SATURATED else None
+        tell(f"{clients} clients: client CPU / {peer}", cpu, at_most=limit, note=f"{us} us")
+
+
 def main() -> None:
     """Tell both ratios for each number of clients."""
     title("client: stored routines, hdbkit beside pgbench -M prepared")
@@ -114,14 +132,7 @@ def main() -> None:
         files = scripts(folder)
         for clients in CLIENTS:
             control(own.target).restore_data()
-            ways = {"hdbkit": partial(by_hdbkit, own, clients), "pgbench": partial(by_pgbench, own, files, clients)}
-            done = blocks(ways, BLOCKS)
-            rates, cpu = ([one["hdbkit"][i] / one["pgbench"][i] for one in done] for i in (0, 1))
-            middle = {name: [statistics.median(one[name][i] for one in done) for i in (0, 1)] for name in ways}
-            of, us = (" and ".join(f"{middle[name][i]:,.0f}" for name in ways) for i in (0, 1))
-            tell(f"{clients} clients: throughput / pgbench's", rates, at_least=0.95, note=f"{of} /s")
-            limit = 1.5 if clients >= SATURATED else None
-            tell(f"{clients} clients: client CPU / pgbench's", cpu, at_most=limit, note=f"{us} us")
+            tell_beside(own, files, clients)
 
 
 if __name__ == "__main__":

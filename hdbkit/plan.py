@@ -16,6 +16,7 @@ from pydantic import Field
 
 from hdbkit.config import Load, SchemaFrom, Target, WorkloadSpec
 from hdbkit.config.model import ConfigModel
+from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.contracts import UserPlan
 
 
@@ -37,6 +38,20 @@ class SweepPlace(ConfigModel):
     busy_pct: float | None = Field(default=None, description="the busy share of the host's cores at the rest's end")
 
 
+class Bar(ConfigModel):
+    """The throughput that a configuration of a search must be able to reach, in new orders a minute."""
+
+    least_nopm: float = Field(description="a run ends early once it is certain to stay below")
+    best_nopm: float = Field(description="what the fastest so far would have reached in its place")
+
+
+class Limits(ConfigModel):
+    """What a run is bound to: it ends early once it is certain not to keep it. By default nothing."""
+
+    abort: AbortRules = AbortRules()
+    bar: Bar | None = None
+
+
 class RunPlan(ConfigModel):
     """One run, whole: what, where, how, and by whom."""
 
@@ -46,6 +61,7 @@ class RunPlan(ConfigModel):
     load: Load
     label: str | None = Field(default=None, description="a name of the user's own")
     sweep: SweepPlace | None = None
+    limits: Limits = Limits()
 
     @property
     def users(self) -> tuple[UserPlan, ...]:

@@ -27,7 +27,7 @@ from hdbkit.config.sweep_factors import LOAD_FACTORS, SCHEMA_FACTORS, factor_val
 from hdbkit.config.sweep_grid import Grid, grid_of
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.errors import InputError
-from hdbkit.plan import RunPlan, SweepPlace, new_run_id
+from hdbkit.plan import Bar, Limits, RunPlan, SweepPlace, new_run_id
 
 ASSUMED_OVERHEAD_S = 6.0
 """What a run is assumed to need besides its phases: settings, data, clients, checks."""
@@ -109,8 +109,12 @@ class SweepPlan(ConfigModel):
         return base.model_copy(update=factor_values(SCHEMA_FACTORS, configuration))
 
 
-def plan_sweep(target: Target, spec: SweepSpec, sweep_id: str, command: str = "") -> SweepPlan:
+def plan_sweep(
+    target: Target, spec: SweepSpec, sweep_id: str, command: str = "", needs_restart: tuple[str, ...] = ()
+) -> SweepPlan:
     """The full grid of ``spec`` in randomized complete blocks; ``command`` repeats it where `hdbkit sweep` does not.
+
+    A search's blocks have those together that share the values of what ``needs_restart``.
 
     Raises:
         InputError: the sweep would have more than ``MOST_RUNS`` runs, takes longer than its time budget, or needs
@@ -127,7 +131,7 @@ def plan_sweep(target: Target, spec: SweepSpec, sweep_id: str, command: str = ""
             f"counts of virtual users x {spec.blocks} blocks), more than {MOST_RUNS}; give fewer values"
         )
     if spec.strategy is not Strategy.GRID:
-        return _search(target, spec, sweep_id, command, grid)
+        return _search(target, spec, sweep_id, command, grid, needs_restart)
     places = [
         (block, *place)
         for block in range(1, spec.blocks + 1)
@@ -152,7 +156,9 @@ def plan_sweep(target: Target, spec: SweepSpec, sweep_id: str, command: str = ""
     return plan
 
 
-def _search(target: Target, spec: SweepSpec, sweep_id: str, command: str, grid: Grid) -> SweepPlan:
+def _search(
+    target: Target, spec: SweepSpec, sweep_id: str, command: str, grid: Grid, needs_restart: tuple[str, ...]
+) -> SweepPlan:
     """The first block of a search: the baseline, and configurations from all over the grid."""
     begun = SweepPlan(
         sweep_id=sweep_id,
@@ -162,6 +168,7 @@ def _search(target: Target, spec: SweepSpec, sweep_id: str, command: str, grid: 
         configurations=tuple(grid.configurations[:1]),
         dropped=grid.dropped,
         runs=(),
+        needs_restart=needs_restart,
     )
     others = grid.configurations[1:]
     draw = random.Random(f"{spec.seed}/first")
@@ -237,9 +244,19 @@ def with_winners(plan: SweepPlan, winners: Sequence[int]) -> SweepPlan:
 
 
 def run_plan(
-    plan: SweepPlan, planned: PlannedRun, at: datetime, prepared: Mapping[str, Any] = MappingProxyType({})
+    plan: SweepPlan,
+    planned: PlannedRun,
+    at: datetime,
+    prepared: Mapping[str, Any] = MappingProxyType({}),
+    bar: Bar | None = None,
 ) -> RunPlan:
-    """The plan of one run of a sweep; ``at`` is the time in its id, ``prepared`` what was done before."""
+    """The plan of one run of a sweep.
+
+    Args:
+        at: the time in its id.
+        prepared: what was done before.
+        bar: what it must be able to reach.
+    """
     load = plan.load_of(planned).model_copy(update={"virtual_users": planned.virtual_users, "seed": planned.seed})
     workload = plan.workload_of(planned)
     return RunPlan(
@@ -255,6 +272,7 @@ def run_plan(
             settings=plan.configurations[planned.configuration],
             **prepared,
         ),
+        limits=Limits(abort=plan.spec.abort, bar=bar),
     )
 
 

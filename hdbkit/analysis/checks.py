@@ -18,7 +18,7 @@ from scipy import special
 
 from hdbkit.analysis import steady
 from hdbkit.analysis.bracket import brackets
-from hdbkit.analysis.host import grown, pressure_pct
+from hdbkit.analysis.host import MOST_STEAL_PCT, grown, pressure_pct
 from hdbkit.analysis.records import table, transactions_of
 from hdbkit.analysis.summary import summarize
 from hdbkit.analysis.windows import Window, window_of
@@ -27,7 +27,6 @@ from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
 
-MOST_STEAL_PCT = 2.0
 MOST_PRESSURE_PCT = 20.0
 LAW_TOLERANCE = 0.02
 SURE = 1e-4

@@ -15,6 +15,8 @@ _OUTLYING = 0.05
 _SURPRISING = 3.0
 _DRIFT_P = 0.01
 _DRIFT = 0.02
+_MOST_BLOCKS = 100
+"""More blocks than these are not advised: what would need them is too small for the noise."""
 
 
 def doubts(runs: pd.DataFrame) -> list[str]:
@@ -43,14 +45,17 @@ def warning(found: Sequence[str]) -> str:
 
 
 def next_step(verdicts: pd.DataFrame, with_blocks: Callable[[int], str]) -> str:
-    """What to type to decide what is undecided; empty when all is, or when no number of blocks is known.
+    """What to type to decide what is undecided; empty when all is, or when it would take too many blocks.
 
     ``with_blocks`` gives the command line for so many blocks in all.
     """
     needed = verdicts["blocks_needed"].dropna()
-    if needed.empty:
+    within = needed[needed <= _MOST_BLOCKS]
+    if within.empty:
         return ""
-    return f"to decide what is undecided: {with_blocks(int(needed.max()))}"
+    open_ = int((verdicts["verdict"] == "undecided").sum())
+    which = "what is" if len(within) == open_ else f"{len(within)} of the {open_} comparisons that are"
+    return f"to decide {which} undecided: {with_blocks(int(within.max()))}"
 
 
 def _centred(done: pd.DataFrame) -> pd.DataFrame:

@@ -13,6 +13,8 @@ import pandas as pd
 from hdbkit.analysis.windows import Window
 
 CPU_PARTS = ("user", "system", "iowait", "steal", "idle")
+MOST_STEAL_PCT = 2.0
+"""The largest share of a host's CPU time that other machines may take."""
 _USED = {
     "round_trips": "sent_segments",
     "sent_bytes": "sent_bytes",

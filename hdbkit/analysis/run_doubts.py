@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from hdbkit.analysis.host import MOST_STEAL_PCT
 from hdbkit.analysis.server_deeds import deeds, found_in_cache_pct
+from hdbkit.analysis.server_host import busy_pct
 from hdbkit.readings import IDLE_BUSY_PCT
 from hdbkit.results.manifest import Manifest
 
-DATA, FULL_PAGES, BUSY = "data", "full pages", "busy"
+DATA, FULL_PAGES, BUSY, EARLY = "data", "full pages", "busy", "early end"
+SERVER_CPU, SERVER_STEAL, SERVER_DISK = "server host CPU", "server host steal", "server host disk"
 """The kinds of doubt."""
 _MANY_IMAGES = 0.05
 _FALLEN = 0.5
+_FULL_PCT = 95.0
+"""From this share on processors, or a disk, have nothing left to give."""
 
 
 def run_doubts(manifest: Manifest) -> dict[str, str]:
     """Each doubt about a run by its kind: one sentence without its full stop."""
     found = {DATA: _fit(manifest), FULL_PAGES: _full_pages(manifest.result), BUSY: _busy(manifest)}
+    found[EARLY] = f"it {manifest.ended_early}" if manifest.ended_early else ""
+    found |= _server_host(manifest.result.get("server_host"))
     return {kind: sentence for kind, sentence in found.items() if sentence}
 
 
@@ -73,3 +80,28 @@ def _busy(manifest: Manifest) -> str:
     if busy_pct is None or busy_pct <= IDLE_BUSY_PCT:
         return ""
     return f"the host was {busy_pct:.0f} % busy before the clients began, after a rest of {place['rested_s']:.0f} s"
+
+
+def _server_host(use: dict[str, Any] | None) -> dict[str, str]:
+    """Where the database's host itself was the limit, or shared; nothing where no agent told of it."""
+    found: dict[str, str] = {}
+    shares = (use or {}).get("cpu_pct") or {}
+    if shares and busy_pct(shares) >= _FULL_PCT:
+        found[SERVER_CPU] = (
+            f"the processors of the database's host were {busy_pct(shares):.0f} % busy: they limit the throughput, "
+            "and what it measures is the work of a transaction"
+        )
+    if shares.get("steal", 0.0) > MOST_STEAL_PCT:
+        found[SERVER_STEAL] = (
+            f"other machines took {shares['steal']:.1f} % of the CPU time of the database's host; "
+            f"at most {MOST_STEAL_PCT:g} % is no cause for doubt"
+        )
+    full = {
+        name: disk["busy_pct"]
+        for name, disk in (use or {}).get("disks", {}).items()
+        if disk.get("busy_pct", 0.0) >= _FULL_PCT
+    }
+    if full:
+        named = " and ".join(f"{name} ({share:.0f} % of the time)" for name, share in full.items())
+        found[SERVER_DISK] = f"a disk of the database's host had work nearly always, and may be the limit: {named}"
+    return found

@@ -7,21 +7,27 @@ killed asks as it would have asked. Only configurations that fulfil the constrai
 from __future__ import annotations
 
 import math
-import warnings
+import random
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.block_model import BlockModel
+from hdbkit.analysis.block_model import BlockModel, Cell, usable
+from hdbkit.analysis.verdicts import FASTEST
+from hdbkit.analysis.wording import many, share
 from hdbkit.config.expressions import value_of
 from hdbkit.config.quantities import Quantity
 from hdbkit.errors import InputError
+from hdbkit.plan import Bar
+from hdbkit.results.sweep_folder import ENDED_EARLY
 
 Configuration = Mapping[str, str]
 Scale = tuple[bool, list[str]]
 """Whether the values of a setting are ordered by size, and the values."""
+MARGIN = 0.1
+"""How far below the third fastest a run may end early: runs of equal configurations differ by some per cent."""
 _WORSE = 0.1
 """How much below the worst, on the log scale, a configuration counts that could not be run."""
 
@@ -29,15 +35,68 @@ _WORSE = 0.1
 def log_ratios(runs: pd.DataFrame) -> dict[int, float]:
     """Each configuration's throughput against the baseline, on the log scale, as the mean over virtual users.
 
-    The baseline is 0; one without a usable run, or in no block with the baseline, is left out.
+    The baseline is 0; one without a usable run, or in no block with the baseline, is left out. A run that ended early
+    counts as what it was measured to be: little to be sure of, and enough to tell a search where not to look.
     """
-    model = BlockModel.fitted(runs)
+    return _means(_cell_ratios(runs.assign(status=runs["status"].replace(ENDED_EARLY, "done"))))
+
+
+def bar(runs: pd.DataFrame, block: int, configuration: int, users: int) -> Bar | None:
+    """What a run that is about to begin must be able to reach; None where that cannot be told yet.
+
+    A search is after the three fastest (``verdicts.FASTEST``), which its fresh blocks then judge, by their mean over
+    all counts of virtual users. So a run may end early when its configuration cannot come among them any more: when
+    it is the configuration's last, and stays below what it would need to have the third-highest mean so far by more
+    than ``MARGIN``. Ratios are those to the baseline in the same block, so that a drift over the sweep ends nothing.
+    """
+    own = runs[(runs["configuration"] == configuration) & (runs["virtual_users"] != users)]
+    going_on = runs[runs["status"].isin(["planned", "running"])]
+    ratios = _cell_ratios(runs)
+    others = [ratio for (_, one), ratio in ratios.items() if one == configuration]
+    level = _baseline_nopm(usable(runs), block, users)
+    if level is None or own.index.isin(going_on.index).any() or len(others) < len(usable(own)):
+        return None
+    unfinished = {0, configuration, *going_on["configuration"]}
+    whole = sorted((mean for one, mean in _means(ratios).items() if one not in unfinished), reverse=True)
+    if len(whole) < FASTEST:
+        return None
+    least = (len(others) + 1) * whole[FASTEST - 1] - sum(others)
+    best = max(ratio for (count, _), ratio in ratios.items() if count == users)
+    return Bar(least_nopm=level * math.exp(least) * (1 - MARGIN), best_nopm=level * math.exp(best))
+
+
+def early_ends_said(runs: pd.DataFrame) -> list[str]:
+    """What a report says of runs that ended early, as a phrase; none where none did."""
+    count = int((runs["status"] == ENDED_EARLY).sum())
+    if not count:
+        return []
+    far = f"more than {share(MARGIN)} short of the three fastest"
+    return [
+        f"{count} of {many(len(runs), 'run')} ended early, once it was certain that they would stay {far}; "
+        "they told the search where not to look and are in no verdict"
+    ]
+
+
+def _means(ratios: Mapping[Cell, float]) -> dict[int, float]:
+    """The mean of each configuration over virtual users."""
     found: dict[int, list[float]] = {}
-    for users, configuration in model.cells:
-        contrast = model.difference((users, configuration), (users, 0))
-        if contrast is not None:
-            found.setdefault(configuration, []).append(model.estimate(contrast)[0])
+    for (_, configuration), ratio in ratios.items():
+        found.setdefault(configuration, []).append(ratio)
     return {configuration: sum(each) / len(each) for configuration, each in found.items()}
+
+
+def _cell_ratios(runs: pd.DataFrame) -> dict[Cell, float]:
+    """The ratio of each cell to the baseline's at the same virtual users, on the log scale."""
+    model = BlockModel.fitted(runs)
+    contrasts = {(users, one): model.difference((users, one), (users, 0)) for users, one in model.cells}
+    return {cell: model.estimate(contrast)[0] for cell, contrast in contrasts.items() if contrast is not None}
+
+
+def _baseline_nopm(whole: pd.DataFrame, block: int, users: int) -> float | None:
+    """The baseline's throughput in this block, or the lowest so far where it is still to come; None without any."""
+    of_baseline = whole[(whole["configuration"] == 0) & (whole["virtual_users"] == users)]
+    here = of_baseline[of_baseline["block"] == block]
+    return None if of_baseline.empty else float((of_baseline if here.empty else here)["nopm"].min())
 
 
 def next_configurations(
@@ -52,33 +111,28 @@ def next_configurations(
     Args:
         values: of each setting; those that are numbers are ordered by size.
         tried: what each earlier configuration reached on the log scale; None: it could not be run.
-        seed: of the answer; equal questions have equal answers.
+        seed: of the order among those that promise as much; equal questions have equal answers.
 
     Raises:
         InputError: Optuna is not installed.
     """
+    optuna = _optuna()
+    from hdbkit.analysis.grid_sampler import GridSampler
+
     scales = {name: _scale(texts) for name, texts in values.items()}
     known = [reached for _, reached in tried if reached is not None]
     worst = min(known, default=0.0) - _WORSE
     done = [dict(configuration) for configuration, _ in tried]
-    left = [one for one in candidates if dict(one) not in done]
-    optuna, asked = _optuna(), []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is new in Optuna says so at each use
-        sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True, n_startup_trials=1)
-        study = optuna.create_study(direction="maximize", sampler=sampler)
-        space = {name: _distribution(optuna, scale) for name, scale in scales.items()}
-        for configuration, reached in tried:
-            point = {name: _place(scales[name], configuration[name]) for name in scales}
-            value = worst if reached is None else reached
-            study.add_trial(optuna.trial.create_trial(params=point, distributions=space, value=value))
-        best = max(tried, key=lambda one: -math.inf if one[1] is None else one[1])[0]
-        for turn in range(min(count, len(left))):
-            wanted = study.ask(space).params
-            near = _Near(scales, wanted, best if turn else None)
-            asked.append(min(left, key=near))
-            left.remove(asked[-1])
-    return asked
+    left = [dict(one) for one in candidates if dict(one) not in done]
+    random.Random(seed).shuffle(left)
+    space = {name: _distribution(optuna, scale) for name, scale in scales.items()}
+    sampler = GridSampler(space, [_point(scales, one) for one in left])
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    for configuration, reached in tried:
+        point, value = _point(scales, configuration), worst if reached is None else reached
+        study.add_trial(optuna.trial.create_trial(params=point, distributions=space, value=value))
+    asked = [study.ask(space).params for _ in range(min(count, len(left)))]
+    return [{name: scales[name][1][place] for name, place in point.items()} for point in asked]
 
 
 def _scale(texts: Sequence[str]) -> Scale:
@@ -97,32 +151,8 @@ def _distribution(optuna: ModuleType, scale: Scale) -> Any:
     return optuna.distributions.CategoricalDistribution(range(len(texts)))
 
 
-def _place(scale: Scale, text: str) -> int:
-    return scale[1].index(text)
-
-
-class _Near:
-    """How far a configuration is from what was asked for, or, with ``best``, from the best so far and then from that.
-
-    The first of a block is the study's own wish; the others are the step from the best so far that it likes most: by
-    samples alone the last steps to a peak take long.
-    """
-
-    def __init__(self, scales: Mapping[str, Scale], wanted: Mapping[str, int], best: Configuration | None) -> None:
-        self._scales, self._wanted = scales, wanted
-        self._best = {name: _place(scales[name], best[name]) for name in scales} if best else None
-
-    def __call__(self, one: Configuration) -> tuple[int, int, list[str]]:
-        """The distances, and the configuration's own text, which decides between equals."""
-        step = self._distance(one, self._best) if self._best else 0
-        return step, self._distance(one, self._wanted), sorted(one.values())
-
-    def _distance(self, one: Configuration, other: Mapping[str, int]) -> int:
-        far = 0
-        for name, (ordered, texts) in self._scales.items():
-            steps = abs(texts.index(one[name]) - other[name])
-            far += steps if ordered else int(steps > 0)
-        return far
+def _point(scales: Mapping[str, Scale], one: Configuration) -> dict[str, int]:
+    return {name: texts.index(one[name]) for name, (_, texts) in scales.items()}
 
 
 def _optuna() -> ModuleType:

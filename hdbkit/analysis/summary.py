@@ -16,6 +16,7 @@ from hdbkit.analysis.host import client_cpu_us, client_use, grown, host_cpu_pct
 from hdbkit.analysis.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
 from hdbkit.analysis.records import table, transactions_of
 from hdbkit.analysis.server_deeds import full_page_rates, mean_waiting
+from hdbkit.analysis.server_host import server_host_use
 from hdbkit.analysis.windows import Window, window_of
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
@@ -59,6 +60,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         ),
         "per_transaction": client_use(clients),
         "host_cpu_pct": host_cpu_pct(host, window),
+        "server_host": server_host_use(table(folder, "server_host"), window),
         "littles_law": _littles_law(users, window, int(manifest.plan["load"]["virtual_users"])),
         "counters": {name: one.value for name, one in grew.items()},
         "waiting_locks": mean_waiting(counters),

@@ -1,4 +1,4 @@
-"""The verdict on each configuration of a sweep: faster, slower, no difference, undecided or failed.
+"""The verdict on each configuration of a sweep: faster, slower, no difference, undecided, ended early or failed.
 
 Ratios to the baseline with simultaneous (Dunnett) intervals over all comparisons of the sweep, from a block model
 whose unit of replication is a run. Never an interval made of seconds or transactions of one run; without replication
@@ -17,10 +17,13 @@ import pandas as pd
 from hdbkit.analysis.block_model import BlockModel, Cell, Floats, usable
 from hdbkit.analysis.dunnett import critical_value, equal_replication
 from hdbkit.analysis.wording import Interval, label, sentence, share, virtual_users
-from hdbkit.results.sweep_folder import RUN_COLUMNS
+from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS
 
 MOST_BLOCKS = 1000
 """Beyond this many blocks no number is advised."""
+
+FASTEST = 3
+"""How many configurations get fresh blocks at the end of a sweep."""
 
 _LARGEST_LAMBDA = 0.97
 
@@ -140,7 +143,7 @@ def _row(question: _Question, runs: pd.DataFrame, cell: Cell, count: int, subjec
     users, configuration = cell
     no_interval = {"ratio": float("nan"), "low": float("nan"), "high": float("nan"), "equivalent": False}
     if not count:
-        return no_interval | {"verdict": "failed", "sentence": f"{subject}: no run of it was finished"}
+        return no_interval | _unmeasured(runs, cell, subject)
     if configuration == question.baseline:
         one = {"ratio": 1.0, "low": 1.0, "high": 1.0, "equivalent": True}
         return one | {"verdict": "baseline", "sentence": f"{subject}: the reference of all ratios"}
@@ -152,6 +155,15 @@ def _row(question: _Question, runs: pd.DataFrame, cell: Cell, count: int, subjec
         ratio = {} if plain is None else {"ratio": float(np.exp(plain @ question.model.coefficients))}
         return no_interval | ratio | found
     return _decided(question, cell, contrast, usable(runs), subject)
+
+
+def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
+    """What is said without a whole run."""
+    here = (runs["virtual_users"] == cell[0]) & (runs["configuration"] == cell[1])
+    early = runs.loc[here & (runs["status"] == ENDED_EARLY), "note"]
+    if len(early):
+        return {"verdict": ENDED_EARLY, "sentence": f"{subject}: {early.iloc[-1]}"}
+    return {"verdict": "failed", "sentence": f"{subject}: no run of it was finished"}
 
 
 def _decided(question: _Question, cell: Cell, contrast: Floats, done: pd.DataFrame, subject: str) -> dict[str, Any]:
@@ -208,9 +220,14 @@ def _blocks_needed(question: _Question, estimate: float, present: int) -> int | 
     return blocks
 
 
-def fastest(verdicts: pd.DataFrame, most: int = 3) -> list[int]:
-    """The configurations with the highest ratio to the baseline, as the mean over all counts of users; best first."""
+def fastest(verdicts: pd.DataFrame, most: int = FASTEST) -> list[int]:
+    """The configurations with the highest ratio to the baseline, as the mean over all counts of users; best first.
+
+    One with a run that ended early is none of them: that was certain when it ended.
+    """
+    early = verdicts.loc[verdicts["verdict"] == ENDED_EARLY, "configuration"]
     compared = verdicts[(verdicts["verdict"] != "baseline") & verdicts["ratio"].notna()]
+    compared = compared[~compared["configuration"].isin(early)]
     logs = pd.Series(np.log(compared["ratio"].astype(float)), compared.index)
     means = logs.groupby(compared["configuration"]).mean()
     return [int(str(one)) for one in means.sort_values(ascending=False).index[:most]]
@@ -218,7 +235,7 @@ def fastest(verdicts: pd.DataFrame, most: int = 3) -> list[int]:
 
 def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02) -> str:
     """The one-sentence answer of a sweep, from ``verdicts.judge``."""
-    compared = verdicts[~verdicts["verdict"].isin(["baseline", "failed"])]
+    compared = verdicts[~verdicts["verdict"].isin(["baseline", "failed", ENDED_EARLY])]
     faster = compared[compared["verdict"] == "faster"]
     undecided = compared[compared["verdict"] == "undecided"]
     count = len(verdicts)

@@ -18,6 +18,7 @@ from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.errors import InputError
 from hdbkit.paths import results_folder
 from hdbkit.report import compare_card, compare_report
+from hdbkit.report.environment import read_settings, with_unit
 from hdbkit.results.catalog import runs_of_profile, runs_under
 from hdbkit.results.folder import RunFolder, find_run
 from hdbkit.results.manifest import Manifest
@@ -75,8 +76,16 @@ class Comparison:
 
     @property
     def differences(self) -> pd.DataFrame:
-        """The settings of the server and the parts of the plan that differ between the first runs of both sides."""
-        sides = [_facts(side[0]) for side in (self.base, self.new)]
+        """The settings of the server and the parts of the plan that differ between the first runs of both sides.
+
+        Of the new side it is the first run with as many virtual users; ``load.virtual_users`` has a side's counts.
+        """
+        first = self.base[0]
+        alike = next((one for one in self.new if one.virtual_users == first.virtual_users), self.new[0])
+        sides = [
+            _facts(one) | {"load.virtual_users": ", ".join(map(str, sorted({run.virtual_users for run in side})))}
+            for one, side in ((first, self.base), (alike, self.new))
+        ]
         names = [name for name in sides[0].keys() | sides[1].keys() if sides[0].get(name) != sides[1].get(name)]
         rows = {name: [side.get(name, "") for side in sides] for name in sorted(names)}
         return pd.DataFrame.from_dict(rows, orient="index", columns=["base", "new"]).rename_axis("what")
@@ -179,6 +188,5 @@ def _facts(one: Result) -> dict[str, str]:
     facts = {f"{part}.{name}": str(value) for part in ("workload", "load") for name, value in plan[part].items()}
     facts |= {f"software.{name}": value for name, value in one.manifest.software.items()}
     facts["server.version"] = str(one.manifest.server.get("version"))
-    settings = one.settings
-    facts |= {f"setting.{name}": str(value) for name, value in settings.get("value", pd.Series(dtype=str)).items()}
+    facts |= {f"setting.{name}": with_unit(read) for name, read in read_settings(one.folder).items()}
     return facts

@@ -97,6 +97,8 @@ class Result:
     def charts(self) -> dict[str, Chart]:
         """The charts of its report: throughput, latency_over_time, latency and, if something failed, errors.
 
+        With an agent also server_cpu, server_disks and server_network: what the database's host did.
+
         Raises:
             DamagedResult: there is no measured window, or a file cannot be read.
 

@@ -14,6 +14,7 @@ from hdbkit.analysis.doubts import doubts, failed_checks, next_step, warning
 from hdbkit.analysis.effects import main_effects
 from hdbkit.analysis.interactions import changed_effects, interactions
 from hdbkit.analysis.scalability import laws, laws_table
+from hdbkit.analysis.search import early_ends_said
 from hdbkit.analysis.sequential import level_after, looks_said
 from hdbkit.analysis.starts import start_doubts
 from hdbkit.analysis.verdicts import answer, judge
@@ -30,9 +31,10 @@ from hdbkit.execution.handle import execute
 from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan
 from hdbkit.report import sweep_card, sweep_report
+from hdbkit.report.sweep_journal import restored
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import SweepFolder, find_sweep, runs_frame
+from hdbkit.results.sweep_folder import ENDED_EARLY, SweepFolder, find_sweep, runs_frame
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
 from hdbkit.sweep_runner import Watcher, resume, start
@@ -107,11 +109,12 @@ class SweepResult:
 
     @property
     def remarks(self) -> list[str]:
-        """What must be known beside the verdicts: the looks, and effects that depend on another setting."""
+        """What must be known beside the verdicts: looks, early ends, and effects that depend on another setting."""
         spec = self.plan.spec
         effects = changed_effects(self.interactions, self.effects, spec.smallest_effect)
         split = [_SPLIT_PLOT] if len(self.plan.rebuilds) > 1 else []
-        return [*looks_said(spec.looks, self.plan.ended_after, self.level), *split, *effects]
+        early = early_ends_said(self.runs)
+        return [*looks_said(spec.looks, self.plan.ended_after, self.level), *early, *split, *effects]
 
     @property
     def notice(self) -> str:
@@ -131,9 +134,14 @@ class SweepResult:
         return "\n".join(one for one in said if one)
 
     @property
+    def restored(self) -> str:
+        """That the server has its settings again, in a sentence; empty where it has not, or never lost them."""
+        return restored(self.folder.journal())
+
+    @property
     def failed(self) -> int:
         """How many planned runs have no result."""
-        return int((self.runs["status"] != "done").sum())
+        return int((~self.runs["status"].isin(["done", ENDED_EARLY])).sum())
 
     @property
     def checks_failed(self) -> dict[str, int]:
@@ -167,13 +175,15 @@ class SweepResult:
             interactions=self.interactions,
             winners=self.winners,
             remarks=self.remarks,
+            journal=self.folder.journal(),
         )
 
     def _repr_html_(self) -> str:
-        return sweep_card(self.sweep_id, self.answer, self.verdicts, self.advice, self.notice)
+        said = "\n".join(filter(None, [self.advice, self.restored]))
+        return sweep_card(self.sweep_id, self.answer, self.verdicts, said, self.notice)
 
     def __repr__(self) -> str:
-        done = len(self.runs) - self.failed
+        done = int((self.runs["status"] == "done").sum())
         return f"<SweepResult {self.sweep_id}: {done} of {len(self.runs)} runs done>"
 
     @property
@@ -266,7 +276,7 @@ def plan_checked(
     planned = plan(target, spec, blocks=blocks).model_copy(update={"command": command})
     if planned.spec.strategy is Strategy.GRID:
         return planned
-    return planned.model_copy(update={"needs_restart": _needing_restart(target, planned.spec)})
+    return plan_sweep(target, planned.spec, planned.sweep_id, command, _needing_restart(target, planned.spec))
 
 
 def _needing_restart(target: Target, spec: SweepSpec) -> tuple[str, ...]:

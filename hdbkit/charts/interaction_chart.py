@@ -17,7 +17,7 @@ def interaction_chart(found: pd.DataFrame, smallest_effect: float) -> Chart:
     strength = np.abs(np.log(found["ratio"].astype(float)))
     table = found.assign(strength=strength).sort_values("strength", ascending=False).drop(columns="strength")
     shown = table.head(_MOST_ROWS)
-    fig = figure("together, against their effects multiplied (%)", "", height=110 + 56 * len(shown), showlegend=False)
+    fig = figure("away from effects multiplied (%)", "", height=110 + 56 * len(shown), showlegend=False)
     band = 100 * smallest_effect
     fig.add_vrect(-band, band, fillcolor=colour("shade"), line_width=0, layer="below")
     fig.add_vline(0, line_color=colour("muted"), line_width=1)

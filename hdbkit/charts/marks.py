@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.style import HEIGHT, NOPM, colour, figure, log_axis, series
 
 MOST_DOTS = 3000
@@ -16,6 +17,8 @@ BELOW = 0.28
 """How far below its row's interval the dots of single runs lie."""
 MOST_LINES = 10
 """Groups that are drawn; tables hold all."""
+_APART = 1.025
+"""The ratio between the places of two lines' marks at one count of virtual users."""
 _WIDE = 8
 """From this ratio on between the most and the fewest virtual users their axis is logarithmic."""
 
@@ -77,21 +80,38 @@ def over_users(runs: pd.DataFrame, table: pd.DataFrame, by: str, *, log: bool = 
     fig = figure("virtual users", NOPM, height=HEIGHT + 40)
     names = list(dict.fromkeys(table[by]))
     repeated = len(runs) > len(table)
+    axis = _users_axis(table["virtual_users"])
+    apart = _apart(table, len(names), logarithmic=axis.get("type") == "log")
     for index, name in enumerate(names):
         look, rows = series(index), table[table[by] == name]
+        counts = rows["virtual_users"].tolist()
         if repeated:
             of_it = runs[runs[by] == name].tail(MOST_DOTS // len(names))
             fig.add_scatter(
-                x=of_it["virtual_users"].tolist(), y=plain(of_it["nopm"]), mode="markers", showlegend=False,
+                x=[apart(users, index) for users in of_it["virtual_users"].tolist()], y=plain(of_it["nopm"]),
+                mode="markers", showlegend=False,
                 legendgroup=str(name), marker={"color": look["color"], "size": 5, "opacity": 0.5}, hoverinfo="y",
             )  # fmt: skip
         fig.add_scatter(
-            x=rows["virtual_users"].tolist(), y=plain(rows["nopm"]), mode="lines+markers", name=str(name),
+            x=[apart(users, index) for users in counts], y=plain(rows["nopm"]), mode="lines+markers",
+            name=str(name), text=[virtual_users(users) for users in counts],
+            hovertemplate="%{text}: %{y:,.0f} NOPM<extra>%{fullData.name}</extra>",
             legendgroup=str(name), line={"color": look["color"], "dash": look["dash"], "width": 2},
             marker={"symbol": look["symbol"], "size": 8}, error_y=bars(rows["nopm"], rows, look["color"]),
         )  # fmt: skip
-    fig.update_xaxes(**_users_axis(table["virtual_users"]))
+    fig.update_xaxes(**axis)
     return fig.update_yaxes(**(log_axis(table["nopm"]) if log else {"rangemode": "tozero"}))
+
+
+def _apart(table: pd.DataFrame, lines: int, *, logarithmic: bool) -> Callable[[int, int], float]:
+    """Where a line's mark stands: beside those of the others, where their intervals would lie on each other."""
+    counts = table["virtual_users"]
+    if lines < 2 or table["low"].isna().all() or counts.nunique() < 2:
+        return lambda users, _: users
+    if logarithmic:
+        return lambda users, index: round(users * _APART ** (index - (lines - 1) / 2), 4)
+    step = (_APART - 1) / 2 * float(counts.max() - counts.min())
+    return lambda users, index: round(users + step * (index - (lines - 1) / 2), 4)
 
 
 def _users_axis(counts: pd.Series[Any]) -> dict[str, Any]:

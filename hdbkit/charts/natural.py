@@ -1,4 +1,4 @@
-"""Values of settings in the order a reader expects: 8MB before 64MB, and 1GB after both."""
+"""Values of settings in the order a reader expects: 8MB before 64MB, and 1GB after both; words as they came."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _UNITS = {
 
 
 def natural(values: pd.Index) -> pd.Index:
-    """A sort key for an index of values: sizes and numbers by their worth, then words by the alphabet."""
+    """A sort key for an index of values: sizes and numbers by their worth, then words in the order of the index."""
     worth = {value: _worth(str(value)) for value in values}
     ranks = {value: rank for rank, value in enumerate(sorted(worth, key=lambda one: worth[one]))}
     return values.map(ranks)
 
 
-def _worth(text: str) -> tuple[float, str]:
+def _worth(text: str) -> float:
     number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
     unit = text[len(number) :].strip().lower()
     try:
-        return float(number) * _UNITS[unit], ""
+        return float(number) * _UNITS[unit]
     except (ValueError, KeyError):
-        return float("inf"), text
+        return float("inf")

@@ -23,6 +23,8 @@ MOST_VALUES = 12
 _SHARE = 5
 """One in so many is fast, and one in so many slow."""
 _SPREAD = 0.06
+_MORE = 1.5
+"""How much more frequent than among all runs a value of the fastest is told."""
 _WIDEST = 12
 
 
@@ -77,7 +79,7 @@ def _positions(values: pd.Series[Any]) -> tuple[np.ndarray, list[tuple[float, st
         at = (values.to_numpy(dtype=float) - low) / (high - low) if high > low else np.full(len(values), 0.5)
         return at, ticks if high > low else [(0.5, _rounded(low))], False
     words = values.astype(str)
-    kinds = pd.Index(words.unique())
+    kinds = pd.Index(sorted(words.unique()))
     ordered = kinds[natural(kinds).argsort()]
     spots = np.linspace(0, 1, len(ordered)) if len(ordered) > 1 else np.array([0.5])
     place = dict(zip(ordered, spots, strict=True))
@@ -125,10 +127,20 @@ def _common(runs: pd.DataFrame, columns: Sequence[str], fastest: int) -> str:
         f"{name}={best[name].iloc[0]}" for name in columns if best[name].nunique() == 1 and runs[name].nunique() > 1
     ]
     which = "the fastest run has" if fastest == 1 else f"the {fastest} fastest runs have"
+    if shared:
+        return f"{which.capitalize()} in common: {', '.join(shared)}."
+    frequent = [said for name in columns if (said := _frequent(best[name], runs[name]))]
+    return f"{which.capitalize()} nothing in common{'; ' if frequent else ''}{' and '.join(frequent)}."
+
+
+def _frequent(best: pd.Series[Any], among: pd.Series[Any]) -> str:
+    """The value that most of the fastest have, where it is more frequent among them than among all runs."""
+    value, count = best.mode().iloc[0], int(best.value_counts().max())
+    often = count / len(best)
     return (
-        f"{which.capitalize()} in common: {', '.join(shared)}."
-        if shared
-        else f"{which.capitalize()} nothing in common."
+        f"{count} of them have {best.name}={value}"
+        if often > 0.5 and often >= _MORE * (among == value).mean()
+        else ""
     )
 
 

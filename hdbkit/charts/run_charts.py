@@ -1,4 +1,4 @@
-"""The charts of one run: throughput over time, latency over time, latency by transaction, failures over time."""
+"""The charts of one run: throughput and latency over time, latency by transaction, failures; the database's host."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import plotly.graph_objects as go
 from hdbkit.analysis import quantiles
 from hdbkit.analysis.distribution import shares_ms, slow_end
 from hdbkit.analysis.failures import RETRIED, failures, samples
+from hdbkit.analysis.records import table
 from hdbkit.analysis.timeline import marks_s, throughput
 from hdbkit.analysis.windows import Window, window_of
 from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.server_host_charts import server_host_charts
 from hdbkit.charts.style import NOPM, PATTERNS, SERIES, colour, figure, log_axis, series, shade_rampup
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
@@ -60,7 +62,9 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
         latency_over_time(of_counted, window, manifest.counted),
         latency_by_transaction(counted[counted["outcome"] != Outcome.FAILED.value], manifest.transactions),
     ]
-    return [*charts, errors_by_class(failed, samples(folder), window, step_s)] if len(failed) else charts
+    if len(failed):
+        charts.append(errors_by_class(failed, samples(folder), window, step_s))
+    return [*charts, *server_host_charts(table(folder, "server_host"), window)]
 
 
 def throughput_over_time(

@@ -5,6 +5,7 @@ the same columns."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from hdbkit.analysis.scalability import Scaling, laws, laws_table
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import MOST_LINES, in_rows, left_out, over_users, plain
-from hdbkit.charts.style import HEIGHT, MARKERS, colour, figure, log_axis, series
+from hdbkit.charts.style import HEIGHT, MARKERS, SERIES, colour, figure, log_axis, series
 
 _LOG_FROM = 20
 """From this ratio on between the highest and the lowest NOPM their axis is logarithmic."""
@@ -55,7 +56,7 @@ def throughput_over_users(results: pd.DataFrame, by: str = "label", *, log: bool
     return Chart("users", question, fig, " ".join(filter(None, words)), table.rename(columns={"group": by}))
 
 
-def scaling_laws(runs: pd.DataFrame, by: str = "label") -> Chart | None:
+def scaling_laws(runs: pd.DataFrame, by: str = "label", drawn: Sequence[str] = ()) -> Chart | None:
     """The Universal Scalability Law of each value of ``by`` over its runs, with the band of its blocks and its peak.
 
     None where no value has enough counts of virtual users (:mod:`hdbkit.analysis.scalability`).
@@ -63,27 +64,36 @@ def scaling_laws(runs: pd.DataFrame, by: str = "label") -> Chart | None:
     Args:
         runs: a row a run: ``by``, virtual_users, nopm, and block, the runs that were done together.
         by: the column whose values are told apart.
+        drawn: those of its values that are drawn, by default the fastest.
     """
     known = runs.dropna(subset=["nopm"]).assign(group=lambda one: one[by].astype(str))
     found = laws(known, "group")
     if not found:
         return None
-    drawn = list(found)[:MOST_LINES]
+    tops = known.groupby("group", sort=False)["nopm"].max()
+    drawn = [name for name in drawn or sorted(found, key=lambda name: -tops[name]) if name in found][: len(SERIES)]
     cells = levels(known[known["group"].isin(drawn)]).assign(low=np.nan, high=np.nan)
+    cells = cells.sort_values("group", key=lambda names: names.map(drawn.index), kind="stable")
     fig = over_users(known[known["group"].isin(drawn)], cells, "group")
-    fig.for_each_trace(lambda trace: trace.update(mode="markers"))
+    fig.for_each_trace(lambda trace: trace.update(mode="markers", showlegend=False))
     for index, name in enumerate(drawn):
         fig.add_traces(_law_lines(name, found[name], series(index)))
-    told = "; ".join(f"{name}: {one.sentence}" for name, one in found.items())
-    words = [
-        f"{told}.",
-        "Lines are the fitted law, bands its 95 % intervals by resampled blocks, vertical lines the peaks."
-        if any(one.resampled for one in found.values())
-        else "Lines are the fitted law, vertical lines the peaks.",
-        left_out(len(drawn), len(found)),
-    ]
-    question = "Where does the throughput stop growing?"
-    return Chart("scaling", question, fig, " ".join(filter(None, words)), laws_table(found, by).round(6))
+    fig.add_traces(_law_signs([found[name] for name in drawn]))
+    table = laws_table(found, by).round(6)
+    return Chart("scaling", "Where does the throughput stop growing?", fig, _law_words(found, len(drawn)), table)
+
+
+def _law_words(found: Mapping[str, Scaling], drawn: int) -> str:
+    """What is said of each law, once where it is the same of several; and what is drawn."""
+    said: dict[str, list[str]] = {}
+    for name, one in found.items():
+        said.setdefault(one.sentence, []).append(name)
+    told = "; ".join(f"{', '.join(names)}: {text}" for text, names in said.items())
+    words = f"For all, {next(iter(said))}." if len(said) == 1 and len(found) > 1 else f"{told}."
+    words += " Lines are the fitted law"
+    words += ", bands its 95 % intervals by resampled blocks" if any(one.resampled for one in found.values()) else ""
+    words += ", vertical lines the peaks." if any(one.peak is not None for one in found.values()) else "."
+    return words + (f" Drawn are {drawn}; the table has all {len(found)}." if drawn < len(found) else "")
 
 
 def _law_lines(name: str, found: Scaling, look: dict[str, Any]) -> list[go.Scatter]:
@@ -102,7 +112,7 @@ def _law_lines(name: str, found: Scaling, look: dict[str, Any]) -> list[go.Scatt
         )  # fmt: skip
     lines.append(
         go.Scatter(
-            x=x, y=plain(curve), mode="lines", showlegend=False, legendgroup=name, hoverinfo="skip",
+            x=x, y=plain(curve), mode="lines", name=name, showlegend=True, legendgroup=name, hoverinfo="skip",
             line={"color": look["color"], "dash": look["dash"], "width": 2},
         )
     )  # fmt: skip
@@ -116,6 +126,23 @@ def _law_lines(name: str, found: Scaling, look: dict[str, Any]) -> list[go.Scatt
             )
         )  # fmt: skip
     return lines
+
+
+def _law_signs(found: Sequence[Scaling]) -> list[go.Scatter]:
+    """What marks, lines and bands are, for the legend alone: in grey, for they are so in every colour."""
+    nowhere: dict[str, Any] = {"x": [None], "y": [None], "hoverinfo": "skip", "showlegend": True}
+    muted, line = colour("muted"), {**nowhere, "mode": "lines"}
+    mean = {"color": muted, "symbol": "circle", "size": 8}
+    signs = [
+        go.Scatter(**nowhere, name="mean of the runs", mode="markers", marker=mean),
+        go.Scatter(**line, name="fitted law", line={"color": muted, "dash": "solid", "width": 2}),
+    ]
+    if any(one.resampled for one in found):
+        band = {"fill": "toself", "fillcolor": muted, "opacity": 0.3, "line": {"width": 0, "color": muted}}
+        signs.append(go.Scatter(**line, **band, name="its 95 % interval"))
+    if any(one.peak is not None for one in found):
+        signs.append(go.Scatter(**line, name="its peak", line={"color": muted, "dash": "dot", "width": 1.5}))
+    return signs
 
 
 def performance_profile(profile: pd.DataFrame, what: str = "queries") -> Chart:

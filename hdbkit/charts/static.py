@@ -1,8 +1,8 @@
 """A chart for paper: its plotly figure drawn again by matplotlib, without pyplot and without a browser.
 
 Knows what our charts use, and refuses what it does not know rather than leave it out: scatter (lines, markers, error
-bars, closed bands), bar and heatmap traces; linear, logarithmic and category axes; rectangles and lines as shapes;
-texts as annotations. A pixel of the screen is 0.615 pt on paper, so that 13 px become 8 pt.
+bars, closed bands, stacks of areas), bar and heatmap traces; linear, logarithmic and category axes; rectangles and
+lines as shapes; texts as annotations. A pixel of the screen is 0.615 pt on paper, so that 13 px become 8 pt.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ def drawn(figure: go.Figure, columns: int = 2, title: str = "") -> Figure:
 
 
 def _stacked(traces: Sequence[Spec]) -> list[Spec]:
-    """The traces; each bar with the ``base`` on which it stands."""
+    """The traces; each bar, and each line of a stack, with the ``base`` on which it stands."""
     reached: dict[Any, float] = {}
     made: list[Spec] = []
     for trace in traces:
-        if trace["type"] == "bar":
+        if trace["type"] == "bar" or trace.get("stackgroup"):
             base = [reached.get(x, 0.0) for x in trace["x"]]
             reached |= {x: low + y for x, low, y in zip(trace["x"], base, trace["y"], strict=True)}
             made.append({**trace, "base": base})
@@ -102,10 +102,9 @@ def _trace(axes: Axes, trace: Spec) -> _Entry | None:
     return _Entry(sign, _plain(trace["name"])) if sign is not None and shown else None
 
 
-def _scatter(axes: Axes, trace: Spec) -> Line2D | None:
-    if trace.get("fill"):
-        axes.fill(trace["x"], trace["y"], color=trace["fillcolor"], alpha=trace.get("opacity", 1), linewidth=0)
-        return None
+def _scatter(axes: Axes, trace: Spec) -> Line2D | Patch | None:
+    if trace.get("fill") or trace.get("stackgroup"):
+        return _area(axes, trace)
     x, y = ([float("nan") if value is None else value for value in trace[which]] for which in ("x", "y"))
     mode, line, marker = trace.get("mode", "lines"), trace.get("line", {}), trace.get("marker", {})
     ink = marker.get("color", line.get("color"))
@@ -129,6 +128,19 @@ def _scatter(axes: Axes, trace: Spec) -> Line2D | None:
         if isinstance(marker.get("symbol", ""), str):
             sign.set(marker=_MARKERS[symbols[0]] if symbols else "", markersize=size, markeredgewidth=0)
     return sign
+
+
+def _area(axes: Axes, trace: Spec) -> Patch:
+    """A closed band, or a layer of a stack."""
+    hatch = _HATCHES[trace.get("fillpattern", {}).get("shape", "")]
+    look: Any = {"facecolor": trace["fillcolor"], "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+    look["alpha"] = trace.get("opacity", 1)
+    x, y = (np.array(trace[which], dtype=float) for which in ("x", "y"))
+    if "base" in trace:
+        axes.fill_between(x, trace["base"], trace["base"] + y, **look)
+    else:
+        axes.fill(x, y, **look)
+    return Patch(**look)
 
 
 def _error(axes: Axes, error: Spec | None, which: str, at: tuple[list[float], list[float]]) -> None:
@@ -219,7 +231,7 @@ def _axis(axes: Axes, which: Literal["x", "y"], spec: Spec, size_pt: float) -> N
         suffix = spec.get("ticksuffix", "")
         fit = int(_room_pt(axes, size_pt) / (10 * _LETTER * size_pt)) if which == "x" else 9
         axis.set_major_locator(MaxNLocator(min(max(fit, 2), 9), steps=[1, 2, 5, 10]))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}{suffix}"))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}{suffix}"))
     title = spec.get("title", {}).get("text", "")
     getattr(axes, f"set_{which}label")(_plain(title), color=colour("muted"))
     axes.tick_params(which, labelsize=size_pt, labelcolor=colour("ink"), color=colour("grid"), length=2)

@@ -85,6 +85,8 @@ def figure(x: str, y: str, height: int = HEIGHT, **layout: Any) -> go.Figure:
         "zerolinecolor": colour("grid"),
         "tickfont": {"color": colour("muted")},
         "automargin": True,
+        "separatethousands": True,
+        "exponentformat": "none",
     }
     base: dict[str, Any] = {
         "template": "none",

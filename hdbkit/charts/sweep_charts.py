@@ -19,7 +19,10 @@ from hdbkit.analysis.wording import many, virtual_users
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import BELOW, dots, in_rows, intervals, name_rows, over_users, plain
 from hdbkit.charts.natural import natural
-from hdbkit.charts.style import colour, figure
+from hdbkit.charts.style import SERIES, colour, figure
+
+MOST_LINES = len(SERIES)
+"""Lines of a chart: as many as there are colours."""
 
 
 def sweep_charts(
@@ -47,7 +50,7 @@ def effects_of_settings(
     several = effects["virtual_users"].nunique() > 1
     names = [_effect_label(row, several) for row in rows]
     places = list(range(len(rows) - 1, -1, -1))
-    fig = figure("change of throughput (%)", "", height=110 + 64 * len(rows), showlegend=False)
+    fig = figure("change of throughput (%)", "", height=110 + (46 if several else 64) * len(rows), showlegend=False)
     band = 100 * smallest_effect
     fig.add_vrect(-band, band, fillcolor=colour("shade"), line_width=0, layer="below")
     fig.add_vline(0, line_color=colour("muted"), line_width=1)
@@ -68,8 +71,9 @@ def effects_of_settings(
 
 def _effect_label(row: dict[Hashable, Any], several: bool) -> str:
     count = row["virtual_users"]
-    users = f", {count or 'all'} user{'' if count == 1 else 's'}" if several else ""
-    return f"{row['setting']} = {row['value']}<br>against {row['reference']}{users}"
+    if count:
+        return f"at {virtual_users(count)}"
+    return f"{row['setting']} = {row['value']}<br>against {row['reference']}{', on average' if several else ''}"
 
 
 def _effect_words(row: dict[Hashable, Any]) -> str:
@@ -98,7 +102,8 @@ def configurations(runs: pd.DataFrame, verdicts: pd.DataFrame) -> Chart:
         label=runs["configuration"].map(dict(zip(table["configuration"], table["label"], strict=True)))
     )
     if runs["virtual_users"].nunique() > 1:
-        fig, question = over_users(named, table, "label"), "Which configuration is best at how many virtual users?"
+        drawn = table[table["label"].isin(best_labels(table))]
+        fig, question = over_users(named, drawn, "label"), "Which configuration is best at how many virtual users?"
     else:
         fig, question = in_rows(named, table, "label"), "Which configuration is best?"
     best = table.iloc[int(table["nopm"].fillna(0).argmax())]
@@ -107,8 +112,24 @@ def configurations(runs: pd.DataFrame, verdicts: pd.DataFrame) -> Chart:
         f"{many(len(runs), 'run')} of {many(table['label'].nunique(), 'configuration')}. "
         "Bars are the 95 % intervals of the comparison with the baseline."
     )
+    words += _not_drawn(table) if runs["virtual_users"].nunique() > 1 else ""
     shown = table[["label", "virtual_users", "nopm", "low", "high", "verdict"]]
     return Chart("configurations", question, fig, words, shown)
+
+
+def best_labels(verdicts: pd.DataFrame) -> list[str]:
+    """The baseline and those with the highest NOPM at any count, as many as are told apart; by configuration."""
+    tops = verdicts.groupby("label", sort=False)["nopm"].max().sort_values(ascending=False)
+    base = verdicts.loc[verdicts["verdict"] == "baseline", "label"].unique().tolist()
+    chosen = {*base, *[name for name in tops.index if name not in base][: MOST_LINES - len(base)]}
+    return [str(name) for name in verdicts.sort_values("configuration")["label"].unique() if name in chosen]
+
+
+def _not_drawn(table: pd.DataFrame) -> str:
+    known = table["label"].nunique()
+    return (
+        f" Drawn are the baseline and the {MOST_LINES - 1} fastest; the table has all." if known > MOST_LINES else ""
+    )
 
 
 def _configuration_table(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -118,13 +139,20 @@ def _configuration_table(verdicts: pd.DataFrame) -> pd.DataFrame:
     return verdicts.assign(low=verdicts["low"] * against, high=verdicts["high"] * against)
 
 
+def _in_order(runs: pd.DataFrame, name: str) -> list[Any]:
+    """The values of a setting by their worth; words as the sweep has them, the baseline's first."""
+    ordered = runs.sort_values("configuration") if "configuration" in runs else runs
+    values = pd.Index(ordered[name].unique())
+    return list(values[natural(values).argsort(kind="stable")])
+
+
 def grid(runs: pd.DataFrame, across: str, down: str) -> Chart:
     """Mean NOPM by the values of two settings, at the largest count of virtual users."""
     users = int(runs["virtual_users"].max())
     at = runs[runs["virtual_users"] == users]
     logs = at.assign(nopm=np.log(at["nopm"].astype(float)))
     cells = logs.pivot_table(index=down, columns=across, values="nopm", aggfunc="mean").apply(np.exp)
-    cells = cells.sort_index(key=natural).sort_index(axis=1, key=natural)
+    cells = cells.reindex(index=_in_order(at, down), columns=_in_order(at, across))
     fig = figure(across, down, height=140 + 64 * len(cells))
     fig.add_heatmap(
         z=[plain(row) for _, row in cells.iterrows()],

@@ -13,7 +13,7 @@ from hdbkit.charts.detail_charts import detail_charts
 from hdbkit.charts.interaction_chart import interaction_chart
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.charts.scaling_charts import scaling_laws
-from hdbkit.charts.sweep_charts import sweep_charts
+from hdbkit.charts.sweep_charts import best_labels, sweep_charts
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
@@ -36,7 +36,7 @@ def whole_sweep(
     if interactions is not None and len(interactions):
         charts.append(interaction_chart(interactions, smallest_effect))
     labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
-    laws = scaling_laws(measured.assign(label=measured["configuration"].map(labels)))
+    laws = scaling_laws(measured.assign(label=measured["configuration"].map(labels)), drawn=best_labels(verdicts))
     charts += [laws] if laws else []
     varied = [name for name in [*settings, "virtual_users"] if measured[name].nunique() > 1]
     if len(varied) > 1:

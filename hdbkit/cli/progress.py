@@ -108,7 +108,7 @@ class SweepLines:
             notes.print(f"  {escape(step.note)}")
         elif step.kind is Kind.RESTORED:
             notes.print("  settings are what they were before the sweep")
-        elif step.kind in (Kind.FINISHED, Kind.FAILED) and step.planned:
+        elif step.kind in (Kind.FINISHED, Kind.ENDED_EARLY, Kind.FAILED) and step.planned:
             notes.print(f"  run {step.planned.number:3} of {step.total}  {escape(_outcome(step))}")
 
 
@@ -121,4 +121,4 @@ def _outcome(step: SweepStep) -> str:
     if step.kind is Kind.FAILED:
         return f"{place}  {settings or f'configuration {planned.configuration}'}  FAILED: {step.note}"
     nopm = (manifest.result.get("nopm") if manifest else None) or float("nan")
-    return f"{place}  {nopm:10,.0f} NOPM  {settings}"
+    return f"{place}  {nopm:10,.0f} NOPM  {settings}" + (f"  {step.note}" if step.note else "")

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hdbkit.api import Result, SweepResult
+from hdbkit.cli.columns import Column, broken, widths
 from hdbkit.config import SchemaFrom
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.sweep_plan import SweepPlan
@@ -36,17 +37,24 @@ def frame_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def table(frame: pd.DataFrame, title: str | None = None, columns: Sequence[str] | None = None) -> Table:
-    """A frame as a table for 80 columns; numbers to the right, units in the heads."""
+    """A frame as a table for this screen; numbers to the right, units in the heads."""
     shown = frame[list(columns)] if columns else frame
+    found = [_column(shown.iloc[:, i]) for i in range(len(shown.columns))]
+    crowded = sum(one.natural for one in found) + 2 * len(found) > console.width
     made = Table(title=title, title_justify="left", header_style="bold", title_style="bold", box=box.SIMPLE_HEAD)
-    made.pad_edge, made.padding = False, (0, 1, 0, 0)
-    for name in shown.columns:
-        numeric = pd.api.types.is_numeric_dtype(shown[name]) and not pd.api.types.is_bool_dtype(shown[name])
-        head = str(name).replace("_", " ")
-        made.add_column(head, justify="right" if numeric else "left", no_wrap=name == "run_id", overflow="fold")
-    for row in shown.itertuples(index=False):
-        made.add_row(*(escape(cell(value)) for value in row))
+    made.pad_edge, made.padding, made.show_edge = False, (0, 0 if crowded else 1, 0, 0), not crowded
+    wide = widths(found, console.width - (1 if crowded else 2) * len(found))
+    for one, width in zip(found, wide, strict=True):
+        made.add_column(one.head, justify="right" if one.numeric else "left", width=width, overflow="fold")
+    for row in zip(*(one.cells for one in found), strict=True):
+        made.add_row(*(escape(broken(text, width)) for text, width in zip(row, wide, strict=True)))
     return made
+
+
+def _column(values: pd.Series[Any]) -> Column:
+    numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    head = str(values.name).replace("_", " ")
+    return Column(head, [cell(value) for value in values], numeric, whole=numeric or values.name == "run_id")
 
 
 def cell(value: object) -> str:
@@ -138,6 +146,8 @@ def plan(planned: SweepPlan) -> None:
     console.print(f"{len(planned.runs)} runs, {time}{told}: {made_of} x {spec.blocks} blocks")
     if spec.strategy is not Strategy.GRID:
         console.print(f"this is the first block; the search asks for {spec.asked} configurations in each further one")
+        if spec.end_early:
+            console.print("a run ends early once it is certain to stay far below the three fastest so far")
     if spec.looks:
         console.print(f"it ends after {', '.join(map(str, spec.looks[:-1]))} blocks where all is decided by then")
     if spec.winner_blocks:

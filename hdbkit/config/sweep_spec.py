@@ -70,7 +70,10 @@ class Strategy(StrEnum):
 
 
 class AbortRules(ConfigModel):
-    """What a run may not do. One that does is failed, and its configuration is not run in later blocks."""
+    """What a run may not do. One that does is failed, and its configuration is not run in later blocks.
+
+    It ends as soon as that is certain.
+    """
 
     failed_share: float | None = Field(
         default=None, gt=0, lt=1, description="largest share of transactions that may fail, such as 0.01"
@@ -107,6 +110,10 @@ class SweepSpec(ConfigModel):
         default=Strategy.GRID, description="all configurations in each block, or those that a search asks for"
     )
     asked: int = Field(default=5, ge=1, le=100, description="configurations a search asks for in each block")
+    end_early: bool = Field(
+        default=True,
+        description="end a run of a search once it is certain to stay far below the three fastest so far",
+    )
     blocks: int = Field(default=8, ge=2, le=1000, description="passes over all configurations")
     looks: tuple[Annotated[int, Field(ge=2)], ...] = Field(
         default=(),

@@ -14,15 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from hdbkit.errors import DamagedResult
 from hdbkit.execution.control import ClientState, Control, Word
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.spool import Records, SpoolReader
+from hdbkit.results.spool import Records, SpoolTails
 
-_RECORDS_AT_ONCE = 16_384
 _FIRST_LOOK_NS = 2_000_000_000
 _SAMPLES_BYTES = 4096
 _SILENT_S = 1.0
@@ -68,7 +66,7 @@ class LiveView:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._readers: dict[str, SpoolReader] = {}
+        self._spools = SpoolTails(folder.spools)
         self._looked_ns: int | None = None
         self._cpu_s: dict[int, float] = {}
         self._worked_ns = 0
@@ -78,7 +76,7 @@ class LiveView:
         manifest, now = self._folder.read(), time.monotonic_ns()
         start_ns = manifest.clock.start_monotonic_ns if manifest.clock else now
         since_ns = max(start_ns, self._looked_ns or now - _FIRST_LOOK_NS)
-        pieces = self._new_records(since_ns)
+        pieces = list(self._spools.new(since_ns))
         self._looked_ns = now
         self._worked_ns = max([start_ns, self._worked_ns or since_ns, *map(_last_worked_ns, pieces)])
         seconds, silent_s = max((now - since_ns) / 1e9, 1e-6), max(now - self._worked_ns, 0) / 1e9
@@ -98,25 +96,7 @@ class LiveView:
 
     def close(self) -> None:
         """Let go of the spools."""
-        for reader in self._readers.values():
-            reader.close()
-        self._readers.clear()
-
-    def _new_records(self, since_ns: int) -> list[Records]:
-        for path in self._folder.spools.glob("*.spool"):
-            if path.name not in self._readers:
-                try:
-                    self._readers[path.name] = SpoolReader(path)
-                except (DamagedResult, OSError):
-                    continue
-                self._readers[path.name].skip_before(since_ns)
-        pieces = []
-        for reader in self._readers.values():
-            while (piece := reader.read(_RECORDS_AT_ONCE)).size:
-                pieces.append(piece)
-                if piece.size < _RECORDS_AT_ONCE:
-                    break
-        return pieces
+        self._spools.close()
 
     def _client_cpu_s(self, pids: Sequence[int]) -> float:
         """CPU time of the clients since the last look at them."""

@@ -2,7 +2,7 @@
 
 It starts the clients, publishes the common start, closes the window, ends the clients, and writes what they left.
 It sends no messages: the control page and the folder are all that anybody sees of it. While the window is open it
-looks at the page a few times a second and does nothing else.
+looks at the page a few times a second and, where the run is bound to limits, seven times at what was done.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +27,7 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
 from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Stop, Word
+from hdbkit.execution.early_end import EarlyEnd
 from hdbkit.execution.folder_setup import reserve_path
 from hdbkit.execution.pool import Pool, disk_full
 from hdbkit.execution.sampler import Lines, Sampler
@@ -126,15 +127,25 @@ class Supervisor:
         if reason != "stopped" and not unmeasured:
             opened_ns = self._edge("start")
             self._write(self._manifest.moved_to(Status.MEASURING))
-            reason = reason or self._wait_until(opened_ns + round(load.duration_s * 1e9))
+            reason = reason or self._measured(opened_ns)
             if not self._at_once():
                 self._edge("end")
         self._page.words[Word.STOP_AT_NS] = time.monotonic_ns()
         if reason == "stopped":
             return Status.STOPPED, "stopped on request"
+        if self._manifest.ended_early:
+            return Status.STOPPED, self._manifest.ended_early
         if unmeasured:
             return Status.DONE, _ENDED_IN_RAMPUP
         return Status.DONE, "all clients reached their limit of iterations" if reason == "limit" else ""
+
+    def _measured(self, opened_ns: int) -> str | None:
+        """Watch until the end of the window, or until it is certain that the run breaks a limit; why it ended."""
+        with closing(EarlyEnd(self._folder, self._plan, self._manifest, opened_ns)) as early:
+            reason = self._wait_until(opened_ns + round(self._plan.load.duration_s * 1e9), early.due)
+        if early.reason and reason is None:
+            self._write(self._manifest.model_copy(update={"ended_early": early.reason}))
+        return reason
 
     def _settled(self) -> bool:
         """Whether the rampup may end before its longest time."""

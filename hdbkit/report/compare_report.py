@@ -13,7 +13,7 @@ from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
-from hdbkit.report.tables import Table, cell, heading, text_table
+from hdbkit.report.tables import MARKS, Table, cell, heading, text_table
 from hdbkit.results.manifest import Manifest
 
 
@@ -40,7 +40,7 @@ def compare_report(
     """
     names, (base, new) = list(sides), list(sides.values())
     manifests = [manifest for side in (base, new) for _, manifest in side]
-    percent = "" if pd.isna(ratio.low) else f"{_change(ratio.low)} to {_change(ratio.high)}"
+    percent = "" if pd.isna(ratio.low) else _interval(ratio.low, ratio.high)
     page = Page(
         kicker=f"{names[1]} against {names[0]}",
         question="Is the new side faster than the base?",
@@ -60,7 +60,7 @@ def compare_report(
         charts=compare_charts(sides),
         checks=checks_over_runs(manifests),
         environment=environment(base[0][1], read_settings(base[0][0])),
-        journal=_journal({name: [one for _, one in side] for name, side in sides.items()}),
+        journal=[_journal({name: [one for _, one in side] for name, side in sides.items()})],
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_page(path, page)
@@ -88,13 +88,14 @@ def levels_table(levels: pd.DataFrame) -> list[Table]:
     head = ["users", "base NOPM", "new NOPM", "change", "95 % interval", "verdict", "in words"]
     rows = [
         [cell(row["virtual_users"]), f"{row['base']:,.0f}", f"{row['new']:,.0f}", _change(row["ratio"]),
-         "" if pd.isna(row["low"]) else f"{_change(row['low'])} to {_change(row['high'])}",
+         "" if pd.isna(row["low"]) else _interval(row["low"], row["high"]),
          cell(row["verdict"]), cell(row["sentence"])]
         for row in levels.to_dict("records")
     ]  # fmt: skip
     note = "The intervals hold together over all counts of virtual users."
     numeric = [True, True, True, True, True, False, False]
-    return [Table("At each count of virtual users", head, rows, numeric, note=note)]
+    marks = [MARKS.get(str(verdict), "") for verdict in levels["verdict"]]
+    return [Table("At each count of virtual users", head, rows, numeric, marks, note)]
 
 
 def _named(figure: str) -> str:
@@ -128,7 +129,7 @@ def _journal(sides: dict[str, list[Manifest]]) -> Table:
         for name, side in sides.items()
         for one in side
     ]  # fmt: skip
-    return text_table("The runs", ["side", "run", "virtual users", "NOPM", "status", "failed checks"], rows)
+    return text_table("The runs", ["side", "run id", "virtual users", "NOPM", "status", "failed checks"], rows)
 
 
 def _nopm(figures: pd.DataFrame, side: str) -> str:
@@ -137,6 +138,10 @@ def _nopm(figures: pd.DataFrame, side: str) -> str:
 
 def _runs(side: Sequence[object]) -> str:
     return f"mean of {len(side)} runs" if len(side) > 1 else "1 run"
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{_change(low).removesuffix(' %')} to {_change(high)}"
 
 
 def _change(ratio: float) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hdbkit.report.tables import Table, pairs_table, text_table
+from hdbkit.report.tables import Table, cell, pairs_table, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
@@ -29,10 +29,7 @@ def environment(
     ]
     changed = {name: one for name, one in (settings or {}).items() if one.get("changed")}
     if changed:
-        rows = [
-            [name, _with_unit(one.get("value"), one.get("unit")), _with_unit(one.get("default"), one.get("unit"))]
-            for name, one in sorted(changed.items())
-        ]
+        rows = [[name, with_unit(one), with_unit(one, "default")] for name, one in sorted(changed.items())]
         tables.append(text_table("Settings that are not the default", ["setting", "value", "default"], rows))
     return [table for table in tables if table.rows]
 
@@ -52,8 +49,12 @@ def _seed_of(what: str, pairs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _with_unit(value: Any, unit: str | None) -> str | None:
-    return None if value is None else f"{value} {unit}" if unit else str(value)
+def with_unit(setting: Mapping[str, Any], which: str = "value") -> str:
+    """The value, or the default, of a setting as ``settings.json`` has it: ``4096 MB``, ``16384 x 8kB``."""
+    value, unit = setting.get(which), setting.get("unit")
+    if value is None or not unit:
+        return cell(value)
+    return f"{value} x {unit}" if str(unit)[0].isdigit() else f"{value} {unit}"
 
 
 def _address(target: dict[str, Any]) -> str:

@@ -60,22 +60,32 @@ def history_report(
         charts=charts,
         checks=checks_over_runs(manifests),
         environment=environment(newest[0][1], read_settings(newest[0][0])) if newest else [],
-        journal=frame_table(runs[["run_id", "started", "virtual_users", "nopm"]].round({"nopm": 0}), "The runs"),
+        journal=[_runs_table(runs)],
     )
     make_folder(path.parent, exist_ok=True)
     return write_page(path, page)
 
 
+def _runs_table(runs: pd.DataFrame) -> Table:
+    shown = runs[["run_id", "started", "virtual_users", "nopm"]].round({"nopm": 0})
+    return frame_table(shown.assign(started=shown["started"].map(_minute)), "The runs")
+
+
+def _minute(at: object) -> str:
+    """A time of the catalog without its seconds."""
+    return str(at)[:16].replace("T", " ")
+
+
 def _changes_table(changes: Sequence[str]) -> Table:
     rows = [[one] for one in changes] or [["Nothing changed."]]
-    return text_table("What changed, newest first", ["in words"], rows)
+    return text_table("What changed, newest first", ["when and how"], rows)
 
 
 def _segments_table(segments: pd.DataFrame) -> Table:
     rows = [
-        [row["virtual_users"], str(row["since"])[:16].replace("T", " "), row["runs"], f"{row['nopm']:,.0f}",
+        [cell(row["virtual_users"]), _minute(row["since"]), cell(row["runs"]), f"{row['nopm']:,.0f}",
          cell(None) if pd.isna(row["ratio"]) else f"{100 * (row['ratio'] - 1):+.1f} %", row["cause"], row["what"]]
         for row in segments.to_dict("records")
     ]  # fmt: skip
     head = ["users", "since", "runs", "mean NOPM", "change", "cause", "what differs"]
-    return text_table("Stretches that are alike", head, rows)
+    return Table("Stretches that are alike", head, rows, [True, False, True, True, True, False, False])

@@ -49,9 +49,10 @@ class Page:
     warnings: Sequence[str] = ()
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()
+    evidence: Sequence[Table] = ()
     checks: Sequence[CheckLine] = ()
     environment: Sequence[Table] = field(default_factory=tuple)
-    journal: Table | None = None
+    journal: Sequence[Table] = ()
 
 
 def write_page(path: Path, page: Page) -> Path:

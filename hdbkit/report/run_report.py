@@ -12,7 +12,7 @@ from hdbkit.charts.run_charts import run_charts
 from hdbkit.errors import DamagedResult
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
-from hdbkit.report.server_work import server_work
+from hdbkit.report.server_work import server_host_work, server_work
 from hdbkit.report.tables import Table, cell, milliseconds, number, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -30,22 +30,19 @@ def run_report(folder: RunFolder) -> Path:
     charts, warnings = _charts(folder, manifest)
     result = manifest.result
     page = Page(
-        kicker=manifest.run_id,
+        kicker=f"{manifest.run_id}{_place(manifest)}",
         question=_question(manifest),
         answer=answer(manifest),
         notice=manifest.notice,
         command=manifest.command,
         figures=figures(result) if result else [],
         warnings=[*warnings, *minded(manifest)],
-        tables=[*tables(result), *server_work(result)] if result else [],
+        tables=tables(result) if result else [],
         charts=charts,
+        evidence=[*server_work(result), *server_host_work(result)] if result else [],
         checks=manifest.checks,
         environment=environment(manifest, read_settings(folder)),
-        journal=text_table(
-            "Course of the run",
-            ["status", "at", "note"],
-            [[event.status.value, f"{event.at:%Y-%m-%d %H:%M:%S} UTC", event.note] for event in manifest.history],
-        ),
+        journal=[_course(manifest)],
     )
     return write_page(folder.report, page)
 
@@ -55,6 +52,20 @@ def _charts(folder: RunFolder, manifest: Manifest) -> tuple[list[Chart], list[st
         return run_charts(folder, manifest), []
     except DamagedResult as error:
         return [], [str(error)]
+
+
+def _place(manifest: Manifest) -> str:
+    """Of which sweep the run is, and with which settings; empty for a run of its own."""
+    place = manifest.plan.get("sweep")
+    if not place:
+        return ""
+    tried = ", ".join(f"{name}={value}" for name, value in place["settings"].items())
+    return f", run {place['number']} of the sweep {place['sweep_id']} (block {place['block']}, {tried})"
+
+
+def _course(manifest: Manifest) -> Table:
+    rows = [[event.status.value, f"{event.at:%Y-%m-%d %H:%M:%S} UTC", event.note] for event in manifest.history]
+    return text_table("Course of the run", ["status", "at", "note"], rows)
 
 
 def _question(manifest: Manifest) -> str:

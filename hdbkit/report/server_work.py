@@ -9,11 +9,26 @@ import pandas as pd
 
 from hdbkit.analysis.run_doubts import size
 from hdbkit.analysis.server_deeds import deeds, found_in_cache_pct
+from hdbkit.analysis.server_host import CPU_WORDS, busy_pct
 from hdbkit.analysis.starts import data_by_block
-from hdbkit.report.tables import UNKNOWN, Table, cell, number, text_table
+from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table, number
 from hdbkit.results.manifest import Manifest
 
 TITLE = "What the server did"
+_MEMORY = {
+    "memory_used_bytes": "memory in use",
+    "memory_cached_bytes": "memory that holds files",
+    "swap_used_bytes": "swap in use",
+}
+_OF_DEVICES = {
+    "busy_pct": "had work (% of the time)",
+    "reads_per_s": "reads a second",
+    "writes_per_s": "writes a second",
+    "read_bytes_per_s": "bytes read a second",
+    "write_bytes_per_s": "bytes written a second",
+    "sent_bytes_per_s": "bytes sent a second",
+    "received_bytes_per_s": "bytes received a second",
+}
 _COMPARED = (
     *("log written (bytes)", "full-page images in the log", "pages read from files", "writes to files"),
     *("time waited for row locks (ms)", "deadlocks"),
@@ -38,26 +53,53 @@ def server_work(result: Mapping[str, Any]) -> list[Table]:
     return [Table(TITLE, head, rows, [False, True, True])] if rows else []
 
 
+def server_host_work(result: Mapping[str, Any]) -> list[Table]:
+    """What the database's host did in the window, as its agent told it; none where there was no agent."""
+    use = result.get("server_host")
+    if not use:
+        return []
+    shares = use["cpu_pct"] or {}
+    rows = [[f"CPU: {CPU_WORDS[part]} (%)", number(share)] for part, share in shares.items()]
+    if use["pressure_pct"] is not None:
+        rows.append(["some task waited for a core (% of the time)", number(use["pressure_pct"])])
+    rows += [[what, size(use[name])] for name, what in _MEMORY.items() if name in use]
+    for device, figures in {**use["disks"], **use["networks"]}.items():
+        rows += [[f"{device}: {_OF_DEVICES[name]}", number(value)] for name, value in figures.items()]
+    return [Table("What the database's host did", ["mean over the window", "value"], rows, [False, True])]
+
+
 def work_by_configuration(manifests: Sequence[Manifest], labels: Mapping[int, str]) -> list[Table]:
     """The deeds of each configuration and count of virtual users, a transaction: means over its runs."""
     rows = [_of_run(manifest, labels) for manifest in manifests if manifest.plan.get("sweep")]
     frame = pd.DataFrame(rows)
-    known = [name for name in frame.columns[2:] if frame[name].notna().any()]
+    known = [name for name in frame.columns[3:] if frame[name].notna().any()]
     if not known:
         return []
-    means = frame.groupby(["configuration", "virtual users"], sort=False)[known].mean().reset_index()
-    shown = [[row[0], row[1], *(cell(one) for one in row[2:])] for row in means.itertuples(index=False)]
-    return [text_table(f"{TITLE}, a transaction", [*means.columns], shown)]
+    place = ["place", "configuration", "virtual users"]
+    means = frame.groupby(place, sort=True)[known].mean().reset_index().drop(columns="place")
+    return [frame_table(means, f"{TITLE}, a transaction")]
 
 
 def _of_run(manifest: Manifest, labels: Mapping[int, str]) -> dict[str, Any]:
     result, place = manifest.result, manifest.plan["sweep"]
     each = {one.what: one.each for one in deeds(result)}
     return {
+        "place": place["configuration"],
         "configuration": labels.get(place["configuration"], UNKNOWN),
         "virtual users": manifest.plan["load"]["virtual_users"],
         **{what: each.get(what) for what in _COMPARED},
         "found in the server's cache (%)": found_in_cache_pct(result),
+        **_host_columns(result.get("server_host")),
+    }
+
+
+def _host_columns(use: Mapping[str, Any] | None) -> dict[str, float | None]:
+    """How busy the database's host was, where an agent told it."""
+    shares = (use or {}).get("cpu_pct")
+    disks = [disk["busy_pct"] for disk in (use or {}).get("disks", {}).values() if "busy_pct" in disk]
+    return {
+        "CPU of its host (% busy)": busy_pct(shares) if shares else None,
+        "busiest disk (% of the time)": max(disks, default=None),
     }
 
 
@@ -65,7 +107,7 @@ def growth_table(manifests: Sequence[Manifest]) -> list[Table]:
     """The size of the data that each block of a sweep began and ended with, and the orders there."""
     rows = [
         [
-            row["block"],
+            cell(row["block"]),
             _known(size, row["bytes_before"]),
             _known(size, row["bytes_after"]),
             _known(cell, row["orders_after"] - row["orders_before"]),
@@ -73,7 +115,7 @@ def growth_table(manifests: Sequence[Manifest]) -> list[Table]:
         for row in data_by_block(manifests).to_dict("records")
     ]
     head = ["block", "data before its first run", "data after its last run", "more orders"]
-    return [text_table("Growth of the data", head, rows)] if rows else []
+    return [Table("Growth of the data", head, rows, [True] * 4)] if rows else []
 
 
 def _known(told: Any, value: float) -> str:

@@ -13,16 +13,19 @@ import pandas as pd
 
 from hdbkit.analysis.block_model import usable
 from hdbkit.analysis.details import readable
+from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.server_work import growth_table, work_by_configuration
-from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table
+from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
+from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.sweep_folder import JournalLine
 
-_MARKS = {"faster": "good", "slower": "bad", "failed": "bad", "undecided": "unsure"}
+_AGAINST = "Configurations against the baseline"
 
 
 def sweep_report(
@@ -40,20 +43,24 @@ def sweep_report(
     interactions: pd.DataFrame | None = None,
     winners: pd.DataFrame | None = None,
     remarks: Sequence[str] = (),
+    journal: Sequence[JournalLine] = (),
 ) -> Path:
     """Write the report of a sweep to ``path`` and give it back.
 
     ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``answer`` one sentence, and ``folders``
     those of its finished runs; one that is damaged is passed over. ``doubts`` are what makes the result unstable,
     ``next_step`` what to type to decide what is undecided; ``interactions`` and ``winners`` as the modules of
-    ``analysis`` with these names give them, ``remarks`` what must be known beside the verdicts.
+    ``analysis`` with these names give them, ``remarks`` what must be known beside the verdicts; ``journal`` the
+    lines of the sweep's.
     """
     finished = readable(folders)
     manifests = [manifest for _, manifest in finished]
     spec: Mapping[str, Any] = plan["spec"]
-    settings = [str(name) for name in spec["settings"]]
+    settings = [str(name) for name in [*spec["settings"], *spec.get("factors", {})]]
     smallest = float(spec["smallest_effect"])
     measured = usable(runs)
+    labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
+    several = verdicts["virtual_users"].nunique() > 1
     page = Page(
         kicker=str(plan["sweep_id"]),
         question=str(spec.get("question") or f"Which values of {_listed(settings)} are fastest?"),
@@ -61,30 +68,35 @@ def sweep_report(
         notice=manifests[0].notice if manifests else "",
         command=command,
         next_step=next_step,
-        warnings=[*(f"The result may be unstable: {doubt}." for doubt in doubts), *map(_sentence, remarks)],
+        warnings=[
+            *(f"The result may be unstable: {doubt}." for doubt in doubts),
+            *map(_sentence, remarks),
+            *unrestored(journal, str(plan["sweep_id"])),
+        ],
         figures=[
             Figure("runs measured", f"{len(measured):,}", f"of {len(runs):,} planned"),
             Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {_listed(settings)}"),
+            Figure("virtual users", ", ".join(f"{one:,}" for one in spec["virtual_users"]), "in turn"),
             Figure("blocks", f"{_blocks(runs):,}", "each in its own random order"),
             Figure("smallest effect", f"{100 * smallest:g} %", "that matters"),
         ],
-        tables=[
-            verdict_table(verdicts),
-            *winner_table(winners),
-            *interaction_table(interactions),
-            *_work(manifests, verdicts),
-            *growth_table(manifests),
-        ],
+        tables=[verdict_matrix(verdicts) if several else verdict_table(verdicts), *winner_table(winners)],
         charts=whole_sweep(runs[~runs["fresh"]], verdicts, effects, settings, smallest, finished, interactions),
+        evidence=[
+            *interaction_table(interactions),
+            *work_by_configuration(manifests, labels),
+            *growth_table(manifests),
+            *settings_table(spec["settings"], journal),
+        ],
         checks=checks_over_runs(manifests),
         environment=_environment(spec, *finished[0]) if finished else [],
-        journal=_journal(runs, verdicts),
+        journal=[
+            *([verdict_table(verdicts, "Every comparison with the baseline in words")] if several else []),
+            order_table(runs, labels, journal),
+            events_table(journal),
+        ],
     )
     return write_page(path, page)
-
-
-def _work(manifests: Sequence[Manifest], verdicts: pd.DataFrame) -> list[Table]:
-    return work_by_configuration(manifests, dict(zip(verdicts["configuration"], verdicts["label"], strict=True)))
 
 
 def _environment(spec: Mapping[str, Any], folder: RunFolder, manifest: Manifest) -> list[Table]:
@@ -95,13 +107,41 @@ def _environment(spec: Mapping[str, Any], folder: RunFolder, manifest: Manifest)
     return environment(manifest, kept, load)
 
 
-def verdict_table(verdicts: pd.DataFrame) -> Table:
+def verdict_matrix(verdicts: pd.DataFrame) -> Table:
+    """A row a configuration, a column a count of virtual users: NOPM, change with its interval, verdict."""
+    counts = sorted(verdicts["virtual_users"].unique())
+    ordered = verdicts.sort_values("configuration")
+    rows, marks = [], []
+    for label, of_it in ordered.groupby("label", sort=False):
+        found = {row["virtual_users"]: row for row in of_it.to_dict("records")}
+        rows.append([str(label), *(_verdict_cell(found.get(users)) for users in counts)])
+        marks.append(
+            ["", *(MARKS.get(str(found[users]["verdict"]), "") if users in found else "" for users in counts)]
+        )
+    head = ["configuration", *(virtual_users(int(users)) for users in counts)]
+    note = (
+        "Mean NOPM; its change against the baseline at the same virtual users, with the 95 % interval; the verdict, "
+        "and how many blocks would decide what is undecided."
+    )
+    return Table(_AGAINST, head, rows, [False, *[True] * len(counts)], note=note, cell_marks=marks)
+
+
+def _verdict_cell(row: dict[Hashable, Any] | None) -> str:
+    if row is None:
+        return UNKNOWN
+    _, _, _, nopm, change, interval, verdict, _ = _verdict_row(row)
+    needed = f", {row['blocks_needed']:.0f} blocks" if pd.notna(row["blocks_needed"]) else ""
+    said = "" if verdict == "baseline" else f"{verdict}{needed}"
+    return "\n".join(filter(None, [nopm, change, interval.replace(" % to", " to"), said]))
+
+
+def verdict_table(verdicts: pd.DataFrame, title: str = _AGAINST) -> Table:
     """The verdict on each configuration, marked by what it is."""
     rows = [_verdict_row(row) for row in verdicts.to_dict("records")]
-    marks = [_MARKS.get(str(verdict), "") for verdict in verdicts["verdict"]]
+    marks = [MARKS.get(str(verdict), "") for verdict in verdicts["verdict"]]
     head = ["configuration", "users", "runs", "mean NOPM", "change", "95 % interval", "verdict", "in words"]
     numeric = [False, True, True, True, True, True, False, False]
-    return Table("Configurations against the baseline", head, rows, numeric, marks)
+    return Table(title, head, rows, numeric, marks)
 
 
 def winner_table(winners: pd.DataFrame | None) -> list[Table]:
@@ -112,7 +152,7 @@ def winner_table(winners: pd.DataFrame | None) -> list[Table]:
     for row in winners.to_dict("records"):
         first = _interval(row["first_ratio"], row["first_low"], row["first_high"])
         rows.append([*_verdict_row(row)[:7], first])
-    marks = [_MARKS.get(str(verdict), "") for verdict in winners["verdict"]]
+    marks = [MARKS.get(str(verdict), "") for verdict in winners["verdict"]]
     head = [
         "configuration",
         "users",
@@ -135,7 +175,7 @@ def interaction_table(found: pd.DataFrame | None) -> list[Table]:
     rows = [
         [f"{row['setting']}={row['value']}", f"{row['other']}={row['other_value']}",
          _change(row["alone"]), _change(row["together"]), _interval(row["ratio"], row["low"], row["high"]),
-         cell(row["verdict"]), cell(row["sentence"])]
+         cell(row["verdict"])]
         for row in found.to_dict("records")
     ]  # fmt: skip
     marks = ["unsure" if verdict == "undecided" else "" for verdict in found["verdict"]]
@@ -146,9 +186,8 @@ def interaction_table(found: pd.DataFrame | None) -> list[Table]:
         "change with it",
         "95 % interval of the ratio of both",
         "verdict",
-        "in words",
     ]
-    return [Table("How settings work together", head, rows, [False, False, True, True, True, False, False], marks)]
+    return [Table("How settings work together", head, rows, [False, False, True, True, True, False], marks)]
 
 
 def _interval(ratio: float, low: float, high: float) -> str:
@@ -173,13 +212,6 @@ def _verdict_row(row: dict[Hashable, Any]) -> list[str]:
 
 def _change(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
-
-
-def _journal(runs: pd.DataFrame, verdicts: pd.DataFrame) -> Table:
-    names = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
-    columns = ["number", "block", "configuration", "virtual_users", "nopm", "status", "run_id"]
-    shown = runs.sort_values("number")[columns].assign(configuration=lambda one: one["configuration"].map(names))
-    return frame_table(shown.assign(nopm=shown["nopm"].astype(float).round()), "Order of the runs")
 
 
 def _listed(names: Sequence[str]) -> str:

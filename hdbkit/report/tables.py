@@ -9,15 +9,19 @@ from typing import Any
 
 import pandas as pd
 
+from hdbkit.results.sweep_folder import ENDED_EARLY
+
 MOST_ROWS = 1000
 """Rows of a chart's table; a longer one is cut and says so."""
 LONGEST_TEXT = 400
+MARKS = {"faster": "good", "slower": "bad", ENDED_EARLY: "bad", "failed": "bad", "undecided": "unsure"}
+"""How a verdict is marked."""
 UNKNOWN = "\N{EN DASH}"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table; ``marks`` may give a row a class (good, bad, unsure) for its look."""
+    """A titled table; ``marks`` may give a row a class (good, bad, unsure) for its look, ``cell_marks`` each cell."""
 
     title: str
     head: Sequence[str]
@@ -25,6 +29,15 @@ class Table:
     numeric: Sequence[bool]
     marks: Sequence[str] = ()
     note: str = ""
+    cell_marks: Sequence[Sequence[str]] = ()
+
+    def look(self, row: int, column: int) -> str:
+        """The classes of a cell, for the style sheet."""
+        named = {"verdict": "verdict", "in words": "said", "prepared (s)": "id", "run id": "id"}.get(
+            self.head[column], ""
+        )
+        marked = self.cell_marks[row][column] if self.cell_marks else ""
+        return " ".join(filter(None, ["n" if self.numeric[column] else named, marked]))
 
     def mark(self, index: int) -> str:
         """The class of a row."""

@@ -19,7 +19,7 @@ class Status(StrEnum):
     MEASURING = "measuring"
     FINISHING = "finishing"
     DONE = "done"
-    STOPPED = "stopped"  # ended early on request; what was measured is kept
+    STOPPED = "stopped"  # before its time, on request or as `ended_early` tells; what was measured is kept
     FAILED = "failed"
     ABANDONED = "abandoned"  # its supervisor died; `hdbkit recover` completes it
 
@@ -74,6 +74,7 @@ class Manifest(BaseModel):
     host: dict[str, Any] = Field(default_factory=dict)
     server: dict[str, Any] = Field(default_factory=dict)
     supervisor_pid: int | None = None
+    ended_early: str = Field(default="", description="why it ended before its time by itself; empty: it did not")
     clock: Clock | None = None
     result: dict[str, Any] = Field(default_factory=dict, description="analysis.summary.summarize")
     checks: list[CheckLine] = Field(default_factory=list)

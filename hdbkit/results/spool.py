@@ -28,6 +28,7 @@ _MAGIC = b"HDBSPOOL"
 _VERSION = 1
 _HEADER_BYTES = 4096
 _SEGMENT_RECORDS = 65_536
+_RECORDS_AT_ONCE = 16_384
 _SIZE = SPOOL_RECORD.itemsize
 _SEGMENT_BYTES = _SEGMENT_RECORDS * _SIZE
 _PACK = struct.Struct(SPOOL_STRUCT).pack_into
@@ -135,6 +136,35 @@ class SpoolReader:
     def close(self) -> None:
         """Close the file."""
         os.close(self._fd)
+
+
+class SpoolTails:
+    """All spools of a folder, read on: what has come since the last look, while the clients write."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._readers: dict[str, SpoolReader] = {}
+
+    def new(self, since_ns: int) -> Iterator[Records]:
+        """What is new, a piece at a time; of a spool that is seen first, what ended at ``since_ns`` or later."""
+        for path in self._folder.glob("*.spool"):
+            if path.name not in self._readers:
+                try:
+                    self._readers[path.name] = SpoolReader(path)
+                except (DamagedResult, OSError):
+                    continue
+                self._readers[path.name].skip_before(since_ns)
+        for reader in self._readers.values():
+            while (piece := reader.read(_RECORDS_AT_ONCE)).size:
+                yield piece
+                if piece.size < _RECORDS_AT_ONCE:
+                    break
+
+    def close(self) -> None:
+        """Close the files."""
+        for reader in self._readers.values():
+            reader.close()
+        self._readers.clear()
 
 
 def spool_path(folder: Path, virtual_user: int) -> Path:

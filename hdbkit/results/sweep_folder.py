@@ -10,12 +10,13 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -33,6 +34,9 @@ RUN_COLUMNS = (
 """The columns of a runs frame that are not settings."""
 
 
+ENDED_EARLY = "ended early"
+"""The status of a run that was not worth the rest of its time: what it measured counts for a search alone."""
+
 Plan = TypeVar("Plan", bound=BaseModel)
 
 
@@ -44,6 +48,7 @@ class Step(StrEnum):
     DATA_KEPT = "data_kept"
     RUN_STARTED = "run_started"
     RUN_FINISHED = "run_finished"
+    RUN_ENDED_EARLY = "run_ended_early"  # by itself, for the reason in the note; it is not done again
     RUN_FAILED = "run_failed"
     RUN_DISCARDED = (
         "run_discarded"  # started, but not finished when the sweep was killed or stopped; it is done again
@@ -162,11 +167,16 @@ class SweepFolder:
                 continue
         return found
 
-    def save_before(self, identity: str, snapshot: dict[str, Any]) -> None:
-        """Put the settings of the server ``identity`` on disk, before the first change."""
+    def save_before(
+        self, identity: str, snapshot: dict[str, Any], found: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Put the settings of the server ``identity`` on disk, before the first change.
+
+        ``found`` are those that the sweep tries, as people write them: for the reader of the journal alone.
+        """
         replace_file(self.before, json.dumps({"identity": identity, "snapshot": snapshot}).encode(), mode=0o600)
         _sync_folder(self.path)
-        self.append(Step.SETTINGS_SAVED, identity=identity)
+        self.append(Step.SETTINGS_SAVED, identity=identity, found=dict(found))
 
     def read_before(self) -> dict[str, Any]:
         """The snapshot in ``before.json``. Raises ``DamagedResult``."""
@@ -177,13 +187,18 @@ class SweepFolder:
 
 
 class SweepState:
-    """Where a sweep stands, from its journal; ``broken_off`` is the line that says why it ended before its end."""
+    """Where a sweep stands, from its journal; ``broken_off`` is the line that says why it ended before its end.
+
+    ``found`` are the settings that it tries as it found them, ``restored`` is the line that says they are back.
+    """
 
     def __init__(self, journal: list[JournalLine]) -> None:
         self.runs: dict[int, JournalLine] = {}
         self.decisions: list[JournalLine] = []
         self.identity: str | None = None
         self.broken_off: JournalLine | None = None
+        self.found: dict[str, str] = {}
+        self.restored: JournalLine | None = None
         self._process: tuple[int, str] | None = None
         self.changed = self.data_kept = self.finished = False
         for line in journal:
@@ -198,8 +213,9 @@ class SweepState:
                 self.broken_off, self._process = line, None
             case Step.SETTINGS_SAVED:
                 self.changed, self.identity = True, str(line.details.get("identity"))
+                self.found, self.restored = dict(line.details.get("found", {})), None
             case Step.SETTINGS_RESTORED:
-                self.changed = False
+                self.changed, self.restored = False, line
             case Step.DATA_KEPT:
                 self.data_kept = True
             case Step.DATA_RESTORED:
@@ -300,9 +316,10 @@ class _Grid(BaseModel):
 def runs_frame(folder: SweepFolder) -> pd.DataFrame:
     """The planned runs of a sweep, one row each in their order, with what became of them.
 
-    ``status`` is ``planned``, ``running``, ``done``, ``failed`` or ``missing`` (its folder was removed); ``nopm`` is
-    NaN unless done; ``note`` says why a run failed; ``checks_failed`` is a tuple of the names of the checks that did
-    not pass. One more column for each setting.
+    ``status`` is ``planned``, ``running``, ``done``, ``ended early``, ``failed`` or ``missing`` (its folder was removed);
+    ``nopm`` is NaN unless done or ended early, and then of the shorter window; ``note`` says why a run failed or ended
+    early; ``checks_failed`` is a tuple of the names of the checks that did not pass in a run that is done. One more
+    column for each setting.
 
     Raises ``DamagedResult`` when the plan is missing or spoilt.
     """
@@ -330,9 +347,11 @@ def _outcome(root: Path, line: JournalLine | None) -> dict[str, Any]:
     except DamagedResult as error:
         return empty | {"status": "missing", "note": str(error)}
     nopm = manifest.result.get("nopm")
+    throughput = float("nan") if nopm is None else float(nopm)
+    if line.step is Step.RUN_ENDED_EARLY:
+        return empty | {"status": ENDED_EARLY, "nopm": throughput, "note": line.note}
     checks = tuple(check.name for check in manifest.checks if check.passed is False)
-    found = {"nopm": float("nan") if nopm is None else float(nopm), "checks_failed": checks}
-    return empty | found | {"status": str(manifest.status)}
+    return empty | {"status": str(manifest.status), "nopm": throughput, "checks_failed": checks}
 
 
 def _ends_a_line(descriptor: int, size: int) -> bool:

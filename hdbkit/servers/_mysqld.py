@@ -35,6 +35,8 @@ _FOR_BENCHMARKS = {
 }
 _READY_S = 120.0
 _FOLDERS = ("/usr/sbin", "/usr/libexec", "/usr/bin", "/usr/local/sbin", "/usr/local/mysql/bin", "/opt/mysql/bin")
+_QUIETLY = 'pid_file=$1; shift; "$@" </dev/null >>"$0" 2>&1 & echo $! >"$pid_file"; echo $!'
+"""A server in the background; the file of its process id is there at once, also when its starter is killed."""
 
 
 class MysqldServer:
@@ -81,8 +83,8 @@ class MysqldServer:
         seen = place.log.stat().st_size
         for left in (socket_of(place), socket_of(place).with_name("mysqld.sock.lock")):  # by one that was killed
             left.unlink(missing_ok=True)
-        quiet = '"$@" </dev/null >>"$0" 2>&1 & echo $!'
-        done = place.run_shell(quiet, str(place.log), str(place.binaries / self.program), options_argument(place))
+        words = (str(place.folder / self.pid_file), str(place.binaries / self.program), options_argument(place))
+        done = place.run_shell(_QUIETLY, str(place.log), *words)
         if done.returncode or not done.stdout.strip().isdecimal():  # such as words on a log that cannot be written
             raise ServerFailed(f"the server in {place.folder} cannot be started: {done.stdout.strip()}")
         pid, end = int(done.stdout), time.monotonic() + _READY_S

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 import shutil
 import time
+import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from hdbkit.servers.place import run_as
 from hdbkit.servers.private_control import PrivateControl
 
 _COPY_PATIENCE_S = 3600.0
+_DRAFT = ".new-"
 LOOSE = "loose-"
 """Before a name: the server may know it as a variable and not as an option of its start."""
 
@@ -51,7 +54,7 @@ class MysqldControl(PrivateControl):
 
     def drop_kept_data(self) -> None:
         """Remove the kept copies, if there are any."""
-        for folder in (self._kept_folder(KEPT), self._kept_folder(BUILT), self._fresh, self._old):
+        for folder in (self._kept_folder(KEPT), self._kept_folder(BUILT), self._fresh, self._old, *self._drafts()):
             shutil.rmtree(folder, ignore_errors=True)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -87,10 +90,17 @@ class MysqldControl(PrivateControl):
     def _old(self) -> Path:
         return self._server.folder / "data-old"
 
+    def _drafts(self) -> list[Path]:
+        """Copies that were never finished."""
+        return list(self._server.folder.glob(f"data-*{_DRAFT}*"))
+
     def _copy_folder(self, original: Path, copy: Path) -> None:
-        """A copy that is there whole or not at all, on the disk; with shared blocks where the file system can."""
-        draft = copy.with_name(f"{copy.name}.new")
-        for old in (draft, copy):
+        """A copy that is there whole or not at all, on the disk; with shared blocks where the file system can.
+
+        Its draft has a name of its own: a command whose starter was killed may still be writing an earlier one.
+        """
+        draft = copy.with_name(f"{copy.name}{_DRAFT}{uuid.uuid4().hex[:8]}")
+        for old in (copy, *self._drafts()):
             shutil.rmtree(old, ignore_errors=True)
         for command in (["cp", "-a", "--reflink=auto", str(original), str(draft)], ["sync", "-f", str(draft)]):
             done = run_as(None, command, _COPY_PATIENCE_S)
@@ -100,9 +110,10 @@ class MysqldControl(PrivateControl):
         draft.rename(copy)
 
     def _swap(self) -> None:
-        """Put the fresh copy in the place of the data folder."""
+        """Put the fresh copy in the place of the data folder, which a killed replacing may have taken away."""
         shutil.rmtree(self._old, ignore_errors=True)
-        self._data.rename(self._old)
+        with suppress(FileNotFoundError):
+            self._data.rename(self._old)
         self._fresh.rename(self._data)
         shutil.rmtree(self._old, ignore_errors=True)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from hdbkit.config import ControlSpec, Target
@@ -86,8 +87,7 @@ class AgentControl:
     def apply(self, changes: Mapping[str, str]) -> Change:
         """Have the agent set and verify, and read it back ourselves."""
         before, began = self.snapshot(), time.monotonic()
-        content = {"changes": dict(changes)}
-        done = self._asked(lambda: self._agent.post("apply", content), again=lambda: self.restore(before))
+        done = self._ordered("apply", before, {"changes": dict(changes)})
         try:
             read_back = self._ours().verified(changes)
         except HdbkitError as error:
@@ -130,7 +130,13 @@ class AgentControl:
     # -- steps -------------------------------------------------------------------------------------------
 
     def _took(self, verb: str) -> float:
-        return float(self._asked(lambda: self._agent.post(verb, timeout_s=3600.0))["took_s"])
+        before = self.snapshot() if self._target.may_change_settings else None
+        return float(self._ordered(verb, before)["took_s"])
+
+    def _ordered(self, verb: str, before: Mapping[str, Any] | None, content: Any = None) -> Any:
+        """The answer to an order; one that the agent did not survive is undone, to ``before``, and given again."""
+        again = None if before is None else partial(self.restore, before)
+        return self._asked(lambda: self._agent.post(verb, content, timeout_s=3600.0), again)
 
     def _ours(self) -> SqlControl:
         """Reads settings in a session of the target's own account, from this host."""

@@ -31,12 +31,15 @@ class FileControl(SqlControl):
 
     def apply(self, changes: Mapping[str, str]) -> Change:
         """As through SQL; a server that has ended is started before."""
-        if self._may_restart():
-            self._start_again()
+        self._start_again()
         return super().apply(changes)
 
     def snapshot(self) -> dict[str, Any]:
-        """The bytes of the file, each as the character of its number (None: no file); what the server runs with."""
+        """The bytes of the file, each as the character of its number (None: no file); what the server runs with.
+
+        A server that has ended is started before.
+        """
+        self._start_again()
         content = self._read_file()
         text = None if content is None else content.decode("latin-1")
         return {"identity": self.identity, "file": text, "running": self._running()}
@@ -62,7 +65,7 @@ class FileControl(SqlControl):
     def _start_again(self) -> None:
         """Start a server that has ended. One that does not answer is looked at for a while: it may be on its way."""
         end = time.monotonic() + _ENDING_S
-        while not self._answers() and time.monotonic() < end:
+        while self._may_restart() and not self._answers() and time.monotonic() < end:
             if self.power is not None and not self.power.running:
                 self.say(f"the server of {self.identity} had ended; it is started again")
                 return self._restart()

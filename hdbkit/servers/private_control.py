@@ -56,6 +56,7 @@ class PrivateControl(FileControl):
         """Make ``copy`` anew from ``original``; a ``closed`` one lets nobody connect. Seconds it took."""
         began = time.monotonic()
         with self._session() as session:
+            session.query("copy_alone")
             if not session.query("database_exists", database_name=original):
                 raise ServerFailed(f"there is no database '{original}' in {self.identity} to copy")
             try:

@@ -16,12 +16,14 @@ from hdbkit.plan import RunPlan
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState, only_sweep, sweep_folder, unrestored
 from hdbkit.sweep_plan import PlannedRun, SweepPlan, extended, run_plan
-from hdbkit.sweep_runner.aborting import GIVES_UP, given_up, rule_broken
+from hdbkit.sweep_runner.aborting import given_up
 from hdbkit.sweep_runner.data import keeps_data
 from hdbkit.sweep_runner.deciding import decide
+from hdbkit.sweep_runner.ending import ending
 from hdbkit.sweep_runner.preparing import prepare_run, unprepared
-from hdbkit.sweep_runner.progress import Kind, Progress, Watcher, unwatched
-from hdbkit.sweep_runner.settling import settle, settle_earlier
+from hdbkit.sweep_runner.progress import KINDS, Kind, Progress, Watcher, unwatched
+from hdbkit.sweep_runner.searching import bar_for
+from hdbkit.sweep_runner.settling import settings_now, settle, settle_earlier
 
 RunOne = Callable[[RunPlan], Manifest]
 """Does one run to its end. Raises ``HdbkitError`` when it cannot; Ctrl-C leaves it as ``KeyboardInterrupt``."""
@@ -191,7 +193,8 @@ class _Execution:
 
     def _save(self) -> None:
         """What the server is now, on disk, before the first change."""
-        self.folder.save_before(self.control.identity, self.control.snapshot() if _changes(self.plan) else {})
+        found = settings_now(self.control, self.plan.spec.settings)
+        self.folder.save_before(self.control.identity, self.control.snapshot() if _changes(self.plan) else {}, found)
         if keeps_data(self.plan, self.control):
             took_s = self.control.keep_data()
             self.folder.append(Step.DATA_KEPT, took_s=took_s)
@@ -206,7 +209,8 @@ class _Execution:
         try:
             self._tell(Kind.PREPARING, planned)
             prepared = prepare_run(self.plan, planned, self.control)
-            plan = run_plan(self.plan, planned, datetime.now(UTC), prepared)
+            bar = bar_for(self.plan, self.folder, planned)
+            plan = run_plan(self.plan, planned, datetime.now(UTC), prepared, bar)
             run_id = plan.run_id
             self.folder.append(Step.RUN_STARTED, planned.number, run_id, **prepared)
             self._tell(Kind.STARTED, planned)
@@ -223,22 +227,17 @@ class _Execution:
             self._ended(planned, manifest)
 
     def _ended(self, planned: PlannedRun, manifest: Manifest) -> None:
-        if manifest.status is Status.DONE and (reason := rule_broken(self.plan.spec.abort, manifest)):
-            self._failed(planned, manifest.run_id, reason, manifest, gives_up=True)
-        elif manifest.status is Status.DONE:
-            self.folder.append(Step.RUN_FINISHED, planned.number, manifest.run_id)
-            self._tell(Kind.FINISHED, planned, manifest)
+        if end := ending(manifest):
+            self.folder.append(end.step, planned.number, manifest.run_id, end.note, **end.details)
+            self._tell(KINDS[end.step], planned, manifest, end.note)
         elif manifest.status is Status.STOPPED:
             raise KeyboardInterrupt(f"{manifest.run_id} was stopped, and the sweep with it")
         else:
             reason = next((event.note for event in reversed(manifest.history) if event.note), "")
             self._failed(planned, manifest.run_id, reason or f"it ended as {manifest.status.value}", manifest)
 
-    def _failed(
-        self, planned: PlannedRun, run_id: str, note: str, manifest: Manifest | None = None, gives_up: bool = False
-    ) -> None:
-        details = {GIVES_UP: True} if gives_up else {}
-        self.folder.append(Step.RUN_FAILED, planned.number, run_id, note, **details)
+    def _failed(self, planned: PlannedRun, run_id: str, note: str, manifest: Manifest | None = None) -> None:
+        self.folder.append(Step.RUN_FAILED, planned.number, run_id, note)
         self._tell(Kind.FAILED, planned, manifest, note)
 
     def _tell(

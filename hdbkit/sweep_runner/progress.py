@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.sweep_folder import Step
 from hdbkit.sweep_plan import PlannedRun
 
 
@@ -19,6 +20,7 @@ class Kind(StrEnum):
     PREPARING = "preparing"  # the server is brought to a run's configuration
     STARTED = "started"
     FINISHED = "finished"
+    ENDED_EARLY = "ended early"  # for the reason in the note
     FAILED = "failed"
     RESTORED = "restored"
 
@@ -33,6 +35,17 @@ class Progress:
     manifest: Manifest | None = None
     note: str = ""
 
+
+KINDS = {
+    Step.SETTINGS_SAVED: Kind.SAVED,
+    Step.NOTED: Kind.WAITING,
+    Step.RUN_STARTED: Kind.STARTED,
+    Step.RUN_FINISHED: Kind.FINISHED,
+    Step.RUN_ENDED_EARLY: Kind.ENDED_EARLY,
+    Step.RUN_FAILED: Kind.FAILED,
+    Step.SETTINGS_RESTORED: Kind.RESTORED,
+}
+"""What a watcher is told of a step of the journal; of the others nothing."""
 
 Watcher = Callable[[Progress], None]
 

@@ -1,15 +1,17 @@
 """A search grows its plan: each finished block tells which configurations the next one has.
 
-The longer plan is on disk before any of its runs begins, so that journal and resume are as in a grid.
+The longer plan is on disk before any of its runs begins, so that journal and resume are as in a grid. What a run must
+be able to reach stands in its own plan, so that it ends early alike whether its sweep goes on or was killed.
 """
 
 from __future__ import annotations
 
-from hdbkit.analysis.search import log_ratios, next_configurations
+from hdbkit.analysis.search import bar, log_ratios, next_configurations
 from hdbkit.config.sweep_grid import grid_of
 from hdbkit.config.sweep_spec import Strategy
+from hdbkit.plan import Bar
 from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState, runs_frame
-from hdbkit.sweep_plan import SweepPlan, with_asked
+from hdbkit.sweep_plan import PlannedRun, SweepPlan, with_asked
 
 
 def searched(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPlan:
@@ -29,3 +31,10 @@ def searched(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPl
     folder.write_plan(longer)
     folder.append(Step.EXTENDED, blocks=last + 1, asked=[dict(one) for one in asked])
     return longer
+
+
+def bar_for(plan: SweepPlan, folder: SweepFolder, planned: PlannedRun) -> Bar | None:
+    """What a run must be able to reach; None in a grid, for the baseline, and in the fresh blocks of the fastest."""
+    if plan.spec.strategy is Strategy.GRID or not plan.spec.end_early or planned.fresh or planned.configuration == 0:
+        return None
+    return bar(runs_frame(folder), planned.block, planned.configuration, planned.virtual_users)

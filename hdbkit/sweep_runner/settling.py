@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from hdbkit.contracts import ServerControl
-from hdbkit.errors import DamagedResult
+from hdbkit.errors import DamagedResult, HdbkitError
 from hdbkit.processes import is_alive
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import JournalLine, Step, SweepFolder, SweepState, unrestored
+from hdbkit.servers.values import with_unit
+from hdbkit.sweep_runner.ending import ending
 from hdbkit.sweep_runner.interrupts import signals_held
 
 _LOOK_S = 0.2
@@ -51,6 +54,16 @@ def settle(folder: SweepFolder, control: ServerControl) -> None:
             _restore(folder, control, state, manifest)
 
 
+def settings_now(control: ServerControl, names: Iterable[str]) -> dict[str, str]:
+    """What these settings are on the server, as people write them; empty where it does not tell."""
+    wanted = list(names)
+    try:
+        known = control.settings() if wanted else {}
+    except HdbkitError:
+        return {}
+    return {name: with_unit(known[name], known[name].value) for name in wanted if name in known}
+
+
 def _restore(folder: SweepFolder, control: ServerControl, state: SweepState, manifest: Manifest | None) -> None:
     """Settings and data first, the journal afterwards; ``manifest`` is that of the run without an end."""
     if state.changed:
@@ -67,7 +80,7 @@ def _restore(folder: SweepFolder, control: ServerControl, state: SweepState, man
         folder.append(Step.DATA_RESTORED)
     if control.can_restore_data:
         control.drop_kept_data()
-    folder.append(Step.SETTINGS_RESTORED)
+    folder.append(Step.SETTINGS_RESTORED, found=settings_now(control, state.found))
 
 
 def _close(folder: SweepFolder, line: JournalLine, manifest: Manifest | None) -> None:
@@ -76,8 +89,9 @@ def _close(folder: SweepFolder, line: JournalLine, manifest: Manifest | None) ->
     A run has a process of its own and may outlive its sweep: it counts when it is whole. Any other is discarded, to
     be done again.
     """
-    if manifest and manifest.status is Status.DONE:
-        folder.append(Step.RUN_FINISHED, line.number, line.run_id, "it ended by itself after the sweep was killed")
+    if manifest and (end := ending(manifest)):
+        note = "; ".join(one for one in (end.note, "it ended by itself after the sweep was killed") if one)
+        folder.append(end.step, line.number, line.run_id, note, **end.details)
     else:
         folder.append(Step.RUN_DISCARDED, line.number, line.run_id, _discarded(line, manifest))
 

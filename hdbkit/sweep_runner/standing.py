@@ -11,17 +11,9 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import JournalLine, Step, SweepFolder, SweepState
 from hdbkit.sweep_plan import PlannedRun, SweepPlan, estimated_run_s
-from hdbkit.sweep_runner.progress import Kind, Progress, Watcher
+from hdbkit.sweep_runner.progress import KINDS, Kind, Progress, Watcher
 
-_KINDS = {
-    Step.SETTINGS_SAVED: Kind.SAVED,
-    Step.NOTED: Kind.WAITING,
-    Step.RUN_STARTED: Kind.STARTED,
-    Step.RUN_FINISHED: Kind.FINISHED,
-    Step.RUN_FAILED: Kind.FAILED,
-    Step.SETTINGS_RESTORED: Kind.RESTORED,
-}
-_ENDS = (Step.RUN_FINISHED, Step.RUN_FAILED)
+_ENDS = (Step.RUN_FINISHED, Step.RUN_ENDED_EARLY, Step.RUN_FAILED)
 
 
 class SweepStatus(StrEnum):
@@ -41,7 +33,9 @@ class SweepStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Standing:
-    """A sweep at one moment: ``done`` and ``failed`` count runs of ``total``; ``note`` says why it was broken off.
+    """A sweep at one moment; ``note`` says why it was broken off.
+
+    ``done``, ``ended_early`` and ``failed`` count runs of ``total``.
 
     ``planned`` is the run that is going on or was the last to begin, ``run_id`` its id; ``left_s`` is about how many
     seconds remain, from the pace so far.
@@ -51,6 +45,7 @@ class Standing:
     total: int
     blocks: int
     done: int = 0
+    ended_early: int = 0
     failed: int = 0
     planned: PlannedRun | None = None
     run_id: str = ""
@@ -60,7 +55,7 @@ class Standing:
     @property
     def ended_runs(self) -> int:
         """The runs that need not be done again."""
-        return self.done + self.failed
+        return self.done + self.ended_early + self.failed
 
 
 def standing(folder: SweepFolder) -> Standing:
@@ -76,6 +71,7 @@ def standing(folder: SweepFolder) -> Standing:
         total=len(plan.runs),
         blocks=plan.runs[-1].block,
         done=steps.count(Step.RUN_FINISHED),
+        ended_early=steps.count(Step.RUN_ENDED_EARLY),
         failed=steps.count(Step.RUN_FAILED),
         planned=plan.runs[begun.number - 1] if begun and begun.number else None,
         run_id=begun.run_id if begun else "",
@@ -120,7 +116,7 @@ class Follower:
         if len(journal) > self._told:
             self._plan = self._folder.read_plan(SweepPlan)  # it may have become longer or shorter
         for line in journal[self._told :]:
-            if kind := _KINDS.get(line.step):
+            if kind := KINDS.get(line.step):
                 self._watch(self._progress(kind, line))
         self._told = len(journal)
 

@@ -248,10 +248,14 @@ class SweepPanel(Panel):
 def plan_html(plan: Any) -> str:
     """How many runs a sweep has, and about how long it takes."""
     spec = plan.spec
+    ends, fresh = " or ".join(map(str, spec.looks[:-1])), spec.winner_blocks
+    more = f" It ends after {ends} blocks where all is decided by then." if ends else ""
+    more += f" Then {fresh} fresh blocks of the three fastest and the baseline follow." if fresh else ""
     return (
         f"<b>{many(len(plan.runs), 'run')}</b>: {many(len(plan.configurations), 'configuration')} x "
         f"{many(len(spec.virtual_users), 'count')} of virtual users x {spec.blocks} blocks; "
-        f"<b>about {duration(plan.estimated_s)}</b>. The first value of each setting is the baseline's."
+        f"<b>about {duration(plan.estimated_s)}</b>. The first value of each setting or option is the "
+        f"baseline's.{more}"
     )
 
 

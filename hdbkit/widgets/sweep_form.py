@@ -1,4 +1,4 @@
-"""The fields of a sweep: counts of virtual users, blocks, phases; and the Python that makes the same sweep."""
+"""The fields of a sweep: what it tries, how often and how long; and the Python that makes the same sweep."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import ipywidgets
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import InputError
 from hdbkit.widgets.layout import LABELS, grid, target_code
+from hdbkit.widgets.sweep_factors import FactorsPicker
 from hdbkit.widgets.sweep_settings import SettingsPicker
 
 
@@ -20,17 +21,22 @@ class SweepForm:
         self._base = SweepSpec(settings={"none": ("none",)}, load=Load(rampup_s=10, duration_s=60), blocks=3)
         self._filling = False
         self._changed = changed
-        self.picker = SettingsPicker(self._tell)
+        self.picker, self.factors = SettingsPicker(self._tell), FactorsPicker(self._tell)
         self.name = _text("Name", "letters, digits, _ and -")
         self.users = _text("Virtual users", "counts, such as 1, 4, 16")
         self.blocks = ipywidgets.BoundedIntText(description="Blocks", min=2, max=1000, style=LABELS)
+        self.looks = _text("Looks", "none, or such as 4, 8")
+        self.looks.tooltip = "numbers of blocks after which it ends once all is decided; the last is all blocks"
+        self.winners = ipywidgets.BoundedIntText(description="Winner blocks", min=0, max=1000, style=LABELS)
+        self.winners.tooltip = "fresh blocks of the three fastest and the baseline at the end; 0 for none"
         self.rampup = _seconds("Rampup (s)", "seconds before the measured window")
         self.duration = _seconds("Duration (s)", "seconds of the measured window")
         self.cooldown = _seconds("Rest (s)", "the longest rest before each run; it ends when the hosts do little")
         self.effect = ipywidgets.FloatText(description="Effect (%)", step=0.5, style=LABELS)
         self.effect.tooltip = "the smallest change of the throughput that matters"
-        fields = (self.name, self.users, self.blocks, self.rampup, self.duration, self.cooldown, self.effect)
-        self.box = ipywidgets.VBox([self.picker.box, grid(*fields, least_width_px=220)])
+        phases = (self.rampup, self.duration, self.cooldown)
+        fields = (self.name, self.users, self.blocks, self.looks, self.winners, *phases, self.effect)
+        self.box = ipywidgets.VBox([self.picker.box, self.factors.box, grid(*fields, least_width_px=220)])
         self._fill()
         for field in fields:
             field.observe(lambda _: self._tell(), "value")
@@ -38,16 +44,21 @@ class SweepForm:
     @property
     def spec(self) -> SweepSpec:
         """The sweep of the fields. Raises ``InputError`` with every mistake."""
-        settings = self.picker.values
-        if not settings:
-            raise InputError("pick at least one setting to try")
+        settings, factors = self.picker.values, self.factors.values
+        tried = {**settings, **factors}
+        if not tried:
+            raise InputError("pick at least one setting or option to try")
         load = self._base.load.model_copy(update={"rampup_s": self.rampup.value, "duration_s": self.duration.value})
         return self._base.with_(
             name=self.name.value.strip(),
             settings=settings,
-            baseline={name: value for name, value in self._base.baseline.items() if value in settings.get(name, ())},
-            virtual_users=_counts(self.users.value),
+            factors=factors,
+            baseline={name: value for name, value in self._base.baseline.items() if value in tried.get(name, ())},
+            special={name: values for name, values in self._base.special.items() if name in tried},
+            virtual_users=_counts(self.users.value, "counts of virtual users must read like 1, 4, 16"),
             blocks=self.blocks.value,
+            looks=_counts(self.looks.value, "numbers of blocks of the looks must read like 4, 8"),
+            winner_blocks=self.winners.value,
             cooldown_s=self.cooldown.value,
             smallest_effect=round(self.effect.value / 100, 6),
             load=Load(**load.model_dump(exclude_unset=True)),
@@ -55,15 +66,18 @@ class SweepForm:
 
     def show(self, spec: SweepSpec) -> None:
         """Fill the fields from a sweep."""
-        self._base = spec
-        self._fill()
+        self._base, self._filling = spec, True
         self.picker.show(spec.settings)
+        self.factors.show(spec.factors)
+        self._fill()
+        self._tell()
 
     def _fill(self) -> None:
         spec, self._filling = self._base, True
         self.name.value = spec.name
         self.users.value = ", ".join(map(str, spec.virtual_users))
         self.blocks.value = spec.blocks
+        self.looks.value, self.winners.value = ", ".join(map(str, spec.looks)), spec.winner_blocks
         self.rampup.value, self.duration.value = spec.load.rampup_s, spec.load.duration_s
         self.cooldown.value, self.effect.value = spec.cooldown_s, round(100 * spec.smallest_effect, 4)
         self._filling = False
@@ -110,8 +124,8 @@ def _seconds(name: str, hint: str) -> ipywidgets.FloatText:
     return made
 
 
-def _counts(text: str) -> tuple[int, ...]:
+def _counts(text: str, rule: str) -> tuple[int, ...]:
     try:
         return tuple(int(word) for word in text.replace(",", " ").split())
     except ValueError:
-        raise InputError(f"the counts of virtual users must read like 1, 4, 16, not {text!r}") from None
+        raise InputError(f"the {rule}, not {text!r}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import html
 from collections.abc import Callable, Mapping
 
@@ -11,6 +10,7 @@ import pandas as pd
 
 from hdbkit.errors import InputError
 from hdbkit.widgets.layout import button, row
+from hdbkit.widgets.picked_values import PickedValues, text_of
 
 NEEDS = {
     "session": "takes effect at once",
@@ -25,8 +25,7 @@ class SettingsPicker:
     """The settings of one server and the values to try; ``changed`` is called whenever the values are others."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
-        self._changed, self._known = changed, pd.DataFrame()
-        self._lines: dict[str, _Line] = {}
+        self._known = pd.DataFrame()
         self.search = ipywidgets.Text(
             placeholder="part of a name or of what it does, such as buffer",
             layout=ipywidgets.Layout(width="auto", max_width="420px"),
@@ -34,8 +33,8 @@ class SettingsPicker:
         self.list = ipywidgets.Select(rows=7, layout=ipywidgets.Layout(width="auto"))
         self.about = ipywidgets.HTML().add_class("hdbkit-note")
         self.add = button("Add to the sweep", lambda _: self.pick(self.list.value), hint="try values of this setting")
-        self.picked = ipywidgets.VBox()
-        self.box = ipywidgets.VBox([self.search, self.list, self.about, row(self.add), self.picked])
+        self._picked = PickedValues(changed)
+        self.box = ipywidgets.VBox([self.search, self.list, self.about, row(self.add), self._picked.box])
         self.search.observe(lambda _: self._show_list(), "value")
         self.list.observe(lambda _: self._show_about(), "value")
         self._show_list()
@@ -44,8 +43,7 @@ class SettingsPicker:
         """Offer the settings of a server, as ``Connection.settings()`` gives them; what was picked stays."""
         self._known = settings[settings["apply_by"] != "fixed"]
         self._show_list()
-        for name, line in self._lines.items():
-            line.note.value = self._told(name)
+        self._picked.tell(self._told)
 
     @property
     def loaded(self) -> bool:
@@ -56,27 +54,20 @@ class SettingsPicker:
         """Try a setting; ``values`` as they are typed, by default its present one or all choices."""
         if name is None:
             raise InputError("choose a setting in the list first")
-        if name not in self._lines:
-            text = values if values is not None else self._first_values(name)
-            self._lines[name] = _Line(name, text, self._told(name), self._changed, lambda: self.drop(name))
-            self._show_picked()
+        self._picked.pick(name, values if values is not None else self._first_values(name), self._told(name))
 
     def drop(self, name: str) -> None:
         """Try it no more."""
-        self._lines.pop(name, None)
-        self._show_picked()
+        self._picked.drop(name)
 
     @property
     def values(self) -> dict[str, tuple[str, ...]]:
         """The values to try of each setting; the first is the baseline's."""
-        return {name: values_in(line.values.value) for name, line in self._lines.items()}
+        return self._picked.values
 
     def show(self, settings: Mapping[str, tuple[str, ...]]) -> None:
         """Have exactly these settings and values."""
-        self._lines = {}
-        for name, values in settings.items():
-            self.pick(name, text_of(values))
-        self._show_picked()
+        self._picked.have(settings, self._told)
 
     # -- what is shown ------------------------------------------------------------------------------------
 
@@ -125,37 +116,3 @@ class SettingsPicker:
         one = self._known.loc[name]
         others = one["choices"] or (("on", "off") if one["kind"] == "bool" else ())
         return text_of((str(one["text"]), *(choice for choice in others if choice != one["text"])))
-
-    def _show_picked(self) -> None:
-        self.picked.children = tuple(line.box for line in self._lines.values())
-        self._changed()
-
-
-class _Line:
-    """A setting that was picked: its name, its values, what is allowed, and a way to be rid of it."""
-
-    def __init__(
-        self, name: str, values: str, note: str, changed: Callable[[], None], drop: Callable[[], None]
-    ) -> None:
-        self.name = ipywidgets.HTML(f"<b>{html.escape(name)}</b>", layout=ipywidgets.Layout(min_width="100px"))
-        self.values = ipywidgets.Text(
-            value=values,
-            placeholder="values, separated by commas, or a range: = 128MB to 1GB factor 2",
-            tooltip="values, separated by commas, or a range (= 128MB to 1GB factor 2); the first is the baseline's",
-            continuous_update=False,
-            layout=ipywidgets.Layout(flex="1 1 140px", width="auto"),
-        )
-        self.note = ipywidgets.HTML(note).add_class("hdbkit-note")
-        self.values.observe(lambda _: changed(), "value")
-        remove = button("Remove", lambda _: drop(), hint=f"do not try {name}")
-        self.box = ipywidgets.VBox([row(self.name, self.values, remove), self.note]).add_class("hdbkit-setting")
-
-
-def values_in(text: str) -> tuple[str, ...]:
-    """Values separated by commas; one that holds a comma stands in quotes: ``64MB, "a, b"``."""
-    return tuple(one.strip() for line in csv.reader([text], skipinitialspace=True) for one in line if one.strip())
-
-
-def text_of(values: tuple[str, ...]) -> str:
-    """Values as they are typed; the inverse of ``values_in``."""
-    return ", ".join(f'"{one}"' if "," in one else one for one in values)

@@ -19,6 +19,7 @@ from hdbkit import api
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.errors import HdbkitError
+from hdbkit.results.sweep_folder import ENDED_EARLY
 from hdbkit.widgets.base import Panel
 from hdbkit.widgets.layout import html_table
 from hdbkit.widgets.pictures import charts_html
@@ -30,7 +31,7 @@ MOST_ROWS = 40
 _LOOK_S = 1.0
 _STYLES = {"done": "success", "failed": "danger", "killed": "danger", "stopped": "warning"}
 _MARKS = {"planned": "·", "running": "▶ runs", "failed": "✕ failed", "missing": "missing"}
-_END_CHARTS = ("configurations", "effects", "grid", "parallel")
+_END_CHARTS = ("configurations", "effects", "grid", "interactions", "scaling", "parallel")
 
 
 Ended = Callable[[api.SweepResult | None, Exception | None], None]
@@ -172,8 +173,9 @@ def progress_words(now: api.Standing, settings: dict[str, str]) -> str:
     """Where the sweep stands, in a sentence; ``settings`` are those of the run that goes on."""
     if now.status.ended:
         end = f"{now.status.value}: {now.done} of {now.total} runs done"
+        early = f", {now.ended_early} ended early" if now.ended_early else ""
         failed = f", {now.failed} failed" if now.failed else ""
-        return f"{end}{failed}{'; ' + now.note if now.note else ''}"
+        return f"{end}{early}{failed}{'; ' + now.note if now.note else ''}"
     left = f"about {duration(now.left_s)} left"
     one = now.planned
     if one is None:
@@ -191,10 +193,11 @@ def duration(seconds: float) -> str:
 
 
 def answer_html(result: api.SweepResult) -> str:
-    """The sweep's answer, what makes it doubtful and what to do next, and what every such result says of itself."""
+    """The sweep's answer, its doubts, what to do next, whether the server is as before, and what each result says."""
     advice = "".join(f"<p>{html.escape(line)}</p>" for line in result.advice.splitlines())
     small = html.escape(f"Sweep {result.sweep_id}. {result.notice}")
-    return f"<p><b>{html.escape(result.answer)}</b></p>{advice}<p><small>{small}</small></p>"
+    back = f"<p>{html.escape(result.restored)}</p>" if result.restored else ""
+    return f"<p><b>{html.escape(result.answer)}</b></p>{advice}{back}<p><small>{small}</small></p>"
 
 
 def ranking_html(verdicts: pd.DataFrame) -> str:
@@ -208,7 +211,7 @@ def ranking_html(verdicts: pd.DataFrame) -> str:
             *([row["virtual_users"]] if several else []),
             _number(row["nopm"]),
             _change(row),
-            row["verdict"],
+            row["sentence"].rpartition(": ")[2] if row["verdict"] == ENDED_EARLY else row["verdict"],
             row["runs"],
         ]
         for row in ordered.to_dict("records")

@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,26 +42,42 @@ def own_target(server: PrivateServer, **control: Any) -> Target:
     return server.admin.with_(server_folder=None, may_change_settings=True, may_restart=True, control=spec)
 
 
+def remote_target(server: PrivateServer, **control: Any) -> Target:
+    """The server as another host sees it, whose agent is told by ``control``."""
+    secret = SecretStr(password_of(server.target))
+    return server.target.with_(
+        server_folder=None, password_file=None, host=HOST, password=secret, control=ControlSpec(**control)
+    )
+
+
 @dataclass
 class Agent:
-    """A running agent and what its client needs to know."""
+    """A running agent, what its client needs to know, and who starts it again. ``folder`` is where it lives."""
 
     process: subprocess.Popen[str]
     url: str
     fingerprint: str | None
-    state: Path
+    folder: Path
+    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _over: bool = False
+
+    @property
+    def state(self) -> Path:
+        """The folder that it keeps its state in."""
+        return self.folder / "state"
+
+    @property
+    def address(self) -> dict[str, Any]:
+        """What ``control`` of a target says of it."""
+        return {"agent": self.url, "fingerprint": self.fingerprint}
 
     def target(self, server: PrivateServer, **control: Any) -> Target:
         """The server as another host sees it."""
-        given = {"agent": self.url, "fingerprint": self.fingerprint, **control}
-        secret = SecretStr(password_of(server.target))
-        return server.target.with_(
-            server_folder=None, password_file=None, host=HOST, password=secret, control=ControlSpec(**given)
-        )
+        return remote_target(server, **{**self.address, **control})
 
     def client(self, **control: Any) -> AgentClient:
         """Asks it."""
-        return AgentClient(ControlSpec(**{"agent": self.url, "fingerprint": self.fingerprint, **control}))
+        return AgentClient(ControlSpec(**{**self.address, **control}))
 
     def audit(self) -> list[dict[str, Any]]:
         """The lines of its log."""
@@ -69,6 +87,38 @@ class Agent:
         """As ``kill -9``."""
         self.process.kill()
         self.process.wait()
+
+    def again(self) -> None:
+        """The agent where it was: at the same address, with its folder."""
+        with self._one_at_a_time:
+            self._again()
+
+    def look_after(self, back_after_s: float = 0) -> None:
+        """Have it started again ``back_after_s`` after each of its ends, as systemd would, until ``end``."""
+        threading.Thread(target=self._watch, args=(back_after_s,), daemon=True).start()
+
+    def end(self) -> None:
+        """Kill it, for good."""
+        with self._one_at_a_time:
+            self._over = True
+            self._leave()
+
+    def _watch(self, back_after_s: float) -> None:
+        while not self._over:
+            self.process.wait()
+            time.sleep(back_after_s)
+            with self._one_at_a_time:
+                if not self._over and self.process.poll() is not None:
+                    self._again()
+
+    def _again(self) -> None:
+        self._leave()
+        self.process, _ = _started(self.folder, self.url.removeprefix("https://"))
+
+    def _leave(self) -> None:
+        self.kill()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
 
 _QUICKLY = """
@@ -85,13 +135,19 @@ serve(Target.parse("own"), options, say)
 def start_agent(target: Target, folder: Path, listen: str = f"{HOST}:0", words: Sequence[str] = ()) -> Agent:
     """Start it, with ``words`` by the command line; ``folder`` holds its state and the entry of its target."""
     folder.mkdir(exist_ok=True)
-    named = folder / "targets.yaml"
-    named.write_text(yaml.safe_dump({"own": target.model_dump(mode="json", exclude_defaults=True)}))
+    named = {"own": target.model_dump(mode="json", exclude_defaults=True)}
+    (folder / "targets.yaml").write_text(yaml.safe_dump(named))
+    process, about = _started(folder, listen, words)
+    return Agent(process, about["url"], about.get("fingerprint"), folder)
+
+
+def _started(folder: Path, listen: str, words: Sequence[str] = ()) -> tuple[subprocess.Popen[str], dict[str, Any]]:
+    """Its process, and what it told when it listened."""
     command = [sys.executable, "-c", _QUICKLY, listen, str(folder / "state")]
     if words:
         command = [str(Path(sys.executable).with_name("hdbkit")), "agent", "own", "--listen", listen]
         command += ["--state", str(folder / "state"), *words]
-    environment = {**os.environ, "HDBKIT_TARGETS": str(named), "HDBKIT_AGENT_TOKEN": TOKEN}
+    environment = {**os.environ, "HDBKIT_TARGETS": str(folder / "targets.yaml"), "HDBKIT_AGENT_TOKEN": TOKEN}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
     assert process.stdout is not None
     told = ""
@@ -99,8 +155,7 @@ def start_agent(target: Target, folder: Path, listen: str = f"{HOST}:0", words: 
         told += line
         if line.startswith("}"):
             break
-    about = json.loads(told)
-    return Agent(process, about["url"], about.get("fingerprint"), folder / "state")
+    return process, json.loads(told)
 
 
 @contextmanager
@@ -112,5 +167,4 @@ def running_agent(target: Target, folder: Path, words: Sequence[str] = ()) -> It
     finally:
         agent.process.terminate()
         agent.process.wait()
-        assert agent.process.stdout is not None
-        agent.process.stdout.close()
+        agent.end()

@@ -104,7 +104,7 @@ def schema_orders(server: PrivateServer) -> set[Order]:
 
 def server_processes(server: PrivateServer) -> list[psutil.Process]:
     """The server's main process, and all others behind it."""
-    pid = int((server.folder / "data/postmaster.pid").read_text().splitlines()[0])
+    pid = int((server.folder / server.place.pid_file).read_text().splitlines()[0])
     main = psutil.Process(pid)
     return [main, *main.children(recursive=True)]
 

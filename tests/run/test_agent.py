@@ -6,7 +6,6 @@ import http.client
 import json
 import ssl
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -242,28 +241,17 @@ def test_an_order_that_its_agent_did_not_survive_is_undone_and_given_again(
     own = own_target(built, config_file=config)
     slow = ControlSpec(**{**dict(own.control), "commands": commands.model_copy(update={"start": script})})
     own = own.with_(control=slow)
-    first = start_agent(own, tmp_path)
-    it = control(first.target(built))
-    again: list[Agent] = []
-
-    def come_back() -> None:
-        first.process.wait()
-        again.append(start_agent(own, tmp_path, first.url.removeprefix("https://")))
-
-    back = threading.Thread(target=come_back)
-    back.start()
+    agent = start_agent(own, tmp_path)
+    it = control(agent.target(built))
+    agent.look_after()
     try:
         with pytest.raises(ServerFailed, match=r"4TB was not taken.*the settings are as before"):
             it.apply({"shared_buffers": "4TB"})
-        assert [line["path"] for line in again[0].audit()] == [
+        assert [line["path"] for line in agent.audit()] == [
             *("/info", "/snapshot"),
             *("/ping", "/restore", "/apply"),
         ], "the order that was broken off has no line"
     finally:
-        back.join()
-        for agent in (first, *again):
-            agent.kill()
-            assert agent.process.stdout is not None
-            agent.process.stdout.close()
+        agent.end()
     assert config.read_bytes() == content
     assert built.running

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pandas as pd
@@ -68,18 +67,17 @@ def own(null_target: NullTarget) -> Target:
 
 
 class Sweep:
-    """A sweep of four runs, which take no time, through an agent that is killed after the first.
+    """Four runs, which take no time, through an agent that is killed when one of them first comes to ``killed_at``.
 
-    It is started again where it was ``back_after_s`` later, if at all.
+    Who looks after the agent starts it again where it was.
     """
 
-    def __init__(self, own: Target, folder: Path, results: Path, wait_s: float, back_after_s: float | None) -> None:
-        self._own, self._folder, self._results, self._back_after_s = own, folder, results, back_after_s
+    def __init__(self, own: Target, folder: Path, results: Path, killed_at: Kind, wait_s: float) -> None:
+        self._own, self._results, self._killed_at = own, results, killed_at
         self.agent = start_agent(own, folder)
         self.told: list[str] = []
         self.values: list[str] = []
-        given = {"agent": self.agent.url, "fingerprint": self.agent.fingerprint, "wait_s": wait_s}
-        target = Target(**{**own.model_dump(), "control": given})
+        target = Target(**{**own.model_dump(), "control": {**self.agent.address, "wait_s": wait_s}})
         spec = SweepSpec(settings={"speed": ("1", "2")}, virtual_users=(1,), blocks=2)
         self.plan = plan_sweep(target, spec, "sweep-1")
 
@@ -89,16 +87,6 @@ class Sweep:
     def resume(self) -> SweepFolder:
         folder = sweep_folder(self._results, "sweep-1")
         return resume(folder, control(self.plan.target), self._run, self._watch)
-
-    def back(self) -> None:
-        """The agent again, at the same address and with its folder."""
-        self.close()
-        self.agent = start_agent(self._own, self._folder, self.agent.url.removeprefix("https://"))
-
-    def close(self) -> None:
-        self.agent.kill()
-        assert self.agent.process.stdout is not None
-        self.agent.process.stdout.close()
 
     def _run(self, plan: RunPlan) -> Manifest:
         assert plan.sweep is not None
@@ -113,24 +101,24 @@ class Sweep:
     def _watch(self, step: Progress) -> None:
         if step.kind is Kind.WAITING:
             self.told.append(step.note)
-        elif step.kind is Kind.FINISHED and len(self.values) == 1:
+        elif step.kind is self._killed_at and not self.told:
             self.agent.kill()
-            if self._back_after_s is not None:
-                threading.Timer(self._back_after_s, self.back).start()
 
 
 def speed(own: Target) -> str:
     return control(own).settings()["speed"].value
 
 
+@pytest.mark.parametrize("killed_at", [Kind.SAVED, Kind.PREPARING, Kind.STARTED, Kind.FINISHED])
 def test_an_agent_that_was_killed_is_waited_for_and_the_sweep_goes_on(
-    own: Target, tmp_path: Path, results: Path
+    own: Target, tmp_path: Path, results: Path, killed_at: Kind
 ) -> None:
-    sweep = Sweep(own, tmp_path, results, wait_s=120, back_after_s=0.5)
+    sweep = Sweep(own, tmp_path, results, killed_at, wait_s=120)
+    sweep.agent.look_after(back_after_s=0.5)
     try:
         folder = sweep.start()
     finally:
-        sweep.close()
+        sweep.agent.end()
     assert list(runs_frame(folder)["status"]) == ["done"] * 4
     assert speed(own) == "1"
     away, back = sweep.told
@@ -140,17 +128,20 @@ def test_an_agent_that_was_killed_is_waited_for_and_the_sweep_goes_on(
     assert [line.note for line in folder.journal() if line.step is Step.NOTED] == sweep.told
 
 
-def test_a_sweep_that_an_agent_left_for_too_long_is_resumed(own: Target, tmp_path: Path, results: Path) -> None:
-    sweep = Sweep(own, tmp_path, results, wait_s=0.5, back_after_s=None)
-    with pytest.raises(AgentLost, match=r"did not answer.*hdbkit sweep --resume last"):
-        sweep.start()
-    steps = [line.step for line in sweep_folder(results, "sweep-1").journal()]
-    assert (steps.count(Step.RUN_FINISHED), steps.count(Step.RUN_FAILED)) == (1, 0), "no run pays for it"
-    sweep.back()
+@pytest.mark.parametrize(("killed_at", "runs"), [(Kind.SAVED, 0), (Kind.STARTED, 1)])
+def test_a_sweep_that_an_agent_left_for_too_long_is_resumed(
+    own: Target, tmp_path: Path, results: Path, killed_at: Kind, runs: int
+) -> None:
+    sweep = Sweep(own, tmp_path, results, killed_at, wait_s=0.5)
     try:
+        with pytest.raises(AgentLost, match=r"did not answer.*hdbkit sweep --resume last"):
+            sweep.start()
+        steps = [line.step for line in sweep_folder(results, "sweep-1").journal()]
+        assert (steps.count(Step.RUN_FINISHED), steps.count(Step.RUN_FAILED)) == (runs, 0), "no run pays for it"
+        sweep.agent.again()
         frame = runs_frame(sweep.resume())
     finally:
-        sweep.close()
+        sweep.agent.end()
     assert list(frame["status"]) == ["done"] * 4
     assert frame["run_id"].nunique() == 4
     assert speed(own) == "1"

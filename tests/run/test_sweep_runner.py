@@ -48,6 +48,13 @@ def test_afterwards_the_server_is_what_it_was(server: FileServer, results: Path)
     assert (server.now(), server.data()) == (DEFAULTS, DATA)
     assert not (server.folder / "kept").exists()
     assert steps(folder)[-2:] == [Step.SETTINGS_RESTORED, Step.SWEEP_FINISHED]
+    saved, restored = (
+        next(line.details["found"] for line in folder.journal() if line.step is step)
+        for step in (Step.SETTINGS_SAVED, Step.SETTINGS_RESTORED)
+    )
+    assert saved == restored == {"flush": "on", "memory": "1GB"}, (
+        "both are read from the server, for the reader of the journal"
+    )
 
 
 def test_the_server_is_brought_to_the_same_state_before_each_run(server: FileServer, results: Path) -> None:

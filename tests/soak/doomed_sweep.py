@@ -1,11 +1,13 @@
-"""A sweep in a process of its own that at one step kills itself, its run's supervisor, or its server.
+"""A sweep in a process of its own that at one step kills itself, its supervisor, its server or another process.
 
-``python -m tests.soak.doomed_sweep SERVER_FOLDER SPEC STEP VICTIM DELAY_S`` begins the sweep of the results folder,
-or goes on with it; STEP ``none`` kills nobody.
+``python -m tests.soak.doomed_sweep SERVER_FOLDER CONTROL SPEC STEP VICTIM DELAY_S`` begins the sweep of the results
+folder, or goes on with it, to its end or to a sentence. CONTROL is what a target says of the agent to go through, in
+JSON (``{}``: none); STEP ``none`` kills nobody; a VICTIM may be the id of a process.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -16,7 +18,7 @@ from typing import Any
 
 from hdbkit.api import sweeping
 from hdbkit.config import SweepSpec
-from hdbkit.errors import InputError
+from hdbkit.errors import HdbkitError, InputError
 from hdbkit.execution.handle import RunHandle, execute
 from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan
@@ -24,7 +26,8 @@ from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import find_sweep
 from hdbkit.servers import PrivateServer, control
 from hdbkit.sweep_runner import resume, start
-from tests.run.faults import server_processes
+from tests.run.agents import remote_target
+from tests.run.faults import server_processes, signal_all
 
 CALLS = ("keep_data", "apply", "restore_data", "maintain", "restart", "host_load", "restore", "drop_kept_data")
 """Steps of a sweep at its server: before the first run, before each, and at the end."""
@@ -54,15 +57,19 @@ class Doom:
         elif self._victim == "supervisor" and run is not None:
             os.kill(run.folder.read().supervisor_pid or 0, signal.SIGKILL)
         elif self._victim == "server" and self._server.running:
-            for one in server_processes(self._server):
-                one.kill()
+            signal_all(server_processes(self._server), signal.SIGKILL)
+        elif self._victim.isdecimal():
+            os.kill(int(self._victim), signal.SIGKILL)
 
 
 class Doomed:
     """A server's control whose every call is a step."""
 
     def __init__(self, whole: Any, doom: Doom) -> None:
-        self._whole, self._doom = whole, doom
+        self.__dict__.update(_whole=whole, _doom=doom)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._whole, name, value)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._whole, name)
@@ -76,11 +83,12 @@ class Doomed:
         return stepped
 
 
-def main(folder: str, spec: str, step: str, victim: str, delay_s: str) -> None:
-    """Begin or resume the sweep."""
-    server = PrivateServer.attach(folder)
+def main(folder: str, way: str, spec: str, step: str, victim: str, delay_s: str) -> None:
+    """Begin or resume the sweep. Raises ``HdbkitError`` as both do."""
+    server, given = PrivateServer.attach(folder), json.loads(way)
+    target = remote_target(server, **given) if given else server.target
     doom, root = Doom(server, step, victim, float(delay_s)), results_folder()
-    controlled: Any = Doomed(control(server.target), doom)
+    controlled: Any = Doomed(control(target), doom)
 
     def watch(run: RunHandle) -> None:
         if run.status() is Status.MEASURING:
@@ -95,11 +103,14 @@ def main(folder: str, spec: str, step: str, victim: str, delay_s: str) -> None:
     try:
         known = find_sweep(root, "last")
     except InputError:
-        planned = sweeping.plan_checked(server.target, SweepSpec.read(Path(spec)), None, "")
+        planned = sweeping.plan_checked(target, SweepSpec.read(Path(spec)), None, "")
         start(planned, root, controlled, run_one)
     else:
-        resume(known, controlled, run_one)
+        resume(known, controlled, run_one, target=target)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except HdbkitError as error:
+        sys.exit(str(error))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,57 +18,120 @@ import hdbkit
 from hdbkit.api import sweep_result
 from hdbkit.build import build
 from hdbkit.config import WorkloadSpec
+from hdbkit.config.passwords import TOKEN_VARIABLE
+from hdbkit.databases import database
+from hdbkit.paths import results_folder
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Status
 from hdbkit.results.sweep_folder import Step
 from hdbkit.servers import PrivateServer, private_server
+from hdbkit.servers.sql_control import GROUP
+from tests.run.agents import HOST, TOKEN, Agent, start_agent
 from tests.soak.doomed_sweep import CALLS, RUN
 
 SPEC = """
 name: doomed
-settings: {shared_buffers: [64MB, 128MB]}
+settings: {%s}
 virtual_users: [2]
 blocks: 2
 cache: restart
 cooldown_s: 0.01
 load: {rampup_s: 0.1, duration_s: 0.6}
 """
+SETTINGS = {"postgresql": "shared_buffers: [64MB]", "mariadb": "innodb_log_buffer_size: [32M]"}
+"""Of each kind one value that its server must be restarted for; in each of two blocks, a run."""
+OF_SERVER = {
+    "postgresql": {"fsync": "off", "listen_addresses": f"127.0.0.1,{HOST}"},
+    "mariadb": {"bind-address": f"127.0.0.1,{HOST}"},
+}
 ROOT = Path(__file__).parents[2]
-KINDS = ("postgresql", "mariadb")
-CASES = [(step, victim, delay_s) for step in CALLS for victim in ("sweep", "server") for delay_s in (0, 0.05)]
-CASES += [(step, victim, 0) for step in RUN for victim in ("sweep", "server")]
-CASES += [("run going on", "supervisor", 0)]
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@dataclass(frozen=True)
+class Victim:
+    """Who is killed, what becomes of the sweep at once, and what its journal says in the end.
+
+    ``waits_s`` is how long the sweep waits for an agent that it goes through; one that is to come ``back`` is
+    started again by who looks after it.
+    """
+
+    name: str
+    ends: int | None = None
+    told: str = ""
+    waits_s: float | None = None
+    back: bool = False
+    least_done: int = 2
+    delays_s: tuple[float, ...] = (0, 0.05)
+
+
+VICTIMS = (
+    Victim("sweep", ends=-9),
+    Victim("server", least_done=1),
+    Victim("agent", ends=0, told="is back after", waits_s=120, back=True, delays_s=(0, 0.2)),
+    Victim("agent for long", ends=1, told="did not answer for", waits_s=0.5, delays_s=(0.2,)),
+    Victim("sweep through agent", ends=-9, waits_s=120, delays_s=(0.2,)),
+    Victim("server through agent", waits_s=120, least_done=1, delays_s=(0,)),
+)
+CASES = [(step, victim, delay_s) for victim in VICTIMS for step in CALLS for delay_s in victim.delays_s]
+CASES += [(step, victim, 0) for victim in VICTIMS[:4] for step in RUN]
+CASES += [("run going on", Victim("supervisor", least_done=1), 0)]
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
 def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
-    with private_server(request.param, settings={"fsync": "off"} if request.param == KINDS[0] else {}) as own:
+    with private_server(request.param, settings=OF_SERVER[request.param]) as own:
         build(own.target, WorkloadSpec(warehouses=1))
         yield own
 
 
-def spec_of(server: PrivateServer, folder: Path) -> Path:
-    """The sweep, of a setting that this server must be restarted for."""
-    path = folder / "sweep.yaml"
-    mariadb = "{innodb_log_buffer_size: [16M, 32M]}"
-    path.write_text(
-        SPEC if server.place.kind == KINDS[0] else SPEC.replace("{shared_buffers: [64MB, 128MB]}", mariadb)
-    )
-    return path
+@pytest.fixture
+def agent(
+    server: PrivateServer, victim: Victim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Agent | None]:
+    """What the sweep goes through, where it does."""
+    if victim.waits_s is None:
+        yield None
+        return
+    monkeypatch.setenv(TOKEN_VARIABLE, TOKEN)
+    started = start_agent(server.target, tmp_path / "agent")
+    if victim.back:
+        started.look_after(back_after_s=0.5)
+    yield started
+    started.end()
 
 
-def go_on(server: PrivateServer, spec: Path, step: str = "none", victim: str = "", delay_s: float = 0) -> int:
-    """The sweep in a process of its own, begun or continued, to its end or its death."""
-    words = [sys.executable, "-m", "tests.soak.doomed_sweep", server.folder, spec, step, victim, delay_s]
-    with spec.with_suffix(".log").open("ab") as log:
-        return subprocess.run(
-            [str(word) for word in words],
-            cwd=ROOT,
-            env=dict(os.environ),
-            stdout=log,
-            stderr=log,
-            timeout=300,
-            check=False,
-        ).returncode
+class Sweep:
+    """A sweep of two runs in processes of its own."""
+
+    def __init__(self, server: PrivateServer, agent: Agent | None, victim: Victim, folder: Path) -> None:
+        self._server, self._agent, self._victim = server, agent, victim
+        self._spec, self._log = folder / "sweep.yaml", folder / "sweep.log"
+        self._spec.write_text(SPEC % SETTINGS[server.place.kind])
+
+    def go_on(self, step: str = "none", delay_s: float = 0) -> int:
+        """Begin or continue it, to its end or to somebody's death."""
+        way = {**self._agent.address, "wait_s": self._victim.waits_s} if self._agent else {}
+        victim = self._victim.name.removesuffix(" through agent")
+        if self._agent and victim.startswith("agent"):
+            victim = str(self._agent.process.pid)
+        words = [sys.executable, "-m", "tests.soak.doomed_sweep", self._server.folder, json.dumps(way)]
+        words += [self._spec, step, victim, delay_s]
+        with self._log.open("ab") as log:
+            ended = subprocess.run(
+                [str(word) for word in words],
+                cwd=ROOT,
+                env=dict(os.environ),
+                stdout=log,
+                stderr=log,
+                timeout=300,
+                check=False,
+            )
+        return ended.returncode
+
+    @property
+    def words(self) -> str:
+        """The end of what it said."""
+        return self._log.read_text()[-3000:]
 
 
 def orders(server: PrivateServer) -> str:
@@ -72,22 +139,46 @@ def orders(server: PrivateServer) -> str:
     return str(hdbkit.connect(server.target).check().to_string())
 
 
+def now(server: PrivateServer) -> str:
+    """The settings that a session meets now."""
+    engine = database(server.place.kind)
+    with closing(engine.connect(server.target, GROUP)) as session:
+        return chosen(engine.settings_of(session))
+
+
+def met(run_id: str) -> str:
+    """The settings that a run met."""
+    return chosen(json.loads(RunFolder(results_folder() / run_id).settings.read_text()))
+
+
+def chosen(settings: dict[str, dict[str, Any]]) -> str:
+    """Those that somebody chose, without the ones that are tried here."""
+    tried = {text.partition(":")[0] for text in SETTINGS.values()}
+    return str(sorted((name, one["value"]) for name, one in settings.items() if one["changed"] and name not in tried))
+
+
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("step", "victim", "delay_s"), CASES)
+@pytest.mark.parametrize(("step", "victim", "delay_s"), CASES, ids=lambda one: str(getattr(one, "name", one)))
 def test_each_planned_run_exists_once_and_the_settings_are_as_before(
-    server: PrivateServer, tmp_path: Path, step: str, victim: str, delay_s: float
+    server: PrivateServer, agent: Agent | None, tmp_path: Path, step: str, victim: Victim, delay_s: float
 ) -> None:
-    spec, before, rows = spec_of(server, tmp_path), server.settings_file.read_bytes(), orders(server)
-    ended = go_on(server, spec, step, victim, delay_s)
-    if victim == "sweep" and not delay_s:
-        assert ended == -9, spec.with_suffix(".log").read_text()[-3000:]
-    assert go_on(server, spec) == 0, spec.with_suffix(".log").read_text()[-3000:]
+    sweep = Sweep(server, agent, victim, tmp_path)
+    before, set_before, rows = server.settings_file.read_bytes(), now(server), orders(server)
+    ended = sweep.go_on(step, delay_s)
+    if victim.ends is not None and (victim.back or not delay_s):
+        assert ended == victim.ends, sweep.words
+    if agent:
+        agent.again()
+    assert sweep.go_on() == 0, sweep.words
     result = sweep_result()
-    counted = [line.number for line in result.folder.journal() if line.step in (Step.RUN_FINISHED, Step.RUN_FAILED)]
-    assert sorted(counted) == [1, 2, 3, 4]
-    done = result.runs.query("status == 'done'")["run_id"]
-    assert done.is_unique
-    assert len(done) >= 3
-    assert all(hdbkit.attach(run_id).status is Status.DONE for run_id in done)
-    assert server.settings_file.read_bytes() == before
+    journal = result.folder.journal()
+    assert delay_s or victim.told in " ".join(line.note for line in journal)
+    counted = [line.number for line in journal if line.step in (Step.RUN_FINISHED, Step.RUN_FAILED)]
+    assert sorted(counted) == [1, 2]
+    done = result.runs.query("status == 'done'")
+    assert done["run_id"].is_unique
+    assert len(done) >= victim.least_done, list(result.runs["note"])
+    assert all(hdbkit.attach(run_id).status is Status.DONE for run_id in done["run_id"])
+    assert {met(run_id) for run_id in done["run_id"]} == {set_before}
+    assert (server.settings_file.read_bytes(), now(server)) == (before, set_before)
     assert orders(server) == rows

@@ -20,7 +20,7 @@ from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from tests.unit.synthetic import GRID, sweep_frames, transactions, write_run, write_table
+from tests.unit.synthetic import GRID, server_host_of, sweep_frames, transactions, write_run, write_table
 
 
 def finished(path: Path, seed: int = 1, users: int = 4) -> tuple[RunFolder, Manifest]:
@@ -40,6 +40,7 @@ def finished(path: Path, seed: int = 1, users: int = 4) -> tuple[RunFolder, Mani
         "last_us": [8_500_000, 9_500_000],
     }
     write_table(made.folder.table("errors"), pd.DataFrame(kinds), columns.ERRORS)
+    write_table(made.folder.table("server_host"), server_host_of(10, busy=0.4), columns.SERVER_HOST)
     manifest = made.manifest.model_copy(update={"result": summarize(made.folder, made.manifest)})
     made.folder.write(manifest)
     return made.folder, manifest

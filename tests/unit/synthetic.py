@@ -148,6 +148,37 @@ def host_of(seconds: float, cores: int = 2, steal: float = 0.0, pressure: float 
     return frame
 
 
+def server_host_of(
+    seconds: int,
+    *,
+    user: float = 0.5,
+    system: float = 0.2,
+    iowait: float = 0.05,
+    steal: float = 0.0,
+    busy: float = 0.0,
+    cores: int = 2,
+) -> pd.DataFrame:
+    """What an agent told each second of a host whose disk sda is ``busy``, beside a disk that does nothing."""
+    shares = {"user": user, "system": system, "iowait": iowait, "steal": steal}
+    shares["idle"] = 1 - sum(shares.values())
+    totals = {(f"cpu_{part}_s", ""): share * cores for part, share in shares.items()}
+    totals |= {("disk_busy_s", "sda"): busy, ("disk_reads", "sda"): 10, ("disk_writes", "sda"): 100}
+    totals |= {("disk_read_bytes", "sda"): 1e5, ("disk_write_bytes", "sda"): 2e6, ("disk_busy_s", "sdb"): 0}
+    totals |= {("net_sent_bytes", "eth0"): 3e6, ("net_received_bytes", "eth0"): 1e6}
+    levels = {"memory_used_bytes": 2.0**31, "memory_cached_bytes": 2.0**30}
+    rows = [
+        {"t_us": 1_000_000 * at, "name": name, "device": device, "value": 1000 + rate * at}
+        for at in range(seconds + 1)
+        for (name, device), rate in totals.items()
+    ]
+    rows += [
+        {"t_us": 1_000_000 * at, "name": name, "device": "", "value": value}
+        for at in range(seconds + 1)
+        for name, value in levels.items()
+    ]
+    return pd.DataFrame(rows)
+
+
 def clients_of(rows: pd.DataFrame, users: int, cpu_s: float = 1.0) -> pd.DataFrame:
     """Clients that all ended as planned and used ``cpu_s`` in the window, each; a transaction is 2 round trips."""
     done = rows.groupby("virtual_user").size().reindex(range(users), fill_value=0)

@@ -135,9 +135,9 @@ def test_the_grid_holds_the_mean_of_each_cell() -> None:
     chart = sweep_charts.grid(runs, "buffers", "durable")
     expected = verdicts.set_index("label")["nopm"]
     heat = chart.figure.data[0]
-    assert (list(heat.x), list(heat.y)) == (["64MB", "256MB"], ["off", "on"])
-    assert heat.z[0][1] == round(expected["buffers=256MB, durable=off"])
-    assert heat.z[1][0] == round(expected["baseline"])
+    assert (list(heat.x), list(heat.y)) == (["64MB", "256MB"], ["on", "off"]), "sizes by worth, words as planned"
+    assert heat.z[1][1] == round(expected["buffers=256MB, durable=off"])
+    assert heat.z[0][0] == round(expected["baseline"])
 
 
 def test_values_stand_in_the_order_of_their_worth() -> None:

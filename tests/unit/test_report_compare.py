@@ -94,7 +94,9 @@ def test_any_number_of_groups_is_drawn_together(root: Path) -> None:
 
 
 def test_a_result_gives_its_charts_by_name(root: Path) -> None:
-    assert list(api.result("old-1").charts()) == ["throughput", "latency_over_time", "latency", "errors"]
+    of_the_run = ["throughput", "latency_over_time", "latency", "errors"]
+    of_the_host = ["server_cpu", "server_disks", "server_network"]
+    assert list(api.result("old-1").charts()) == [*of_the_run, *of_the_host]
 
 
 @pytest.fixture

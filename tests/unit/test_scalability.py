@@ -95,7 +95,10 @@ def test_without_enough_levels_or_without_one_user_nothing_is_fitted(levels: tup
 def test_the_chart_has_the_law_its_band_and_its_peak() -> None:
     chart = scaling_laws(measured())
     assert chart is not None
-    assert [bool(trace.fill) for trace in chart.figure.data].count(True) == 1
+    assert [bool(trace.fill) for trace in chart.figure.data if len(trace.x) > 1].count(True) == 1
     peak = laws_table(laws(measured(), "label"), "label")["peak"][0]
+    assert {"fitted law", "its 95 % interval", "its peak"} <= {trace.name for trace in chart.figure.data}, (
+        "the legend"
+    )
     assert [trace.x[0] for trace in chart.figure.data if len(trace.x) == 2] == [pytest.approx(peak)]
     assert f"about {peak:.0f} virtual users (95 % interval" in chart.alternative

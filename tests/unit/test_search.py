@@ -76,8 +76,10 @@ def test_what_needs_a_restart_stands_together() -> None:
     asked = [{"flush": flush, "memory": size} for flush in ("on", "off") for size in ("1GB", "2GB", "8GB")]
     for seed in range(5):
         grown = with_asked(plan.model_copy(update={"spec": spec(seed=seed)}), asked)
-        sizes = [grown.configurations[one.configuration]["memory"] for one in grown.runs if one.block == 2]
-        assert len([key for key, _ in itertools.groupby(sizes)]) == 3
+        whole = plan_sweep(plan.target, spec(seed=seed, asked=7), "s", needs_restart=("memory",))
+        for made, block, different in ((grown, 2, 3), (whole, 1, 4)):
+            sizes = [made.configurations[one.configuration]["memory"] for one in made.runs if one.block == block]
+            assert len([key for key, _ in itertools.groupby(sizes)]) == different
 
 
 def test_a_search_has_no_looks() -> None:

@@ -22,9 +22,9 @@ from hdbkit.errors import InputError
 from hdbkit.results.sweep_folder import SweepState
 from hdbkit.servers import PrivateServer
 from hdbkit.widgets import Shared, SweepPanel
+from hdbkit.widgets.picked_values import text_of as values_text
+from hdbkit.widgets.picked_values import values_in
 from hdbkit.widgets.sweep_form import sweep_code
-from hdbkit.widgets.sweep_settings import text_of as values_text
-from hdbkit.widgets.sweep_settings import values_in
 from hdbkit.widgets.sweep_view import MOST_ROWS, grid_html, ranking_html
 from tests.unit.sweeps import synthetic_runs
 from tests.widgets.conftest import text_of, until
@@ -123,6 +123,37 @@ def test_all_choices_of_a_switch_are_offered_the_present_one_first(panel: SweepP
     assert panel.form.spec.settings == {"speed": ("1", "2")}
 
 
+def test_options_of_the_load_and_the_schema_are_tried_beside_settings(panel: SweepPanel) -> None:
+    panel.form.show(SPEC)
+    factors = panel.form.factors
+    assert factors.add.disabled
+    factors.list.value = "routines"
+    assert "stored routines or client SQL. A change takes effect in the next run." in factors.about.value
+    factors.add.click()
+    factors.pick("partitions", "0, 4")
+    assert factors.values == {"routines": ("stored", "client"), "partitions": ("0", "4")}
+    assert "needs the schema built anew" in text_of(panel)
+    assert "<b>16 runs</b>: 8 configurations" in panel.planned.value
+    assert "factors={'routines': ['stored', 'client'], 'partitions': ['0', '4']}" in called(panel)
+    factors.pick("isolation", "read_committed, sometimes")
+    assert "isolation" in panel.planned.value
+    assert called(panel) == ""
+
+
+def test_options_alone_are_a_sweep(panel: SweepPanel) -> None:
+    panel.form.show(SPEC.with_(settings={}, factors={"all_warehouses": ("off", "on")}))
+    assert "<b>4 runs</b>: 2 configurations" in panel.planned.value
+
+
+def test_looks_and_winner_blocks_are_in_the_plan_and_the_call(panel: SweepPanel) -> None:
+    panel.form.show(SPEC)
+    panel.form.blocks.value, panel.form.looks.value, panel.form.winners.value = 8, "4, 8", 3
+    assert "ends after 4 blocks where all is decided by then" in panel.planned.value
+    assert "3 fresh blocks of the three fastest" in panel.planned.value
+    assert "looks=[4, 8]" in called(panel)
+    assert "winner_blocks=3" in called(panel)
+
+
 @pytest.mark.parametrize(
     ("text", "values"), [("64MB, 1GB", ("64MB", "1GB")), (' "a, b", c ,', ("a, b", "c")), ("", ())]
 )
@@ -147,6 +178,9 @@ def test_runs_and_time_are_told_before_it_starts(panel: SweepPanel) -> None:
     [
         ("users", "1, many", "must read like 1, 4, 16, not '1, many'"),
         ("users", "0", "each must be 1 to 10000, not 0"),
+        ("looks", "4, then 8", "numbers of blocks of the looks must read like 4, 8, not '4, then 8'"),
+        ("looks", "4, 8", "looks: the last must be the number of blocks, 2, not 8"),
+        ("winners", 1, "one block has no replication"),
         ("duration", -1, "duration_s"),
         ("name", "a name", "name"),
     ],

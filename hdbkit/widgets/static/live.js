@@ -37,7 +37,7 @@ function ticks(low, high, log) {
   return found;
 }
 
-// One chart: a title with the newest values as its legend, and lines over the seconds since the run's start.
+// One chart: a question, the newest values as its legend, and lines over the seconds since the run's start.
 class Chart {
   constructor(parent, title, unit, lines, log = false) {
     Object.assign(this, { title, unit, lines, log, at: null, points: [], about: {} });
@@ -124,7 +124,7 @@ class Chart {
   tell(x, bottom, known) {
     if (!this.points.length) {
       this.values.forEach((one) => (one.textContent = ""));
-      this.svg.setAttribute("aria-label", `${this.title}: no point yet`);
+      this.svg.setAttribute("aria-label", `${this.title} No point yet`);
       return;
     }
     let shown = this.points.at(-1);
@@ -137,7 +137,7 @@ class Chart {
     this.lines.forEach(({ value }, index) => (this.values[index].textContent = number(value(shown))));
     const words = this.lines.map(({ name, value }) => `${name} ${number(value(this.points.at(-1)))}`).join(", ");
     const range = known.length ? `; between ${number(Math.min(...known))} and ${number(Math.max(...known))} so far` : "";
-    this.svg.setAttribute("aria-label", `${this.title} in ${this.unit}: now ${words}${range}`);
+    this.svg.setAttribute("aria-label", `${this.title} In ${this.unit}: now ${words}${range}`);
   }
 }
 
@@ -168,12 +168,12 @@ function render({ model, el }) {
     const grid = node("div", { class: "hdbkit-live-grid-of-charts" }, el);
     const of = (index) => (point) => point.latency[chosen]?.[index] ?? null;
     charts = [
-      new Chart(grid, "NOPM", "new orders a minute", [{ name: "NOPM", value: (point) => point.nopm }]),
-      new Chart(grid, "Latency", "ms, log", QUANTILES.map((name, index) => ({ name, value: of(index) })), true),
-      new Chart(grid, "Errors", "a second", [
+      new Chart(grid, "How fast is it?", "NOPM, new orders a minute", [{ name: "NOPM", value: (point) => point.nopm }]),
+      new Chart(grid, "How long does it take?", "ms, log", QUANTILES.map((name, index) => ({ name, value: of(index) })), true),
+      new Chart(grid, "Is anything refused?", "a second", [
         { name: "failed", value: (point) => point.failed }, { name: "tried again", value: (point) => point.retries },
       ]),
-      new Chart(grid, "CPU", "busy cores", [
+      new Chart(grid, "Who uses the processors?", "busy cores", [
         { name: "clients", value: (point) => point.client_cpu }, { name: "server", value: (point) => point.server_cpu },
       ]),
     ];

@@ -91,6 +91,10 @@ SELECT pg_terminate_backend(pid)
 FROM pg_stat_activity
 WHERE datname = :database_name AND pid <> pg_backend_pid();
 
+-- name: copy_alone
+-- Waits for another session that copies: one whose client was killed goes on to its end. Ends with this session.
+SELECT pg_advisory_lock(1752457835);
+
 -- name: copy_database
 -- A database as the copy of another, file by file (about 3 s a GB, and nothing of it in the log).
 CREATE DATABASE {copy} OWNER {owner} TEMPLATE {original} STRATEGY file_copy;

@@ -1,0 +1,84 @@
+"""The end of a run before its time: a few looks at its window, of what the clients have noted in their spools.
+
+A run is bound to what its plan's ``limits`` say. Each limit is a mean over equal parts of the window that may not be
+too low; when even the upper end of its running interval is, the rest of the window would change nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from hdbkit.analysis.prospects import PARTS, looks, most
+from hdbkit.analysis.wording import share
+from hdbkit.plan import Limits, RunPlan
+from hdbkit.results.columns import Outcome
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+from hdbkit.results.spool import Records, SpoolTails
+
+_P95 = 0.05
+"""The share of transactions that are slower than the 95 % quantile."""
+
+
+class EarlyEnd:
+    """Looks at a window that was opened at ``opened_ns`` of the monotonic clock; ``reason`` says why it ends now."""
+
+    def __init__(self, folder: RunFolder, plan: RunPlan, manifest: Manifest, opened_ns: int) -> None:
+        self.reason = ""
+        self._limits, self._window_s = plan.limits, plan.load.duration_s
+        self._looks = looks(self._window_s) if plan.limits != Limits() else []
+        self._counted, self._code = manifest.counted, manifest.transactions.index(manifest.counted)
+        self._opened_ns, self._part_ns = opened_ns, self._window_s * 1e9 / PARTS
+        self._spools = SpoolTails(folder.spools)
+        self._orders, self._finished, self._failed, self._calls, self._slow = np.zeros((5, PARTS))
+
+    def due(self) -> bool:
+        """Whether the run ends now; reads the spools only where a look is due."""
+        now_ns = time.monotonic_ns()
+        if not self._looks or now_ns < self._opened_ns + self._part_ns * self._looks[0]:
+            return False
+        parts = self._looks.pop(0)
+        for records in self._spools.new(self._opened_ns):
+            self._count(records)
+        broken = next(self._broken(parts), "")
+        if broken:
+            self.reason = f"ended early after {parts * self._window_s / PARTS:.3g} s, {broken}"
+        return bool(broken)
+
+    def close(self) -> None:
+        """Let go of the spools."""
+        self._spools.close()
+
+    def _count(self, records: Records) -> None:
+        """Add records to the parts in which they ended."""
+        records = records[records["end_ns"] >= self._opened_ns]
+        part = ((records["end_ns"] - self._opened_ns) / self._part_ns).astype(int)
+        failed, counted = records["outcome"] == Outcome.FAILED, records["transaction"] == self._code
+        called = counted & ~failed
+        slower = records["end_ns"] - records["start_ns"] > 1e6 * (self._limits.abort.latency_p95_ms or 0)
+        for series, chosen in (
+            (self._orders, counted & (records["outcome"] == Outcome.COMMITTED)),
+            (self._finished, ~failed),
+            (self._failed, failed),
+            (self._calls, called),
+            (self._slow, called & slower),
+        ):
+            np.add(series, np.bincount(part[chosen], minlength=PARTS)[:PARTS], out=series)
+
+    def _broken(self, parts: int) -> Iterator[str]:
+        """Which limits are certain to be broken, in words."""
+        bar, rules = self._limits.bar, self._limits.abort
+        if bar is not None:
+            nopm = most(self._orders[:parts]) * 60e9 / self._part_ns
+            if nopm < bar.least_nopm:
+                yield f"at most {share(round(nopm / bar.best_nopm, 2))} of the fastest so far"
+        if rules.failed_share is not None:
+            done = self._finished + self._failed
+            if most((rules.failed_share * done - self._failed)[:parts], done[:parts]) < 0:
+                yield f"with more than {share(rules.failed_share)} of its transactions failed"
+        slack = _P95 * self._calls - self._slow
+        if rules.latency_p95_ms is not None and most(slack[:parts], self._calls[:parts]) < 0:
+            yield f"with a 95 % quantile of {self._counted} above {rules.latency_p95_ms:g} ms"

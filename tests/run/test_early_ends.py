@@ -1,0 +1,113 @@
+"""Runs that end before their time by themselves: told everywhere, done once, and judged nowhere."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from hdbkit import api
+from hdbkit.api.sweeping import SweepResult, plan_checked
+from hdbkit.cli import progress, show
+from hdbkit.config import Load, SweepSpec, WorkloadSpec
+from hdbkit.config.sweep_spec import AbortRules
+from hdbkit.execution.handle import execute
+from hdbkit.execution.handle import start as start_run
+from hdbkit.plan import Limits, RunPlan, new_run_id
+from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.sweep_folder import ENDED_EARLY, Step, sweep_folder
+from hdbkit.servers import control
+from hdbkit.sweep_runner import Follower, Kind, Progress, resume, standing, start
+from hdbkit.sweep_runner.ending import ending
+from hdbkit.widgets.sweep_view import grid_html, progress_words, ranking_html
+from tests.run.conftest import NullTarget
+
+SLOW = "1"
+SPEC = SweepSpec(
+    settings={"speed": ["10", "11", "12", "13", SLOW]},
+    strategy="optuna",
+    asked=4,
+    blocks=2,
+    virtual_users=(2,),
+    load={"rampup_s": 0, "duration_s": 2.5},
+    seed=17,
+)
+"""A search over one setting, whose bad value comes last."""
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What the terminal is told."""
+    said = io.StringIO()
+    for place, name in ((show, "console"), (show, "notes"), (progress, "notes")):
+        monkeypatch.setattr(place, name, Console(file=said, width=300))
+    return said
+
+
+def test_a_bad_configuration_s_run_ends_early_and_is_told_and_never_done_again(
+    null_target: NullTarget, results: Path, screen: io.StringIO
+) -> None:
+    target = null_target(latency_us=20_000).with_(may_change_settings=True)
+    plan = plan_checked(target, SPEC, None, "")
+    assert plan.configurations[plan.runs[-1].configuration] == {"speed": SLOW}
+
+    def shortened(one: RunPlan) -> RunPlan:
+        return one.model_copy(update={"load": one.load.model_copy(update={"duration_s": 0.4})})
+
+    def run_one(one: RunPlan) -> Manifest:
+        assert one.sweep is not None
+        if one.sweep.settings["speed"] != SLOW:
+            assert (one.limits.bar is None) == (one.sweep.number < 5)
+            return execute(shortened(one), results)
+        start_run(one, results)
+        raise KeyboardInterrupt  # the sweep ends here, and its run goes on
+
+    with pytest.raises(KeyboardInterrupt):
+        start(plan, results, control(target), run_one)
+    folder = sweep_folder(results, plan.sweep_id)
+    last = [line for line in folder.journal() if line.number == 5]
+    assert [line.step for line in last] == [Step.RUN_STARTED, Step.RUN_ENDED_EARLY]
+    assert last[1].note.startswith("ended early after 2 s, at most ")
+
+    told: list[Progress] = []
+    resume(folder, control(target), run_one)
+    Follower(folder, lambda step: (told.append(step), progress.SweepLines()(step))).follow()
+    assert [one.kind for one in told].count(Kind.ENDED_EARLY) == 1
+    done = SweepResult(folder)
+    assert list(done.runs["status"]) == ["done"] * 4 + [ENDED_EARLY]
+    assert (done.failed, standing(folder).ended_early) == (0, 1)
+
+    manifest = api.result(last[1].run_id).manifest
+    assert (manifest.status, manifest.ended_early) == (Status.STOPPED, done.runs["note"].iloc[4].partition(";")[0])
+    assert 2.0 <= manifest.result["window_s"] < 2.4
+    assert manifest.result["nopm"] == pytest.approx(done.runs["nopm"].iloc[4])
+    assert done.verdicts.set_index("label").loc[f"speed={SLOW}", "verdict"] == ENDED_EARLY
+
+    show.sweep(done)
+    pages = (
+        screen.getvalue(),
+        done.report().read_text(),
+        ranking_html(done.verdicts),
+        progress_words(standing(folder), {}) + grid_html(done.runs, done.verdicts),
+    )
+    for page in pages[:3]:
+        assert "ended early after 2 s, at most" in page
+    assert "1 ended early" in pages[3]
+    assert "1 of 5 runs ended early" in pages[0]
+    assert "1 of 5 runs ended early" in pages[1]
+
+
+def test_a_run_that_is_certain_to_break_a_rule_is_ended_then(null_target: NullTarget, results: Path) -> None:
+    target = null_target(latency_us=2000, error_rate=0.5, error_class="constraint")
+    load, schema = Load(rampup_s=0, duration_s=5, virtual_users=2), WorkloadSpec(warehouses=2)
+    run_id = new_run_id(datetime.now(UTC), target, schema, load)
+    limits = Limits(abort=AbortRules(failed_share=0.1))
+    manifest = execute(RunPlan(run_id=run_id, target=target, workload=schema, load=load, limits=limits), results)
+    assert manifest.ended_early == "ended early after 2 s, with more than 10 % of its transactions failed"
+    end = ending(manifest)
+    assert end is not None
+    assert (end.step, end.details) == (Step.RUN_FAILED, {"gives_up": True})
+    assert "of its transactions failed, more than 10.00%" in end.note

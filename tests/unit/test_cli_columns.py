@@ -1,0 +1,52 @@
+"""Tables on a narrow screen: names are broken where a part of them ends, numbers and run ids never."""
+
+from __future__ import annotations
+
+import io
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from hdbkit.cli import show
+from hdbkit.cli.columns import broken
+
+LONG = "checkpoint_completion_target=0.9, synchronous_commit=off"
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What is printed, on a screen of 80 columns."""
+    text = io.StringIO()
+    monkeypatch.setattr(show, "console", Console(file=text, width=80, highlight=False, soft_wrap=True))
+    return text
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("fsync=off", 12, ["fsync=off"]),
+        (LONG, 34, ["checkpoint_completion_target=0.9,", "synchronous_commit=off"]),
+        (LONG, 24, ["checkpoint_completion_", "target=0.9,", "synchronous_commit=off"]),
+        ("abcdefghijklmnop", 8, ["abcdefghijklmnop"]),
+    ],
+)
+def test_a_text_is_broken_at_spaces_then_within_names(text: str, width: int, lines: list[str]) -> None:
+    assert broken(text, width).split("\n") == lines
+
+
+def test_verdicts_with_long_names_fit_80_columns_and_their_numbers_stay_whole(shown: io.StringIO) -> None:
+    row = {"label": LONG, "virtual_users": 16, "runs": 8, "nopm": 123456.0, "ratio": 1.2345, "low": 1.1234}
+    frame = pd.DataFrame([{**row, "high": 1.3456, "verdict": "no difference"}])
+    show.console.print(show.table(frame, title="a sweep"))
+    lines = shown.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    words = shown.getvalue().split()
+    assert {"123,456", "1.234", "1.123", "1.346", "synchronous_commit=off", "no"} <= set(words)
+
+
+def test_a_table_that_fits_is_not_broken(shown: io.StringIO) -> None:
+    frame = pd.DataFrame({"run_id": ["20261121-172312-postgresql-c-w4-u2-aui"], "what it was": ["a short text"]})
+    show.console.print(show.table(frame))
+    assert "20261121-172312-postgresql-c-w4-u2-aui" in shown.getvalue()
+    assert "what it was" in shown.getvalue()

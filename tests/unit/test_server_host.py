@@ -1,0 +1,117 @@
+"""What the database's host did, as its agent told it: shares and rates from running totals, charts, doubts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hdbkit.analysis.run_doubts import run_doubts
+from hdbkit.analysis.server_host import cpu_course, disks_course, network_course, server_host_use
+from hdbkit.analysis.summary import summarize
+from hdbkit.analysis.windows import Window
+from hdbkit.charts.run_charts import run_charts
+from hdbkit.charts.server_host_charts import server_host_charts
+from hdbkit.report.run_report import run_report
+from hdbkit.results import columns
+from tests.unit.synthetic import server_host_of, write_run, write_table
+
+WINDOW = Window(2_000_000, 12_000_000)
+
+
+def without(told: pd.DataFrame, first_s: float, last_s: float) -> pd.DataFrame:
+    """The agent was away in between."""
+    return told[~told["t_us"].between(first_s * 1e6, last_s * 1e6)]
+
+
+def test_totals_become_shares_of_all_cores_and_rates_of_each_device() -> None:
+    told = server_host_of(13, user=0.6, busy=0.25)
+    cpu, disks, network = cpu_course(told), disks_course(told), network_course(told)
+    assert cpu[["user", "system", "idle"]].iloc[4].tolist() == pytest.approx([60, 20, 15])
+    assert disks.columns.tolist() == ["second", "sda"], "a disk that did nothing is left out"
+    assert disks["sda"].tolist() == pytest.approx([25] * len(disks))
+    assert network["eth0 sent"].tolist() == pytest.approx([3] * len(network))
+    assert cpu["second"].tolist() == pytest.approx(np.arange(0.5, 13))
+
+
+def test_the_window_has_means_of_what_it_holds() -> None:
+    use = server_host_use(server_host_of(13, user=0.6, busy=0.25), WINDOW)
+    assert use is not None
+    assert use["cpu_pct"] == pytest.approx({"user": 60, "system": 20, "iowait": 5, "steal": 0, "idle": 15})
+    assert use["disks"] == {
+        "sda": pytest.approx(
+            {
+                "busy_pct": 25,
+                "reads_per_s": 10,
+                "writes_per_s": 100,
+                "read_bytes_per_s": 1e5,
+                "write_bytes_per_s": 2e6,
+            }
+        )
+    }
+    assert use["networks"] == {"eth0": pytest.approx({"sent_bytes_per_s": 3e6, "received_bytes_per_s": 1e6})}
+    assert use["memory_used_bytes"] == 2**31
+
+
+def test_a_gap_is_bridged_and_too_large_a_one_leaves_the_window_unknown() -> None:
+    told = server_host_of(13, busy=0.25)
+    use = server_host_use(without(told, 4.5, 8.5), WINDOW)
+    assert use is not None
+    assert use["disks"]["sda"]["busy_pct"] == pytest.approx(25)
+    assert server_host_use(without(told, 6.5, 20), WINDOW) is None
+    assert server_host_use(None, WINDOW) is None
+
+
+def test_a_total_that_was_set_back_gives_no_rate() -> None:
+    told = server_host_of(13, busy=0.25)
+    late = told["t_us"] >= 6_000_000
+    told.loc[late & (told["name"] == "disk_busy_s"), "value"] -= 1.5
+    assert disks_course(told)["sda"].isna().sum() == 1
+    use = server_host_use(told, WINDOW)
+    assert use is not None
+    assert "busy_pct" not in use["disks"]["sda"]
+    assert [chart.key for chart in server_host_charts(told, WINDOW)] == [
+        "server_cpu",
+        "server_disks",
+        "server_network",
+    ]
+
+
+def test_many_readings_are_drawn_with_few_points() -> None:
+    assert len(cpu_course(server_host_of(5000))) <= 400
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        ({"user": 0.78, "system": 0.2, "iowait": 0.0}, "the processors of the database's host were 98 % busy"),
+        ({"user": 0.1, "steal": 0.03}, "other machines took 3.0 % of the CPU time of the database's host"),
+        ({"busy": 0.97}, "sda (97 % of the time)"),
+        ({}, ""),
+    ],
+)
+def test_a_host_that_was_the_limit_itself_is_told(tmp_path: Path, told: dict[str, float], sentence: str) -> None:
+    made = write_run(tmp_path / "a-run", users=1, duration_s=3)
+    write_table(made.folder.table("server_host"), server_host_of(6, **told), columns.SERVER_HOST)
+    manifest = made.manifest.model_copy(update={"result": summarize(made.folder, made.manifest)})
+    doubts = [doubt for kind, doubt in run_doubts(manifest).items() if kind.startswith("server host")]
+    assert len(doubts) == bool(sentence)
+    assert sentence in "".join(doubts)
+
+
+def test_a_report_draws_the_host_where_an_agent_told_of_it_and_only_there(tmp_path: Path) -> None:
+    made = write_run(tmp_path / "a-run", users=1, duration_s=3)
+    plain = run_report(made.folder).read_text(encoding="utf-8")
+    assert "database host" not in plain
+    write_table(made.folder.table("server_host"), server_host_of(6, busy=0.5), columns.SERVER_HOST)
+    made.folder.write(made.manifest.model_copy(update={"result": summarize(made.folder, made.manifest)}))
+    page = run_report(made.folder).read_text(encoding="utf-8")
+    for words in (
+        *("What did the database host&#39;s processors do?", "How busy were the database host&#39;s disks?"),
+        *("What the database&#39;s host did", "sda: had work (% of the time)"),
+    ):
+        assert words in page
+    (cpu,) = (chart for chart in run_charts(made.folder, made.folder.read()) if chart.key == "server_cpu")
+    assert cpu.alternative.startswith("In the window its processors were 70 % busy: 50.0 % user, 20.0 % system, ")
