@@ -49,7 +49,7 @@ def server_host_charts(told: pd.DataFrame | None, window: Window) -> list[Chart]
 def processors(course: pd.DataFrame, window: Window, use: Use | None) -> Chart:
     """The CPU time of the host by its parts, on each other."""
     fig = figure("seconds since the start", "share of all cores' time (%)")
-    shade_rampup(fig, window.start_us / 1e6, name_at="top left")
+    shade_rampup(fig, window.start_us / 1e6, name_at="top left", over=True)
     for index, part in enumerate(one for one in _STACKED if one in course):
         ink = colour(SERIES[index])
         fig.add_scatter(
@@ -58,7 +58,7 @@ def processors(course: pd.DataFrame, window: Window, use: Use | None) -> Chart:
             fillpattern={"shape": PATTERNS[index], "fgcolor": colour("shade"), **_HATCHED},
             hovertemplate="%{x:.0f} s: %{y:.1f} %<extra>%{fullData.name}</extra>",
         )  # fmt: skip
-    fig.update_yaxes(range=[0, 100], ticksuffix=" %")
+    fig.update_yaxes(range=[0, 103], ticksuffix=" %")
     return Chart("server_cpu", "What did the database host's processors do?", fig, _cpu_words(use), course.round(2))
 
 

@@ -186,7 +186,7 @@ def _shape(axes: Axes, shape: Spec) -> None:
     x, y = (shape["x0"], shape["x1"]), (shape["y0"], shape["y1"])
     where = _reach(axes, shape)
     if shape["type"] == "rect":
-        look = {"facecolor": shape["fillcolor"], "linewidth": 0, "zorder": below}
+        look = {"facecolor": shape["fillcolor"], "linewidth": 0, "zorder": below, "alpha": shape.get("opacity", 1)}
         axes.add_patch(Rectangle((x[0], y[0]), x[1] - x[0], y[1] - y[0], transform=where, **look))
     elif shape["type"] == "line":
         dash, width = _DASHES[line.get("dash", "solid")], line.get("width", 1) * _POINT_PX

@@ -54,12 +54,18 @@ def series(index: int) -> dict[str, Any]:
     return {"color": colour(SERIES[i]), "dash": DASHES[other], "symbol": MARKERS[other]}
 
 
-def shade_rampup(fig: go.Figure, until_s: float, since_s: float = 0, name_at: str = "bottom left") -> None:
-    """Shade what lies ahead of the window, and name it; nothing where there was no rampup."""
+def shade_rampup(
+    fig: go.Figure, until_s: float, since_s: float = 0, name_at: str = "bottom left", *, over: bool = False
+) -> None:
+    """Shade what lies ahead of the window, and name it; nothing where there was no rampup.
+
+    ``over`` shades what is drawn, for a chart whose areas would hide a ground.
+    """
     if until_s > since_s:
+        look = {"layer": "above", "opacity": 0.6} if over else {"layer": "below"}
         fig.add_vrect(
-            since_s, until_s, fillcolor=colour("shade"), line_width=0, layer="below", annotation_text="rampup",
-            annotation_position=name_at, annotation_font_color=colour("muted"),
+            since_s, until_s, fillcolor=colour("shade"), line_width=0, annotation_text="rampup",
+            annotation_position=name_at, annotation_font_color=colour("ink" if over else "muted"), **look,
         )  # fmt: skip
 
 

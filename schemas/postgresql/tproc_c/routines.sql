@@ -3,39 +3,48 @@
 --
 -- Rows are locked in one order by everyone, so that these never deadlock among each other: stock by
 -- (warehouse, item), which only a nested loop over the sorted lines keeps; deliveries of a warehouse one by one.
+--
+-- To begin a statement costs more than most of what it does, the more the wider the rows are that its parts hand to
+-- each other: the columns of a reply are named once. A reply is of a type of its own, as one made of OUT
+-- parameters is put together anew from the catalog in each call.
 
 -- name: create_routine_new_order
 -- TPC-C 2.4.2. UPDATE ... FROM touches a row once, so a line whose item stands in the order before is left
 -- over by the set and taken by itself; a line left over whose item is unknown rolls the order back (HK001).
--- What goes into a variable has its very type: a conversion there is set up anew in each transaction.
+CREATE TYPE new_order_reply AS (
+    o_id integer, o_entry_d timestamp, w_tax numeric, d_tax numeric, c_discount numeric,
+    c_last varchar, c_credit bpchar, total_amount numeric, i_names varchar[],
+    s_quantities smallint[], brand_generics text[], i_prices numeric[], ol_amounts numeric[]);
+
 CREATE FUNCTION new_order(
     in_w_id integer, in_d_id integer, in_c_id integer,
-    item_ids integer[], supply_w_ids integer[], quantities integer[],
-    OUT o_id integer, OUT o_entry_d timestamp, OUT w_tax numeric, OUT d_tax numeric, OUT c_discount numeric,
-    OUT c_last varchar, OUT c_credit bpchar, OUT total_amount numeric, OUT i_names varchar[],
-    OUT s_quantities smallint[], OUT brand_generics text[], OUT i_prices numeric[], OUT ol_amounts numeric[])
+    item_ids integer[], supply_w_ids integer[], quantities integer[])
+RETURNS new_order_reply
 LANGUAGE plpgsql SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    numbers bigint[];
+    customer record;
+    district record;
     stocked record;
+    numbers smallint[];
+    reply new_order_reply;
 BEGIN
-    WITH numbered AS (
-        UPDATE district AS d SET d_next_o_id = d.d_next_o_id + 1
-        FROM warehouse AS w, customer AS c
-        WHERE d.d_w_id = in_w_id AND d.d_id = in_d_id AND w.w_id = in_w_id
-          AND c.c_w_id = in_w_id AND c.c_d_id = in_d_id AND c.c_id = in_c_id
-        RETURNING d.d_next_o_id - 1 AS id, w.w_tax, d.d_tax, c.c_discount, c.c_last, c.c_credit
-    ), placed AS (
+    SELECT c.c_discount, c.c_last, c.c_credit, w.w_tax INTO STRICT customer
+    FROM warehouse AS w, customer AS c
+    WHERE w.w_id = in_w_id AND c.c_w_id = in_w_id AND c.c_d_id = in_d_id AND c.c_id = in_c_id;
+
+    UPDATE district AS d SET d_next_o_id = d.d_next_o_id + 1
+    WHERE d.d_w_id = in_w_id AND d.d_id = in_d_id
+    RETURNING d.d_next_o_id - 1 AS o_id, d.d_tax INTO STRICT district;
+
+    WITH placed AS (
         INSERT INTO orders (o_w_id, o_d_id, o_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local)
-        SELECT in_w_id, in_d_id, o.id, in_c_id, localtimestamp, cardinality(item_ids),
-               CASE WHEN in_w_id = ALL (supply_w_ids) THEN 1 ELSE 0 END
-        FROM numbered AS o
+        VALUES (in_w_id, in_d_id, district.o_id, in_c_id, localtimestamp, cardinality(item_ids),
+                CASE WHEN in_w_id = ALL (supply_w_ids) THEN 1 ELSE 0 END)
     ), queued AS (
-        INSERT INTO new_order (no_w_id, no_d_id, no_o_id) SELECT in_w_id, in_d_id, o.id FROM numbered AS o
+        INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (in_w_id, in_d_id, district.o_id)
     ), lines AS MATERIALIZED (
-        SELECT o.id AS o_id, number, item_id, supply_w_id, quantity
-        FROM numbered AS o
-        CROSS JOIN unnest(item_ids, supply_w_ids, quantities) WITH ORDINALITY
+        SELECT number, item_id, supply_w_id, quantity
+        FROM unnest(item_ids, supply_w_ids, quantities) WITH ORDINALITY
              AS ordered (item_id, supply_w_id, quantity, number)
         ORDER BY supply_w_id, item_id, number
     ), taken AS (
@@ -44,37 +53,38 @@ BEGIN
             s_ytd = s.s_ytd + l.quantity,
             s_order_cnt = s.s_order_cnt + 1,
             s_remote_cnt = s.s_remote_cnt + CASE WHEN l.supply_w_id = in_w_id THEN 0 ELSE 1 END
-        FROM lines AS l JOIN item AS i ON i.i_id = l.item_id
+        FROM lines AS l
         WHERE s.s_w_id = l.supply_w_id AND s.s_i_id = l.item_id
-        RETURNING l.o_id, l.number, l.item_id, l.supply_w_id, l.quantity, s.s_quantity, i.i_name, i.i_price,
-                  l.quantity * i.i_price AS amount,
-                  CASE WHEN i.i_data LIKE '%ORIGINAL%' AND s.s_data LIKE '%ORIGINAL%' THEN 'B' ELSE 'G' END AS brand,
+        RETURNING l.number, l.item_id, l.supply_w_id, l.quantity, s.s_quantity, s.s_data,
                   CASE in_d_id
                       WHEN 1 THEN s.s_dist_01 WHEN 2 THEN s.s_dist_02 WHEN 3 THEN s.s_dist_03
                       WHEN 4 THEN s.s_dist_04 WHEN 5 THEN s.s_dist_05 WHEN 6 THEN s.s_dist_06
                       WHEN 7 THEN s.s_dist_07 WHEN 8 THEN s.s_dist_08 WHEN 9 THEN s.s_dist_09
                       ELSE s.s_dist_10 END AS dist_info
+    ), priced AS MATERIALIZED (
+        SELECT t.number, t.item_id, t.supply_w_id, t.quantity, t.s_quantity, t.dist_info, i.i_name, i.i_price,
+               t.quantity * i.i_price AS amount,
+               CASE WHEN i.i_data LIKE '%ORIGINAL%' AND t.s_data LIKE '%ORIGINAL%' THEN 'B' ELSE 'G' END AS brand
+        FROM taken AS t JOIN item AS i ON i.i_id = t.item_id
+        ORDER BY t.number
     ), written AS (
         INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity,
                                 ol_amount, ol_dist_info)
-        SELECT in_w_id, in_d_id, t.o_id, t.number, t.item_id, t.supply_w_id, t.quantity, t.amount, t.dist_info
-        FROM taken AS t
-    ), replied AS (
-        SELECT sum(t.amount) AS amount, array_agg(t.number) AS numbers, array_agg(t.i_name) AS names,
-               array_agg(t.s_quantity) AS stocked, array_agg(t.brand) AS brands, array_agg(t.i_price) AS prices,
-               array_agg(t.amount) AS amounts
-        FROM (SELECT * FROM taken ORDER BY number) AS t
+        SELECT in_w_id, in_d_id, district.o_id, p.number, p.item_id, p.supply_w_id, p.quantity, p.amount, p.dist_info
+        FROM priced AS p
     )
-    SELECT o.id, localtimestamp, o.w_tax, o.d_tax, o.c_discount, o.c_last, o.c_credit,
-           round(r.amount * (1 - o.c_discount) * (1 + o.w_tax + o.d_tax), 2),
-           r.names, r.stocked, r.brands, r.prices, r.amounts, r.numbers
-    INTO STRICT o_id, o_entry_d, w_tax, d_tax, c_discount, c_last, c_credit, total_amount,
-         i_names, s_quantities, brand_generics, i_prices, ol_amounts, numbers
-    FROM numbered AS o, replied AS r;
+    SELECT district.o_id, localtimestamp, customer.w_tax, district.d_tax,
+           customer.c_discount, customer.c_last, customer.c_credit,
+           round(sum(p.amount) * (1 - customer.c_discount) * (1 + customer.w_tax + district.d_tax), 2),
+           array_agg(p.i_name), array_agg(p.s_quantity), array_agg(p.brand), array_agg(p.i_price), array_agg(p.amount)
+    INTO reply
+    FROM priced AS p;
 
-    IF cardinality(numbers) = cardinality(item_ids) THEN
-        RETURN;
+    IF cardinality(reply.i_names) = cardinality(item_ids) THEN
+        RETURN reply;
     END IF;
+    SELECT array_agg(l.ol_number) INTO numbers FROM order_line AS l
+    WHERE l.ol_w_id = in_w_id AND l.ol_d_id = in_d_id AND l.ol_o_id = reply.o_id;
     FOR line IN 1 .. cardinality(item_ids) LOOP
         CONTINUE WHEN line = ANY (numbers);
         UPDATE stock AS s
@@ -95,16 +105,17 @@ BEGIN
         END IF;
         INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity,
                                 ol_amount, ol_dist_info)
-        VALUES (in_w_id, in_d_id, new_order.o_id, line, item_ids[line], supply_w_ids[line], quantities[line],
+        VALUES (in_w_id, in_d_id, reply.o_id, line, item_ids[line], supply_w_ids[line], quantities[line],
                 stocked.amount, stocked.dist_info);
-        i_names := i_names[1:line - 1] || stocked.i_name || i_names[line:];
-        s_quantities := s_quantities[1:line - 1] || stocked.s_quantity || s_quantities[line:];
-        brand_generics := brand_generics[1:line - 1] || stocked.brand || brand_generics[line:];
-        i_prices := i_prices[1:line - 1] || stocked.i_price || i_prices[line:];
-        ol_amounts := ol_amounts[1:line - 1] || stocked.amount || ol_amounts[line:];
+        reply.i_names := reply.i_names[1:line - 1] || stocked.i_name || reply.i_names[line:];
+        reply.s_quantities := reply.s_quantities[1:line - 1] || stocked.s_quantity || reply.s_quantities[line:];
+        reply.brand_generics := reply.brand_generics[1:line - 1] || stocked.brand || reply.brand_generics[line:];
+        reply.i_prices := reply.i_prices[1:line - 1] || stocked.i_price || reply.i_prices[line:];
+        reply.ol_amounts := reply.ol_amounts[1:line - 1] || stocked.amount || reply.ol_amounts[line:];
     END LOOP;
-    total_amount := round((SELECT sum(amount) FROM unnest(ol_amounts) AS amount)
-                          * (1 - c_discount) * (1 + w_tax + d_tax), 2);
+    reply.total_amount := round((SELECT sum(amount) FROM unnest(reply.ol_amounts) AS amount)
+                                * (1 - reply.c_discount) * (1 + reply.w_tax + reply.d_tax), 2);
+    RETURN reply;
 END $$;
 
 -- name: call_new_order
@@ -113,64 +124,68 @@ SELECT o_id, o_entry_d, w_tax, d_tax, c_discount, c_last, c_credit, total_amount
 FROM new_order(:w_id, :d_id, :c_id, :item_ids, :supply_w_ids, :quantities);
 
 -- name: create_routine_payment
--- TPC-C 2.5.2. By name: of the n customers ordered by first name the one at n/2, rounded up. Each update waits for
--- the one before it, so that the customer is locked first and the warehouse, which all payments share, last.
-CREATE FUNCTION payment(
-    in_w_id integer, in_d_id integer, in_c_w_id integer, in_c_d_id integer, in_c_id integer, in_c_last text,
-    in_amount numeric)
-RETURNS TABLE (
+-- TPC-C 2.5.2. By name: of the n customers ordered by first name the one at n/2, rounded up. The customer is locked
+-- first and the warehouse, which all payments share, last.
+CREATE TYPE payment_reply AS (
     c_id integer, c_first varchar, c_middle bpchar, c_last varchar,
     w_street_1 varchar, w_street_2 varchar, w_city varchar, w_state bpchar, w_zip bpchar,
     d_street_1 varchar, d_street_2 varchar, d_city varchar, d_state bpchar, d_zip bpchar,
     c_street_1 varchar, c_street_2 varchar, c_city varchar, c_state bpchar, c_zip bpchar,
     c_phone bpchar, c_since timestamp, c_credit bpchar, c_credit_lim numeric,
-    c_discount numeric, c_balance numeric, c_data text, h_date timestamp)
-LANGUAGE plpgsql ROWS 1 AS $$
+    c_discount numeric, c_balance numeric, c_data text, h_date timestamp);
+
+CREATE FUNCTION payment(
+    in_w_id integer, in_d_id integer, in_c_w_id integer, in_c_d_id integer, in_c_id integer, in_c_last text,
+    in_amount numeric)
+RETURNS payment_reply
+LANGUAGE plpgsql AS $$
+DECLARE
+    payer_id integer := in_c_id;
+    named integer[];
+    payer record;
+    district record;
+    warehouse record;
 BEGIN
-    RETURN QUERY
-    WITH payer AS (
-        UPDATE customer AS c
-        SET c_balance = c.c_balance - in_amount,
-            c_ytd_payment = c.c_ytd_payment + in_amount,
-            c_payment_cnt = c.c_payment_cnt + 1,
-            c_data = CASE WHEN c.c_credit = 'BC'
-                     THEN left(concat_ws(' ', c.c_id, c.c_d_id, c.c_w_id, in_d_id, in_w_id, in_amount) || ' | '
-                               || c.c_data, 500)
-                     ELSE c.c_data END
-        WHERE c.c_w_id = in_c_w_id AND c.c_d_id = in_c_d_id
-          AND c.c_id = coalesce(in_c_id, (
-              SELECT (array_agg(named.c_id))[(count(*) + 1) / 2]
-              FROM (SELECT n.c_id FROM customer AS n
-                    WHERE n.c_w_id = in_c_w_id AND n.c_d_id = in_c_d_id AND n.c_last = in_c_last
-                    ORDER BY n.c_first, n.c_id) AS named))
-        RETURNING c.c_id, c.c_first, c.c_middle, c.c_last, c.c_street_1, c.c_street_2, c.c_city, c.c_state, c.c_zip,
-                  c.c_phone, c.c_since, c.c_credit, c.c_credit_lim, c.c_discount, c.c_balance,
-                  CASE WHEN c.c_credit = 'BC' THEN left(c.c_data, 200) END AS c_data
-    ), paid_district AS (
-        UPDATE district AS d SET d_ytd = d.d_ytd + in_amount
-        FROM payer AS c
-        WHERE d.d_w_id = in_w_id AND d.d_id = in_d_id
-        RETURNING c.*, d.d_name, d.d_street_1, d.d_street_2, d.d_city, d.d_state, d.d_zip
-    ), paid AS (
-        UPDATE warehouse AS w SET w_ytd = w.w_ytd + in_amount
-        FROM paid_district AS d
-        WHERE w.w_id = in_w_id
-        RETURNING d.*, w.w_name, w.w_street_1, w.w_street_2, w.w_city, w.w_state, w.w_zip
-    ), noted AS (
-        INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data)
-        SELECT p.c_id, in_c_d_id, in_c_w_id, in_d_id, in_w_id, localtimestamp, in_amount,
-               p.w_name || '    ' || p.d_name
-        FROM paid AS p
-    )
-    SELECT p.c_id, p.c_first, p.c_middle, p.c_last,
-           p.w_street_1, p.w_street_2, p.w_city, p.w_state, p.w_zip,
-           p.d_street_1, p.d_street_2, p.d_city, p.d_state, p.d_zip,
-           p.c_street_1, p.c_street_2, p.c_city, p.c_state, p.c_zip, p.c_phone, p.c_since, p.c_credit,
-           p.c_credit_lim, p.c_discount, p.c_balance, p.c_data, localtimestamp
-    FROM paid AS p;
-    IF NOT FOUND THEN
-        RAISE no_data_found;
+    IF payer_id IS NULL THEN
+        named := ARRAY(
+            SELECT n.c_id FROM customer AS n
+            WHERE n.c_w_id = in_c_w_id AND n.c_d_id = in_c_d_id AND n.c_last = in_c_last
+            ORDER BY n.c_first, n.c_id);
+        payer_id := named[(cardinality(named) + 1) / 2];
     END IF;
+
+    UPDATE customer AS c
+    SET c_balance = c.c_balance - in_amount,
+        c_ytd_payment = c.c_ytd_payment + in_amount,
+        c_payment_cnt = c.c_payment_cnt + 1,
+        c_data = CASE WHEN c.c_credit = 'BC'
+                 THEN left(concat_ws(' ', c.c_id, c.c_d_id, c.c_w_id, in_d_id, in_w_id, in_amount) || ' | '
+                           || c.c_data, 500)
+                 ELSE c.c_data END
+    WHERE c.c_w_id = in_c_w_id AND c.c_d_id = in_c_d_id AND c.c_id = payer_id
+    RETURNING c.c_id, c.c_first, c.c_middle, c.c_last, c.c_street_1, c.c_street_2, c.c_city, c.c_state, c.c_zip,
+              c.c_phone, c.c_since, c.c_credit, c.c_credit_lim, c.c_discount, c.c_balance,
+              CASE WHEN c.c_credit = 'BC' THEN left(c.c_data, 200) END AS c_data
+    INTO STRICT payer;
+
+    UPDATE district AS d SET d_ytd = d.d_ytd + in_amount
+    WHERE d.d_w_id = in_w_id AND d.d_id = in_d_id
+    RETURNING d.d_name, d.d_street_1, d.d_street_2, d.d_city, d.d_state, d.d_zip INTO STRICT district;
+
+    UPDATE warehouse AS w SET w_ytd = w.w_ytd + in_amount
+    WHERE w.w_id = in_w_id
+    RETURNING w.w_name, w.w_street_1, w.w_street_2, w.w_city, w.w_state, w.w_zip INTO STRICT warehouse;
+
+    INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data)
+    VALUES (payer.c_id, in_c_d_id, in_c_w_id, in_d_id, in_w_id, localtimestamp, in_amount,
+            warehouse.w_name || '    ' || district.d_name);
+
+    RETURN (payer.c_id, payer.c_first, payer.c_middle, payer.c_last,
+            warehouse.w_street_1, warehouse.w_street_2, warehouse.w_city, warehouse.w_state, warehouse.w_zip,
+            district.d_street_1, district.d_street_2, district.d_city, district.d_state, district.d_zip,
+            payer.c_street_1, payer.c_street_2, payer.c_city, payer.c_state, payer.c_zip,
+            payer.c_phone, payer.c_since, payer.c_credit, payer.c_credit_lim,
+            payer.c_discount, payer.c_balance, payer.c_data, localtimestamp)::payment_reply;
 END $$;
 
 -- name: call_payment
@@ -280,9 +295,11 @@ SELECT low_stock FROM stock_level(:w_id, :d_id, :threshold);
 
 -- name: drop_routine_new_order
 DROP FUNCTION new_order;
+DROP TYPE new_order_reply;
 
 -- name: drop_routine_payment
 DROP FUNCTION payment;
+DROP TYPE payment_reply;
 
 -- name: drop_routine_order_status
 DROP FUNCTION order_status;
