@@ -24,7 +24,7 @@ RAMPUP_S, WINDOW_S = 1, quick_or(3, 5)
 SATURATED = 4
 """From so many clients on, two cores have no time to spare."""
 THREADS = 2
-"""pgbench's, which share its clients. Where there are more clients, pgbench with a thread for each stands beside it."""
+"""Of pgbench, which share its clients; where these are more, pgbench with a thread for each stands beside it."""
 
 W_ID = r"\set w_id :client_id + 1"
 D_ID = r"\set d_id random(1, 10)"
