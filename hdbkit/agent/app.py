@@ -107,9 +107,9 @@ def _add_settings(app: FastAPI, keeper: Keeper) -> None:
         return {"mistakes": keeper.mistakes(asked.changes)}
 
     @app.post("/snapshot")
-    def snapshot() -> dict[str, str]:
-        """Keep what the server is set to, for ``restore``."""
-        return {"snapshot": keeper.snapshot()}
+    def snapshot() -> dict[str, Any]:
+        """Keep what the server is set to, for ``restore``; one that has ended is started for it, where it may be."""
+        return {"snapshot": keeper.snapshot(), "said": keeper.said()}
 
     @app.post("/apply")
     def apply(asked: Changes, request: Request) -> dict[str, Any]:

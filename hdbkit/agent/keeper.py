@@ -27,6 +27,8 @@ class Keeper:
     ) -> None:
         self._target, self._control, self._snapshots = target, control, snapshots
         self._text_settings, self._one_at_a_time = frozenset(text_settings), threading.Lock()
+        self._said: list[str] = []
+        control.say = self._said.append
         self.identity = f"{platform.node()}:{control.identity}"
 
     def info(self) -> dict[str, Any]:
@@ -58,6 +60,12 @@ class Keeper:
         """Keep what the server is set to; the name of it."""
         with self._one_at_a_time:
             return self._snapshots.keep(self._control.snapshot())
+
+    def said(self) -> list[str]:
+        """What the control said since it was last asked, such as that a server had ended and is started again."""
+        said = list(self._said)
+        del self._said[: len(said)]
+        return said
 
     def apply(self, changes: Mapping[str, str]) -> Change:
         """Set, apply and verify; what can be brought back is on disk before. Raises ``ServerFailed``."""

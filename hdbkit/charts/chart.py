@@ -29,6 +29,12 @@ Kind = Literal["png", "svg", "pdf"]
 _KINDS: tuple[Kind, ...] = ("png", "svg", "pdf")
 _DATES = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _WHITE = "#ffffff"
+_TITLE_PX = 40
+"""The room that a notebook's figure has for its question, above its legend."""
+_SHOWN = """<figure style="margin: 0">
+<img alt="{question}" src="data:image/png;base64,{image}" style="max-width: 100%; height: auto; background: #fff">
+<figcaption>{alternative}</figcaption></figure>
+"""
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{question}</title>
 <script>{script}</script></head>
@@ -102,17 +108,23 @@ class Chart:
 
     def _page(self) -> str:
         figure = self.figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False})
-        said = {"question": html.escape(self.question), "alternative": html.escape(self.alternative)}
-        return _PAGE.format(figure=figure, script=plotly_script(), **said)
+        return _PAGE.format(figure=figure, script=plotly_script(), **self._said())
+
+    def _said(self) -> dict[str, str]:
+        """The words, for HTML."""
+        return {"question": html.escape(self.question), "alternative": html.escape(self.alternative)}
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        """What a notebook shows and keeps: the figure where plotly can be drawn, else the image, else the words."""
+        """What a notebook shows and keeps: the figure where plotly can be drawn, else the image with its words."""
+        high = self.figure.layout.height + _TITLE_PX
+        title = {"text": self.question, "x": 0.01, "y": 1 - 8 / high, "yanchor": "top", "font": {"size": 15}}
         shown = go.Figure(self.figure).update_layout(
-            paper_bgcolor=_WHITE, title={"text": self.question, "x": 0.01, "y": 0.99, "yanchor": "top"}
-        )
-        shown.update_layout(margin_t=64 + shown.layout.margin.t, height=shown.layout.height + 48)
+            paper_bgcolor=_WHITE, title=title, height=high, margin_t=_TITLE_PX + self.figure.layout.margin.t,
+            legend={"yref": "container", "y": 1 - _TITLE_PX / high, "yanchor": "top"},
+        )  # fmt: skip
+        image = base64.b64encode(self.image(title=True, dpi=120)).decode()
         return {
             "application/vnd.plotly.v1+json": shown.to_plotly_json(),
-            "image/png": base64.b64encode(self.image(title=True, dpi=120)).decode(),
+            "text/html": _SHOWN.format(image=image, **self._said()),
             "text/plain": f"{self.question}\n{self.alternative}",
         }

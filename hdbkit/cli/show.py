@@ -167,7 +167,8 @@ def sweep(done: SweepResult) -> None:
     verdicts = done.verdicts[["label", "virtual_users", "runs", "nopm", "ratio", "low", "high", "verdict"]]
     console.print(table(verdicts, title=f"{done.sweep_id}: ratio to the baseline, 95 % simultaneous intervals"))
     if len(done.effects):
-        effects = done.effects[["setting", "value", "reference", "ratio", "low", "high", "verdict"]]
+        effects = done.effects[["setting", "value", "reference", "virtual_users", "ratio", "low", "high", "verdict"]]
+        effects = effects.assign(virtual_users=[users or "all" for users in effects["virtual_users"]])
         console.print(table(effects, title="Effect of each setting, over all pairs of the grid"))
     if len(done.interactions):
         acting = done.interactions[["setting", "value", "other", "other_value", "ratio", "low", "high", "verdict"]]

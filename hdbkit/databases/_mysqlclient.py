@@ -1,6 +1,7 @@
 """A session over mysqlclient's low-level interface; a result stays raw until it is asked for.
 
-A measured call is one packet of ready-made bytes. ``begin`` goes out in front of the first statement behind it, and
+A measured call is one packet of ready-made bytes; that of a routine bypasses the driver where the connection allows
+it (:mod:`hdbkit.databases._mysqlclient_wire`). ``begin`` goes out in front of the first statement behind it, and
 a ``batch`` is one packet of several statements. Every answer is read to its end before anything else is sent; where
 that is interrupted the connection is closed, so that it never gets out of step.
 """
@@ -10,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from MySQLdb import Error
 
 from hdbkit.contracts import Arguments, Row
 from hdbkit.databases._mysqlclient_load import insertions, piped
-from hdbkit.databases._mysqlclient_values import ENCODERS, plain
+from hdbkit.databases._mysqlclient_values import ENCODERS, plain, result_of
+from hdbkit.databases._mysqlclient_wire import Call, answer_of, wire
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement, find, statements
 
@@ -35,8 +37,14 @@ _CLASSES = {
 _CLASS_OF = {code: error_class for error_class, codes in _CLASSES.items() for code in codes}
 _TOO_LARGE = 1153
 
-Template = tuple[bytes, tuple[int, ...]]
-"""A statement with a ``%b`` for each value, and which parameter stands at each; none when each stands once."""
+
+class Template(NamedTuple):
+    """A statement with a ``%b`` for each value, and which parameter stands at each; none when each stands once."""
+
+    text: bytes
+    places: tuple[int, ...]
+    answers_last: bool = False
+    """A CALL that answers nothing, with a SELECT of one row behind it."""
 
 
 class MysqlclientSession:
@@ -45,7 +53,7 @@ class MysqlclientSession:
     returns_changed = takes_arrays = False
 
     def __init__(self, connection: Any, dialects: tuple[str, ...], group: str) -> None:
-        self.connection = connection
+        self._driver, self._wire = connection, wire(connection)
         self._dialects, self._group = dialects, group
         self._templates: dict[str, Template] = {}
         self._begun = False
@@ -57,6 +65,13 @@ class MysqlclientSession:
         """Whether routines' calls are prepared by the server too."""
         packet_bytes, infile = self.query("open_session")[0]
         self._most_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
+
+    @property
+    def connection(self) -> Any:
+        """The driver's connection, which nobody else reads from."""
+        if self._wire:
+            self._wire.leave()
+        return self._driver
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement (its first result that has any); ``{word}`` and ``:word`` take arguments."""
@@ -95,19 +110,20 @@ class MysqlclientSession:
         """
         for name in statements:
             if name not in self._templates:
-                statement = self._find(name)
-                wanted = self.prepares_calls if statement.text.startswith("CALL") else self._takes_values
-                prepares = wanted and ";" not in statement.text
-                self._templates[name] = self._prepared(statement) if prepares else _template(statement)
+                self._templates[name] = self._made_ready(self._find(name))
 
     def bind(self, statement: str, arguments: Arguments) -> bytes:
         """A call as the bytes that are sent."""
-        return _rendered(self._templates[statement], arguments)
+        template = self._templates[statement]
+        text = _rendered(template, arguments)
+        return Call.of(text) if self._wire and template.answers_last else text
 
     def perform(self, bound: bytes) -> Any:
         """One whole transaction in one call, committed when it returns; its first result that has rows."""
-        connection = self.connection
         try:
+            if type(bound) is Call and self._wire:
+                return self._wire.asked(bound)
+            connection = self.connection
             connection.query(bound)
             result = connection.store_result()
             while connection.next_result() == 0:
@@ -123,7 +139,7 @@ class MysqlclientSession:
 
     def rows(self, raw: Any) -> list[Row]:
         """A raw result as plain values; arrays become tuples."""
-        return plain(raw)
+        return plain(*(answer_of(raw) if isinstance(raw, bytes) else result_of(raw)))
 
     def call(self, statement: str, *arguments: Any) -> list[Row]:
         """A prepared statement inside a transaction."""
@@ -143,11 +159,11 @@ class MysqlclientSession:
         try:
             if self.local_infile:
                 with piped(chunks) as path:
-                    text, _ = _template(self._find("load_from_client").filled(words))
+                    text = _template(self._find("load_from_client").filled(words)).text
                     (rows,) = self._answered(text % ENCODERS[str](path))
                     self._refuse_warnings()
                     return int(rows)
-            head, _ = _template(self._find("load_by_insert").filled(words))
+            head = _template(self._find("load_by_insert").filled(words)).text
             return sum(self._answered(text)[0] for text in insertions(head, chunks, self._most_bytes))
         except BaseException:
             self.rollback()
@@ -156,8 +172,20 @@ class MysqlclientSession:
     def close(self) -> None:
         """End the connection; never raises."""
         self._begun = self._sent_begin = False
+        if self._wire:
+            self._wire.close()
         with suppress(Error):
-            self.connection.close()
+            self._driver.close()
+
+    def _made_ready(self, statement: Statement) -> Template:
+        """As ``prepare`` says; of a CALL with a SELECT behind it the server prepares the CALL."""
+        first, _, rest = statement.text.partition(";")
+        if not first.startswith("CALL"):
+            return self._prepared(statement) if self._takes_values and not rest else _template(statement)
+        if not self.prepares_calls:
+            return _template(statement)._replace(answers_last=bool(rest))
+        call = self._prepared(replace(statement, text=first))
+        return call._replace(text=b";".join([call.text, rest.encode()])) if rest else call
 
     def _prepared(self, statement: Statement) -> Template:
         """The execution of a statement that the server prepared: with values, or variables that are set before."""
@@ -169,7 +197,7 @@ class MysqlclientSession:
             ahead = f"SET {','.join(f'{mark}=%b' for mark in marks)};"
         execute = find(self._dialects, "server", f"execute_with_{kind}").text
         using = f" USING {','.join(marks)}" if marks else ""
-        return f"{ahead}{execute} {statement.name}{using}".encode(), places
+        return Template(f"{ahead}{execute} {statement.name}{using}".encode(), places)
 
     def _find(self, name: str) -> Statement:
         own = statements(self._dialects, self._group)
@@ -240,7 +268,7 @@ class MysqlclientSession:
 def _template(statement: Statement) -> Template:
     """A statement that is sent whole, with literals in it."""
     text, places = _marked(replace(statement, text=statement.text.replace("%", "%%")), "%b")
-    return text.encode(), () if places == tuple(range(len(places))) else places
+    return Template(text.encode(), () if places == tuple(range(len(places))) else places)
 
 
 def _marked(statement: Statement, mark: str) -> tuple[str, tuple[int, ...]]:
@@ -255,6 +283,6 @@ def _marked(statement: Statement, mark: str) -> tuple[str, tuple[int, ...]]:
 
 
 def _rendered(template: Template, values: Sequence[Any]) -> bytes:
-    text, places = template
+    text, places, _ = template
     literals = [ENCODERS[type(value)](value) for value in values]
     return text % tuple([literals[place] for place in places] if places else literals)

@@ -13,7 +13,8 @@ from hdbkit.errors import CannotConnect, MissingDriver
 
 _TLS = {"ssl_ca": "ca", "ssl_capath": "capath", "ssl_cert": "cert", "ssl_key": "key", "ssl_cipher": "cipher"}
 _PASSED_ON = ("ssl_mode", "auth_plugin", "server_public_key_path", "init_command", "read_default_group")
-_SWITCHES = ("compress", "local_infile")
+_SWITCHES = {"compress": None, "local_infile": 0}
+"""Options that are on or off, and what the driver takes for off; it compresses whatever number it is given."""
 OPTIONS = ("socket", *_TLS, *_PASSED_ON, *_SWITCHES, "prepared")
 """The options of a target: the socket's path, TLS (``ssl_mode`` is DISABLED, PREFERRED, REQUIRED, VERIFY_CA or
 VERIFY_IDENTITY) with the authority's certificate and, for both ways, the client's; some of the driver's own; and
@@ -92,7 +93,7 @@ def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
         "client_flag": CLIENT.MULTI_STATEMENTS | CLIENT.MULTI_RESULTS,
         "local_infile": 1,
         **{name: given[name] for name in _PASSED_ON if name in given},
-        **{name: int(is_on(target, name)) for name in _SWITCHES if name in given},
+        **{name: 1 if is_on(target, name) else off for name, off in _SWITCHES.items() if name in given},
     }
     if not target.secret() and (options_file := password_file(target)):
         arguments |= {"read_default_file": str(options_file), "read_default_group": group(target)}

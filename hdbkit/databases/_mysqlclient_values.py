@@ -57,13 +57,15 @@ ENCODERS: defaultdict[type, Callable[[Any], bytes]] = defaultdict(
 """By type, what makes a value a literal."""
 
 
-def plain(raw: Any) -> list[Row]:
-    """The rows of a stored result; a routine's answer, which is JSON text, is taken apart."""
+def result_of(raw: Any) -> tuple[str, list[Row]]:
+    """The name of the first column and the rows of a result that the driver stored."""
     raw.data_seek(0)
-    rows: list[Row] = list(raw.fetch_row(0))
-    if raw.describe()[0][0] != "heading":
-        return rows
-    return [_answer(*row) for row in rows]
+    return raw.describe()[0][0], list(raw.fetch_row(0))
+
+
+def plain(name: str, rows: list[Row]) -> list[Row]:
+    """Rows whose first column is named so; a routine's answer, which is JSON text, is taken apart."""
+    return [_answer(*row) for row in rows] if name == "heading" else rows
 
 
 def _answer(heading: str, lines: str | None = None) -> Row:

@@ -13,7 +13,7 @@ from hdbkit.analysis.compare import Ratio
 from hdbkit.report.compare_report import differences_table, figures_table, levels_table, said
 from hdbkit.report.page import Figure, templates
 from hdbkit.report.run_report import answer, figures, minded, tables
-from hdbkit.report.sweep_report import verdict_table
+from hdbkit.report.sweep_report import verdict_matrix, verdict_table
 from hdbkit.report.tables import Table
 from hdbkit.results.manifest import CheckLine, Manifest
 
@@ -32,8 +32,9 @@ def run_card(manifest: Manifest) -> str:
 
 def sweep_card(sweep_id: str, answer: str, verdicts: pd.DataFrame, advice: str, notice: str) -> str:
     """The answer of a sweep, the verdict on each configuration, and what makes it doubtful or would decide it."""
-    lines = advice.splitlines()
-    return _card(answer, f"Sweep {sweep_id}: {notice}", lines=lines, tables=[verdict_table(verdicts)])
+    several = verdicts["virtual_users"].nunique() > 1
+    table = verdict_matrix(verdicts) if several else verdict_table(verdicts)
+    return _card(answer, f"Sweep {sweep_id}: {notice}", lines=advice.splitlines(), tables=[table])
 
 
 def compare_card(

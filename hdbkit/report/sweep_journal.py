@@ -30,7 +30,7 @@ _WORDS = {
     Step.DATA_KEPT: "the data are kept as found",
     Step.RUN_STARTED: "",
     Step.RUN_FINISHED: "{note}",
-    Step.RUN_ENDED_EARLY: "run {number} was ended early: {note}",
+    Step.RUN_ENDED_EARLY: "run {number} {note}",
     Step.RUN_FAILED: "run {number} failed: {note}",
     Step.RUN_DISCARDED: "run {number} is done again: {note}",
     Step.SETTINGS_RESTORED: "the server's settings are again as found",

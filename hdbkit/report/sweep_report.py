@@ -58,7 +58,6 @@ def sweep_report(
     spec: Mapping[str, Any] = plan["spec"]
     settings = [str(name) for name in [*spec["settings"], *spec.get("factors", {})]]
     smallest = float(spec["smallest_effect"])
-    measured = usable(runs)
     labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
     several = verdicts["virtual_users"].nunique() > 1
     page = Page(
@@ -68,18 +67,8 @@ def sweep_report(
         notice=manifests[0].notice if manifests else "",
         command=command,
         next_step=next_step,
-        warnings=[
-            *(f"The result may be unstable: {doubt}." for doubt in doubts),
-            *map(_sentence, remarks),
-            *unrestored(journal, str(plan["sweep_id"])),
-        ],
-        figures=[
-            Figure("runs measured", f"{len(measured):,}", f"of {len(runs):,} planned"),
-            Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {_listed(settings)}"),
-            Figure("virtual users", ", ".join(f"{one:,}" for one in spec["virtual_users"]), "in turn"),
-            Figure("blocks", f"{_blocks(runs):,}", "each in its own random order"),
-            Figure("smallest effect", f"{100 * smallest:g} %", "that matters"),
-        ],
+        warnings=[*_warnings(doubts, remarks), *unrestored(journal, str(plan["sweep_id"]))],
+        figures=_key_figures(runs, spec, settings),
         tables=[verdict_matrix(verdicts) if several else verdict_table(verdicts), *winner_table(winners)],
         charts=whole_sweep(runs[~runs["fresh"]], verdicts, effects, settings, smallest, finished, interactions),
         evidence=[
@@ -97,6 +86,20 @@ def sweep_report(
         ],
     )
     return write_page(path, page)
+
+
+def _warnings(doubts: Sequence[str], remarks: Sequence[str]) -> list[str]:
+    return [*(f"The result may be unstable: {doubt}." for doubt in doubts), *map(_sentence, remarks)]
+
+
+def _key_figures(runs: pd.DataFrame, spec: Mapping[str, Any], settings: Sequence[str]) -> list[Figure]:
+    return [
+        Figure("runs measured", f"{len(usable(runs)):,}", f"of {len(runs):,} planned"),
+        Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {_listed(settings)}"),
+        Figure("virtual users", ", ".join(f"{one:,}" for one in spec["virtual_users"]), "in turn"),
+        Figure("blocks", f"{_blocks(runs):,}", "each in its own random order"),
+        Figure("smallest effect", f"{100 * float(spec['smallest_effect']):g} %", "that matters"),
+    ]
 
 
 def _environment(spec: Mapping[str, Any], folder: RunFolder, manifest: Manifest) -> list[Table]:

@@ -140,7 +140,7 @@ class SweepFolder:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Hold the sweep while a process is started for it: of two that would start one, the second sees the first."""
+        """Hold the sweep while a process is started for it: of two that would, the second sees the first."""
         descriptor = os.open(self.path, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -316,10 +316,10 @@ class _Grid(BaseModel):
 def runs_frame(folder: SweepFolder) -> pd.DataFrame:
     """The planned runs of a sweep, one row each in their order, with what became of them.
 
-    ``status`` is ``planned``, ``running``, ``done``, ``ended early``, ``failed`` or ``missing`` (its folder was removed);
-    ``nopm`` is NaN unless done or ended early, and then of the shorter window; ``note`` says why a run failed or ended
-    early; ``checks_failed`` is a tuple of the names of the checks that did not pass in a run that is done. One more
-    column for each setting.
+    ``status`` is ``planned``, ``running``, ``done``, ``ended early``, ``failed`` or ``missing`` (its folder was
+    removed); ``nopm`` is NaN unless done or ended early, and then of the shorter window; ``note`` says why a run
+    failed or ended early; ``checks_failed`` is a tuple of the names of the checks that did not pass in a run that
+    is done. One more column for each setting.
 
     Raises ``DamagedResult`` when the plan is missing or spoilt.
     """

@@ -27,6 +27,8 @@ NAMED = "HDBKIT_MYSQLD"
 """The variable that names a folder with server programs."""
 SETTINGS_FILE = "settings.cnf"
 _OPTIONS = "server.cnf"
+_TEMPORARY = "tmp"
+"""A server that starts removes the temporary tables of all others that share its folder of them."""
 _FOR_BENCHMARKS = {
     "bind-address": "127.0.0.1",
     "skip-log-bin": "1",
@@ -58,8 +60,9 @@ class MysqldServer:
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
         """Write the option files, and make the data folder; the password goes through a file of mode 0600."""
         self._write_options(place, settings)
-        place.data.mkdir(mode=0o700)
-        place.give(place.data)
+        for made in (place.data, place.folder / _TEMPORARY):
+            made.mkdir(mode=0o700)
+            place.give(made)
         secret = place.folder / "first-statements.sql"
         first = find(self.dialects, "server", "first_statements")
         text = first.rendered(lambda *_: f"'{admin_password.get_secret_value()}'")
@@ -120,6 +123,7 @@ class MysqldServer:
             **_FOR_BENCHMARKS,
             **self.special,
             "datadir": str(place.data),
+            "tmpdir": str(place.folder / _TEMPORARY),
             "socket": str(socket_of(place)),
             "pid-file": str(place.folder / self.pid_file),
             "port": str(place.port),

@@ -63,6 +63,10 @@ class MysqldControl(PrivateControl):
             self._fresh.rename(self._data)
         super().restore(snapshot)
 
+    def _lost(self) -> bool:
+        """The data are put in their place before a start."""
+        return False
+
     def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
         """Write them into the option file; what the server can take while it runs, it is to be told."""
         self._write(option_lines({**self._kept_lines(), **changes}, LOOSE).encode())

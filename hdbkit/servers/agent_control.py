@@ -76,6 +76,8 @@ class AgentControl:
     def snapshot(self) -> dict[str, Any]:
         """Which of the agent's snapshots it is; what it holds stays on the server's host."""
         kept = self._asked(lambda: self._agent.post("snapshot"))
+        for note in kept.get("said", ()):
+            self.say(note)
         return {"identity": self.identity, "snapshot": kept["snapshot"]}
 
     def host_load(self) -> HostLoad | None:
@@ -130,6 +132,7 @@ class AgentControl:
     # -- steps -------------------------------------------------------------------------------------------
 
     def _took(self, verb: str) -> float:
+        """Give an order that a server which has ended does not fail: the snapshot before it has it started."""
         before = self.snapshot() if self._target.may_change_settings else None
         return float(self._ordered(verb, before)["took_s"])
 

@@ -31,22 +31,13 @@ class MariaServer(MysqldServer):
         return chosen(self.kind, "MariaDB", self.find(), version, source, _version, advice)
 
     def make_data(self, place: Place, options: str, statements: Path) -> None:
-        """Run the installer, without its databases and accounts for tests; twice, as it fails now and then.
-
-        On a busy host its own script may miss a temporary table that it has just made (error 1051).
-        """
+        """Run the installer, without its databases and accounts for tests."""
         installer = _installer(place.binaries)
         assert installer is not None
-        words = (
+        done = place.run(
             str(installer), options, "--auth-root-authentication-method=normal", "--skip-test-db",
             "--skip-name-resolve", f"--extra-file={statements}",
         )  # fmt: skip
-        done = place.run(*words)
-        if done.returncode:
-            shutil.rmtree(place.data)
-            place.data.mkdir(mode=0o700)
-            place.give(place.data)
-            done = place.run(*words)
         if done.returncode:
             raise ServerFailed(f"{_INSTALLER} failed in {place.data}: {complaints(done.stdout)}")
 

@@ -36,6 +36,24 @@ class PrivateControl(FileControl):
             for copy in (KEPT, BUILT):
                 session.query("remove_database", copy=self._kept(copy))
 
+    def _start_again(self) -> None:
+        """As others do; a database that went with a server which was killed while it was replaced is brought back."""
+        super()._start_again()
+        if self._lost():
+            self.say(
+                f"the data of {self.identity} had been left half replaced; they are brought back from their copy"
+            )
+            self.restore_data()
+
+    def _lost(self) -> bool:
+        """Whether the database is missing, and its copy is there."""
+        with self._session() as session:
+            there = [
+                bool(session.query("database_exists", database_name=name))
+                for name in (self._database, self._kept(KEPT))
+            ]
+        return there == [False, True]
+
     def _kept(self, copy: str) -> str:
         return f"{self._database}_{copy}"
 

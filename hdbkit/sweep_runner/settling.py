@@ -17,6 +17,7 @@ from hdbkit.servers.values import with_unit
 from hdbkit.sweep_runner.ending import ending
 from hdbkit.sweep_runner.interrupts import signals_held
 
+_TEXTS = ("string", "list")
 _LOOK_S = 0.2
 _STARTING_S = 30.0
 """How long a run may take until it tells its process."""
@@ -55,13 +56,17 @@ def settle(folder: SweepFolder, control: ServerControl) -> None:
 
 
 def settings_now(control: ServerControl, names: Iterable[str]) -> dict[str, str]:
-    """What these settings are on the server, as people write them; empty where it does not tell."""
+    """What these settings are on the server, as people write them; empty where it does not tell.
+
+    Without those that hold a text: one from before the sweep may have a secret in it.
+    """
     wanted = list(names)
     try:
         known = control.settings() if wanted else {}
     except HdbkitError:
         return {}
-    return {name: with_unit(known[name], known[name].value) for name in wanted if name in known}
+    told = [known[name] for name in wanted if name in known and known[name].kind not in _TEXTS]
+    return {one.name: with_unit(one, one.value) for one in told}
 
 
 def _restore(folder: SweepFolder, control: ServerControl, state: SweepState, manifest: Manifest | None) -> None:

@@ -68,4 +68,4 @@ def _choices(name: str) -> tuple[str, ...]:
             found += [False, True]
         elif Enum in getattr(kind, "__mro__", ()):
             found += list(kind)
-    return tuple(dict.fromkeys(factor_texts(name, found)))
+    return factor_texts(name, list(dict.fromkeys(found)))

@@ -28,6 +28,8 @@ DROP FUNCTION payment;
 DROP FUNCTION order_status;
 DROP FUNCTION delivery;
 DROP FUNCTION stock_level;
+DROP TYPE new_order_reply;
+DROP TYPE payment_reply;
 DROP TABLE build_spec;
 DROP TABLE build_part;
 ALTER TABLE warehouse SET SCHEMA public;

@@ -66,7 +66,10 @@ class FileServer:
         self._write("data", self.data() + " and more")
 
     def settings(self) -> dict[str, Setting]:
-        return {name: Setting(name, value, None, None, ApplyBy.RELOAD) for name, value in self.now().items()}
+        return {
+            name: Setting(name, value, None, None, ApplyBy.RELOAD, kind="string" if name == "untouched" else "enum")
+            for name, value in self.now().items()
+        }
 
     def mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
         unknown = [f"there is no setting '{name}'" for name in changes if name not in DEFAULTS]

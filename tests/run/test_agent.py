@@ -177,6 +177,16 @@ def test_through_it_a_server_is_stopped_repaired_and_started(
         remote.keep_data()
 
 
+def test_a_server_that_has_ended_is_started_before_it_is_set_through_it(
+    remote: ServerControl, built: PrivateServer
+) -> None:
+    heard: list[str] = []
+    remote.say = heard.append
+    built.kill()
+    assert remote.apply({"work_mem": "8MB"}).read_back == {"work_mem": "8MB"}
+    assert ["had ended; it is started again" in one for one in heard] == [True]
+
+
 def test_a_text_is_changed_only_where_it_was_named_at_the_start(remote: ServerControl) -> None:
     """A text may name a program: what the agent runs is fixed when it starts."""
     wanted = {"archive_command": "touch /x", "cluster_name": "x", "work_mem": "1", "work_mme": "1"}

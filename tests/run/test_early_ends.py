@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -12,18 +13,21 @@ from rich.console import Console
 from hdbkit import api
 from hdbkit.api.sweeping import SweepResult, plan_checked
 from hdbkit.cli import progress, show
-from hdbkit.config import Load, SweepSpec, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.execution.handle import execute
 from hdbkit.execution.handle import start as start_run
 from hdbkit.plan import Limits, RunPlan, new_run_id
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import ENDED_EARLY, Step, sweep_folder
+from hdbkit.results.sweep_folder import ENDED_EARLY, Step, runs_frame, sweep_folder
 from hdbkit.servers import control
+from hdbkit.sweep_plan import plan_sweep
 from hdbkit.sweep_runner import Follower, Kind, Progress, resume, standing, start
 from hdbkit.sweep_runner.ending import ending
 from hdbkit.widgets.sweep_view import grid_html, progress_words, ranking_html
 from tests.run.conftest import NullTarget
+from tests.run.sweep_server import FileServer, begun, runner
 
 SLOW = "1"
 SPEC = SweepSpec(
@@ -32,7 +36,7 @@ SPEC = SweepSpec(
     asked=4,
     blocks=2,
     virtual_users=(2,),
-    load={"rampup_s": 0, "duration_s": 2.5},
+    load={"rampup_s": 0, "duration_s": 5},
     seed=17,
 )
 """A search over one setting, whose bad value comes last."""
@@ -47,6 +51,15 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     return said
 
 
+def found(plan: RunPlan, results: Path, nopm: float) -> Manifest:
+    """What a whole run leaves that found this throughput; only the bad configuration's is done."""
+    folder = RunFolder(results / plan.run_id)
+    folder.path.mkdir()
+    manifest = begun(plan).model_copy(update={"result": {"nopm": nopm}}).moved_to(Status.DONE)
+    folder.write(manifest)
+    return manifest
+
+
 def test_a_bad_configuration_s_run_ends_early_and_is_told_and_never_done_again(
     null_target: NullTarget, results: Path, screen: io.StringIO
 ) -> None:
@@ -54,14 +67,11 @@ def test_a_bad_configuration_s_run_ends_early_and_is_told_and_never_done_again(
     plan = plan_checked(target, SPEC, None, "")
     assert plan.configurations[plan.runs[-1].configuration] == {"speed": SLOW}
 
-    def shortened(one: RunPlan) -> RunPlan:
-        return one.model_copy(update={"load": one.load.model_copy(update={"duration_s": 0.4})})
-
     def run_one(one: RunPlan) -> Manifest:
         assert one.sweep is not None
+        assert (one.limits.bar is None) == (one.sweep.number < 5)
         if one.sweep.settings["speed"] != SLOW:
-            assert (one.limits.bar is None) == (one.sweep.number < 5)
-            return execute(shortened(one), results)
+            return found(one, results, nopm=2_500 * float(one.sweep.settings["speed"]))
         start_run(one, results)
         raise KeyboardInterrupt  # the sweep ends here, and its run goes on
 
@@ -82,7 +92,7 @@ def test_a_bad_configuration_s_run_ends_early_and_is_told_and_never_done_again(
 
     manifest = api.result(last[1].run_id).manifest
     assert (manifest.status, manifest.ended_early) == (Status.STOPPED, done.runs["note"].iloc[4].partition(";")[0])
-    assert 2.0 <= manifest.result["window_s"] < 2.4
+    assert 2 <= manifest.result["window_s"] < 5
     assert manifest.result["nopm"] == pytest.approx(done.runs["nopm"].iloc[4])
     assert done.verdicts.set_index("label").loc[f"speed={SLOW}", "verdict"] == ENDED_EARLY
 
@@ -106,8 +116,39 @@ def test_a_run_that_is_certain_to_break_a_rule_is_ended_then(null_target: NullTa
     run_id = new_run_id(datetime.now(UTC), target, schema, load)
     limits = Limits(abort=AbortRules(failed_share=0.1))
     manifest = execute(RunPlan(run_id=run_id, target=target, workload=schema, load=load, limits=limits), results)
-    assert manifest.ended_early == "ended early after 2 s, with more than 10 % of its transactions failed"
+    assert manifest.ended_early.startswith("ended early after ")
+    assert manifest.ended_early.endswith(" s, with more than 10 % of its transactions failed")
     end = ending(manifest)
     assert end is not None
     assert (end.step, end.details) == (Step.RUN_FAILED, {"gives_up": True})
     assert "of its transactions failed, more than 10.00%" in end.note
+
+
+@pytest.mark.parametrize("changes", [{}, {"end_early": False}, {"strategy": "grid"}])
+def test_only_a_search_s_own_configurations_have_a_bar_and_it_goes_on_after_an_early_end(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    server, told, barred = FileServer(tmp_path / "server"), [], []
+    whole = runner(server, tmp_path)
+    settings = {"flush": ["on", "off"], "memory": ["1GB", "2GB", "4GB", "8GB"]}
+    asks = {"settings": settings, "strategy": "optuna", "asked": 2, "blocks": 3, "winner_blocks": 2, **changes}
+
+    def run_one(plan: RunPlan) -> Manifest:
+        manifest = whole(plan)
+        assert plan.sweep is not None
+        if not plan.limits.bar:
+            return manifest
+        barred.append(plan.sweep.number)
+        early = manifest.model_copy(
+            update={"ended_early": "ended early after 12 s, at most 5 % of the fastest so far"}
+        )
+        return early.moved_to(Status.STOPPED)
+
+    folder = start(plan_sweep(Target(kind="nulldb"), SweepSpec(**asks), "s"), tmp_path, server, run_one, told.append)
+    frame = runs_frame(folder).set_index("number")
+    assert barred == list(frame.index[frame["status"] == ENDED_EARLY])
+    assert bool(barred) == (not changes)
+    assert not (frame.loc[barred, "fresh"] | (frame.loc[barred, "configuration"] == 0)).any()
+    assert frame["fresh"].sum() == 8
+    assert set(frame.drop(barred)["status"]) == {"done"}
+    assert [one.planned.number for one in told if one.kind is Kind.ENDED_EARLY] == barred

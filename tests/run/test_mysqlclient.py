@@ -24,6 +24,7 @@ from hdbkit.config import Isolation, Target, WorkloadSpec
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
+from hdbkit.databases._mysqlclient_wire import Call
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.sql import statements
@@ -32,6 +33,7 @@ KINDS = ["mariadb", "mysql"]
 SLEEPING = b"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'"
 ISOLATION = b"SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')"
 PARTS = b"SELECT COUNT(*) FROM information_schema.PARTITIONS WHERE PARTITION_NAME IS NOT NULL"
+PAUSE = Call.of(b"CALL pause();SELECT 1")
 ITEM = ("i_id", "i_im_id", "i_name", "i_price", "i_data")
 Sessions = Callable[..., Any]
 
@@ -238,8 +240,9 @@ def test_client_statements_are_prepared_where_an_execution_takes_values(
 
 
 def test_routines_calls_are_prepared_on_request_and_answer_alike(server: PrivateServer, connect: Sessions) -> None:
-    for prepared in ("off", "on"):
-        session = connect(with_options(server.target, prepared=prepared))
+    """With compression the answer comes through the driver."""
+    for prepared, more in (("off", {}), ("on", {}), ("off", {"compress": "on"})):
+        session = connect(with_options(server.target, prepared=prepared, **more))
         session.prepare(["call_delivery"])
         assert session.rows(session.perform(session.bind("call_delivery", (1, 5)))) == [((), ())]
         ((_, executed),) = session.rows(session.perform(b"SHOW SESSION STATUS LIKE 'Com_execute_sql'"))
@@ -260,6 +263,8 @@ def test_an_answer_that_comes_compressed_is_the_same(server: PrivateServer, conn
     assert session.rows(session.perform(b"SHOW SESSION STATUS LIKE 'Compression'")) == [("Compression", "ON")]
     assert session.rows(session.perform(b"SELECT @greeting")) == [(7,)]
     assert session.query("count_item") == [(0,)]
+    plain = connect(with_options(server.target, compress="off"))
+    assert plain.rows(plain.perform(b"SHOW SESSION STATUS LIKE 'Compression'")) == [("Compression", "OFF")]
 
 
 def test_a_target_may_forbid_loads_from_the_client(server: PrivateServer, admin: Any, connect: Sessions) -> None:
@@ -283,7 +288,8 @@ def test_results_that_nobody_asked_for_are_read_and_dropped(connect: Sessions) -
         session.commit()
 
 
-def test_a_session_that_was_broken_off_is_lost_and_never_out_of_step(connect: Sessions) -> None:
+@pytest.mark.parametrize("text", [b"SELECT SLEEP(0.5); SELECT 1", PAUSE], ids=["statements", "call"])
+def test_a_session_that_was_broken_off_is_lost_and_never_out_of_step(connect: Sessions, text: bytes) -> None:
     session = connect()
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -293,7 +299,7 @@ def test_a_session_that_was_broken_off_is_lost_and_never_out_of_step(connect: Se
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.2)
         with pytest.raises(KeyboardInterrupt):
-            session.execute("SELECT SLEEP(0.5); SELECT 1")
+            session.perform(text)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -321,7 +327,7 @@ def test_a_server_that_is_killed_during_a_call_is_a_lost_connection_for_all(
     session, watcher = connect(), connect()
     try:
         with ThreadPoolExecutor() as pool:
-            calling = pool.submit(refused, session.perform, b"CALL pause()")
+            calling = pool.submit(refused, session.perform, PAUSE)
             while watcher.rows(watcher.perform(SLEEPING)) != [(1,)]:
                 time.sleep(0.02)
             server.kill()

@@ -292,6 +292,15 @@ def test_data_come_back_as_they_were_kept(private: ServerControl, server: Privat
     command(server.target, "DROP SCHEMA kept CASCADE")
 
 
+def test_data_that_a_killed_server_left_half_replaced_are_brought_back(
+    private: ServerControl, server: PrivateServer
+) -> None:
+    private.keep_data()
+    command(server.maintenance, "DROP DATABASE hdbkit WITH (FORCE)")
+    assert private.apply({"work_mem": "5MB"}).read_back == {"work_mem": "5MB"}
+    private.drop_kept_data()
+
+
 def test_data_of_a_foreign_server_cannot_be_kept(by_sql: ServerControl) -> None:
     assert not by_sql.can_restore_data
     with pytest.raises(ServerFailed):

@@ -1,65 +1,52 @@
-"""A sweep in a process of its own that at one step kills itself, its supervisor, its server or another process.
-
-``python -m tests.soak.doomed_sweep SERVER_FOLDER CONTROL SPEC STEP VICTIM DELAY_S`` begins the sweep of the results
-folder, or goes on with it, to its end or to a sentence. CONTROL is what a target says of the agent to go through, in
-JSON (``{}``: none); STEP ``none`` kills nobody; a VICTIM may be the id of a process.
-"""
+"""A sweep in a process of its own that at one step kills itself, its supervisor, its server or another process."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import sys
 import threading
-import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hdbkit.api import sweeping
-from hdbkit.config import SweepSpec
+from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.execution.handle import RunHandle, execute
 from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import find_sweep
-from hdbkit.servers import PrivateServer, control
+from hdbkit.servers import control
 from hdbkit.sweep_runner import resume, start
-from tests.run.agents import remote_target
-from tests.run.faults import server_processes, signal_all
 
 CALLS = ("keep_data", "apply", "restore_data", "maintain", "restart", "host_load", "restore", "drop_kept_data")
 """Steps of a sweep at its server: before the first run, before each, and at the end."""
 RUN = ("run started", "run going on", "run ended")
 
 
-class Doom:
-    """Kills the victim when the step is reached for the first time, ``delay_s`` after it began."""
+Blow = Callable[[RunHandle | None], None]
+"""Kills somebody; told the run that is going on, where one is."""
 
-    def __init__(self, server: PrivateServer, step: str, victim: str, delay_s: float) -> None:
-        self._server, self._step, self._victim, self._delay_s = server, step, victim, delay_s
+
+@dataclass
+class Doom:
+    """Strikes once, when the sweep first comes to a step, ``delay_s`` after that began."""
+
+    step: str
+    delay_s: float
+    blow: Blow
 
     def reached(self, step: str, run: RunHandle | None = None) -> None:
         """The sweep is at a step."""
-        if step != self._step:
+        if step != self.step:
             return
-        self._step = "none"
-        if self._delay_s:
-            threading.Thread(target=self._kill, args=(run,), daemon=True).start()
+        self.step = ""
+        if self.delay_s:
+            threading.Timer(self.delay_s, self.blow, (run,)).start()
         else:
-            self._kill(run)
-
-    def _kill(self, run: RunHandle | None) -> None:
-        time.sleep(self._delay_s)
-        if self._victim == "sweep":
-            os.kill(os.getpid(), signal.SIGKILL)
-        elif self._victim == "supervisor" and run is not None:
-            os.kill(run.folder.read().supervisor_pid or 0, signal.SIGKILL)
-        elif self._victim == "server" and self._server.running:
-            signal_all(server_processes(self._server), signal.SIGKILL)
-        elif self._victim.isdecimal():
-            os.kill(int(self._victim), signal.SIGKILL)
+            self.blow(run)
 
 
 class Doomed:
@@ -83,11 +70,28 @@ class Doomed:
         return stepped
 
 
-def main(folder: str, way: str, spec: str, step: str, victim: str, delay_s: str) -> None:
-    """Begin or resume the sweep. Raises ``HdbkitError`` as both do."""
-    server, given = PrivateServer.attach(folder), json.loads(way)
-    target = remote_target(server, **given) if given else server.target
-    doom, root = Doom(server, step, victim, float(delay_s)), results_folder()
+def go_on(target: Target, spec: Path, log: Path, doom: Doom) -> int:
+    """Begin the sweep of the results folder or go on with it, in a child; its exit code, -9 where it was killed."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = 2
+    try:
+        said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        _go_on(target, spec, doom)
+        code = 0
+    except HdbkitError as error:
+        os.write(2, f"{error}\n".encode())
+        code = 1
+    except BaseException:
+        os.write(2, traceback.format_exc().encode())
+    os._exit(code)
+
+
+def _go_on(target: Target, spec: Path, doom: Doom) -> None:
+    root = results_folder()
     controlled: Any = Doomed(control(target), doom)
 
     def watch(run: RunHandle) -> None:
@@ -103,14 +107,6 @@ def main(folder: str, way: str, spec: str, step: str, victim: str, delay_s: str)
     try:
         known = find_sweep(root, "last")
     except InputError:
-        planned = sweeping.plan_checked(target, SweepSpec.read(Path(spec)), None, "")
-        start(planned, root, controlled, run_one)
+        start(sweeping.plan_checked(target, SweepSpec.read(spec), None, ""), root, controlled, run_one)
     else:
         resume(known, controlled, run_one, target=target)
-
-
-if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:])
-    except HdbkitError as error:
-        sys.exit(str(error))

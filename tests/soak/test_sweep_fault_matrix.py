@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+import signal
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from hdbkit.build import build
 from hdbkit.config import WorkloadSpec
 from hdbkit.config.passwords import TOKEN_VARIABLE
 from hdbkit.databases import database
+from hdbkit.execution.handle import RunHandle
 from hdbkit.paths import results_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Status
@@ -27,7 +27,8 @@ from hdbkit.results.sweep_folder import Step
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.servers.sql_control import GROUP
 from tests.run.agents import HOST, TOKEN, Agent, start_agent
-from tests.soak.doomed_sweep import CALLS, RUN
+from tests.run.faults import server_processes, signal_all
+from tests.soak.doomed_sweep import CALLS, RUN, Doom, go_on
 
 SPEC = """
 name: doomed
@@ -44,7 +45,6 @@ OF_SERVER = {
     "postgresql": {"fsync": "off", "listen_addresses": f"127.0.0.1,{HOST}"},
     "mariadb": {"bind-address": f"127.0.0.1,{HOST}"},
 }
-ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Victim:
     """Who is killed, what becomes of the sweep at once, and what its journal says in the end.
 
     ``waits_s`` is how long the sweep waits for an agent that it goes through; one that is to come ``back`` is
-    started again by who looks after it.
+    started again by who looks after it. ``delays_s`` are when, after a step has begun, the blow falls.
     """
 
     name: str
@@ -61,13 +61,13 @@ class Victim:
     waits_s: float | None = None
     back: bool = False
     least_done: int = 2
-    delays_s: tuple[float, ...] = (0, 0.05)
+    delays_s: tuple[float, ...] = ()
 
 
 VICTIMS = (
-    Victim("sweep", ends=-9),
-    Victim("server", least_done=1),
-    Victim("agent", ends=0, told="is back after", waits_s=120, back=True, delays_s=(0, 0.2)),
+    Victim("sweep", ends=-9, delays_s=(0.05,)),
+    Victim("server", least_done=1, delays_s=(0.05,)),
+    Victim("agent", ends=0, told="is back after", waits_s=120, back=True, delays_s=(0.2,)),
     Victim("agent for long", ends=1, told="did not answer for", waits_s=0.5, delays_s=(0.2,)),
     Victim("sweep through agent", ends=-9, waits_s=120, delays_s=(0.2,)),
     Victim("server through agent", waits_s=120, least_done=1, delays_s=(0,)),
@@ -75,6 +75,8 @@ VICTIMS = (
 CASES = [(step, victim, delay_s) for victim in VICTIMS for step in CALLS for delay_s in victim.delays_s]
 CASES += [(step, victim, 0) for victim in VICTIMS[:4] for step in RUN]
 CASES += [("run going on", Victim("supervisor", least_done=1), 0)]
+LAST = "drop_kept_data"
+"""It may be over before the blow."""
 
 
 @pytest.fixture(scope="module", params=SETTINGS)
@@ -105,28 +107,26 @@ class Sweep:
 
     def __init__(self, server: PrivateServer, agent: Agent | None, victim: Victim, folder: Path) -> None:
         self._server, self._agent, self._victim = server, agent, victim
+        self._target = agent.target(server, wait_s=victim.waits_s) if agent else server.target
         self._spec, self._log = folder / "sweep.yaml", folder / "sweep.log"
         self._spec.write_text(SPEC % SETTINGS[server.place.kind])
 
-    def go_on(self, step: str = "none", delay_s: float = 0) -> int:
-        """Begin or continue it, to its end or to somebody's death."""
-        way = {**self._agent.address, "wait_s": self._victim.waits_s} if self._agent else {}
-        victim = self._victim.name.removesuffix(" through agent")
-        if self._agent and victim.startswith("agent"):
-            victim = str(self._agent.process.pid)
-        words = [sys.executable, "-m", "tests.soak.doomed_sweep", self._server.folder, json.dumps(way)]
-        words += [self._spec, step, victim, delay_s]
-        with self._log.open("ab") as log:
-            ended = subprocess.run(
-                [str(word) for word in words],
-                cwd=ROOT,
-                env=dict(os.environ),
-                stdout=log,
-                stderr=log,
-                timeout=300,
-                check=False,
-            )
-        return ended.returncode
+    def go_on(self, step: str = "", delay_s: float = 0) -> int:
+        """Begin or continue it, to its end or its death, with a blow at a step."""
+        return go_on(self._target, self._spec, self._log, Doom(step, delay_s, self._blow))
+
+    def _blow(self, run: RunHandle | None) -> None:
+        match self._victim.name.split()[0]:
+            case "sweep":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "supervisor":
+                assert run is not None
+                os.kill(run.folder.read().supervisor_pid or 0, signal.SIGKILL)
+            case "server" if self._server.running:
+                signal_all(server_processes(self._server), signal.SIGKILL)
+            case "agent":
+                assert self._agent is not None
+                os.kill(self._agent.process.pid, signal.SIGKILL)
 
     @property
     def words(self) -> str:
@@ -165,14 +165,17 @@ def test_each_planned_run_exists_once_and_the_settings_are_as_before(
     sweep = Sweep(server, agent, victim, tmp_path)
     before, set_before, rows = server.settings_file.read_bytes(), now(server), orders(server)
     ended = sweep.go_on(step, delay_s)
-    if victim.ends is not None and (victim.back or not delay_s):
+    struck = step != LAST or not delay_s
+    if struck and victim.ends is not None:
         assert ended == victim.ends, sweep.words
-    if agent:
-        agent.again()
-    assert sweep.go_on() == 0, sweep.words
+    if ended:
+        if agent:
+            agent.again()
+        assert sweep.go_on() == 0, sweep.words
+    server.start()  # it stays down where it was struck last of all
     result = sweep_result()
     journal = result.folder.journal()
-    assert delay_s or victim.told in " ".join(line.note for line in journal)
+    assert not struck or victim.told in " ".join(line.note for line in journal)
     counted = [line.number for line in journal if line.step in (Step.RUN_FINISHED, Step.RUN_FAILED)]
     assert sorted(counted) == [1, 2]
     done = result.runs.query("status == 'done'")

@@ -276,6 +276,7 @@ def sweep_frames(
                     "run_id": f"20260101-{len(runs):06d}-nulldb-c-w4-u{count}-abc",
                     "status": "done",
                     "nopm": nopm,
+                    "note": "",
                     "fresh": False,
                 }
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import itertools
 import json
 import re
@@ -150,7 +151,11 @@ def test_another_kind_of_file_is_refused_with_those_there_are(lines: Chart, tmp_
 def test_a_notebook_keeps_the_figure_the_image_and_the_words(lines: Chart) -> None:
     shown = lines._repr_mimebundle_()
     assert lines.alternative in shown["text/plain"]
-    assert base64.b64decode(shown["image/png"]).startswith(b"\x89PNG")
+    kept = shown["text/html"]
+    (image,) = re.findall(r'src="data:image/png;base64,([^"]+)"', kept)
+    assert base64.b64decode(image).startswith(b"\x89PNG")
+    assert html.unescape(kept).count(lines.alternative) == 1
+    assert "max-width: 100%" in kept, "it fits a narrow page"
     spec = json.dumps(shown["application/vnd.plotly.v1+json"], allow_nan=False)
     assert lines.question in spec
     assert lines.figure.layout.title.text is None, "the chart itself stays as it was"

@@ -18,6 +18,7 @@ from hdbkit.charts import run_charts, style, sweep_charts
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.natural import natural
 from hdbkit.results import columns
+from tests.unit.sweeps import synthetic_runs
 from tests.unit.synthetic import GRID, Synthetic, sweep_frames, write_run, write_table
 
 
@@ -138,6 +139,18 @@ def test_the_grid_holds_the_mean_of_each_cell() -> None:
     assert (list(heat.x), list(heat.y)) == (["64MB", "256MB"], ["on", "off"]), "sizes by worth, words as planned"
     assert heat.z[1][1] == round(expected["buffers=256MB, durable=off"])
     assert heat.z[0][0] == round(expected["baseline"])
+
+
+def test_of_many_configurations_the_baseline_and_the_fastest_are_lines_beside_each_other() -> None:
+    runs = synthetic_runs([1.0, 1.1, 0.9, 1.3, 1.2, 0.8, 1.4], blocks=3, noise=0.01, virtual_users=(1, 4))
+    runs["memory"] = runs["configuration"].map("{}GB".format)
+    verdicts = judge(runs)
+    chart = sweep_charts.configurations(runs, verdicts)
+    lines = [trace for trace in chart.figure.data if trace.mode == "lines+markers"]
+    by_number = verdicts.drop_duplicates("configuration").set_index("configuration")["label"]
+    assert [line.name for line in lines] == [by_number[one] for one in (0, 1, 3, 4, 6)]
+    assert len({line.x[0] for line in lines}) == 5, "their intervals do not lie on each other"
+    assert "Drawn are the baseline and the 4 fastest" in chart.alternative
 
 
 def test_values_stand_in_the_order_of_their_worth() -> None:

@@ -13,6 +13,7 @@ import pytest
 from hdbkit.analysis.checks import check_run
 from hdbkit.analysis.summary import summarize
 from hdbkit.report import run_report, sweep_report
+from hdbkit.report.sweep_report import verdict_matrix
 from hdbkit.report.tables import cell, heading, milliseconds
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
@@ -133,6 +134,26 @@ def test_a_sweep_report_says_answer_verdicts_order_and_command(reports: dict[str
     assert "hdbkit sweep 'a <file>'" in text
     assert text.count("20260101-0000") >= 12
     assert "failed in 20260101-000000-nulldb-c-w4-u4-abc and 11 more" in text
+
+
+def test_at_several_counts_of_users_a_configuration_is_a_row_and_a_count_a_column(tmp_path: Path) -> None:
+    _, verdicts, _ = sweep_frames(users=(1, 4))
+    table = verdict_matrix(verdicts)
+    assert list(table.head) == ["configuration", "1 virtual user", "4 virtual users"]
+    assert [row[0] for row in table.rows] == [
+        "baseline",
+        "durable=off",
+        "buffers=256MB",
+        "buffers=256MB, durable=off",
+    ]
+    off = verdicts[(verdicts["label"] == "durable=off") & (verdicts["virtual_users"] == 4)].iloc[0]
+    nopm, change, interval, verdict = table.rows[1][2].split("\n")
+    assert (nopm, verdict) == (f"{off['nopm']:,.0f}", "faster")
+    assert change == f"{100 * (off['ratio'] - 1):+.1f} %"
+    assert interval == f"{100 * (off['low'] - 1):+.1f} to {100 * (off['high'] - 1):+.1f} %"
+    assert table.look(1, 2) == "n good"
+    text = " ".join(read(write_sweep(tmp_path / "s.html", [], users=(1, 4))).text)
+    assert all(sentence in text for sentence in verdicts["sentence"])
 
 
 def test_what_to_type_stands_beside_the_answer_of_an_undecided_sweep(tmp_path: Path) -> None:

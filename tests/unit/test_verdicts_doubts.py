@@ -45,3 +45,6 @@ def test_the_next_step_decides_what_is_undecided() -> None:
     most = judged["blocks_needed"].max()
     assert next_step(judged, "hdbkit sweep --resume abc --blocks {}".format).endswith(f"--resume abc --blocks {most}")
     assert next_step(judge(synthetic_runs([1, 2])), str) == ""
+    judged["blocks_needed"] = [float("nan"), 12, 400]
+    judged["verdict"] = ["baseline", "undecided", "undecided"]
+    assert next_step(judged, str) == "to decide 1 of the 2 comparisons that are undecided: 12"

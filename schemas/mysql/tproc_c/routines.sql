@@ -1,8 +1,9 @@
 -- The five transactions as procedures, each a whole transaction that ends before it answers. What fails inside is left
 -- to the caller, who rolls back.
 --
--- An answer is JSON text, which the client takes apart where somebody asks for it: each column costs the driver time,
--- and what is sent before the end wakes the client once more. "heading" is a list with a value or an array for each
+-- An answer is left in variables of the session, and the call's SELECT gives it: what a procedure sends itself goes out
+-- ahead of the end of its CALL, in a packet of its own, and wakes the client once more. It is JSON text, which the client
+-- takes apart where somebody asks for it: each column costs time. "heading" is a list with a value or an array for each
 -- field; "lines" holds the fields of each line, in order or by number, and each field becomes an array. There
 -- MariaDB takes a variable for text: + 0 makes it a number again.
 --
@@ -14,7 +15,8 @@
 -- TPC-C 2.4.2. The lines are taken in the order of (warehouse, item) and shown by their numbers. An unknown item rolls
 -- back once all other lines were taken (error 30001).
 CREATE PROCEDURE new_order(
-    in_w_id INT, in_d_id INT, in_c_id INT, item_ids TEXT, supply_w_ids TEXT, quantities TEXT)
+    in_w_id INT, in_d_id INT, in_c_id INT, item_ids TEXT, supply_w_ids TEXT, quantities TEXT,
+    OUT heading TEXT CHARACTER SET utf8mb4, OUT `lines` TEXT CHARACTER SET utf8mb4)
 BEGIN
     DECLARE v_o_id, v_number, v_item, v_supply, v_quantity, v_stocked INT;
     DECLARE v_left INT DEFAULT JSON_LENGTH(item_ids);
@@ -84,24 +86,25 @@ BEGIN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30001, MESSAGE_TEXT = 'item number is not valid';
     END IF;
     COMMIT;
-    SELECT JSON_ARRAY(v_o_id + 0, v_entered, v_w_tax + 0, v_d_tax + 0, v_discount + 0, v_last, v_credit,
-                      ROUND(v_total * (1 - v_discount) * (1 + v_w_tax + v_d_tax), 2)) AS heading,
-           CONCAT('{', SUBSTRING(v_lines, 2), '}') AS `lines`;
+    SET heading = JSON_ARRAY(v_o_id + 0, v_entered, v_w_tax + 0, v_d_tax + 0, v_discount + 0, v_last, v_credit,
+                             ROUND(v_total * (1 - v_discount) * (1 + v_w_tax + v_d_tax), 2)),
+        `lines` = CONCAT('{', SUBSTRING(v_lines, 2), '}');
 END;
 
 -- name: call_new_order
-CALL new_order(:w_id, :d_id, :c_id, :item_ids, :supply_w_ids, :quantities);
+CALL new_order(:w_id, :d_id, :c_id, :item_ids, :supply_w_ids, :quantities, @heading, @lines);
+SELECT @heading AS heading, @lines AS `lines`;
 
 -- name: create_routine_payment
 -- TPC-C 2.5.2. By name: of the n customers ordered by first name the one at n/2, rounded up. The customer is locked
 -- first and the warehouse, which all payments share, last.
 CREATE PROCEDURE payment(
     in_w_id INT, in_d_id INT, in_c_w_id INT, in_c_d_id INT, in_c_id INT,
-    in_c_last VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, in_amount DECIMAL(6,2))
+    in_c_last VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, in_amount DECIMAL(6,2),
+    OUT heading TEXT CHARACTER SET utf8mb4)
 BEGIN
     DECLARE v_w_name, v_d_name VARCHAR(10) CHARACTER SET utf8mb4;
     DECLARE v_before INT;
-    DECLARE v_shown TEXT CHARACTER SET utf8mb4;
 
     START TRANSACTION;
     IF in_c_id IS NULL THEN
@@ -131,7 +134,7 @@ BEGIN
         c_phone, c_since, c_credit, c_credit_lim, c_discount, c_balance,
         IF(c_credit = 'BC', LEFT(c_data, 200), NULL), LOCALTIMESTAMP),
         w_name, d_name
-    INTO v_shown, v_w_name, v_d_name
+    INTO heading, v_w_name, v_d_name
     FROM customer JOIN district JOIN warehouse
     WHERE c_w_id = in_c_w_id AND c_d_id = in_c_d_id AND c_id = in_c_id
       AND d_w_id = in_w_id AND d_id = in_d_id AND w_id = in_w_id;
@@ -141,20 +144,20 @@ BEGIN
     UPDATE district SET d_ytd = d_ytd + in_amount WHERE d_w_id = in_w_id AND d_id = in_d_id;
     UPDATE warehouse SET w_ytd = w_ytd + in_amount WHERE w_id = in_w_id;
     COMMIT;
-    SELECT v_shown AS heading;
 END;
 
 -- name: call_payment
-CALL payment(:w_id, :d_id, :c_w_id, :c_d_id, :c_id, :c_last, :h_amount);
+CALL payment(:w_id, :d_id, :c_w_id, :c_d_id, :c_id, :c_last, :h_amount, @heading);
+SELECT @heading AS heading;
 
 -- name: create_routine_order_status
 -- TPC-C 2.6.2: a customer's balance and his last order.
 CREATE PROCEDURE order_status(
-    in_w_id INT, in_d_id INT, in_c_id INT, in_c_last VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+    in_w_id INT, in_d_id INT, in_c_id INT, in_c_last VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT heading TEXT CHARACTER SET utf8mb4, OUT `lines` TEXT CHARACTER SET utf8mb4)
 BEGIN
     DECLARE v_before, v_o_id, v_carrier_id INT;
     DECLARE v_entered DATETIME;
-    DECLARE v_heading, v_lines TEXT CHARACTER SET utf8mb4;
 
     START TRANSACTION;
     IF in_c_id IS NULL THEN
@@ -169,23 +172,24 @@ BEGIN
     SELECT o_id, o_entry_d, o_carrier_id INTO v_o_id, v_entered, v_carrier_id FROM orders
     WHERE o_w_id = in_w_id AND o_d_id = in_d_id AND o_c_id = in_c_id
     ORDER BY o_id DESC LIMIT 1;
-    SELECT JSON_ARRAY(c_id, c_first, c_middle, c_last, c_balance, v_o_id + 0, v_entered, v_carrier_id + 0) INTO v_heading
+    SELECT JSON_ARRAY(c_id, c_first, c_middle, c_last, c_balance, v_o_id + 0, v_entered, v_carrier_id + 0) INTO heading
     FROM customer WHERE c_w_id = in_w_id AND c_d_id = in_d_id AND c_id = in_c_id;
-    SELECT GROUP_CONCAT(JSON_ARRAY(ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d) ORDER BY ol_number)
-    INTO v_lines
+    SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d)
+                                    ORDER BY ol_number), ']')
+    INTO `lines`
     FROM order_line WHERE ol_w_id = in_w_id AND ol_d_id = in_d_id AND ol_o_id = v_o_id;
     COMMIT;
-    SELECT v_heading AS heading, CONCAT('[', v_lines, ']') AS `lines`;
 END;
 
 -- name: call_order_status
-CALL order_status(:w_id, :d_id, :c_id, :c_last);
+CALL order_status(:w_id, :d_id, :c_id, :c_last, @heading, @lines);
+SELECT @heading AS heading, @lines AS `lines`;
 
 -- name: create_routine_delivery
 -- TPC-C 2.7.4: the oldest undelivered order of each district. Deliveries of a warehouse wait for each other before they
 -- look at the queues, so none is skipped and no order is delivered twice: they lock the item whose number is the
 -- warehouse's, which nobody else ever locks. The lines come last, as their range may hold up the orders behind it.
-CREATE PROCEDURE delivery(in_w_id INT, in_carrier_id INT)
+CREATE PROCEDURE delivery(in_w_id INT, in_carrier_id INT, OUT heading TEXT CHARACTER SET utf8mb4)
 BEGIN
     DECLARE v_d_id, v_o_id, v_c_id, v_locked, v_place INT;
     DECLARE v_found INT DEFAULT 1;
@@ -225,30 +229,31 @@ BEGIN
         WHERE ol_w_id = in_w_id AND ol_d_id = v_d_id AND ol_o_id = v_o_id;
     END WHILE;
     COMMIT;
-    SELECT CONCAT('[', v_districts, ',', v_orders, ']') AS heading;
+    SET heading = CONCAT('[', v_districts, ',', v_orders, ']');
 END;
 
 -- name: call_delivery
-CALL delivery(:w_id, :o_carrier_id);
+CALL delivery(:w_id, :o_carrier_id, @heading);
+SELECT @heading AS heading;
 
 -- name: create_routine_stock_level
 -- TPC-C 2.8.2: how many items of the district's last 20 orders are low in stock.
-CREATE PROCEDURE stock_level(in_w_id INT, in_d_id INT, in_threshold INT)
+CREATE PROCEDURE stock_level(in_w_id INT, in_d_id INT, in_threshold INT, OUT low INT)
 BEGIN
-    DECLARE v_next, v_low INT;
+    DECLARE v_next INT;
 
     START TRANSACTION;
     SELECT d_next_o_id INTO v_next FROM district WHERE d_w_id = in_w_id AND d_id = in_d_id;
-    SELECT COUNT(DISTINCT s_i_id) INTO v_low
+    SELECT COUNT(DISTINCT s_i_id) INTO low
     FROM order_line JOIN stock ON s_w_id = in_w_id AND s_i_id = ol_i_id
     WHERE ol_w_id = in_w_id AND ol_d_id = in_d_id AND ol_o_id >= v_next - 20 AND ol_o_id < v_next
       AND s_quantity < in_threshold;
     COMMIT;
-    SELECT v_low;
 END;
 
 -- name: call_stock_level
-CALL stock_level(:w_id, :d_id, :threshold);
+CALL stock_level(:w_id, :d_id, :threshold, @low);
+SELECT @low;
 
 -- name: drop_routine_new_order
 DROP PROCEDURE new_order;

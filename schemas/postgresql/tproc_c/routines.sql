@@ -43,9 +43,8 @@ BEGIN
     ), queued AS (
         INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (in_w_id, in_d_id, district.o_id)
     ), lines AS MATERIALIZED (
-        SELECT number, item_id, supply_w_id, quantity
-        FROM unnest(item_ids, supply_w_ids, quantities) WITH ORDINALITY
-             AS ordered (item_id, supply_w_id, quantity, number)
+        SELECT number, item_id, supply_w_ids[number] AS supply_w_id, quantities[number] AS quantity
+        FROM unnest(item_ids) WITH ORDINALITY AS ordered (item_id, number)
         ORDER BY supply_w_id, item_id, number
     ), taken AS (
         UPDATE stock AS s
