@@ -24,7 +24,7 @@ from hdbkit.databases._mysqlclient_values import CONVERTERS
 _WAKE_AT = socket.SOL_SOCKET, socket.SO_RCVLOWAT
 _ANYTHING, _BEYOND_AN_END = 1, 12
 """Bytes to be woken at: the end of a CALL is told in 11, a refusal in 13 and more."""
-_MOST_BYTES = 1 << 16
+_MOST_BYTES = 1 << 14
 _HEAD = 4
 """Bytes ahead of each packet: three of its length, one of its number."""
 _QUERY = b"\x03"

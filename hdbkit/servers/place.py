@@ -188,7 +188,8 @@ def readable_by(uid: int | None, binaries: Binaries, probe: str) -> Path:
         return binaries.folder
     made = int((binaries.folder / probe).stat().st_mtime)
     copy = COPIES / f"{binaries.kind}-{binaries.version}-{made}"
-    with _only_copying(copy.parent):
+    copy.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+    with held(copy.parent):  # so that what is unfinished is nobody's
         if not copy.is_dir():
             _copy(binaries.folder.parent, copy)
     programs = copy / binaries.folder.relative_to(binaries.folder.parents[2])
@@ -213,15 +214,14 @@ def _copy(root: Path, copy: Path) -> None:
 
 
 @contextmanager
-def _only_copying(folder: Path) -> Iterator[None]:
-    """Hold the folder of copies for one process; the lock ends with it, so what is unfinished then is nobody's."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
-    held = os.open(folder, os.O_RDONLY)
+def held(folder: Path) -> Iterator[None]:
+    """Hold a folder for one process at a time; the lock ends with the process, however it ends."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
 def _runs(uid: int, program: Path) -> bool:

@@ -30,6 +30,7 @@ from hdbkit.servers.place import (
     Binaries,
     Place,
     free_port,
+    held,
     new_folder,
     new_password,
     readable_by,
@@ -176,12 +177,17 @@ class PrivateServer:
         return _guard.server_pid(str(self.folder), self._note()) is not None
 
     def start(self) -> PrivateServer:
-        """Start it; at the first time make it. Does nothing when it runs. Raises ``ServerFailed``."""
+        """Start it; at the first time make it. Does nothing when it runs. Raises ``ServerFailed``.
+
+        Of two processes that start it at once, the second waits for the first.
+        """
         if self._place is None:
             self._create()
-        elif not self.running:
-            self._engine.start(self.place)
-            self._group()
+            return self
+        with held(self.folder):
+            if not self.running:
+                self._engine.start(self.place)
+                self._group()
         return self
 
     def stop(self) -> None:

@@ -70,6 +70,10 @@ def command(target: Target, text: str) -> None:
         session.close()
 
 
+def test_no_other_server_that_starts_removes_its_temporary_tables(server: PrivateServer) -> None:
+    assert shown(server.target, "tmpdir") == str(server.folder / "tmp")
+
+
 def test_what_can_be_told_is_told_in_units_as_people_write_them(
     private: ServerControl, server: PrivateServer
 ) -> None:
@@ -212,8 +216,9 @@ def test_data_come_back_as_they_were_kept_and_settings_stay(private: ServerContr
 
 
 @pytest.mark.usefixtures("once")
+@pytest.mark.parametrize("first", ["settings", "data"])
 def test_a_folder_that_a_killed_restoring_left_away_is_put_back(
-    private: ServerControl, server: PrivateServer
+    private: ServerControl, server: PrivateServer, first: str
 ) -> None:
     before = private.snapshot()
     private.keep_data()
@@ -222,9 +227,12 @@ def test_a_folder_that_a_killed_restoring_left_away_is_put_back(
     for path in [server.folder / "data-fresh", *(server.folder / "data-fresh").rglob("*")]:
         server.place.give(path)
     server.place.data.rename(server.folder / "data-old")
-    private.restore(before)
-    assert server.running
+    (server.folder / "data-kept.new-begun").mkdir()
+    if first == "settings":
+        private.restore(before)
+        assert server.running
     private.restore_data()
+    assert server.running
     private.drop_kept_data()
     assert {path.name for path in server.folder.glob("data*")} == {"data"}
 
