@@ -14,7 +14,6 @@ import tempfile
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -326,13 +325,6 @@ def test_a_kept_server_moves_when_its_port_is_taken_and_stays_when_it_does_not_s
         assert moved.settings_file.is_file()
     finally:
         kept.remove()
-
-
-def test_of_two_that_start_it_at_once_one_waits_for_the_other(server: PrivateServer) -> None:
-    server.stop()
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(PrivateServer.start, [PrivateServer.attach(server.folder) for _ in range(2)]))
-    assert server.running
 
 
 def test_attaching_owns_nothing(server: PrivateServer) -> None:

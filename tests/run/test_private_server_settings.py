@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pydantic import SecretStr
@@ -140,6 +141,13 @@ def test_a_server_that_was_left_stopped_with_a_bad_value_is_repaired(
     assert not server.running
     private.restore(before)
     assert shown(server.target, "shared_buffers") == "16384"
+
+
+def test_of_two_that_start_it_at_once_one_waits_for_the_other(server: PrivateServer) -> None:
+    server.stop()
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(PrivateServer.start, [PrivateServer.attach(server.folder) for _ in range(2)]))
+    assert server.running
 
 
 def test_a_list_is_set_item_by_item_and_emptied(private: ServerControl) -> None:

@@ -77,6 +77,8 @@ CASES += [(step, victim, 0) for victim in VICTIMS[:4] for step in RUN]
 CASES += [("run going on", Victim("supervisor", least_done=1), 0)]
 LAST = "drop_kept_data"
 """It may be over before the blow."""
+UNASKED = ("host_load", *RUN[:2])
+"""A run follows, which does without an agent: it may be back before anybody asks for it."""
 
 
 @pytest.fixture(scope="module", params=SETTINGS)
@@ -175,7 +177,8 @@ def test_each_planned_run_exists_once_and_the_settings_are_as_before(
     server.start()  # it stays down where it was struck last of all
     result = sweep_result()
     journal = result.folder.journal()
-    assert not struck or victim.told in " ".join(line.note for line in journal)
+    if struck and step not in UNASKED:
+        assert victim.told in " ".join(line.note for line in journal)
     counted = [line.number for line in journal if line.step in (Step.RUN_FINISHED, Step.RUN_FAILED)]
     assert sorted(counted) == [1, 2]
     done = result.runs.query("status == 'done'")
