@@ -31,7 +31,7 @@ class Bench:
     def fill(self, **values: object) -> None:
         """Fields by their label, an underscore for a blank."""
         for label, value in values.items():
-            self.panel.get_by_label(label.replace("_", " ")).fill(str(value))
+            self.panel.get_by_label(label.replace("_", " "), exact=True).fill(str(value))
             self.page.keyboard.press("Tab")
 
     def wait(self, text: str) -> Any:
