@@ -8,8 +8,8 @@ later half is above the first, as while a cache fills, the rise is taken to go o
 A window is looked at a fixed few times, since every look is one more chance to err: at ``LEVEL`` each, all looks of a
 run that is just good enough end it in at most ``len(LOOKS) * (1 - LEVEL)`` = 0.7 % of cases. That holds while what
 hangs together lasts a few hundredths of the window. Slower waves are taken for differences: simulated, with a
-correlation of 0.6, 0.8, 0.95 between parts, a run that is just good enough ends in 0.3, 1.8, 15 % of cases; one that is
-better by the margin that a search leaves (``search.MARGIN``) in 0, 0, 1.1 %.
+correlation of 0.6, 0.8, 0.95 between parts, a run that is just good enough ends in 0.3, 1.8, 15 % of cases; one that
+is better by the margin that a search leaves (``search.MARGIN``) in 0, 0, 1.1 %.
 """
 
 from __future__ import annotations
