@@ -14,7 +14,7 @@ from tests.run.conftest import NullTarget
 
 SPEC = SweepSpec(
     name="speed",
-    settings={"speed": ("1", "2"), "commit": ("on", "off")},
+    settings={"speed": ("1", "4"), "commit": ("on", "off")},
     virtual_users=(2,),
     blocks=2,
     load=Load(rampup_s=0.1, duration_s=0.6),
@@ -22,13 +22,13 @@ SPEC = SweepSpec(
 
 
 def test_a_sweep_finds_the_known_effect_and_puts_the_settings_back(null_target: NullTarget) -> None:
-    target = null_target(latency_us=4000).with_(may_change_settings=True)
+    target = null_target(latency_us=8000).with_(may_change_settings=True)
     done = hdbkit.sweep(target, SPEC)
     assert list(done.runs["status"]) == ["done"] * 8
     speed = done.effects[done.effects["setting"] == "speed"].iloc[0]
-    assert 1.6 < speed["ratio"] < 2.1  # twice the speed, less what a wake-up costs
+    assert 2 < speed["ratio"] < 4.2  # four times the speed, less what wake-ups cost
     assert speed["verdict"] == "faster"
-    assert "speed=2" in done.answer
+    assert "speed=4" in done.answer
     assert set(connect(target).settings()["value"]) == {"1", "on", "1024"}
     assert done.report().stat().st_size < 6_000_000
     assert sweep_result(done.sweep_id).answer == done.answer
