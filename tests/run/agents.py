@@ -21,6 +21,7 @@ from hdbkit.config import Commands, ControlSpec, Target
 from hdbkit.servers import PrivateServer
 from hdbkit.servers.agent_client import AgentClient
 from tests.run.conftest import password_of
+from tests.run.faults import until
 
 TOKEN = "a token that only the tests of agents know"
 HOST = "127.0.0.2"
@@ -79,9 +80,11 @@ class Agent:
         """Asks it."""
         return AgentClient(ControlSpec(**{**self.address, **control}))
 
-    def audit(self) -> list[dict[str, Any]]:
-        """The lines of its log."""
-        return [json.loads(line) for line in (self.state / "audit.ndjson").read_text().splitlines()]
+    def audit(self, least: int = 0) -> list[dict[str, Any]]:
+        """The lines of its log, once there are as many; a line is written behind its answer."""
+        log = self.state / "audit.ndjson"
+        until(lambda: len(log.read_text().splitlines()) >= least, f"the log has {least} lines", timeout_s=10)
+        return [json.loads(line) for line in log.read_text().splitlines()]
 
     def kill(self) -> None:
         """As ``kill -9``."""
