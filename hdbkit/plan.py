@@ -99,7 +99,11 @@ def user_seed(run_seed: int, index: int) -> int:
 
 
 def new_run_id(at: datetime, target: Target, workload: WorkloadSpec, load: Load) -> str:
-    """An id that sorts by time and tells what ran: ``20261120-2104-postgresql-c-w10-u4-abc``."""
-    letters = "".join(random.SystemRandom().choices(string.ascii_lowercase, k=3))
+    """An id that sorts by time and tells what ran: ``20261120-210400-postgresql-c-w10-u4-abcdef``."""
     kind = workload.kind.removeprefix("tproc_")
-    return f"{at:%Y%m%d-%H%M%S}-{target.kind}-{kind}-w{workload.warehouses}-u{load.virtual_users}-{letters}"
+    return f"{at:%Y%m%d-%H%M%S}-{target.kind}-{kind}-w{workload.warehouses}-u{load.virtual_users}-{random_letters()}"
+
+
+def random_letters() -> str:
+    """What tells ids of one second apart: six letters, since a second may see many short runs."""
+    return "".join(random.SystemRandom().choices(string.ascii_lowercase, k=6))

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import string
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
@@ -27,7 +26,7 @@ from hdbkit.config.sweep_factors import LOAD_FACTORS, SCHEMA_FACTORS, factor_val
 from hdbkit.config.sweep_grid import Grid, grid_of
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.errors import InputError
-from hdbkit.plan import Bar, Limits, RunPlan, SweepPlace, new_run_id
+from hdbkit.plan import Bar, Limits, RunPlan, SweepPlace, new_run_id, random_letters
 
 ASSUMED_OVERHEAD_S = 6.0
 """What a run is assumed to need besides its phases: settings, data, clients, checks."""
@@ -286,9 +285,8 @@ def _assumed_build_s(spec: WorkloadSpec) -> float:
 
 
 def new_sweep_id(at: datetime, spec: SweepSpec) -> str:
-    """An id that sorts by time and tells what is swept: ``20261120-210400-memory-abc``."""
-    letters = "".join(random.SystemRandom().choices(string.ascii_lowercase, k=3))
-    return f"{at:%Y%m%d-%H%M%S}-{spec.name}-{letters}"
+    """An id that sorts by time and tells what is swept: ``20261120-210400-memory-abcdef``."""
+    return f"{at:%Y%m%d-%H%M%S}-{spec.name}-{random_letters()}"
 
 
 def _block_order(

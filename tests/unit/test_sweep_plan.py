@@ -109,6 +109,11 @@ def test_a_plan_survives_its_file() -> None:
     assert plan.sweep_id.startswith("20261120-210400-memory-")
 
 
+def test_runs_of_one_second_have_ids_of_their_own() -> None:
+    plan = plan_sweep(TARGET, spec(), "s")
+    assert len({run_plan(plan, plan.runs[0], AT).run_id for _ in range(300)}) == 300
+
+
 def test_a_longer_sweep_is_still_repeated_by_its_own_command() -> None:
     plan = plan_sweep(TARGET, spec(), "s", command="hdbkit demo")
     assert extended(plan, plan.spec.blocks + 1).command == "hdbkit demo"
