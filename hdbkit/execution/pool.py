@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import multiprocessing as mp
 import os
-from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 from hdbkit.databases import database
 from hdbkit.execution.client import client_main, reason_path
 from hdbkit.execution.control import ClientState, Control
 from hdbkit.execution.preload import PARENT_VARIABLE
 from hdbkit.plan import RunPlan
-from hdbkit.processes import is_alive
 from hdbkit.results.folder import RunFolder
+
+_UNTOLD: Final = 255  # the exit code that multiprocessing gives a process whose forkserver was lost
 
 
 def disk_full(folder: Path) -> str:
@@ -35,7 +35,6 @@ class Pool:
         self._folder, self._plan, self._page = folder, plan, page
         self._processes: list[BaseProcess] = []
         self._running: dict[int, int] = {}  # the sentinel of each client that has not been seen ending: its index
-        self._forkserver_pid: int | None = None
 
     def start(self) -> None:
         """Start every client; they connect on their own. Call it from the main thread."""
@@ -48,11 +47,10 @@ class Pool:
             process.start()
             self._running[process.sentinel] = len(self._processes)
             self._processes.append(process)
-        self._forkserver_pid = getattr(forkserver, "_forkserver")._forkserver_pid  # noqa: B009  not public
 
-    def forkserver_alive(self) -> bool:
-        """Whether the clients' parent goes on; when it is killed, they all are."""
-        return self._forkserver_pid is None or is_alive(self._forkserver_pid)
+    def forkserver_lost(self) -> bool:
+        """Whether a client ended and its parent, which is killed with all of them, could not tell how."""
+        return any(process.exitcode == _UNTOLD for process in self._processes)
 
     def pids(self) -> list[int]:
         """The process id of each client."""

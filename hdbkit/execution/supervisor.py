@@ -162,7 +162,7 @@ class Supervisor:
             _refuse_failed(endings, self._pool)
             if len(endings) == self._plan.load.virtual_users:
                 if "done" not in endings.values():
-                    who = "all clients were" if self._pool.forkserver_alive() else "the clients' forkserver was"
+                    who = "the clients' forkserver was" if self._pool.forkserver_lost() else "all clients were"
                     raise Ended(f"{who} killed; what was finished is kept")
                 return "limit"
         return None
