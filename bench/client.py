@@ -19,7 +19,7 @@ from hdbkit.servers import PrivateServer, control
 
 WAREHOUSES = 8
 CLIENTS = quick_or((4,), (1, 2, 4, 8))
-BLOCKS = quick_or(2, 4)
+BLOCKS = quick_or(2, 8)
 RAMPUP_S, WINDOW_S = 1, quick_or(3, 5)
 SATURATED = 4
 """From so many clients on, two cores have no time to spare."""
