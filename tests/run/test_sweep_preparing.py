@@ -112,7 +112,8 @@ def test_a_rampup_goes_on_while_a_checkpoints_full_page_images_fall(built: Priva
     assert data["bytes_after"] >= data["bytes_before"] > 50 << 20
     assert data["orders_after"] - data["orders_before"] >= done.summary["counters"]["new_orders"]
     assert (server["cache"], server["cache_bytes"], server["on_this_host"]) == ("shared_buffers", 128 << 20, True)
-    assert {"wal_bytes", "wal_fpi", "file_writes", "waiting_locks", "blks_read"} <= set(done.summary["counters"])
+    assert {"wal_bytes", "wal_fpi", "file_writes", "blks_read"} <= set(done.summary["counters"])
+    assert done.summary["waiting_locks"] >= 0
     page = done.report().read_text()
     assert "What the server did" in page
     assert "full-page images in the log" in page
