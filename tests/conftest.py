@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from hdbkit.cli import main
+
+settings.register_profile("busy host", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy host")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -62,6 +66,8 @@ def chromium() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("no chromium here; make tools brings it where it can")
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = started.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"], timeout=120_000
+        )
         yield browser
         browser.close()

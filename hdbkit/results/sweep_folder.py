@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import IO, Any, Final, TypeVar
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -38,6 +39,8 @@ ENDED_EARLY = "ended early"
 """The status of a run that was not worth the rest of its time: what it measured counts for a search alone."""
 
 Plan = TypeVar("Plan", bound=BaseModel)
+_ENDING_S: Final = 2.0
+"""How long a sweep that has told its end may still hold its server."""
 
 
 class Step(StrEnum):
@@ -284,11 +287,23 @@ def only_sweep(root: Path, identity: str) -> Iterator[None]:
     """
     folder = make_folder(root / "sweeps" / ".locks", exist_ok=True)
     with (folder / hashlib.sha256(identity.encode()).hexdigest()[:16]).open("ab") as file:
+        if not _locked(file):
+            raise InputError(f"another sweep is running on {identity}; wait for its end or stop it")
+        yield
+
+
+def _locked(file: IO[bytes]) -> bool:
+    """Whether nobody else holds it, or not for longer than one that has told its end takes to end."""
+    deadline = time.monotonic() + _ENDING_S
+    while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"another sweep is running on {identity}; wait for its end or stop it") from None
-        yield
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
+        else:
+            return True
 
 
 class _Planned(BaseModel):

@@ -51,7 +51,7 @@ class FileControl(SqlControl):
         self._write(None if text is None else text.encode("latin-1"))
         running = snapshot.get("running", {})
         if self.power is not None and not self.power.running:
-            self._restart()
+            self._bring_back()
             self._tell(running)
             return
         try:
@@ -68,9 +68,20 @@ class FileControl(SqlControl):
         while self._may_restart() and not self._answers() and time.monotonic() < end:
             if self.power is not None and not self.power.running:
                 self.say(f"the server of {self.identity} had ended; it is started again")
-                return self._restart()
+                return self._bring_back()
             time.sleep(0.1)
         return None
+
+    def _bring_back(self) -> None:
+        """Start a server that has ended. Processes of one that was killed may be in the way for a while."""
+        end = time.monotonic() + _ENDING_S
+        while True:
+            try:
+                return self._restart()
+            except ServerFailed:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.5)
 
     def _answers(self) -> bool:
         try:

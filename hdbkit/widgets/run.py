@@ -157,7 +157,8 @@ class RunPanel(Panel):
             if seen and not self._stops and whole(tick, self._load, PERIOD_S):
                 self.live.add(tick)
         except Exception as error:
-            self._failed(error)
+            if not self._idle.is_set():  # else it was closed meanwhile
+                self._failed(error)
             return True
         return False
 
@@ -189,8 +190,8 @@ class RunPanel(Panel):
         self.run.disabled, self.stop.disabled = False, True
         self.stop.description, self.stop.button_style = "Stop", ""
         if not self._idle.is_set():
-            self._idle.set()
             self.shared.finished += self._running is not None
+            self._idle.set()
 
     def _stop(self) -> None:
         assert self._running is not None

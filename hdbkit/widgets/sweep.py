@@ -94,8 +94,8 @@ class SweepPanel(Panel):
                 self.say("")
                 raise
             self.form.picker.load(settings)
-            self.say(f"the server has {len(settings):,} settings")
             self._show_plan()
+            self.say(f"the server has {len(settings):,} settings")
 
         self.in_background(load)
 

@@ -171,9 +171,9 @@ class TargetPanel(Panel):
 
     def _show_place(self, target: Target) -> None:
         def look() -> None:
-            place = api.password_place(target)
+            place = api.password_place(target) or _nowhere(target)
             if target is self.shared.target:
-                self.place.value = f"Password: {html.escape(place or _nowhere(target))}"
+                self.place.value = f"Password: {html.escape(place)}"
 
         self.in_background(look)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import ClassVar
 
 import ipywidgets
@@ -45,10 +46,15 @@ class Workbench(Panel):
         self.tabs.add_class("hdbkit-tabs")
         self.body.children = [self.going_on, self.tabs]
         self._listed: list[str] = []
+        self._looking = Lock()
         self.every(_LOOK_S, self.look)
 
     def look(self) -> None:
         """List the runs and sweeps that are going on now, whoever started them."""
+        with self._looking:  # the ticker looks as well: what it saw earlier must not be shown later
+            self._list()
+
+    def _list(self) -> None:
         runs = [one.run_id for one in api.running_runs()]
         sweeps = [one.sweep_id for one in api.running_sweeps()]
         if self._listed == [*sweeps, *runs]:

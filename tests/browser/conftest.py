@@ -39,7 +39,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def context(chromium: Any, lab: Lab) -> Iterator[Any]:
     """A browser of its own, with cookies of its own; its kernels end with it."""
     made = chromium.new_context(viewport={"width": 1280, "height": 1000})
-    made.set_default_timeout(30_000)
+    made.set_default_timeout(120_000)
     yield made
     made.close()
     lab.end_kernels()

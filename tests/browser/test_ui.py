@@ -56,7 +56,7 @@ def test_runs_are_made_listed_compared_and_swept_by_hand(lab: Lab, context: Any,
     bench = Bench(notebook)
 
     bench.go("Run")
-    bench.fill(**{"Rampup_(s)": 0, "Duration_(s)": 0.5})
+    bench.fill(**{"Rampup_(s)": 0, "Duration_(s)": 3})
     for label in ("one", "two"):
         bench.run(label)
 
@@ -64,6 +64,7 @@ def test_runs_are_made_listed_compared_and_swept_by_hand(lab: Lab, context: Any,
     table = bench.panel.locator(".hdbkit-pick")
     table.get_by_role("button", name="nopm").click()
     table.locator("th[aria-sort=descending]").wait_for()
+    table.locator("tbody tr").nth(1).wait_for()
     assert table.locator("tbody tr").count() == 2
     table.get_by_text("two", exact=True).click()
     bench.panel.get_by_placeholder("a tag, or a note").fill("kept")
@@ -85,13 +86,15 @@ def test_runs_are_made_listed_compared_and_swept_by_hand(lab: Lab, context: Any,
     bench.wait("the server has 3 settings")
     bench.press("Add to the sweep")
     bench.panel.get_by_placeholder("values, separated by commas").fill("1, 2")
-    bench.fill(Blocks=2, **{"Rampup_(s)": 0, "Duration_(s)": 0.5})
+    bench.fill(Blocks=2, **{"Rampup_(s)": 0, "Duration_(s)": 2})
     bench.wait("4 runs")
     bench.wait("about ")
     bench.panel.get_by_text("hdbkit may change this server's settings").click()
     bench.press("Start the sweep")
     bench.wait("block 1 of 2")
     bench.wait("done: 4 of 4 runs done")
-    assert bench.panel.locator("table", has_text="Ranking over the finished runs").locator("tbody tr").count() == 2
+    ranking = bench.panel.locator("table", has_text="Ranking over the finished runs").locator("tbody tr")
+    ranking.nth(1).wait_for()
+    assert ranking.count() == 2
     assert api.connect(built).settings()["value"]["speed"] == "1"
     assert (notebook.said, notebook.outside) == ([], [])

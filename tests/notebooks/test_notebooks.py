@@ -51,6 +51,7 @@ def test_every_notebook_is_run_here() -> None:
     assert [path.stem for path in NOTEBOOKS] == list(SMALL) == list(SAYS)
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", SMALL)
 def test_it_runs_from_top_to_bottom(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     wants_server = SMALL[name].get("target") == "suite"

@@ -69,7 +69,14 @@ def client_pids(running: Running) -> list[int]:
 
 def gone(processes: list[psutil.Process]) -> bool:
     """Whether all have ended; a zombie has."""
-    return not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in processes)
+    return all(map(_has_ended, processes))
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # between the two looks
+        return True
 
 
 def rows(result: Result | RunFolder, query: str) -> list[tuple[Any, ...]]:

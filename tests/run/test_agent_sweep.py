@@ -114,7 +114,7 @@ def test_an_agent_that_was_killed_is_waited_for_and_the_sweep_goes_on(
     own: Target, tmp_path: Path, results: Path, killed_at: Kind
 ) -> None:
     sweep = Sweep(own, tmp_path, results, killed_at, wait_s=120)
-    sweep.agent.look_after(back_after_s=0.5)
+    sweep.agent.look_after(back_after_s=3)
     try:
         folder = sweep.start()
     finally:

@@ -51,14 +51,14 @@ def finished_by(running: Running, virtual_user: int) -> int:
 
 def test_a_killed_client_is_told_and_what_it_finished_is_kept(null_target: NullTarget) -> None:
     running = measuring(null_target, SOME)
-    victim = client_pids(running)[2]
-    os.kill(victim, signal.SIGKILL)
-    until(lambda: gone([psutil.Process(victim)]) if psutil.pid_exists(victim) else True, "the client is dead")
+    victim = psutil.Process(client_pids(running)[2])
+    victim.kill()
+    until(lambda: gone([victim]), "the client is dead")
     finished = finished_by(running, 2)
     result = running.wait()
     assert result.manifest.status is Status.DONE
     kept = dict(rows(result, "select virtual_user, count(*) from {t} group by 1"))
-    assert kept[2] == finished > 100
+    assert kept[2] == finished > 10
     assert min(kept[0], kept[1], kept[3]) > kept[2]
     assert result.summary["clients_lost"] == 1
     assert list(result.table("clients").set_index("virtual_user")["ended"]) == ["done", "done", "killed", "done"]
@@ -87,7 +87,7 @@ def test_a_killed_forkserver_ends_the_run_in_a_sentence_and_everything_finished_
     with pytest.raises(RunFailed, match="the clients' forkserver was killed; what was finished is kept"):
         running.wait()
     assert gone(clients)
-    assert rows(folder_of(running), "select count(distinct virtual_user), count(*) > 400 from {t}") == [(4, True)]
+    assert rows(folder_of(running), "select count(distinct virtual_user), count(*) > 40 from {t}") == [(4, True)]
     result = result_of(running.run_id)
     assert result.nopm  # the last count before closes the window
     assert set(result.table("clients")["ended"]) == {"killed"}
@@ -145,7 +145,7 @@ def test_a_client_that_hangs_is_ended_and_told(null_target: NullTarget) -> None:
     assert result.manifest.status is Status.DONE
     assert dict(result.table("clients").set_index("virtual_user")["ended"])[0] == "killed"
     assert [line["virtual_user"] for line in log_of(running) if line["event"] == "client killed at the end"] == [0]
-    assert rows(result, "select count(*) > 100 from {t} where virtual_user = 0") == [(True,)]
+    assert rows(result, "select count(*) > 10 from {t} where virtual_user = 0") == [(True,)]
 
 
 def test_clients_whose_transactions_all_fail_rest_between_them(null_target: NullTarget) -> None:

@@ -49,6 +49,7 @@ def server() -> Iterator[PrivateServer]:
         pytest.skip("no server binaries here; see: hdbkit doctor")
     with private_server(settings={"fsync": "on", "synchronous_commit": "on"}) as server:
         build(server.target, WorkloadSpec(warehouses=1))
+        ask(server, "CHECKPOINT")  # a stop in the middle of a run need not write it all
         yield server
 
 
@@ -96,7 +97,7 @@ def assert_on_the_timeline(result: Result, error_class: str) -> None:
 
 
 def test_a_server_restarted_in_the_window(server: PrivateServer) -> None:
-    running = measuring(server)
+    running = measuring(server, SOME.model_copy(update={"duration_s": 10}))
     server.stop()
     until(lambda: not server.running, "it is down")
     time.sleep(0.5)
@@ -113,17 +114,17 @@ def test_a_server_restarted_in_the_window(server: PrivateServer) -> None:
 
 
 def test_a_server_that_is_away_at_the_start_of_the_window_opens_it_later(server: PrivateServer) -> None:
-    load = SOME.model_copy(update={"rampup_s": 1, "duration_s": 4})
+    load = SOME.model_copy(update={"rampup_s": 2, "duration_s": 4})
     running = hdbkit.start(server.target, load=load)
     wait_for(running, Status.RAMPUP)
     server.stop()
-    time.sleep(2)
+    time.sleep(3)
     server.start()
     result = running.wait()
     clock = result.manifest.clock
     assert clock is not None
     assert clock.window_start_us is not None
-    assert clock.window_start_us > 1_900_000
+    assert clock.window_start_us > 2_900_000
     assert result.manifest.status is Status.DONE
     assert result.summary["window_s"] == pytest.approx(4, abs=1)
     assert result.checks.set_index("name").loc[BRACKET, "passed"]
@@ -165,7 +166,7 @@ def test_a_server_frozen_for_5_seconds(server: PrivateServer) -> None:
 
 def test_a_server_frozen_at_the_end_of_the_window_makes_its_edge_doubtful(server: PrivateServer) -> None:
     running = measuring(server, SOME.model_copy(update={"duration_s": 3, "counter_interval_s": 60}))
-    time.sleep(1.2)
+    time.sleep(0.2)
     frozen = server_processes(server)
     signal_all(frozen, signal.SIGSTOP)
     time.sleep(4)
@@ -177,7 +178,7 @@ def test_a_server_frozen_at_the_end_of_the_window_makes_its_edge_doubtful(server
 
 def test_a_server_out_of_connections(server: PrivateServer) -> None:
     user = server.target.user
-    running = measuring(server)
+    running = measuring(server, SOME.model_copy(update={"duration_s": 8}))
     ask(server, f"ALTER ROLE {user} CONNECTION LIMIT 0")
     try:
         ask(server, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{user}'")
@@ -262,15 +263,15 @@ def test_a_server_whose_log_has_no_disk_loses_no_acknowledged_new_order(
     server: PrivateServer, small_log: Path
 ) -> None:
     before = schema_orders(server)
-    running = measuring(server, SOME.model_copy(update={"duration_s": 20}))
+    running = measuring(server, SOME.model_copy(update={"duration_s": 600}))
     with full(small_log):
-        until(lambda: not server.running, "the server has ended")
+        until(lambda: not server.running, "the server has ended", timeout_s=200)
     server.start()
     time.sleep(2)
     running.stop()
     result = running.wait()
     kept, there = kept_orders(result), schema_orders(server) - before
-    assert len(kept) > 200
+    assert len(kept) > 20
     assert kept - there == set()
     assert len(there - kept) <= USERS
     assert {"connection_lost"} <= set(result.table("errors")["error_class"])
@@ -285,7 +286,7 @@ def test_every_acknowledged_new_order_outlives_a_killed_server(server: PrivateSe
     result = running.wait()
     assert_survived(result)
     kept, there = kept_orders(result), schema_orders(server) - before
-    assert len(kept) > 200
+    assert len(kept) > 20
     assert kept - there == set()
     assert len(there - kept) <= USERS  # committed, but the acknowledgement was lost with the server
     assert result.summary["engine_tpm"] is None or result.summary["engine_tpm"] > 0  # a crash sets counters back
@@ -302,7 +303,7 @@ def test_after_a_killed_supervisor_schema_and_parquet_hold_the_same_new_orders(s
     of_the_run = f"SELECT count(*) FROM pg_stat_activity WHERE usename = '{server.target.user}'"
     until(lambda: ask(server, of_the_run) == [(0,)], "the server has noticed")
     kept, there = kept_orders(result), schema_orders(server) - before
-    assert len(kept) > 200
+    assert len(kept) > 20
     assert kept - there == set()
     assert len(there - kept) <= USERS  # those in flight
     assert result.nopm

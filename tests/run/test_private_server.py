@@ -14,6 +14,7 @@ import tempfile
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -160,10 +161,11 @@ def test_every_server_of_this_host_starts_stops_and_starts_again(one: Binaries) 
 
 
 def test_the_server_runs_without_the_rights_of_root(server: PrivateServer) -> None:
-    theirs = [
-        pid for pid in processes_of(server.folder) if b"_guard.py" not in Path(f"/proc/{pid}/cmdline").read_bytes()
-    ]
-    owners = {Path(f"/proc/{pid}").stat().st_uid for pid in theirs}
+    owners = set()
+    for pid in processes_of(server.folder):
+        with suppress(OSError):  # a session may end at any time
+            if b"_guard.py" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+                owners.add(Path(f"/proc/{pid}").stat().st_uid)
     assert owners == {NOBODY if os.geteuid() == 0 else os.geteuid()}
 
 
@@ -211,8 +213,9 @@ def test_passwords_are_in_one_file_that_only_the_owner_reads(server: PrivateServ
             assert not any(password in content for password in passwords), f"{pid / name} holds a password"
     for file in (path for path in server.folder.rglob("*") if path.is_file()):
         if file != server.place.password_file:
-            content = file.read_bytes()
-            assert not any(password in content for password in passwords), f"{file} holds a password"
+            with suppress(FileNotFoundError):  # of a server that works
+                content = file.read_bytes()
+                assert not any(password in content for password in passwords), f"{file} holds a password"
 
 
 def test_it_listens_on_this_host_alone(server: PrivateServer) -> None:

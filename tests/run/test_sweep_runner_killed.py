@@ -68,6 +68,7 @@ def assert_whole(server: FileServer, folder: SweepFolder) -> None:
     assert not (server.folder / "kept").exists()
 
 
+@pytest.mark.timeout(900)
 def test_killed_at_each_step_and_resumed_each_run_exists_once(tmp_path: Path) -> None:
     step, killed = 0, True
     while killed:
@@ -119,9 +120,10 @@ def test_a_server_that_a_killed_sweep_left_down_is_restored_before_it_is_asked(t
 
 _OUTLIVING = """
 import json, sys, time
-time.sleep(0.6)
 path = sys.argv[1]
-manifest = json.load(open(path))
+while (manifest := json.load(open(path)))["status"] != "measuring":
+    time.sleep(0.01)
+time.sleep(0.6)
 manifest["status"] = sys.argv[2]
 manifest["result"] = {"nopm": 77.0}
 json.dump(manifest, open(path + ".new", "w"))

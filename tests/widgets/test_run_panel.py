@@ -120,7 +120,7 @@ def test_a_run_is_watched_until_its_result_stands_there(panel: RunPanel) -> None
     points = panel.live.points
     assert [point["t"] for point in points] == sorted(point["t"] for point in points)
     assert len(points) >= 2
-    assert points[-1]["latency"][0][0] >= 2
+    assert [one["latency"][0] for one in points if one["latency"][0]][-1][0] >= 2
     assert panel.shared.run_id == result.run_id
     assert panel.shared.finished == 1
 

@@ -25,7 +25,7 @@ from tests.widgets.conftest import text_of, until
 def two(null_target: Target) -> list[str]:
     """Two runs, of one and of two users; some transactions of both were refused."""
     target = null_target.with_(
-        options={"latency_us": "1000", "error_rate": "0.05", "error_class": "other"}, may_change_settings=True
+        options={"latency_us": "5000", "error_rate": "0.05", "error_class": "other"}, may_change_settings=True
     )
     api.connect(target).build(workload=WorkloadSpec())
     loads = [Load(virtual_users=users, rampup_s=0, duration_s=1) for users in (1, 2)]
@@ -105,6 +105,7 @@ def test_a_tag_is_one_word_and_a_run_that_goes_on_has_one_writer(null_target: Ta
     try:
         with pytest.raises(InputError, match="goes on"):
             api.result(running.run_id).note("too early")
+        until(lambda: running.status.value != "starting")
     finally:
         running.stop()
     result = running.wait()

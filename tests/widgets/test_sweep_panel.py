@@ -61,7 +61,7 @@ def panel(target: Target) -> Iterator[SweepPanel]:
 def read(panel: SweepPanel) -> SweepPanel:
     """The panel with the server's list in it."""
     panel.read.click()
-    until(lambda: panel.form.picker.list.options)
+    until(lambda: "the server has" in text_of(panel))
     return panel
 
 

@@ -73,12 +73,18 @@ def test_it_can_begin_with_a_target(null_target: Target) -> None:
         bench.close()
 
 
+def begun(run: api.Running) -> None:
+    """Wait for the start: a run that is stopped before it has failed."""
+    until(lambda: run.status.value != "starting")
+
+
 def test_only_the_newest_looks_and_the_panels_of_the_one_before_go_on(bench: Workbench, built: Target) -> None:
     run = api.start(built, load=LONG)
     bench.run.attach(run.run_id)
     newest = hdbkit.ui()
     assert not any(ticker.alive for ticker in bench._tickers)
     assert any(ticker.alive for ticker in newest._tickers)
+    begun(run)
     run.stop(at_once=True)
     assert bench.run.wait().run_id == run.run_id
     newest.close()
@@ -90,6 +96,7 @@ def test_a_run_that_goes_on_is_listed_and_attached(bench: Workbench, built: Targ
     attach(bench, run.run_id)
     assert open_tab(bench) is bench.run
     assert bench.shared.run_id == run.run_id
+    begun(run)
     run.stop()
     run.wait()
     assert lines(bench) == []
@@ -112,6 +119,7 @@ def test_what_cannot_be_attached_any_more_is_told(bench: Workbench, built: Targe
     run = api.start(built, load=LONG)
     until(lambda: any(run.run_id in line for line in lines(bench)))
     bench.close()  # the list stays as it was
+    begun(run)
     run.stop(at_once=True)
     run.wait().remove()
     attach(bench, run.run_id)
