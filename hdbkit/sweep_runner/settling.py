@@ -112,12 +112,12 @@ def _waited_for(run: RunFolder) -> Manifest | None:
     while True:
         try:
             manifest = run.read()
+            if not manifest.status.ended and not _goes_on(manifest):
+                return run.read()  # it may have come to its end between the two looks
         except DamagedResult:
             return None
         if manifest.status.ended:
             return manifest
-        if not _goes_on(manifest):
-            return run.read()  # it may have come to its end between the two looks
         load = manifest.plan.get("load", {})
         rampup_s = max(load.get("rampup_s", 0), load.get("rampup_most_s", 0))
         until = until or time.monotonic() + _PATIENCE_S + rampup_s + load.get("duration_s", 0)
