@@ -40,6 +40,16 @@ def is_ours(pid: int, binaries: str, folder: str) -> bool:
     )
 
 
+def is_ending(pid: int) -> bool:
+    """Whether the first thread of a process has ended, and others still hold its port and its files."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            ended = file.read().rpartition(b")")[2].split()[0] == b"Z"
+        return ended and len(os.listdir(f"/proc/{pid}/task")) > 1  # noqa: PTH208
+    except OSError:
+        return False
+
+
 def _exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -72,7 +82,7 @@ def stop_server(folder: str, note: dict[str, object], patience_s: float) -> bool
             return True
         end = time.monotonic() + patience_s
         while time.monotonic() < end:
-            if not is_ours(pid, str(note["binaries"]), folder):
+            if not is_ours(pid, str(note["binaries"]), folder) and not is_ending(pid):
                 return True
             time.sleep(0.02)
     return True

@@ -300,11 +300,18 @@ def test_data_come_back_as_they_were_kept(private: ServerControl, server: Privat
     command(server.target, "DROP SCHEMA kept CASCADE")
 
 
+@pytest.mark.parametrize(
+    "killed_at",
+    [
+        "DROP DATABASE hdbkit WITH (FORCE)",
+        "UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'hdbkit'",  # what a drop begins with
+    ],
+)
 def test_data_that_a_killed_server_left_half_replaced_are_brought_back(
-    private: ServerControl, server: PrivateServer
+    private: ServerControl, server: PrivateServer, killed_at: str
 ) -> None:
     private.keep_data()
-    command(server.maintenance, "DROP DATABASE hdbkit WITH (FORCE)")
+    command(server.maintenance, killed_at)
     assert private.apply({"work_mem": "5MB"}).read_back == {"work_mem": "5MB"}
     private.drop_kept_data()
 

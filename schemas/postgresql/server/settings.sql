@@ -108,8 +108,9 @@ ALTER DATABASE {copy} ALLOW_CONNECTIONS false;
 DROP DATABASE IF EXISTS {copy} WITH (FORCE);
 
 -- name: database_exists
--- One row if there is a database of that name.
-SELECT 1 FROM pg_database WHERE datname = :database_name;
+-- One row if there is a whole database of that name: a server that was killed while it dropped one leaves it with
+-- a connection limit of -2.
+SELECT 1 FROM pg_database WHERE datname = :database_name AND datconnlimit <> -2;
 
 -- name: running_settings
 -- None: what the server runs with comes from its file alone.
