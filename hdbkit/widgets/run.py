@@ -113,12 +113,12 @@ class RunPanel(Panel):
     def close(self) -> None:
         """Stop watching; the run goes on, and ``wait()`` raises ``InputError``."""
         super().close()
-        if self._view is not None:
-            self._view.close()
         if not self._idle.is_set():
             self._failure = InputError("the panel was closed before its run ended; wait with hdbkit.attach().wait()")
             self.run.disabled = False
             self._idle.set()
+        if self._view is not None:  # last: a look that meets it closed knows why
+            self._view.close()
 
     # -- the life of a run, seen from here ----------------------------------------------------------------
 

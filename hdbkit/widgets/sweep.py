@@ -90,11 +90,11 @@ class SweepPanel(Panel):
         def load() -> None:
             try:
                 settings = api.connect(target).settings()
+                self.form.picker.load(settings)
+                self._show_plan()
             except Exception:
                 self.say("")
                 raise
-            self.form.picker.load(settings)
-            self._show_plan()
             self.say(f"the server has {len(settings):,} settings")
 
         self.in_background(load)

@@ -12,6 +12,7 @@ from hdbkit.config import Commands, ControlSpec, Target
 from hdbkit.contracts import ApplyBy, ServerControl
 from hdbkit.errors import ConfigErrors, InputError, ServerFailed
 from hdbkit.servers import PrivateServer, control
+from hdbkit.servers.file_control import FileControl
 from hdbkit.servers.power import CommandPower
 from tests.run.agents import own_target
 
@@ -88,6 +89,27 @@ def test_a_server_that_has_ended_is_started_before_it_is_set(built: PrivateServe
     assert heard == [f"the server of {config} had ended; it is started again"]
     it.restore(before)
     assert value(it, "work_mem") == "4096"
+
+
+def test_a_start_that_what_is_left_of_a_killed_server_prevents_is_tried_again(
+    built: PrivateServer, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = control(own_target(built, config_file=config))
+    assert isinstance(it, FileControl)
+    assert it.power is not None
+    before, restart, refused = it.snapshot(), it.power.restart, []
+
+    def refuse_once() -> None:
+        if not refused:
+            refused.append("its memory is still in use")
+            raise ServerFailed(refused[0])
+        restart()
+
+    monkeypatch.setattr(it.power, "restart", refuse_once)
+    built.kill()
+    assert it.apply({"work_mem": "8MB"}).read_back == {"work_mem": "8MB"}
+    assert refused
+    it.restore(before)
 
 
 def test_commands_run_as_they_stand_and_without_our_passwords(

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 from pathlib import Path
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -105,6 +106,14 @@ def test_the_settings_before_are_on_disk_for_their_owner_alone(tmp_path: Path) -
 def test_lost_settings_are_told(tmp_path: Path) -> None:
     with pytest.raises(DamagedResult, match="so the settings are not restored"):
         made(tmp_path).read_before()
+
+
+def test_a_sweep_that_has_told_its_end_is_waited_for(tmp_path: Path) -> None:
+    ending = only_sweep(tmp_path, "server-1")
+    ending.__enter__()
+    Timer(0.3, ending.__exit__, (None, None, None)).start()
+    with only_sweep(tmp_path, "server-1"):
+        pass
 
 
 def test_two_sweeps_never_share_a_server(tmp_path: Path) -> None:
