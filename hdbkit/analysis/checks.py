@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import special
+import scipy
 
 from hdbkit.analysis import steady
 from hdbkit.analysis.bracket import brackets
@@ -112,7 +112,7 @@ def _rolled_back(run: _Run) -> Line:
     rolled, n = orders["rolled_back"], orders["committed"] + orders["rolled_back"]
     if not n:
         return None, "no new order ended in the window"
-    low, high = (int(np.ceil(special.bdtrik(tail, n, ROLLBACK_SHARE))) for tail in (SURE / 2, 1 - SURE / 2))
+    low, high = (int(np.ceil(scipy.special.bdtrik(tail, n, ROLLBACK_SHARE))) for tail in (SURE / 2, 1 - SURE / 2))
     detail = (
         f"{rolled:,} of {n:,} new orders ({100 * rolled / n:.2f} %) were rolled back; {low:,} to {high:,} are due"
     )
@@ -213,7 +213,7 @@ def _mix(run: _Run) -> Line:
     drawn = weights > 0
     due = total * asked[drawn] / 100
     away = float(((counts[drawn] - due) ** 2 / due).sum())
-    chance = float(special.chdtrc(drawn.sum() - 1, away)) if drawn.sum() > 1 else 1.0
+    chance = float(scipy.special.chdtrc(drawn.sum() - 1, away)) if drawn.sum() > 1 else 1.0
     return chance >= SURE or abs(got[worst] - asked[worst]) <= MIX_TOLERANCE_PCT, detail
 
 

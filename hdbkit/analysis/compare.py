@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import stdtrit
+import scipy
 
 from hdbkit.analysis.dunnett import maximum_modulus
 from hdbkit.analysis.wording import Interval, change, sentence, share, virtual_users
@@ -89,7 +89,7 @@ def level_ratios(
         counts = {"base_runs": int(base_cells["count"][users]), "new_runs": int(new_cells["count"][users])}
         means = {"base": math.exp(base_cells["mean"][users]), "new": math.exp(new_cells["mean"][users])}
         rows.append({"virtual_users": int(users), **counts, **means, **vars(found)})
-    alone = float(stdtrit(df, (1 + confidence) / 2)) if df else math.nan
+    alone = float(scipy.special.stdtrit(df, (1 + confidence) / 2)) if df else math.nan
     half = alone * noise * math.sqrt(float(variances.sum())) / len(common)
     subject = f"new, as the mean over {len(common)} counts of virtual users,"
     mean = _ratio(float(estimates.mean()), half, subject, smallest_effect, confidence)
@@ -156,4 +156,4 @@ def _half_width(logs: Sequence[npt.NDArray[np.float64]], confidence: float) -> f
     if total == 0:
         return 0.0
     df = total**2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, logs, strict=True))
-    return float(stdtrit(df, (1 + confidence) / 2)) * math.sqrt(total)
+    return float(scipy.special.stdtrit(df, (1 + confidence) / 2)) * math.sqrt(total)

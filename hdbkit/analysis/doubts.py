@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
+import scipy
 
 from hdbkit.analysis.block_model import BlockModel, usable
 from hdbkit.analysis.wording import share
@@ -80,9 +81,8 @@ def _outlying_blocks(centred: pd.DataFrame, noise: float) -> list[str]:
 def _drift(centred: pd.DataFrame) -> list[str]:
     if len(centred) < 6 or centred["deviation"].nunique() == 1:
         return []
-    from scipy.stats import linregress  # half a second to import, and seldom needed
 
-    line = linregress(centred["number"], centred["deviation"])
+    line = scipy.stats.linregress(centred["number"], centred["deviation"])
     total = float(np.expm1(line.slope * (centred["number"].max() - centred["number"].min())))
     if line.pvalue > _DRIFT_P or abs(total) < _DRIFT:
         return []

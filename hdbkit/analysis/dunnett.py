@@ -8,14 +8,14 @@ the noise. The probability is integrated by fixed quadrature, so equal questions
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import gammainccinv, gammaincinv, ndtr, stdtrit, xlogy
 
 Floats = NDArray[np.float64]
 Groups = tuple[tuple[float, ...], ...]
@@ -68,11 +68,11 @@ def critical_value(groups: Sequence[Sequence[float]], df: int, confidence: float
 @cache
 def _critical_value(family: Groups, df: int, confidence: float) -> float:
     comparisons = sum(map(len, family))
-    alone = -float(stdtrit(df, (1 - confidence) / 2))
-    bonferroni = -float(stdtrit(df, (1 - confidence) / 2 / comparisons))
+    alone = -float(scipy.special.stdtrit(df, (1 - confidence) / 2))
+    bonferroni = -float(scipy.special.stdtrit(df, (1 - confidence) / 2 / comparisons))
     if abs(_probability(alone, ((0.0,),), df) - confidence) > _RESOLVED * (1 - confidence):
         return bonferroni
-    found = brentq(
+    found = scipy.optimize.brentq(
         lambda c: _probability(c, family, df) - confidence, alone * 0.999, bonferroni * 1.001 + 1e-6, xtol=1e-8
     )
     return float(found)
@@ -92,8 +92,8 @@ def _group_inside(limit: Floats, group: tuple[float, ...]) -> Floats:
     product = np.ones((len(limit), len(z)))
     for factor, times in Counter(group).items():
         rest = np.sqrt(1 - factor**2)
-        upper = ndtr((limit[:, None] + factor * z) / rest)
-        lower = ndtr((-limit[:, None] + factor * z) / rest)
+        upper = scipy.special.ndtr((limit[:, None] + factor * z) / rest)
+        lower = scipy.special.ndtr((-limit[:, None] + factor * z) / rest)
         product *= (upper - lower) ** times
     return np.asarray(product @ weight, dtype=np.float64)
 
@@ -101,9 +101,10 @@ def _group_inside(limit: Floats, group: tuple[float, ...]) -> Floats:
 @cache
 def _noise_nodes(df: int) -> tuple[Floats, Floats]:
     """Nodes and weights over (estimated noise / true noise), which is chi distributed."""
-    low, high = np.sqrt(2 * gammaincinv(df / 2, _TAIL)), np.sqrt(2 * gammainccinv(df / 2, _TAIL))
-    x, weight = _legendre(float(low), float(high))
-    log_density = xlogy(df - 1, x) - x**2 / 2
+    inverses = scipy.special.gammaincinv, scipy.special.gammainccinv
+    low, high = (math.sqrt(2 * inverse(df / 2, _TAIL)) for inverse in inverses)
+    x, weight = _legendre(low, high)
+    log_density = scipy.special.xlogy(df - 1, x) - x**2 / 2
     density = weight * np.exp(log_density - log_density.max())
     return x / np.sqrt(df), density / density.sum()
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
+import scipy
 
 from hdbkit.analysis.block_model import BlockModel, Floats, usable
 from hdbkit.analysis.wording import Interval, sentence, virtual_users
@@ -52,7 +52,11 @@ def main_effects(
     ]
     found = [one for one in asked if one[3]]
     decidable = bool(found) and model.df > 0 and usable(runs)["block"].nunique() > 1
-    critical = -float(stdtrit(model.df, (1 - (level or confidence)) / 2 / len(found))) if decidable else float("nan")
+    critical = (
+        -float(scipy.special.stdtrit(model.df, (1 - (level or confidence)) / 2 / len(found)))
+        if decidable
+        else float("nan")
+    )
     rows = []
     for name, value, of_level, contrasts in found:
         users = 0 if of_level is counts else of_level[0]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
+import scipy
 
 from hdbkit.analysis import quantiles
 from hdbkit.analysis.details import courses
@@ -59,7 +59,7 @@ def levels(runs: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
     of_cell = cells["count"] - 1
     df = int(of_cell.sum())
     noise = float(np.sqrt((of_cell * cells["var"].fillna(0)).sum() / df)) if df else float("nan")
-    half = stdtrit(df, (1 + confidence) / 2) * noise / np.sqrt(cells["count"]) if df else np.nan
+    half = scipy.special.stdtrit(df, (1 + confidence) / 2) * noise / np.sqrt(cells["count"]) if df else np.nan
     return pd.DataFrame(
         {
             "group": cells["group"].astype(str),

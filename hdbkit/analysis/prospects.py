@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -54,11 +55,10 @@ def most(parts: Floats, of: Floats | None = None) -> float:
 
 def _interval(values: Floats, weights: Floats) -> tuple[float, float]:
     """The ratio of two sums, and the upper end of its interval; 0 and infinite where nothing is to divide by."""
-    from scipy.special import stdtrit  # half a second to import, and a run needs it only when it is looked at
 
     total = float(weights.sum())
     if not total:
         return 0.0, math.inf
     ratio = float(values.sum()) / total
     error = float((values - ratio * weights).std(ddof=1)) * math.sqrt(len(values)) / total
-    return ratio, ratio + float(stdtrit(len(values) - 1, LEVEL)) * error
+    return ratio, ratio + float(scipy.special.stdtrit(len(values) - 1, LEVEL)) * error

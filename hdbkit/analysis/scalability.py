@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from hdbkit.analysis.wording import share
 
@@ -85,10 +85,10 @@ def fitted(users: Sequence[int] | Floats, nopm: Sequence[float] | Floats) -> Law
     """The law nearest to throughputs (above 0) on the log scale; users of 1 must be among them."""
     n, y = np.asarray(users, dtype=float), np.asarray(nopm, dtype=float)
     columns = np.column_stack([np.ones_like(n), n - 1, n * (n - 1)]) / n[:, None]
-    solution, _ = nnls(columns * y[:, None], np.ones_like(y))
+    solution, _ = scipy.optimize.nnls(columns * y[:, None], np.ones_like(y))
     for _ in range(_STEPS):
         inverse = columns @ solution
-        step, _ = nnls(columns / inverse[:, None], 1 - np.log(y * inverse))
+        step, _ = scipy.optimize.nnls(columns / inverse[:, None], 1 - np.log(y * inverse))
         moved, solution = np.abs(step - solution), step
         if np.all(moved <= 1e-10 * np.abs(solution).max()):
             break

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scipy.special import ndtr, ndtri
+import scipy
 
 from hdbkit.analysis.wording import share
 
@@ -38,11 +38,11 @@ def look_levels(looks: Sequence[int], confidence: float = 0.95) -> dict[int, flo
         {4: 0.9993, 8: 0.9843, 12: 0.9664}
     """
     alpha = 1 - confidence
-    z = float(ndtri(1 - alpha / 2))
+    z = float(scipy.special.ndtri(1 - alpha / 2))
     levels, spent = {}, 0.0
     for blocks in looks:
         share = blocks / looks[-1]
-        due = alpha if blocks == looks[-1] else float(2 * ndtr(-z / share**0.5))
+        due = alpha if blocks == looks[-1] else float(2 * scipy.special.ndtr(-z / share**0.5))
         here = max(due - spent, _LEAST)
         spent += here
         levels[blocks] = 1 - here

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -45,13 +46,12 @@ class Surrogate:
 
     def improvement(self, points: Floats) -> Floats:
         """By point, how far above the best so far it is expected to be, in standard deviations of what is known."""
-        from scipy.special import ndtr  # half a second to import
 
         mean, deviation = self._expected(points)
         above = mean - self._values.max()
         z = above / deviation
         density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
-        return np.asarray(above * ndtr(z) + deviation * density)
+        return np.asarray(above * scipy.special.ndtr(z) + deviation * density)
 
     def _expected(self, points: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation by point."""

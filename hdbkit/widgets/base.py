@@ -7,7 +7,6 @@ every error to ``fail``), and nothing that is shown holds a password, because al
 from __future__ import annotations
 
 import html
-import threading
 import traceback
 from collections.abc import Callable
 from functools import cached_property
@@ -19,6 +18,7 @@ import traitlets
 
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import HdbkitError
+from hdbkit.widgets.background import background
 from hdbkit.widgets.slot import Slot
 from hdbkit.widgets.ticker import Action, Ticker, every
 
@@ -113,7 +113,7 @@ class Panel:
             except Exception as error:
                 self.fail(error)
 
-        threading.Thread(target=work, name=f"hdbkit-{type(self).__name__}", daemon=True).start()
+        background(work, f"hdbkit-{type(self).__name__}")
 
     def every(self, period_s: float, action: Action) -> Ticker:
         """Call ``action`` until it says True or the panel is closed; an error ends it too and goes to ``fail``."""

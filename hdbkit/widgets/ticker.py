@@ -11,6 +11,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from hdbkit.widgets.background import background
+
 SHORTEST_PERIOD_S = 0.5
 Action = Callable[[], bool | None]
 """What is called; True says that it is over, and is not to be called again."""
@@ -48,14 +50,14 @@ class _Clock:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._tickers: list[Ticker] = []
-        self._thread: threading.Thread | None = None
+        self._going = False
 
     def add(self, ticker: Ticker) -> None:
         with self._changed:
             self._tickers.append(ticker)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._go_on, name="hdbkit-ticker", daemon=True)
-                self._thread.start()
+            if not self._going:
+                self._going = True
+                background(self._go_on, "hdbkit-ticker")
             self._changed.notify()
 
     def _next(self) -> Ticker | None:
@@ -64,7 +66,7 @@ class _Clock:
             while True:
                 self._tickers = [ticker for ticker in self._tickers if ticker.alive]
                 if not self._tickers:
-                    self._thread = None
+                    self._going = False
                     return None
                 first = min(self._tickers, key=lambda ticker: ticker.due_s)
                 wait_s = first.due_s - time.monotonic()

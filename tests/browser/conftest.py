@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,19 +31,22 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     words = ["--allow-root", "--expose-app-in-browser", f"--ServerApp.root_dir={home / 'notebooks'}"]
     started = Lab.start(home / "notebooks", home, words, QUIET)
     yield started
-    for folder in run_folders(started.results):
-        RunHandle(folder).stop(at_once=True)
     started.stop()
 
 
 @pytest.fixture
 def context(chromium: Any, lab: Lab) -> Iterator[Any]:
-    """A browser of its own, with cookies of its own; its kernels end with it."""
+    """A browser of its own, with cookies of its own; its kernels and its runs end with it, and leave nothing."""
     made = chromium.new_context(viewport={"width": 1280, "height": 1000})
     made.set_default_timeout(120_000)
     yield made
     made.close()
     lab.end_kernels()
+    for folder in run_folders(lab.results):
+        handle = RunHandle(folder)
+        handle.stop(at_once=True)
+        handle.wait()
+    shutil.rmtree(lab.results, ignore_errors=True)
 
 
 @pytest.fixture

@@ -123,6 +123,13 @@ def refused(work: Callable[..., Any], *arguments: Any) -> ErrorClass:
     return met.value.error_class
 
 
+def end_others(server: PrivateServer, admin: Any) -> None:
+    """End every session of the database but this one, and what it still does."""
+    for (command,) in admin.query("end_other_sessions", database_name=server.target.database):
+        with suppress(TransactionError):
+            admin.execute(command)
+
+
 def with_options(target: Target, **options: Any) -> Target:
     return target.with_(options={name: str(value) for name, value in options.items()})
 
@@ -289,7 +296,9 @@ def test_results_that_nobody_asked_for_are_read_and_dropped(connect: Sessions) -
 
 
 @pytest.mark.parametrize("text", [b"SELECT SLEEP(0.5); SELECT 1", PAUSE], ids=["statements", "call"])
-def test_a_session_that_was_broken_off_is_lost_and_never_out_of_step(connect: Sessions, text: bytes) -> None:
+def test_a_session_that_was_broken_off_is_lost_and_never_out_of_step(
+    server: PrivateServer, admin: Any, connect: Sessions, text: bytes
+) -> None:
     session = connect()
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -304,6 +313,7 @@ def test_a_session_that_was_broken_off_is_lost_and_never_out_of_step(connect: Se
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert refused(session.query, "count_item") is ErrorClass.CONNECTION_LOST
+    end_others(server, admin)
 
 
 def test_a_server_that_goes_during_a_call_is_a_lost_connection(
@@ -314,9 +324,7 @@ def test_a_server_that_goes_during_a_call_is_a_lost_connection(
         calling = pool.submit(refused, session.perform, b"CALL pause()")
         while admin.rows(admin.perform(SLEEPING)) != [(1,)]:
             time.sleep(0.02)
-        for (command,) in admin.query("end_other_sessions", database_name=server.target.database):
-            with suppress(TransactionError):
-                admin.execute(command)
+        end_others(server, admin)
         assert calling.result(timeout=15) is ErrorClass.CONNECTION_LOST
     assert refused(session.query, "count_item") is ErrorClass.CONNECTION_LOST
 

@@ -19,7 +19,7 @@ from tests.conftest import HdbkitCommand
 from tests.run.conftest import password_of
 
 SWEEP = """
-settings: {synchronous_commit: [on, off]}
+settings: {synchronous_commit: [off]}
 blocks: 2
 virtual_users: [2]
 load: {rampup_s: 0.2, duration_s: 1}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+import shutil
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,15 +23,27 @@ from tests.conftest import HdbkitCommand
 from tests.widgets.conftest import text_of, until
 
 
-@pytest.fixture
-def two(null_target: Target) -> list[str]:
-    """Two runs, of one and of two users; some transactions of both were refused."""
-    target = null_target.with_(
-        options={"latency_us": "5000", "error_rate": "0.05", "error_class": "other"}, may_change_settings=True
-    )
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with two runs, of one and of two users; some transactions of both were refused."""
+    folder = tmp_path_factory.mktemp("measured")
+    options = {"latency_us": "5000", "error_rate": "0.05", "error_class": "other"}
+    target = Target(kind="nulldb", database=f"r{uuid.uuid4().hex[:12]}", options=options, may_change_settings=True)
     api.connect(target).build(workload=WorkloadSpec())
-    loads = [Load(virtual_users=users, rampup_s=0, duration_s=1) for users in (1, 2)]
-    return [hdbkit.run(target, load=load, label=f"users {load.virtual_users}").run_id for load in loads]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HDBKIT_RESULTS", str(folder))
+        for users in (1, 2):
+            load = Load(virtual_users=users, rampup_s=0, duration_s=1)
+            hdbkit.run(target, load=load, label=f"users {users}")
+    api.connect(target).drop()
+    return folder
+
+
+@pytest.fixture
+def two(measured: Path, results: Path) -> list[str]:
+    """The runs of a copy of it, oldest first."""
+    shutil.copytree(measured, results, dirs_exist_ok=True)
+    return list(hdbkit.runs()["run_id"])[::-1]
 
 
 @pytest.fixture
