@@ -316,9 +316,7 @@ def test_a_session_that_was_broken_off_is_lost_and_never_out_of_step(
     end_others(server, admin)
 
 
-def test_a_server_that_goes_during_a_call_is_a_lost_connection(
-    server: PrivateServer, admin: Any, connect: Sessions
-) -> None:
+def test_a_server_that_goes_in_a_call_is_a_lost_one(server: PrivateServer, admin: Any, connect: Sessions) -> None:
     session = connect()
     with ThreadPoolExecutor() as pool:
         calling = pool.submit(refused, session.perform, b"CALL pause()")
