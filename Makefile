@@ -23,7 +23,7 @@ demo: $(INSTALLED)
 	@$(BIN)/hdbkit demo $(if $(QUICK),--quick)
 
 test: tools lint
-	@$(BIN)/python -m pytest -n 3 --dist loadfile
+	@$(BIN)/python -m pytest -n 4 --dist loadfile
 
 soak: $(INSTALLED)
 	@lscpu | sed -n 's/^Model name: */processor: /p; s/^CPU(s): */cores: /p'; uname -sr
