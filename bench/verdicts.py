@@ -3,7 +3,7 @@
 ``python -m bench.verdicts record`` records the noise anew: runs of one configuration, one after the other, on a
 private server; kept is each run's log throughput less the median (``data/run_noise.csv``). A simulated sweep takes
 stretches of four neighbouring runs from it, so that what hangs together in time still does, adds a drift of 4 % from
-its first run to its last, and puts the runs into random order within blocks as ``sweep_plan`` does. It is judged by
+its first run to its last, and puts the runs into the order within blocks that ``sweep_plan`` gives. It is judged by
 the formulas of complete blocks, vectorized; some sweeps are judged by ``hdbkit.analysis.verdicts`` too, which must
 give the same.
 """
@@ -24,6 +24,7 @@ from hdbkit.analysis.dunnett import critical_value, equal_replication
 from hdbkit.analysis.sequential import look_levels
 from hdbkit.analysis.verdicts import judge
 from hdbkit.servers import private_server
+from hdbkit.sweep_plan import in_turn
 
 Floats = NDArray[np.float64]
 
@@ -63,8 +64,9 @@ def simulated(
     size = len(effects)
     timed = series(noise, sweeps, blocks * size, draw, stretch) - drift * np.linspace(0, 1, blocks * size)
     if in_blocks:
-        order = draw.random((sweeps, blocks, size)).argsort(axis=2)
-        placed = np.take_along_axis(timed.reshape(sweeps, blocks, size), order, axis=2)
+        seed = int(draw.integers(2**40))
+        turns = [[in_turn(size, seed + sweep, block + 1) for block in range(blocks)] for sweep in range(sweeps)]
+        placed = np.take_along_axis(timed.reshape(sweeps, blocks, size), np.array(turns), axis=2)
     else:
         placed = timed.reshape(sweeps, size, blocks).transpose(0, 2, 1)
     return placed + np.log1p(np.asarray(effects))

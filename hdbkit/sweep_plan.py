@@ -1,8 +1,10 @@
 """Everything about a sweep that is decided before it starts. Pure: no clock, no server, no file.
 
 A sweep is randomized complete blocks: each block runs every configuration at every count of virtual users once, in
-random order. The order of a block and the seed of its runs derive from the sweep's seeds and the block's number
-alone, so a sweep that gets more blocks keeps the ones it has.
+an order of its own that is a row of a random Latin square. So a machine that grows slower weighs on all alike: with
+two configurations in plain random order one of them comes first in all of four blocks in one sweep of eight, and the
+drift is then taken for an effect. The order of a block and the seed of its runs derive from the sweep's seeds and the
+block's number alone, so a sweep that gets more blocks keeps the ones it has.
 
 Where factors need the schema built anew, a block has all its runs of one schema together and the schemas in random
 order, so that rebuilds are few: a split plot. What a schema does is then known a little less well than its interval
@@ -293,13 +295,24 @@ def _block_order(
     spec: SweepSpec, block: int, configurations: Sequence[Mapping[str, str]], together: Sequence[str] = ()
 ) -> list[tuple[int, int]]:
     """Configurations and counts of virtual users of a block; those of one schema and equal in ``together`` adjoin."""
-    draw = random.Random(f"{spec.seed}/{block}")
     places = list(itertools.product(range(len(configurations)), spec.virtual_users))
-    draw.shuffle(places)
     of_each = [(*_schema(one), *(one[name] for name in together)) for one in configurations]
     schemas = list(dict.fromkeys(of_each))
-    draw.shuffle(schemas)
-    return sorted(places, key=lambda place: schemas.index(of_each[place[0]]))
+    turns = dict(zip(schemas, in_turn(len(schemas), spec.seed, block), strict=True))
+    order = zip(places, in_turn(len(places), spec.seed, block), strict=True)
+    return [place for place, _ in sorted(order, key=lambda one: (turns[of_each[one[0][0]]], one[1]))]
+
+
+def in_turn(count: int, seed: int, block: int) -> list[int]:
+    """When each of ``count`` things has its turn in a block; in ``count`` blocks each has every turn once.
+
+    Blocks are the rows of Latin squares, one square after the other: each a cyclic one with its rows, its columns
+    and its things in random order (Fisher and Yates, Statistical Tables, 1938).
+    """
+    square, row = divmod(block - 1, count)
+    draw = random.Random(f"{seed}/{square}")
+    rows, columns, things = (draw.sample(range(count), count) for _ in range(3))
+    return [columns[(rows[row] + thing) % count] for thing in things]
 
 
 def _schema(configuration: Mapping[str, str]) -> tuple[str | None, ...]:

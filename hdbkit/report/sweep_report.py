@@ -97,7 +97,7 @@ def _key_figures(runs: pd.DataFrame, spec: Mapping[str, Any], settings: Sequence
         Figure("runs measured", f"{len(usable(runs)):,}", f"of {len(runs):,} planned"),
         Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {_listed(settings)}"),
         Figure("virtual users", ", ".join(f"{one:,}" for one in spec["virtual_users"]), "in turn"),
-        Figure("blocks", f"{_blocks(runs):,}", "each in its own random order"),
+        Figure("blocks", f"{_blocks(runs):,}", "each in an order of its own"),
         Figure("smallest effect", f"{100 * float(spec['smallest_effect']):g} %", "that matters"),
     ]
 
