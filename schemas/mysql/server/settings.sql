@@ -88,8 +88,11 @@ DO 0;
 DO 0;
 
 -- name: rest_settings
--- What hastens the removal of old row versions and the writing of changed pages.
+-- What hastens the removal of old row versions and the writing of changed pages; the history list is cut each time
+-- that versions were removed, where the server else leaves some hundred in it.
 SELECT 'innodb_purge_batch_size', '5000'
+UNION ALL
+SELECT 'innodb_purge_rseg_truncate_frequency', '1'
 UNION ALL
 SELECT 'innodb_max_dirty_pages_pct_lwm', '0'
 UNION ALL
