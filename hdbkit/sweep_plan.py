@@ -216,7 +216,9 @@ def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
     longer = plan.spec.with_(blocks=blocks, time_budget_s=None)  # so many were asked for
     if longer.strategy is not Strategy.GRID:
         return plan.model_copy(update={"spec": longer})
-    return plan_sweep(plan.target, longer, plan.sweep_id, plan.command)
+    whole = plan_sweep(plan.target, longer, plan.sweep_id, plan.command)
+    more = tuple(planned for planned in whole.runs if planned.block > plan.spec.blocks)
+    return whole.model_copy(update={"runs": (*plan.runs, *more)})
 
 
 def ended_at(plan: SweepPlan, blocks: int) -> SweepPlan:
@@ -227,12 +229,12 @@ def ended_at(plan: SweepPlan, blocks: int) -> SweepPlan:
 
 def with_winners(plan: SweepPlan, winners: Sequence[int]) -> SweepPlan:
     """The same sweep with fresh blocks of the configurations ``winners`` (the fastest first) and the baseline."""
-    spec, last, chosen = plan.spec, plan.runs[-1].block, {0, *winners}
+    spec, last, chosen = plan.spec, plan.runs[-1].block, sorted({0, *winners})
+    configurations = [plan.configurations[one] for one in chosen]
     places = [
-        (block, *place)
-        for block in range(last + 1, last + 1 + spec.winner_blocks)
-        for place in _block_order(spec, block, plan.configurations)
-        if place[0] in chosen
+        (last + fresh, chosen[place], users)
+        for fresh in range(1, spec.winner_blocks + 1)
+        for place, users in _block_order(spec, fresh, configurations)
     ]
     more = [
         PlannedRun(

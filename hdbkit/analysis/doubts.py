@@ -81,7 +81,6 @@ def _outlying_blocks(centred: pd.DataFrame, noise: float) -> list[str]:
 def _drift(centred: pd.DataFrame) -> list[str]:
     if len(centred) < 6 or centred["deviation"].nunique() == 1:
         return []
-
     line = scipy.stats.linregress(centred["number"], centred["deviation"])
     total = float(np.expm1(line.slope * (centred["number"].max() - centred["number"].min())))
     if line.pvalue > _DRIFT_P or abs(total) < _DRIFT:

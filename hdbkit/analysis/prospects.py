@@ -55,7 +55,6 @@ def most(parts: Floats, of: Floats | None = None) -> float:
 
 def _interval(values: Floats, weights: Floats) -> tuple[float, float]:
     """The ratio of two sums, and the upper end of its interval; 0 and infinite where nothing is to divide by."""
-
     total = float(weights.sum())
     if not total:
         return 0.0, math.inf

@@ -46,7 +46,6 @@ class Surrogate:
 
     def improvement(self, points: Floats) -> Floats:
         """By point, how far above the best so far it is expected to be, in standard deviations of what is known."""
-
         mean, deviation = self._expected(points)
         above = mean - self._values.max()
         z = above / deviation

@@ -18,7 +18,7 @@ import traitlets
 
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import HdbkitError
-from hdbkit.widgets.background import background
+from hdbkit.widgets.background import alone, background
 from hdbkit.widgets.slot import Slot
 from hdbkit.widgets.ticker import Action, Ticker, every
 
@@ -96,6 +96,9 @@ class Panel:
         """``action`` as a callback for ``on_click`` or ``observe``: takes the last error away, shows a new one."""
 
         def callback(*_: Any) -> None:
+            alone(work)
+
+        def work() -> None:
             self.clear_error()
             try:
                 action()

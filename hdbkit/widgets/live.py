@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import anywidget
 
 from hdbkit.api import Tick
+from hdbkit.widgets.background import alone
 from hdbkit.widgets.base import STATIC
 from hdbkit.widgets.palette import palette_css
 
@@ -57,8 +58,11 @@ class LiveChart(anywidget.AnyWidget):
 
     def _asked(self, _: Any, content: Any, __: Any) -> None:
         if content == {"kind": "hello"}:
-            with self._lock:
-                self._send_all()
+            alone(self._answer)
+
+    def _answer(self) -> None:
+        with self._lock:
+            self._send_all()
 
     def _send_all(self) -> None:
         self.send({"kind": "all", "about": self._about, "points": self._points})

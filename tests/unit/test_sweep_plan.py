@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import InputError
-from hdbkit.sweep_plan import SweepPlan, extended, in_turn, new_sweep_id, plan_sweep, run_plan
+from hdbkit.sweep_plan import SweepPlan, extended, in_turn, new_sweep_id, plan_sweep, run_plan, with_winners
 
 TARGET = Target(kind="nulldb")
 AT = datetime(2026, 11, 20, 21, 4, tzinfo=UTC)
@@ -83,6 +83,23 @@ def test_more_blocks_leave_the_earlier_ones_as_they_were(before: int, more: int,
     longer = extended(plan, before + more)
     assert longer.runs[: len(plan.runs)] == plan.runs
     assert len(longer.runs) == 12 * (before + more)
+
+
+def test_blocks_that_were_planned_otherwise_stay_as_they_were() -> None:
+    """A plan of an earlier version may have had its order from elsewhere."""
+    plan = plan_sweep(TARGET, spec(), "s")
+    other = tuple(one.model_copy(update={"configuration": 5 - one.configuration}) for one in plan.runs)
+    longer = extended(plan.model_copy(update={"runs": other}), 6)
+    assert longer.runs[: len(other)] == other
+    assert [one.number for one in longer.runs] == list(range(1, 12 * 6 + 1))
+
+
+def test_winners_and_the_baseline_come_first_equally_often() -> None:
+    for seed in range(20):
+        plan = plan_sweep(TARGET, spec(virtual_users=[1], winner_blocks=4, seed=seed), "s")
+        fresh = with_winners(plan, [4]).runs[len(plan.runs) :]
+        assert sorted(one.configuration for one in fresh[::2]) == [0, 0, 4, 4]
+        assert [one.block for one in fresh] == [5, 5, 6, 6, 7, 7, 8, 8]
 
 
 def test_blocks_are_never_taken_away() -> None:

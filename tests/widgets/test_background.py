@@ -54,18 +54,21 @@ def says(kind: str) -> Any:
     return lambda message: message["content"].get("data", {}).get("content", {}).get("kind") == kind
 
 
-def test_a_page_that_is_gone_makes_no_widget_deaf(client: Any) -> None:
-    if "kernel subshells" not in client.kernel_info(reply=True, timeout=PATIENCE_S)["content"]["supported_features"]:
+@pytest.mark.parametrize("spoken_to", ["other", "chart"])
+def test_a_page_that_is_gone_makes_no_widget_deaf(client: Any, spoken_to: str) -> None:
+    about = client.kernel_info(reply=True, timeout=PATIENCE_S)["content"]
+    if "kernel subshells" not in about.get("supported_features", []):
         pytest.skip("this ipykernel has no subshells")
     client.execute(CELL)
     result = heard(client, lambda message: message["msg_type"] == "execute_result")
     other, chart = (one.strip("'") for one in result["content"]["data"]["text/plain"].strip("()").split(", "))
+    hello = {"comm_id": chart, "data": {"method": "custom", "content": {"kind": "hello"}}}
     page = control(client, "create_subshell_request", {})["subshell_id"]
     asked = {"comm_id": other, "data": {"method": "update", "state": {"value": 2}}}
-    last = send(client, "comm_msg", asked, page)
+    last = send(client, "comm_msg", {"other": asked, "chart": hello}[spoken_to], page)
     heard(client, lambda message: message["parent_header"].get("msg_id") == last)
     heard(client, says("point"))
     heard(client, says("point"))
     control(client, "delete_subshell_request", {"subshell_id": page})
-    send(client, "comm_msg", {"comm_id": chart, "data": {"method": "custom", "content": {"kind": "hello"}}})
+    send(client, "comm_msg", hello)
     heard(client, says("all"))
