@@ -93,3 +93,22 @@ def test_a_page_that_is_loaded_again_shows_the_run_that_goes_on(lab: Lab, contex
     press(again, "Stop")
     again.page.locator(".hdbkit-alive .hdbkit-card").wait_for()
     assert (again.said, again.outside) == ([], [])
+
+
+def test_a_notebook_that_is_closed_and_opened_again_stops_its_run(lab: Lab, context: Any, built: Target) -> None:
+    cell = f"import hdbkit\nhdbkit.widgets.RunPanel(target={built.given!r}, load=hdbkit.Load(rampup_s=0))"
+    lab.write("closed.ipynb", [cell])
+    notebook = Notebook.open(lab, context, "closed.ipynb")
+    notebook.run_all()
+    notebook.page.wait_for_selector(".hdbkit-alive")
+    press(notebook, "Run")
+    await_points(notebook, 2)
+    notebook.save("was going on")
+    notebook.command("application:close")
+    notebook.page.wait_for_selector(".jp-Notebook", state="detached")
+    notebook.command("docmanager:open", path="closed.ipynb")
+    notebook.page.wait_for_selector(".hdbkit-alive")
+    await_points(notebook, 6)
+    press(notebook, "Stop")
+    notebook.page.locator(".hdbkit-alive .hdbkit-card").wait_for()
+    assert (notebook.said, notebook.outside) == ([], [])

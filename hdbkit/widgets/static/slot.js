@@ -28,7 +28,9 @@ export default {
     // The notebook draws a slot anew whenever the still changes: the panel moves from the old one to the new one.
     function look() {
       looking = 0;
-      const alive = root.comm_live;
+      const closed = root.comm?.jsServicesComm?.isDisposed;  // its notebook; opened again, that has another model
+      if (closed) observer.disconnect();
+      const alive = root.comm_live && !closed;
       const slots = alive ? [...document.getElementsByClassName(model.get("slot"))] : [];
       const left = [...views.keys()].filter((slot) => views.get(slot) && !slots.includes(slot));
       for (const slot of slots.filter((one) => !views.has(one))) {
