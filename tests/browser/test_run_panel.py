@@ -25,6 +25,19 @@ def press(notebook: Notebook, name: str) -> None:
     notebook.page.locator(".hdbkit-panel").get_by_role("button", name=name, exact=True).first.click()
 
 
+def going_on(lab: Lab, context: Any, built: Target, name: str) -> Notebook:
+    """A saved notebook with a run panel, whose run is measuring and has been seen."""
+    cell = f"import hdbkit\nhdbkit.widgets.RunPanel(target={built.given!r}, load=hdbkit.Load(rampup_s=0))"
+    lab.write(name, [cell])
+    notebook = Notebook.open(lab, context, name)
+    notebook.run_all()
+    notebook.page.wait_for_selector(".hdbkit-alive")
+    press(notebook, "Run")
+    await_points(notebook, 2)
+    notebook.save("was going on")
+    return notebook
+
+
 def test_a_run_is_started_watched_stopped_and_stays_with_the_notebook(lab: Lab, context: Any, built: Target) -> None:
     name = copied(lab, "02_run.ipynb", target=built.given, virtual_users=1, rampup_s=0.0, duration_s=1.0)
     notebook = Notebook.open(lab, context, name)
@@ -77,14 +90,7 @@ def test_a_run_outlives_its_kernel_and_is_attached_again(lab: Lab, context: Any,
 
 
 def test_a_page_that_is_loaded_again_shows_the_run_that_goes_on(lab: Lab, context: Any, built: Target) -> None:
-    cell = f"import hdbkit\nhdbkit.widgets.RunPanel(target={built.given!r}, load=hdbkit.Load(rampup_s=0))"
-    lab.write("again.ipynb", [cell])
-    notebook = Notebook.open(lab, context, "again.ipynb")
-    notebook.run_all()
-    notebook.page.wait_for_selector(".hdbkit-alive")
-    press(notebook, "Run")
-    await_points(notebook, 2)
-    notebook.save("was going on")
+    notebook = going_on(lab, context, built, "again.ipynb")
     before = time.monotonic()
     notebook.page.close()
     again = Notebook.open(lab, context, "again.ipynb")
@@ -96,14 +102,7 @@ def test_a_page_that_is_loaded_again_shows_the_run_that_goes_on(lab: Lab, contex
 
 
 def test_a_notebook_that_is_closed_and_opened_again_stops_its_run(lab: Lab, context: Any, built: Target) -> None:
-    cell = f"import hdbkit\nhdbkit.widgets.RunPanel(target={built.given!r}, load=hdbkit.Load(rampup_s=0))"
-    lab.write("closed.ipynb", [cell])
-    notebook = Notebook.open(lab, context, "closed.ipynb")
-    notebook.run_all()
-    notebook.page.wait_for_selector(".hdbkit-alive")
-    press(notebook, "Run")
-    await_points(notebook, 2)
-    notebook.save("was going on")
+    notebook = going_on(lab, context, built, "closed.ipynb")
     notebook.command("application:close")
     notebook.page.wait_for_selector(".jp-Notebook", state="detached")
     notebook.command("docmanager:open", path="closed.ipynb")
