@@ -27,8 +27,8 @@ from scipy.signal import lfilter
 import hdbkit
 from bench.common import QUICK, scratch, tell, title
 from bench.verdicts import Floats, scaled
-from hdbkit.analysis.prospects import LOOKS, PARTS, most
-from hdbkit.analysis.search import bar, log_ratios, next_configurations
+from hdbkit.analysis.run.prospects import LOOKS, PARTS, most
+from hdbkit.analysis.sweep.search import bar, log_ratios, next_configurations
 from hdbkit.config import SweepSpec
 from hdbkit.results.sweep_folder import ENDED_EARLY
 from hdbkit.servers import private_server
@@ -67,10 +67,10 @@ def peak() -> tuple[Values, Surface]:
     """A narrow peak: at its best a single point is within 2 %."""
     values = {"size": ["1GB", "2GB", "4GB", "8GB"], "workers": ["1", "2", "4", "8"], "method": ["a", "b", "c", "d"]}
 
-    def nopm(size: int, workers: int, method: int) -> float:
+    def metric_value(size: int, workers: int, method: int) -> float:
         return 10_000 * math.exp(-0.06 * ((size - 2) ** 2 + (workers - 2) ** 2) - 0.1 * (method != 1))
 
-    return values, _all(values, nopm)
+    return values, _all(values, metric_value)
 
 
 def helping() -> tuple[Values, Surface]:
@@ -82,19 +82,21 @@ def helping() -> tuple[Values, Surface]:
         "compression": ["off", "lz4"],
     }
 
-    def nopm(memory: int, log: int, commit: int, compression: int) -> float:
+    def metric_value(memory: int, log: int, commit: int, compression: int) -> float:
         grown = 0.25 * math.log1p(memory) - 0.08 * max(0, memory - 2) + 0.12 * min(log, 2) * (1 + 0.3 * commit)
         return 10_000 * (1 + grown + 0.35 * commit + 0.05 * compression * (1 - commit))
 
-    return values, _all(values, nopm)
+    return values, _all(values, metric_value)
 
 
 def measured() -> tuple[Values, Surface]:
     """The recorded one."""
     frame = pd.read_csv(RECORDED, dtype=str)
-    names = [name for name in frame.columns if name != "nopm"]
+    names = [name for name in frame.columns if name != "metric_value"]
     values = {name: list(dict.fromkeys(frame[name])) for name in names}
-    return values, {tuple(row[:-1]): float(row[-1]) for row in frame[[*names, "nopm"]].itertuples(index=False)}
+    return values, {
+        tuple(row[:-1]): float(row[-1]) for row in frame[[*names, "metric_value"]].itertuples(index=False)
+    }
 
 
 class Runs:
@@ -117,12 +119,12 @@ class Runs:
         level = self._surface[point] * math.exp(self._draw.choice(self._noise))
         noise = lfilter([1], [1, -PERSISTENCE], self._draw.normal(size=PARTS)) * math.sqrt(1 - PERSISTENCE**2)
         window = level * (1 + WITHIN * (noise - noise.mean()))
-        least = bound.least_nopm if bound else 0.0
+        least = bound.least_metric_value if bound else 0.0
         parts = next((parts for parts in LOOKS if most(window[:parts]) < least), PARTS)
         self.parts.append(parts)
         status = "done" if parts == PARTS else ENDED_EARLY
         place = {"number": len(self.parts), "block": block, "configuration": configuration, "virtual_users": 1}
-        self._rows.append({**place, "status": status, "nopm": window[:parts].mean()})
+        self._rows.append({**place, "status": status, "metric_value": window[:parts].mean()})
 
 
 def searched(
@@ -160,14 +162,16 @@ def record() -> None:
 def keep(runs: pd.DataFrame) -> None:
     """Write the geometric mean of each point's runs."""
     names = list(SWEPT.grid)
-    logs = runs[runs["status"] == "done"].assign(nopm=lambda frame: np.log(frame["nopm"]))
-    means = logs.groupby(["configuration", *names], sort=True)["nopm"].mean().reset_index()
-    means.assign(nopm=np.exp(means["nopm"]).round(1))[[*names, "nopm"]].to_csv(RECORDED, index=False)
+    logs = runs[runs["status"] == "done"].assign(metric_value=lambda frame: np.log(frame["metric_value"]))
+    means = logs.groupby(["configuration", *names], sort=True)["metric_value"].mean().reset_index()
+    means.assign(metric_value=np.exp(means["metric_value"]).round(1))[[*names, "metric_value"]].to_csv(
+        RECORDED, index=False
+    )
 
 
-def _all(values: Values, nopm: Callable[..., float]) -> Surface:
+def _all(values: Values, metric_value: Callable[..., float]) -> Surface:
     places = itertools.product(*(range(len(texts)) for texts in values.values()))
-    return {tuple(texts[i] for texts, i in zip(values.values(), at, strict=True)): nopm(*at) for at in places}
+    return {tuple(texts[i] for texts, i in zip(values.values(), at, strict=True)): metric_value(*at) for at in places}
 
 
 def _near(found: Floats) -> float:

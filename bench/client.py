@@ -86,7 +86,7 @@ def by_pgbench(own: PrivateServer, files: list[str], clients: int, threads: int)
         ],
         postgres_environment(own),
     )
-    return statistics.mean(seconds_of(ended)[RAMPUP_S:]), ended.cpu_s * 1e6 / transactions_of(ended)
+    return statistics.mean(seconds_of(ended)[RAMPUP_S:]), ended.cpu_s * 1e6 / operations_of(ended)
 
 
 def seconds_of(ended: Ended) -> list[float]:
@@ -94,7 +94,7 @@ def seconds_of(ended: Ended) -> list[float]:
     return [float(rate) for rate in re.findall(r"progress: .*? s, ([\d.]+) tps", ended.err)]
 
 
-def transactions_of(ended: Ended) -> int:
+def operations_of(ended: Ended) -> int:
     """How many transactions pgbench did."""
     found = re.search(r"actually processed: (\d+)", ended.out)
     assert found, ended.out
@@ -105,7 +105,7 @@ def by_hdbkit(own: PrivateServer, clients: int) -> tuple[float, float]:
     """The same two figures of a run."""
     load = hdbkit.Load(virtual_users=clients, rampup_s=RAMPUP_S, duration_s=WINDOW_S, input_rules=InputRules.HAMMERDB)
     found = hdbkit.run(own.target, load=load).summary
-    return found["transactions_per_s"], found["client_cpu_us_per_transaction"]
+    return found["operations_per_s"], found["client_cpu_us_per_operation"]
 
 
 def tell_beside(own: PrivateServer, files: list[str], clients: int) -> None:

@@ -25,11 +25,11 @@ def ways(server: PrivateServer) -> dict[str, Way]:
 
 def show(done: list[dict[str, Measured]]) -> None:
     """Tell the ratio, and what both took."""
-    ratios = [one["client"].transactions_per_s / one["stored"].transactions_per_s for one in done]
+    ratios = [one["client"].operations_per_s / one["stored"].operations_per_s for one in done]
     middle = {
         name: [
             statistics.median(getattr(one[name], what) for one in done)
-            for what in ("transactions_per_s", "client_cpu_us", "server_cpu_us")
+            for what in ("operations_per_s", "client_cpu_us", "server_cpu_us")
         ]
         for name in ("client", "stored")
     }

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.common import blocks, program, quick_or, scratch, tell, title
-from hdbkit.analysis.quantiles import by_second
-from hdbkit.analysis.windows import Window
+from hdbkit.analysis.run.quantiles import by_second
+from hdbkit.analysis.run.windows import Window
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Prepared, User, UserPlan
 from hdbkit.databases import database
@@ -26,7 +26,7 @@ from hdbkit.execution.user import Loop
 from hdbkit.results.columns import SPOOL_RECORD, SPOOL_VALID
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.spool import SpoolWriter, spool_path
-from hdbkit.results.writer import write_transactions
+from hdbkit.results.writer import write_operations
 from hdbkit.workloads import workload
 
 CALLS = quick_or(50_000, 300_000)
@@ -70,7 +70,7 @@ def loop_us(spool: SpoolWriter, folder: Path) -> float:
     session = database("nulldb").connect(Target(kind="nulldb", database="bench"), spec.kind)
     user = Some(TPROC_C.user(session, spec, load, UserPlan(0, 1, 1)), CALLS)
     words = memoryview(array("q", [2**62] * 16))
-    refusals = Refusals(folder / "errors", load, TPROC_C.transactions, words, Word.STOP_AT_NS)
+    refusals = Refusals(folder / "errors", load, TPROC_C.operations, words, Word.STOP_AT_NS)
     began = time.process_time()
     Loop(spool, words, refusals, None, None).run(user)
     took_s = time.process_time() - began
@@ -95,8 +95,8 @@ def fill_spools(folder: Path) -> None:
         end = np.cumsum(latency + GAP_NS)
         records["end_ns"], records["start_ns"], records["scheduled_ns"] = end, end - latency, end - latency
         records["w_id"], records["d_id"] = user + 1, draw.integers(1, 11, ROWS_OF_USER)
-        records["transaction"] = draw.choice(5, ROWS_OF_USER, p=[0.45, 0.43, 0.04, 0.04, 0.04])
-        records["outcome"] = (records["transaction"] == 0) & (draw.random(ROWS_OF_USER) < 0.01)
+        records["operation"] = draw.choice(5, ROWS_OF_USER, p=[0.45, 0.43, 0.04, 0.04, 0.04])
+        records["outcome"] = (records["operation"] == 0) & (draw.random(ROWS_OF_USER) < 0.01)
         records["valid"] = SPOOL_VALID
         path = spool_path(folder, user)
         SpoolWriter(path, user).close()
@@ -113,8 +113,8 @@ def write_run(folder: Path) -> tuple[RunFolder, float]:
     fill_spools(spools)
     span_ns = round(ROWS_OF_USER * (MEDIAN_NS * np.exp(SPREAD**2 / 2) + GAP_NS) * 1.01)
     for part in range(PARTS):
-        write_transactions(spools, run.transactions, -part * span_ns, len(TPROC_C.transactions))
-        (run.transactions / "part-0.parquet").rename(run.transactions / f"part-{part + 1}.parquet")
+        write_operations(spools, run.operations, -part * span_ns, len(TPROC_C.operations))
+        (run.operations / "part-0.parquet").rename(run.operations / f"part-{part + 1}.parquet")
     return run, PARTS * span_ns / 1e9
 
 
@@ -138,7 +138,7 @@ def main() -> None:
         tell("recording a transaction, CPU", costs, unit="us", at_most=1)
         run, seconds = write_run(folder)
         rows = USERS * ROWS_OF_USER * PARTS
-        size = sum(path.stat().st_size for path in run.transactions.iterdir())
+        size = sum(path.stat().st_size for path in run.operations.iterdir())
         tell("bytes on disk a transaction", [size / rows], at_most=6, note=f"{rows:,} rows, {size / 1e6:,.0f} MB")
         command = [sys.executable, "-m", "bench.recording", str(run.path), str(seconds)]
         answers = [[float(word) for word in program(command).out.split()] for _ in range(quick_or(1, 2))]

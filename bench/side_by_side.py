@@ -45,8 +45,8 @@ class Way:
 class Measured:
     """What a window gave; CPU times are a transaction's, in microseconds."""
 
-    nopm: float
-    transactions_per_s: float
+    metric_value: float
+    operations_per_s: float
     server_cpu_us: float
     client_cpu_us: float
     failed: int

@@ -53,8 +53,12 @@ def in_processes(target: Target, load: Load) -> dict[str, float]:
     import hdbkit
 
     done = hdbkit.run(target, load=load, label="06 processes").summary
-    cpu_us = done["client_cpu_us_per_transaction"]
-    return {"nopm": done["nopm"], "client_cpu_us": cpu_us, "client_cores": cpu_us * done["transactions_per_s"] / 1e6}
+    cpu_us = done["client_cpu_us_per_operation"]
+    return {
+        "metric_value": done["metric_value"],
+        "client_cpu_us": cpu_us,
+        "client_cores": cpu_us * done["operations_per_s"] / 1e6,
+    }
 
 
 def _measure(target: Target, schema: WorkloadSpec, load: Load) -> dict[str, float]:
@@ -96,17 +100,17 @@ def _wait_until_ready(page: Control) -> None:
 
 def _figures(folder: Path, schema: WorkloadSpec, began_ns: int, ended_ns: int, cpu_ns: int) -> dict[str, float]:
     kind = workload(schema.kind)
-    counted, completed = list(kind.transactions).index(kind.counted), 0
+    counted, completed = list(kind.operations).index(kind.counted), 0
     new_orders = 0
     for _, records in read_spools(folder / "spools"):
         inside = (records["end_ns"] >= began_ns) & (records["end_ns"] < ended_ns)
         kept = records[inside & (records["outcome"] != int(Outcome.FAILED))]
         completed += kept.size
-        is_order = (kept["transaction"] == counted) & (kept["outcome"] == int(Outcome.COMMITTED))
+        is_order = (kept["operation"] == counted) & (kept["outcome"] == int(Outcome.COMMITTED))
         new_orders += int(np.count_nonzero(is_order))
     window_ns = ended_ns - began_ns
     return {
-        "nopm": new_orders * 60e9 / window_ns,
+        "metric_value": new_orders * 60e9 / window_ns,
         "client_cpu_us": cpu_ns / 1e3 / completed if completed else float("nan"),
         "client_cores": cpu_ns / window_ns,
     }

@@ -4,7 +4,7 @@
 private server; kept is each run's log throughput less the median (``data/run_noise.csv``). A simulated sweep takes
 stretches of four neighbouring runs from it, so that what hangs together in time still does, adds a drift of 4 % from
 its first run to its last, and puts the runs into the order within blocks that ``sweep_plan`` gives. It is judged by
-the formulas of complete blocks, vectorized; some sweeps are judged by ``hdbkit.analysis.verdicts`` too, which must
+the formulas of complete blocks, vectorized; some sweeps are judged by ``hdbkit.analysis.sweep.verdicts`` too, which must
 give the same.
 """
 
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 import hdbkit
 from bench.common import QUICK, machine, scratch, tell, title
-from hdbkit.analysis.dunnett import critical_value, equal_replication
-from hdbkit.analysis.sequential import look_levels
-from hdbkit.analysis.verdicts import judge
+from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
+from hdbkit.analysis.statistics.sequential import look_levels
+from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.servers import private_server
 from hdbkit.sweep_plan import in_turn
 
@@ -116,7 +116,7 @@ def as_runs(logs: Floats) -> pd.DataFrame:
             "configuration": np.tile(np.arange(size), blocks),
             "virtual_users": 1,
             "status": "done",
-            "nopm": 10_000 * np.exp(logs).ravel(),
+            "metric_value": 10_000 * np.exp(logs).ravel(),
         }
     )
 
@@ -127,7 +127,7 @@ def compare_with_judge(logs: Floats) -> None:
     for one, its_low, its_high in zip(logs, low, high, strict=True):
         judged = judge(as_runs(one)).iloc[1:]
         if not np.allclose(np.log(judged[["low", "high"]]).T, [its_low, its_high], atol=1e-9):
-            raise RuntimeError("the simulation judges otherwise than hdbkit.analysis.verdicts")
+            raise RuntimeError("the simulation judges otherwise than hdbkit.analysis.sweep.verdicts")
 
 
 def alike() -> None:
@@ -183,9 +183,9 @@ def record(runs: int = 50) -> None:
         connection = hdbkit.connect(own.target)
         connection.build(1)
         hdbkit.run(own.target, load=load)
-        nopm = [hdbkit.run(own.target, load=load).nopm for _ in range(runs)]
+        metric_value = [hdbkit.run(own.target, load=load).metric_value for _ in range(runs)]
         how = f"{connection.version}, 1 warehouse, 2 virtual users, {load.duration_s:g} s each; {machine()}"
-    logs = np.log(np.array([one for one in nopm if one]))
+    logs = np.log(np.array([one for one in metric_value if one]))
     lines = [f"# log(NOPM / median) of {len(logs)} equal runs in the order of time: python -m bench.verdicts record"]
     lines += [f"# {how}", "run,log_ratio"]
     lines += [f"{number},{value:.5f}" for number, value in enumerate(logs - np.median(logs), 1)]

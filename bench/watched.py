@@ -26,7 +26,7 @@ WATCHER += "panel.attach(sys.stdin.readline().strip()).wait(); print(len(panel.l
 def throughput(own: PrivateServer, watched: bool) -> float:
     """Transactions a second of a run. Raises ``RuntimeError`` when it was to be watched and was not."""
     if not watched:
-        return float(hdbkit.run(own.target, load=LOAD).summary["transactions_per_s"])
+        return float(hdbkit.run(own.target, load=LOAD).summary["operations_per_s"])
     with subprocess.Popen(
         [sys.executable, "-c", WATCHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ, text=True
     ) as watcher:
@@ -39,7 +39,7 @@ def throughput(own: PrivateServer, watched: bool) -> float:
         points = int(watcher.stdout.read() or 0)
     if points < LOAD.duration_s:
         raise RuntimeError(f"the run was looked at {points} times in {LOAD.duration_s} s")
-    return float(result.summary["transactions_per_s"])
+    return float(result.summary["operations_per_s"])
 
 
 def main() -> None:

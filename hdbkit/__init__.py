@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hdbkit.config import Target as Target
     from hdbkit.config import WorkloadSpec as WorkloadSpec
     from hdbkit.servers import private_server as private_server
-    from hdbkit.widgets.ui import ui as ui
+    from hdbkit.widgets.panels.ui import ui as ui
 
 _PLACES = {
     **dict.fromkeys(("Load", "SweepSpec", "Target", "WorkloadSpec"), "hdbkit.config"),
@@ -61,7 +61,7 @@ _PLACES = {
         "hdbkit.api",
     ),
     "private_server": "hdbkit.servers",
-    "ui": "hdbkit.widgets.ui",
+    "ui": "hdbkit.widgets.panels.ui",
     "widgets": "",
 }
 

@@ -199,7 +199,7 @@ class Prepared:
     ``transaction`` is the index in ``Workload.transactions``. ``keying_s`` and ``thinking_s`` are 0 unless asked for.
     """
 
-    transaction: int
+    operation: int
     w_id: int
     d_id: int
     perform: Callable[[Any], Any]
@@ -254,7 +254,7 @@ class Workload(Protocol):
     title: str
     notice: str
     """The sentence that every result carries."""
-    transactions: tuple[str, ...]
+    operations: tuple[str, ...]
     counted: str
     """The transaction that the throughput counts (new_order)."""
     tables: tuple[str, ...]

@@ -41,8 +41,8 @@ class SweepPlace(ConfigModel):
 class Bar(ConfigModel):
     """The throughput that a configuration of a search must be able to reach, in new orders a minute."""
 
-    least_nopm: float = Field(description="a run ends early once it is certain to stay below")
-    best_nopm: float = Field(description="what the fastest so far would have reached in its place")
+    least_metric_value: float = Field(description="a run ends early once it is certain to stay below")
+    best_metric_value: float = Field(description="what the fastest so far would have reached in its place")
 
 
 class Limits(ConfigModel):

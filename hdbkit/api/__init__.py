@@ -5,7 +5,7 @@
 ``runs`` look at what was kept. Results are DataFrames with units in the names of their columns.
 """
 
-from hdbkit.analysis.compare import Gate
+from hdbkit.analysis.comparison.sides import Gate
 from hdbkit.api.agent import serve_agent
 from hdbkit.api.batch import BatchResult, batch
 from hdbkit.api.compare import Comparison, compare, overlay

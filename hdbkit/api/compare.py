@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.compare import Gate, Ratio, gate, level_ratios, ratio_of
+from hdbkit.analysis.comparison.sides import Gate, Ratio, gate, level_ratios, ratio_of
 from hdbkit.api.result import Result
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
@@ -66,10 +66,10 @@ class Comparison:
     @property
     def table(self) -> pd.DataFrame:
         """A row a figure: both sides' means and new over base."""
-        rows = {"nopm": [_mean(side, ("nopm",)) for side in (self.base, self.new)]}
-        for name in self.base[0].manifest.transactions:
+        rows = {"metric_value": [_mean(side, ("metric_value",)) for side in (self.base, self.new)]}
+        for name in self.base[0].manifest.operations:
             for quantile in ("p50_us", "p95_us", "p99_us"):
-                keys = ("transactions", name, quantile)
+                keys = ("operations", name, quantile)
                 rows[f"{name} {quantile}"] = [_mean(side, keys) for side in (self.base, self.new)]
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=["base", "new"]).rename_axis("figure")
         return frame.assign(ratio=frame["new"] / frame["base"])
@@ -121,11 +121,12 @@ def compare(base: Side, new: Side, *, smallest_effect: float = 0.02) -> Comparis
     """
     sides, names = [_results(base), _results(new)], _names(base, new)
     runs = [
-        pd.DataFrame([{"virtual_users": one.virtual_users, "nopm": _nopm(one)} for one in side]) for side in sides
+        pd.DataFrame([{"virtual_users": one.virtual_users, "metric_value": _metric_value(one)} for one in side])
+        for side in sides
     ]
     counts = [set(side["virtual_users"]) for side in runs]
     if len(counts[0] | counts[1]) == 1 or not counts[0] & counts[1]:
-        ratio = ratio_of(runs[0]["nopm"].tolist(), runs[1]["nopm"].tolist(), smallest_effect)
+        ratio = ratio_of(runs[0]["metric_value"].tolist(), runs[1]["metric_value"].tolist(), smallest_effect)
         return Comparison(sides[0], sides[1], ratio, names)
     found, ratio = level_ratios(runs[0], runs[1], smallest_effect)
     return Comparison(sides[0], sides[1], ratio, names, found)
@@ -167,10 +168,10 @@ def _named(word: str) -> list[Result]:
     return [Result(find_run(root, run_id)) for run_id in labelled or [word]]
 
 
-def _nopm(one: Result) -> float:
-    if not one.nopm:
+def _metric_value(one: Result) -> float:
+    if not one.metric_value:
         raise InputError(f"run {one.run_id} has no measured throughput ({one.manifest.status.value})")
-    return one.nopm
+    return one.metric_value
 
 
 def _mean(side: list[Result], keys: tuple[str, ...]) -> float:

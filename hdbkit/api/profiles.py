@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.details import readable
-from hdbkit.analysis.groups import levels
-from hdbkit.analysis.history import change_sentences, environment_of, history_answer, segments
-from hdbkit.analysis.scalability import laws, laws_table
+from hdbkit.analysis.comparison.groups import levels
+from hdbkit.analysis.comparison.history import change_sentences, environment_of, history_answer, segments
+from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.statistics.scalability import laws, laws_table
 from hdbkit.api.running import Watch, as_target, run
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.history_chart import history_chart
@@ -27,7 +27,7 @@ from hdbkit.results.catalog import list_runs, profile_tag, profiles_of
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Status
 
-_COLUMNS = ["run_id", "started", "virtual_users", "block", "nopm"]
+_COLUMNS = ["run_id", "started", "virtual_users", "block", "metric_value"]
 
 
 class Profile:

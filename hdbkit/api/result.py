@@ -10,10 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis import quantiles
-from hdbkit.analysis.records import read_table
-from hdbkit.analysis.run_doubts import run_doubts
-from hdbkit.analysis.windows import window_of
+from hdbkit.analysis.run import quantiles
+from hdbkit.analysis.run.records import read_table
+from hdbkit.analysis.run.warnings import run_doubts
+from hdbkit.analysis.run.windows import window_of
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.errors import DamagedResult, InputError
@@ -43,9 +43,9 @@ class Result:
         return self.manifest.result
 
     @property
-    def nopm(self) -> float | None:
+    def metric_value(self) -> float | None:
         """New orders a minute, counted by the schema; None when the window was never closed."""
-        return self.summary.get("nopm")
+        return self.summary.get("metric_value")
 
     @property
     def virtual_users(self) -> int:
@@ -55,7 +55,7 @@ class Result:
     @property
     def latencies(self) -> pd.DataFrame:
         """A row a transaction: count, committed, failed, p50_us ... p999_us, max_us (service time)."""
-        return pd.DataFrame.from_dict(self.summary.get("transactions", {}), orient="index").rename_axis("transaction")
+        return pd.DataFrame.from_dict(self.summary.get("operations", {}), orient="index").rename_axis("operation")
 
     @property
     def checks(self) -> pd.DataFrame:
@@ -153,8 +153,8 @@ class Result:
         return run_card(self.manifest)
 
     def __repr__(self) -> str:
-        nopm = "no measured window" if self.nopm is None else f"{self.nopm:,.0f} NOPM"
-        return f"<Result {self.run_id}: {self.manifest.status.value}, {nopm}>"
+        metric_value = "no measured window" if self.metric_value is None else f"{self.metric_value:,.0f} NOPM"
+        return f"<Result {self.run_id}: {self.manifest.status.value}, {metric_value}>"
 
 
 def result(run_id: str = "last") -> Result:

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.block_model import usable
-from hdbkit.analysis.details import readable
-from hdbkit.analysis.doubts import doubts, failed_checks, next_step, warning
-from hdbkit.analysis.effects import main_effects
-from hdbkit.analysis.interactions import changed_effects, interactions
-from hdbkit.analysis.scalability import laws, laws_table
-from hdbkit.analysis.search import early_ends_said
-from hdbkit.analysis.sequential import level_after, looks_said
-from hdbkit.analysis.starts import start_doubts
-from hdbkit.analysis.verdicts import answer, judge
-from hdbkit.analysis.winner import winner_answer, winners
+from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.statistics.block_model import usable
+from hdbkit.analysis.statistics.scalability import laws, laws_table
+from hdbkit.analysis.statistics.sequential import level_after, looks_said
+from hdbkit.analysis.sweep.effects import main_effects
+from hdbkit.analysis.sweep.interactions import changed_effects, interactions
+from hdbkit.analysis.sweep.search import early_ends_said
+from hdbkit.analysis.sweep.starts import start_doubts
+from hdbkit.analysis.sweep.verdicts import answer, judge
+from hdbkit.analysis.sweep.warnings import doubts, failed_checks, next_step, warning
+from hdbkit.analysis.sweep.winner import winner_answer, winners
 from hdbkit.api.facts import host_facts
 from hdbkit.api.running import as_target, present_schema
 from hdbkit.charts.chart import Chart

@@ -1,6 +1,6 @@
 """Charts of several groups of runs side by side; a group is a name and its runs.
 
-Frames are those of :mod:`hdbkit.analysis.groups`, or own ones with the same columns. At most ``MOST_LINES`` groups
+Frames are those of :mod:`hdbkit.analysis.comparison.groups`, or own ones with the same columns. At most ``MOST_LINES`` groups
 are drawn, those that come first; the tables hold all.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from hdbkit.analysis.distribution import shares_ms
-from hdbkit.analysis.groups import Groups, distributions, overlaid, throughputs
+from hdbkit.analysis.comparison.groups import Groups, distributions, overlaid, throughputs
+from hdbkit.analysis.statistics.distribution import shares_ms
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
 from hdbkit.charts.marks import MOST_LINES, left_out
@@ -53,15 +53,15 @@ def throughput_overlaid(courses: pd.DataFrame) -> Chart:
     return Chart("throughput", question, fig, " ".join(filter(None, words)), table)
 
 
-def latency_distributions(seen: dict[str, pd.Series[int]], transaction: str) -> Chart:
+def latency_distributions(seen: dict[str, pd.Series[int]], operation: str) -> Chart:
     """The latency of one transaction at each share, a line a group; ``seen`` as ``groups.distributions`` gives it."""
     fig = quantile_lines(dict(list(seen.items())[:MOST_LINES]))
     lines = [{"group": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()]
     said = "; ".join(f"{one['group']} p50 {one['p50 (ms)']:.3g}, p99 {one['p99 (ms)']:.3g} ms" for one in lines)
     words = [
-        f"{transaction}: {said}.",
+        f"{operation}: {said}.",
         "The runs of a group are taken together.",
         left_out(min(len(seen), MOST_LINES), len(seen)),
     ]
-    question = f"How long did {transaction} take?"
+    question = f"How long did {operation} take?"
     return Chart("latency", question, fig, " ".join(filter(None, words)), pd.DataFrame(lines))

@@ -50,14 +50,16 @@ def detail_charts(
     if len(courses):
         charts.append(throughput_over_time(courses, labels, _drawn(at, MOST_LINES, MOST_LINES), users))
     if len(latencies):
-        charts.append(latency_by_transaction(latencies, labels, _drawn(at, MOST_ROWS, 2), users, counted))
+        charts.append(latency_by_operation(latencies, labels, _drawn(at, MOST_ROWS, 2), users, counted))
     return charts
 
 
 def _drawn(verdicts: pd.DataFrame, most: int, otherwise: int) -> list[Line]:
     """All configurations with a result where they are at most ``most``, else the baseline and the fastest others."""
-    known = verdicts[verdicts["nopm"].notna()].sort_values("configuration").set_index("configuration")
-    ranked = known.assign(first=known["verdict"] == "baseline").sort_values(["first", "nopm"], ascending=False)
+    known = verdicts[verdicts["metric_value"].notna()].sort_values("configuration").set_index("configuration")
+    ranked = known.assign(first=known["verdict"] == "baseline").sort_values(
+        ["first", "metric_value"], ascending=False
+    )
     places = list(ranked.index if len(known) > MOST_LINES else known.index)
     drawn = known.index if len(known) <= most else ranked.index[:otherwise]
     return [Line(places.index(one), int(one), str(known.loc[one, "label"])) for one in drawn]
@@ -87,7 +89,7 @@ def throughput_over_time(courses: pd.DataFrame, labels: pd.Series[str], drawn: l
 def course_lines(line: Line, courses: pd.DataFrame) -> list[go.Scatter]:
     """The median over a configuration's runs along their seconds, and the band that spans them."""
     rows = courses[courses["configuration"] == line.configuration]
-    spread = rows.groupby("second")["nopm"].agg(["min", "median", "max"])
+    spread = rows.groupby("second")["metric_value"].agg(["min", "median", "max"])
     look, seconds = series(line.look), spread.index.tolist()
     band = go.Scatter(
         x=[*seconds, *reversed(seconds)],
@@ -114,12 +116,12 @@ def halves(courses: pd.DataFrame, labels: pd.Series[str]) -> pd.DataFrame:
         changes = []
         for _, run in of_it.groupby("run_id"):
             half = len(run) // 2
-            first, second = run["nopm"].head(half).mean(), run["nopm"].tail(half).mean()
+            first, second = run["metric_value"].head(half).mean(), run["metric_value"].tail(half).mean()
             changes.append(100 * (second / first - 1) if half and first else np.nan)
         rows[configuration] = {
             "configuration": labels[configuration],
             "runs": len(changes),
-            **{f"{name} NOPM": round(getattr(of_it["nopm"], how)()) for name, how in _SPREAD.items()},
+            **{f"{name} NOPM": round(getattr(of_it["metric_value"], how)()) for name, how in _SPREAD.items()},
             "second half against first (%)": round(float(pd.Series(changes).median()), 1),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -128,13 +130,13 @@ def halves(courses: pd.DataFrame, labels: pd.Series[str]) -> pd.DataFrame:
 _SPREAD = {"lowest": "min", "median": "median", "highest": "max"}
 
 
-def latency_by_transaction(
+def latency_by_operation(
     latencies: pd.DataFrame, labels: pd.Series[str], drawn: list[Line], users: int, counted: str
 ) -> Chart:
     """The exact quantiles of each transaction, a row a configuration: medians over its runs."""
-    medians = latencies.groupby(["configuration", "transaction"])[list(QUANTILES.values())].median() / 1000
+    medians = latencies.groupby(["configuration", "operation"])[list(QUANTILES.values())].median() / 1000
     typical: _Typical = {(int(one), str(name)): values for (one, name), *values in medians.itertuples()}
-    names = list(dict.fromkeys(latencies["transaction"]))
+    names = list(dict.fromkeys(latencies["operation"]))
     signs = " ".join(f"{sign} {name}" for sign, name in zip(_SIGNS, QUANTILES, strict=True))
     tall = len(drawn) + 1
     fig = figure(f"service time (ms, log): {signs}", "", height=150 + 17 * tall * len(names))
@@ -180,14 +182,14 @@ def _quantiles(line: Line, row: int, tall: int, names: list[str], typical: _Typi
 
 def _latency_table(latencies: pd.DataFrame, labels: pd.Series[str], names: list[str]) -> pd.DataFrame:
     """Every configuration and transaction: medians over the runs, in ms."""
-    groups = latencies.groupby(["configuration", "transaction"])
+    groups = latencies.groupby(["configuration", "operation"])
     table = (groups[list(QUANTILES.values())].median() / 1000).round(4)
     table.columns = pd.Index([f"{name} (ms)" for name in QUANTILES])
     table.insert(0, "runs", groups["run_id"].nunique())
     table = table.reset_index().sort_values(
-        ["transaction", "configuration"], key=lambda one: one.map(names.index) if one.name == "transaction" else one
+        ["operation", "configuration"], key=lambda one: one.map(names.index) if one.name == "operation" else one
     )
-    return table.assign(configuration=table["configuration"].map(labels), transaction=table["transaction"])
+    return table.assign(configuration=table["configuration"].map(labels), operation=table["operation"])
 
 
 def _left_out(drawn: int, known: int) -> str:

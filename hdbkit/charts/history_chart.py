@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from hdbkit.analysis.history import change_sentences
+from hdbkit.analysis.comparison.history import change_sentences
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import MOST_DOTS, MOST_LINES, left_out, plain
@@ -27,7 +27,7 @@ def history_chart(runs: pd.DataFrame, segments: pd.DataFrame) -> Chart:
         look, of_it = series(index), ordered[ordered["virtual_users"] == users]
         name, shown = virtual_users(int(users)), of_it.tail(MOST_DOTS // len(counts))
         fig.add_scatter(
-            x=(shown.index + 1).tolist(), y=plain(shown["nopm"]), mode="markers", name=name, legendgroup=name,
+            x=(shown.index + 1).tolist(), y=plain(shown["metric_value"]), mode="markers", name=name, legendgroup=name,
             marker={"color": look["color"], "symbol": look["symbol"], "size": 7},
             text=[str(at)[:16].replace("T", " ") for at in shown["started"]],
             hovertemplate="%{text}<br>%{y:,.0f} NOPM",
@@ -36,7 +36,7 @@ def history_chart(runs: pd.DataFrame, segments: pd.DataFrame) -> Chart:
             first = of_it.index[of_it["run_id"] == row["run_id"]][0]
             last = of_it.index[of_it.index >= first][row["runs"] - 1]
             fig.add_scatter(
-                x=[int(first) + 1, int(last) + 1], y=plain([row["nopm"]] * 2), mode="lines", showlegend=False,
+                x=[int(first) + 1, int(last) + 1], y=plain([row["metric_value"]] * 2), mode="lines", showlegend=False,
                 legendgroup=name, line={"color": look["color"], "width": 2}, hoverinfo="skip",
             )  # fmt: skip
             if place:

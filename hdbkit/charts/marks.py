@@ -67,10 +67,12 @@ def in_rows(runs: pd.DataFrame, table: pd.DataFrame, by: str) -> go.Figure:
     places = {name: len(table) - 1 - i for i, name in enumerate(table[by])}
     known = runs[runs[by].isin(places)]
     fig.add_trace(
-        dots(known["nopm"].tolist(), [places[name] - BELOW for name in known[by]],
+        dots(known["metric_value"].tolist(), [places[name] - BELOW for name in known[by]],
              "%{x:,.0f} NOPM<extra>one run</extra>")
     )  # fmt: skip
-    fig.add_trace(intervals(list(places.values()), table["nopm"], table, "mean %{x:,.0f} NOPM<extra></extra>"))
+    fig.add_trace(
+        intervals(list(places.values()), table["metric_value"], table, "mean %{x:,.0f} NOPM<extra></extra>")
+    )
     name_rows(fig, names)
     return fig
 
@@ -88,19 +90,19 @@ def over_users(runs: pd.DataFrame, table: pd.DataFrame, by: str, *, log: bool = 
         if repeated:
             of_it = runs[runs[by] == name].tail(MOST_DOTS // len(names))
             fig.add_scatter(
-                x=[apart(users, index) for users in of_it["virtual_users"].tolist()], y=plain(of_it["nopm"]),
+                x=[apart(users, index) for users in of_it["virtual_users"].tolist()], y=plain(of_it["metric_value"]),
                 mode="markers", showlegend=False,
                 legendgroup=str(name), marker={"color": look["color"], "size": 5, "opacity": 0.5}, hoverinfo="y",
             )  # fmt: skip
         fig.add_scatter(
-            x=[apart(users, index) for users in counts], y=plain(rows["nopm"]), mode="lines+markers",
+            x=[apart(users, index) for users in counts], y=plain(rows["metric_value"]), mode="lines+markers",
             name=str(name), text=[virtual_users(users) for users in counts],
             hovertemplate="%{text}: %{y:,.0f} NOPM<extra>%{fullData.name}</extra>",
             legendgroup=str(name), line={"color": look["color"], "dash": look["dash"], "width": 2},
-            marker={"symbol": look["symbol"], "size": 8}, error_y=bars(rows["nopm"], rows, look["color"]),
+            marker={"symbol": look["symbol"], "size": 8}, error_y=bars(rows["metric_value"], rows, look["color"]),
         )  # fmt: skip
     fig.update_xaxes(**axis)
-    return fig.update_yaxes(**(log_axis(table["nopm"]) if log else {"rangemode": "tozero"}))
+    return fig.update_yaxes(**(log_axis(table["metric_value"]) if log else {"rangemode": "tozero"}))
 
 
 def _apart(table: pd.DataFrame, lines: int, *, logarithmic: bool) -> Callable[[int, int], float]:

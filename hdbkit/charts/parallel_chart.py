@@ -28,7 +28,7 @@ _MORE = 1.5
 _WIDEST = 12
 
 
-def parallel_coordinates(runs: pd.DataFrame, columns: Sequence[str], value: str = "nopm") -> Chart:
+def parallel_coordinates(runs: pd.DataFrame, columns: Sequence[str], value: str = "metric_value") -> Chart:
     """A line a run over ``columns`` to ``value``; the fastest and the slowest fifth stand out.
 
     Args:
@@ -52,7 +52,7 @@ def parallel_coordinates(runs: pd.DataFrame, columns: Sequence[str], value: str 
     for name, part in parts.items():
         if len(lines[part]):
             fig.add_scatter(**_lines(lines[part], _said(drawn.iloc[part], columns, value)), name=name, **_LOOKS[name])
-    names = [_wrapped(name) for name in [*columns, value.upper() if value == "nopm" else value]]
+    names = [_wrapped(name) for name in [*columns, value.upper() if value == "metric_value" else value]]
     fig.update_xaxes(tickvals=list(range(len(names))), ticktext=names, range=[-0.3, len(names) - 0.7], showgrid=False)
     fig.update_xaxes(title_standoff=10)
     fig.update_yaxes(range=[-0.08, 1.08], showticklabels=False, showgrid=False, zeroline=False)
@@ -73,7 +73,7 @@ def _positions(values: pd.Series[Any]) -> tuple[np.ndarray, list[tuple[float, st
     """Where each value stands between 0 and 1, the ticks, and whether they are a list of values (else a scale)."""
     numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
     distinct = values.nunique(dropna=False)
-    if numeric and (values.name == "nopm" or distinct > MOST_VALUES):
+    if numeric and (values.name == "metric_value" or distinct > MOST_VALUES):
         low, high = float(values.min()), float(values.max())
         ticks = [(share, _rounded(low + share * (high - low))) for share in (0.0, 0.5, 1.0)]
         at = (values.to_numpy(dtype=float) - low) / (high - low) if high > low else np.full(len(values), 0.5)

@@ -10,12 +10,12 @@ from types import MappingProxyType
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis import quantiles
-from hdbkit.analysis.distribution import shares_ms, slow_end
-from hdbkit.analysis.failures import RETRIED, failures, samples
-from hdbkit.analysis.records import table
-from hdbkit.analysis.timeline import marks_s, throughput
-from hdbkit.analysis.windows import Window, window_of
+from hdbkit.analysis.run import quantiles
+from hdbkit.analysis.run.failures import RETRIED, failures, samples
+from hdbkit.analysis.run.records import table
+from hdbkit.analysis.run.timeline import marks_s, throughput
+from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.server_host_charts import server_host_charts
@@ -52,15 +52,15 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     step_s = max(1, math.ceil(window.end_us / 1e6 / MOST_POINTS))
     course = throughput(folder, manifest, step_s)
     latencies = quantiles.by_second(folder, Window(0, window.end_us), step_s)
-    of_counted = latencies[latencies["transaction"] == manifest.transactions.index(manifest.counted)]
+    of_counted = latencies[latencies["operation"] == manifest.operations.index(manifest.counted)]
     counted = quantiles.counts(folder, window)
     failed = failures(folder, step_s)
     charts = [
         throughput_over_time(
-            course, window, manifest.result.get("nopm"), {name: marks_s(folder, name) for name in MARKS}
+            course, window, manifest.result.get("metric_value"), {name: marks_s(folder, name) for name in MARKS}
         ),
         latency_over_time(of_counted, window, manifest.counted),
-        latency_by_transaction(counted[counted["outcome"] != Outcome.FAILED.value], manifest.transactions),
+        latency_by_operation(counted[counted["outcome"] != Outcome.FAILED.value], manifest.operations),
     ]
     if len(failed):
         charts.append(errors_by_class(failed, samples(folder), window, step_s))
@@ -70,7 +70,7 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
 def throughput_over_time(
     course: pd.DataFrame,
     window: Window,
-    nopm: float | None,
+    metric_value: float | None,
     marks: Mapping[str, Sequence[float]] = MappingProxyType({}),
 ) -> Chart:
     """NOPM along the run; ``course`` as ``timeline.throughput`` gives it, ``nopm`` the result of the window.
@@ -87,24 +87,29 @@ def throughput_over_time(
         for at in times:
             fig.add_vline(at, line_color=colour(MARKS[name].colour), line_dash=MARKS[name].dash, line_width=1.5)
     fig.add_scatter(
-        x=course["second"].tolist(), y=course["nopm"].round().tolist(), mode="lines", name="NOPM",
+        x=course["second"].tolist(), y=course["metric_value"].round().tolist(), mode="lines", name="NOPM",
         line={"color": colour("series-1"), "width": 2}, hovertemplate="%{x} s: %{y:,.0f} NOPM<extra></extra>",
     )  # fmt: skip
-    if nopm is not None:
+    if metric_value is not None:
         line = {"color": colour("series-2"), "width": 1.5, "dash": "dash"}
         fig.add_scatter(
-            x=[start_s, end_s], y=[nopm, nopm], mode="lines", line=line, name="result", hoverinfo="name+y"
+            x=[start_s, end_s],
+            y=[metric_value, metric_value],
+            mode="lines",
+            line=line,
+            name="result",
+            hoverinfo="name+y",
         )
     fig.update_yaxes(rangemode="tozero")
-    inside = course[(course["second"] >= start_s) & (course["second"] < math.floor(end_s))]["nopm"]
+    inside = course[(course["second"] >= start_s) & (course["second"] < math.floor(end_s))]["metric_value"]
     words = "No whole second lies in the window."
     if len(inside):
         words = (
             f"In the window of {window.duration_s:.1f} s the throughput lay between {inside.min():,.0f} and "
             f"{inside.max():,.0f} NOPM, with a median of {inside.median():,.0f}."
         )
-    if nopm is not None:
-        words += f" The dashed line is the result, {nopm:,.0f} NOPM, by the schema's own count."
+    if metric_value is not None:
+        words += f" The dashed line is the result, {metric_value:,.0f} NOPM, by the schema's own count."
     for name, times in marks.items():
         mark = MARKS[name]
         one = len(times) == 1
@@ -113,9 +118,9 @@ def throughput_over_time(
     return Chart("throughput", "Was the throughput steady over the run?", fig, words, course)
 
 
-def latency_over_time(seconds: pd.DataFrame, window: Window, transaction: str) -> Chart:
+def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str) -> Chart:
     """Exact p50, p95 and p99 of one transaction along the run; ``seconds`` as ``quantiles.by_second`` gives."""
-    fig = figure("seconds since the start", f"service time of {transaction} (ms, log)")
+    fig = figure("seconds since the start", f"service time of {operation} (ms, log)")
     shade_rampup(fig, window.start_us / 1e6)
     for index, name in enumerate(("p50", "p95", "p99")):
         look = series(index)
@@ -131,25 +136,23 @@ def latency_over_time(seconds: pd.DataFrame, window: Window, transaction: str) -
         low, high = inside["p95_us"].min() / 1000, inside["p95_us"].max() / 1000
         worst = inside.iloc[int(inside["max_us"].argmax())]
         words = (
-            f"The p95 of {transaction} by the second lay between {low:,.3g} and {high:,.3g} ms in the window; the "
+            f"The p95 of {operation} by the second lay between {low:,.3g} and {high:,.3g} ms in the window; the "
             f"longest took {worst['max_us'] / 1000:,.3g} ms, in second {int(worst['second'])} of the run."
         )
-    table = seconds.drop(columns="transaction").reset_index(drop=True)
-    return Chart("latency_over_time", f"Did the latency of {transaction} stay level?", fig, words, table)
+    table = seconds.drop(columns="operation").reset_index(drop=True)
+    return Chart("latency_over_time", f"Did the latency of {operation} stay level?", fig, words, table)
 
 
-def latency_by_transaction(counted: pd.DataFrame, transactions: list[str]) -> Chart:
+def latency_by_operation(counted: pd.DataFrame, operations: list[str]) -> Chart:
     """Latency at each share of the transactions, with the slow end stretched; ``counted`` as ``quantiles.counts``."""
     seen = {
         name: rows.groupby("latency_us")["n"].sum()
-        for index, name in enumerate(transactions)
-        if len(rows := counted[counted["transaction"] == index])
+        for index, name in enumerate(operations)
+        if len(rows := counted[counted["operation"] == index])
     }
     fig = quantile_lines(seen)
-    lines = [{"transaction": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()]
-    words = "; ".join(
-        f"{one['transaction']} p50 {one['p50 (ms)']:.3g}, p99 {one['p99 (ms)']:.3g} ms" for one in lines
-    )
+    lines = [{"operation": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()]
+    words = "; ".join(f"{one['operation']} p50 {one['p50 (ms)']:.3g}, p99 {one['p99 (ms)']:.3g} ms" for one in lines)
     table = pd.DataFrame(lines)
     return Chart("latency", "How long did each transaction take?", fig, f"{words or 'Nothing was completed'}.", table)
 

@@ -1,6 +1,6 @@
 """Charts of results that need no run folder: throughput over virtual users, performance profiles, client languages.
 
-Frames are those of :mod:`hdbkit.analysis.published` and :mod:`hdbkit.analysis.performance_profile`, or own ones with
+Frames are those of :mod:`hdbkit.analysis.comparison.published` and :mod:`hdbkit.analysis.statistics.performance_profile`, or own ones with
 the same columns."""
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.groups import levels
-from hdbkit.analysis.scalability import Scaling, laws, laws_table
+from hdbkit.analysis.comparison.groups import levels
+from hdbkit.analysis.statistics.scalability import Scaling, laws, laws_table
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import MOST_LINES, in_rows, left_out, over_users, plain
@@ -33,19 +33,19 @@ def throughput_over_users(results: pd.DataFrame, by: str = "label", *, log: bool
         by: the column whose values are told apart.
         log: whether the axis of NOPM is logarithmic; by default where it spans more than a factor of 20.
     """
-    runs = results.dropna(subset=["nopm"]).assign(group=lambda one: one[by].astype(str))
+    runs = results.dropna(subset=["metric_value"]).assign(group=lambda one: one[by].astype(str))
     table = levels(runs)
     names = list(dict.fromkeys(table["group"]))[:MOST_LINES]
     drawn = table[table["group"].isin(names)]
     counts = drawn["virtual_users"].unique()
     if len(counts) > 1:
-        far = bool(drawn["nopm"].max() > _LOG_FROM * drawn["nopm"].min())
+        far = bool(drawn["metric_value"].max() > _LOG_FROM * drawn["metric_value"].min())
         fig = over_users(runs, drawn, "group", log=far if log is None else log)
         question = "How does the throughput grow with virtual users?"
     else:
         fig, question = in_rows(runs, drawn, "group"), "Which is fastest?"
-    best = table.loc[table.groupby("group", sort=False)["nopm"].idxmax()]
-    said = "; ".join(f"{one.group} {one.nopm:,.0f} at {one.virtual_users:,}" for one in best.itertuples())
+    best = table.loc[table.groupby("group", sort=False)["metric_value"].idxmax()]
+    said = "; ".join(f"{one.group} {one.metric_value:,.0f} at {one.virtual_users:,}" for one in best.itertuples())
     words = [
         f"Highest NOPM (new orders a minute) and its virtual users: {said}.",
         "Bars are 95 % intervals, each by itself, by the noise of all repeated runs."
@@ -59,18 +59,18 @@ def throughput_over_users(results: pd.DataFrame, by: str = "label", *, log: bool
 def scaling_laws(runs: pd.DataFrame, by: str = "label", drawn: Sequence[str] = ()) -> Chart | None:
     """The Universal Scalability Law of each value of ``by`` over its runs, with the band of its blocks and its peak.
 
-    None where no value has enough counts of virtual users (:mod:`hdbkit.analysis.scalability`).
+    None where no value has enough counts of virtual users (:mod:`hdbkit.analysis.statistics.scalability`).
 
     Args:
         runs: a row a run: ``by``, virtual_users, nopm, and block, the runs that were done together.
         by: the column whose values are told apart.
         drawn: those of its values that are drawn, by default the fastest.
     """
-    known = runs.dropna(subset=["nopm"]).assign(group=lambda one: one[by].astype(str))
+    known = runs.dropna(subset=["metric_value"]).assign(group=lambda one: one[by].astype(str))
     found = laws(known, "group")
     if not found:
         return None
-    tops = known.groupby("group", sort=False)["nopm"].max()
+    tops = known.groupby("group", sort=False)["metric_value"].max()
     drawn = [name for name in drawn or sorted(found, key=lambda name: -tops[name]) if name in found][: len(SERIES)]
     cells = levels(known[known["group"].isin(drawn)]).assign(low=np.nan, high=np.nan)
     cells = cells.sort_values("group", key=lambda names: names.map(drawn.index), kind="stable")
@@ -146,7 +146,7 @@ def _law_signs(found: Sequence[Scaling]) -> list[go.Scatter]:
 
 
 def performance_profile(profile: pd.DataFrame, what: str = "queries") -> Chart:
-    """Performance profiles, as :func:`hdbkit.analysis.performance_profile.profile` gives them, as steps over tau."""
+    """Performance profiles, as :func:`~hdbkit.analysis.statistics.performance_profile.profile` gives them, as steps over tau."""
     fig = figure("time, as a multiple of the best (tau)", f"share of {what} (%)", height=HEIGHT + 40)
     last = float(profile.index.max()) * 1.2
     edges = [*map(float, profile.index), last]
@@ -173,8 +173,8 @@ def beside_published(results: pd.DataFrame) -> Chart:
     ``results`` has a row a way: group (whose measurement), setting (the way), virtual_users, nopm. Absolute figures
     of different machines do not compare, their ratios within one machine do.
     """
-    first = results.groupby(["group", "virtual_users"], sort=False)["nopm"].transform("first")
-    table = results.assign(ratio=results["nopm"] / first)
+    first = results.groupby(["group", "virtual_users"], sort=False)["metric_value"].transform("first")
+    table = results.assign(ratio=results["metric_value"] / first)
     rows: list[dict[Any, Any]] = table.to_dict("records")
     names = [f"{row['setting']}, {virtual_users(int(row['virtual_users']))} ({row['group']})" for row in rows]
     fig = figure("throughput, relative to the first of its group", "", height=110 + 58 * len(table), showlegend=False)
@@ -188,7 +188,10 @@ def beside_published(results: pd.DataFrame) -> Chart:
         )  # fmt: skip
     for place, row in zip(places, rows, strict=True):
         fig.add_annotation(
-            x=row["ratio"], y=place + 0.33, text=f"{row['ratio']:.2f} ({row['nopm']:,.0f} NOPM)", showarrow=False
+            x=row["ratio"],
+            y=place + 0.33,
+            text=f"{row['ratio']:.2f} ({row['metric_value']:,.0f} NOPM)",
+            showarrow=False,
         )
     reach = float(table["ratio"].max())
     fig.update_xaxes(range=[-0.05 * reach, 1.2 * reach])

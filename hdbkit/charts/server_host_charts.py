@@ -1,6 +1,6 @@
 """What the database's host did along a run, where an agent told it: processors, disks, network.
 
-Frames are those of :mod:`hdbkit.analysis.server_host`; ``use`` is what its ``server_host_use`` found in the window,
+Frames are those of :mod:`hdbkit.analysis.run.server_host`; ``use`` is what its ``server_host_use`` found in the window,
 None where that is not known.
 """
 
@@ -12,8 +12,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.run_doubts import size
-from hdbkit.analysis.server_host import (
+from hdbkit.analysis.run.server_host import (
     CPU_WORDS,
     busy_pct,
     cpu_course,
@@ -21,7 +20,8 @@ from hdbkit.analysis.server_host import (
     network_course,
     server_host_use,
 )
-from hdbkit.analysis.windows import Window
+from hdbkit.analysis.run.warnings import size
+from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import PATTERNS, SERIES, colour, figure, series, shade_rampup
 

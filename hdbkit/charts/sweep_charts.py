@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.block_model import usable
+from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.wording import many, virtual_users
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import BELOW, dots, in_rows, intervals, name_rows, over_users, plain
@@ -89,10 +89,10 @@ def matched_pairs(runs: pd.DataFrame, effect: dict[Hashable, Any], settings: Seq
     keys = ["block", "virtual_users", *(name for name in settings if name != setting)]
     at = runs[runs["virtual_users"] == effect["virtual_users"]] if effect["virtual_users"] else runs
     values = at[setting].astype(str)
-    tried = at[values == str(effect["value"])][[*keys, "nopm"]]
-    reference = at[values == str(effect["reference"])][[*keys, "nopm"]]
+    tried = at[values == str(effect["value"])][[*keys, "metric_value"]]
+    reference = at[values == str(effect["reference"])][[*keys, "metric_value"]]
     pairs = tried.merge(reference, on=keys, suffixes=("", "_reference"))
-    return [float(ratio) for ratio in pairs["nopm"] / pairs["nopm_reference"]]
+    return [float(ratio) for ratio in pairs["metric_value"] / pairs["metric_value_reference"]]
 
 
 def configurations(runs: pd.DataFrame, verdicts: pd.DataFrame) -> Chart:
@@ -106,20 +106,20 @@ def configurations(runs: pd.DataFrame, verdicts: pd.DataFrame) -> Chart:
         fig, question = over_users(named, drawn, "label"), "Which configuration is best at how many virtual users?"
     else:
         fig, question = in_rows(named, table, "label"), "Which configuration is best?"
-    best = table.iloc[int(table["nopm"].fillna(0).argmax())]
+    best = table.iloc[int(table["metric_value"].fillna(0).argmax())]
     words = (
-        f"Highest: {best['label']} with {best['nopm']:,.0f} NOPM at {virtual_users(best['virtual_users'])}; "
+        f"Highest: {best['label']} with {best['metric_value']:,.0f} NOPM at {virtual_users(best['virtual_users'])}; "
         f"{many(len(runs), 'run')} of {many(table['label'].nunique(), 'configuration')}. "
         "Bars are the 95 % intervals of the comparison with the baseline."
     )
     words += _not_drawn(table) if runs["virtual_users"].nunique() > 1 else ""
-    shown = table[["label", "virtual_users", "nopm", "low", "high", "verdict"]]
+    shown = table[["label", "virtual_users", "metric_value", "low", "high", "verdict"]]
     return Chart("configurations", question, fig, words, shown)
 
 
 def best_labels(verdicts: pd.DataFrame) -> list[str]:
     """The baseline and those with the highest NOPM at any count, as many as are told apart; by configuration."""
-    tops = verdicts.groupby("label", sort=False)["nopm"].max().sort_values(ascending=False)
+    tops = verdicts.groupby("label", sort=False)["metric_value"].max().sort_values(ascending=False)
     base = verdicts.loc[verdicts["verdict"] == "baseline", "label"].unique().tolist()
     chosen = {*base, *[name for name in tops.index if name not in base][: MOST_LINES - len(base)]}
     return [str(name) for name in verdicts.sort_values("configuration")["label"].unique() if name in chosen]
@@ -134,7 +134,7 @@ def _not_drawn(table: pd.DataFrame) -> str:
 
 def _configuration_table(verdicts: pd.DataFrame) -> pd.DataFrame:
     """The verdicts with the ratio's interval as NOPM: ``low`` and ``high`` times the baseline's level."""
-    base = verdicts[verdicts["verdict"] == "baseline"].set_index("virtual_users")["nopm"]
+    base = verdicts[verdicts["verdict"] == "baseline"].set_index("virtual_users")["metric_value"]
     against = verdicts["virtual_users"].map(base)
     return verdicts.assign(low=verdicts["low"] * against, high=verdicts["high"] * against)
 
@@ -150,8 +150,8 @@ def grid(runs: pd.DataFrame, across: str, down: str) -> Chart:
     """Mean NOPM by the values of two settings, at the largest count of virtual users."""
     users = int(runs["virtual_users"].max())
     at = runs[runs["virtual_users"] == users]
-    logs = at.assign(nopm=np.log(at["nopm"].astype(float)))
-    cells = logs.pivot_table(index=down, columns=across, values="nopm", aggfunc="mean").apply(np.exp)
+    logs = at.assign(metric_value=np.log(at["metric_value"].astype(float)))
+    cells = logs.pivot_table(index=down, columns=across, values="metric_value", aggfunc="mean").apply(np.exp)
     cells = cells.reindex(index=_in_order(at, down), columns=_in_order(at, across))
     fig = figure(across, down, height=140 + 64 * len(cells))
     fig.add_heatmap(

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hdbkit.analysis.block_model import usable
-from hdbkit.analysis.details import courses, latencies
+from hdbkit.analysis.run.courses import courses, latencies
+from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import detail_charts
 from hdbkit.charts.interaction_chart import interaction_chart
@@ -29,7 +29,7 @@ def whole_sweep(
 ) -> list[Chart]:
     """The charts that the data allow; frames as in :mod:`hdbkit.charts.sweep_charts`, and the runs with a result.
 
-    ``interactions`` as :mod:`hdbkit.analysis.interactions` gives them.
+    ``interactions`` as :mod:`hdbkit.analysis.sweep.interactions` gives them.
     """
     measured = usable(runs)
     charts = sweep_charts(runs, verdicts, effects, settings, smallest_effect)

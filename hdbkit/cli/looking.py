@@ -14,7 +14,7 @@ from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
 from hdbkit.cli.schema import AsJson
 from hdbkit.errors import InputError
 
-_SHORT = ("run_id", "status", "nopm", "p95_us", "checks_failed", "label")
+_SHORT = ("run_id", "status", "metric_value", "p95_us", "checks_failed", "label")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -84,7 +84,7 @@ def history(
         head = {"profile": name, "answer": found.answer, "changes": found.changes}
         show.print_json(head | {"segments": show.frame_json(found.segments)} | path)
         return
-    columns = ["virtual_users", "since", "runs", "nopm", "ratio", "cause"]
+    columns = ["virtual_users", "since", "runs", "metric_value", "ratio", "cause"]
     show.console.print(show.table(found.segments, title=f"Profile {name}: stretches that are alike", columns=columns))
     for sentence in [*found.changes, found.answer]:
         show.console.print(sentence, markup=False)

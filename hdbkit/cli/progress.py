@@ -55,7 +55,7 @@ class RunLines:
             return
         p95_ms = tick.p95_us.get(tick.counted, float("nan")) / 1000
         notes.print(
-            f"  {tick.elapsed_s:6.1f} s  {tick.status.value:9}  {tick.nopm:10,.0f} NOPM  "
+            f"  {tick.elapsed_s:6.1f} s  {tick.status.value:9}  {tick.metric_value:10,.0f} NOPM  "
             f"p95 {p95_ms:7.2f} ms  errors {tick.failed}"
         )
 
@@ -120,5 +120,5 @@ def _outcome(step: SweepStep) -> str:
     settings = ", ".join(f"{name}={value}" for name, value in sweep.get("settings", {}).items())
     if step.kind is Kind.FAILED:
         return f"{place}  {settings or f'configuration {planned.configuration}'}  FAILED: {step.note}"
-    nopm = (manifest.result.get("nopm") if manifest else None) or float("nan")
-    return f"{place}  {nopm:10,.0f} NOPM  {settings}" + (f"  {step.note}" if step.note else "")
+    metric_value = (manifest.result.get("metric_value") if manifest else None) or float("nan")
+    return f"{place}  {metric_value:10,.0f} NOPM  {settings}" + (f"  {step.note}" if step.note else "")

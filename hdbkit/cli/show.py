@@ -19,7 +19,7 @@ from hdbkit.config import SchemaFrom
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.sweep_plan import SweepPlan
 
-_LATENCIES = ("transaction", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
+_LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
 _CONDITION = "schema: "
 
 console = Console(highlight=False, soft_wrap=True)
@@ -101,16 +101,16 @@ def run(result: Result) -> None:
         console.print(f"  {escape(event.note)}") if event.note else None
     if summary:
         figures = {
-            "NOPM": summary["nopm"],
+            "NOPM": summary["metric_value"],
             "engine TPM": summary["engine_tpm"],
             "window s": summary["window_s"],
             "failed": summary["failed"],
             "retries": summary["retries"],
-            "client CPU us/transaction": summary["client_cpu_us_per_transaction"],
-            "server CPU us/transaction": summary["server_cpu_us_per_transaction"],
+            "client CPU us/transaction": summary["client_cpu_us_per_operation"],
+            "server CPU us/transaction": summary["server_cpu_us_per_operation"],
         }
         console.print("  " + "   ".join(f"{name} {cell(value)}" for name, value in figures.items()))
-        per = {name: value for name, value in summary.get("per_transaction", {}).items() if value is not None}
+        per = {name: value for name, value in summary.get("per_operation", {}).items() if value is not None}
         if per:
             listed = "   ".join(f"{name.replace('_', ' ')} {cell(value)}" for name, value in per.items())
             console.print(f"  a transaction: {listed}")
@@ -164,7 +164,7 @@ def plan(planned: SweepPlan) -> None:
 
 def sweep(done: SweepResult) -> None:
     """A sweep on the screen: the verdict on each configuration, the effects, the answer."""
-    verdicts = done.verdicts[["label", "virtual_users", "runs", "nopm", "ratio", "low", "high", "verdict"]]
+    verdicts = done.verdicts[["label", "virtual_users", "runs", "metric_value", "ratio", "low", "high", "verdict"]]
     console.print(table(verdicts, title=f"{done.sweep_id}: ratio to the baseline, 95 % simultaneous intervals"))
     if len(done.effects):
         effects = done.effects[["setting", "value", "reference", "virtual_users", "ratio", "low", "high", "verdict"]]

@@ -74,7 +74,7 @@ class Client:
         session, user = self._connect(self._user_plan)
         words, load = self._page.words, self._plan.load
         errors = self._spools / f"{self._index:05d}.errors.json"
-        refusals = Refusals(errors, load, self._workload.transactions, words, Word.STOP_AT_NS)
+        refusals = Refusals(errors, load, self._workload.operations, words, Word.STOP_AT_NS)
         self._wait_for_start()
         loop = Loop(spool, words, refusals, Pacer(words) if load.keying_and_thinking else None, load.iterations)
         loop.keep_order_ids = load.keep_order_ids

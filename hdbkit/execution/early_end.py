@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hdbkit.analysis.prospects import PARTS, looks, most
+from hdbkit.analysis.run.prospects import PARTS, looks, most
 from hdbkit.analysis.wording import share
 from hdbkit.plan import Limits, RunPlan
 from hdbkit.results.columns import Outcome
@@ -30,7 +30,7 @@ class EarlyEnd:
         self.reason = ""
         self._limits, self._window_s = plan.limits, plan.load.duration_s
         self._looks = looks(self._window_s) if plan.limits != Limits() else []
-        self._counted, self._code = manifest.counted, manifest.transactions.index(manifest.counted)
+        self._counted, self._code = manifest.counted, manifest.operations.index(manifest.counted)
         self._opened_ns, self._part_ns = opened_ns, self._window_s * 1e9 / PARTS
         self._spools = SpoolTails(folder.spools)
         self._orders, self._finished, self._failed, self._calls, self._slow = np.zeros((5, PARTS))
@@ -56,7 +56,7 @@ class EarlyEnd:
         """Add records to the parts in which they ended."""
         records = records[records["end_ns"] >= self._opened_ns]
         part = ((records["end_ns"] - self._opened_ns) / self._part_ns).astype(int)
-        failed, counted = records["outcome"] == Outcome.FAILED, records["transaction"] == self._code
+        failed, counted = records["outcome"] == Outcome.FAILED, records["operation"] == self._code
         called = counted & ~failed
         slower = records["end_ns"] - records["start_ns"] > 1e6 * (self._limits.abort.latency_p95_ms or 0)
         for series, chosen in (
@@ -72,9 +72,9 @@ class EarlyEnd:
         """Which limits are certain to be broken, in words."""
         bar, rules = self._limits.bar, self._limits.abort
         if bar is not None:
-            nopm = most(self._orders[:parts]) * 60e9 / self._part_ns
-            if nopm < bar.least_nopm:
-                yield f"at most {share(round(nopm / bar.best_nopm, 2))} of the fastest so far"
+            metric_value = most(self._orders[:parts]) * 60e9 / self._part_ns
+            if metric_value < bar.least_metric_value:
+                yield f"at most {share(round(metric_value / bar.best_metric_value, 2))} of the fastest so far"
         if rules.failed_share is not None:
             done = self._finished + self._failed
             if most((rules.failed_share * done - self._failed)[:parts], done[:parts]) < 0:

@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from hdbkit.analysis.checks import check_run
-from hdbkit.analysis.summary import summarize
+from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.summary import summarize
 from hdbkit.execution import server_host, usage
 from hdbkit.execution.sampler import COUNTED_NAME
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, Manifest
-from hdbkit.results.writer import read_lines, write_rows, write_table, write_transactions
+from hdbkit.results.writer import read_lines, write_operations, write_rows, write_table
 
 SLOWEST_EDGE_MS = 500.0
 """How long the count at an edge of the window may take."""
@@ -36,7 +36,7 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     clock = _with_window(manifest.clock, samples)
     manifest = manifest.model_copy(update={"clock": clock})
     start_ns = clock.start_monotonic_ns
-    seconds, counts = write_transactions(folder.spools, folder.transactions, start_ns, len(manifest.transactions))
+    seconds, counts = write_operations(folder.spools, folder.operations, start_ns, len(manifest.operations))
     write_table(folder.table("seconds"), columns.SECONDS, seconds.columns())
     write_rows(folder.table("counters"), columns.COUNTERS, [_counter(row, start_ns) for row in samples])
     host = read_lines(folder.spools / "host.ndjson")
@@ -111,7 +111,7 @@ def _counter(row: dict[str, Any], start_ns: int) -> dict[str, Any]:
 def _clients(manifest: Manifest, lines: Iterable[dict[str, Any]], counts: dict[int, int]) -> list[dict[str, Any]]:
     """One row a client from what was noted at the edges and at the end; one never noted as ended was killed."""
     rows = {
-        i: {"virtual_user": i, "transactions": counts.get(i, 0), "ended": "killed"}
+        i: {"virtual_user": i, "operations": counts.get(i, 0), "ended": "killed"}
         for i in range(manifest.plan["load"]["virtual_users"])
     }
     for line in lines:
@@ -124,7 +124,7 @@ def _errors(spools: Path, start_ns: int) -> list[dict[str, Any]]:
     total: dict[tuple[str, ...], dict[str, Any]] = {}
     for path in sorted(spools.glob("*.errors.json")):
         for row in json.loads(path.read_bytes()):
-            key = (row["error_class"], row["code"], row["text"], row["transaction"])
+            key = (row["error_class"], row["code"], row["text"], row["operation"])
             first, last = _us(row["first_ns"], start_ns), _us(row["last_ns"], start_ns)
             known = total.setdefault(key, {**row, "count": 0, "retried": 0, "first_us": first, "last_us": last})
             known["count"] += row["count"]

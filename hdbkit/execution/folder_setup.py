@@ -50,7 +50,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
         notice=kind.notice,
         status=Status.STARTING,
         plan=plan.model_dump(mode="json"),
-        transactions=list(kind.transactions),
+        operations=list(kind.operations),
         counted=kind.counted,
         command=plan.command,
         software={"hdbkit": version("hdbkit"), "python": platform.python_version(), "driver": ready.driver},

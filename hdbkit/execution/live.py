@@ -35,8 +35,8 @@ class Tick:
 
     status: Status
     elapsed_s: float
-    nopm: float
-    transactions_per_s: float
+    metric_value: float
+    operations_per_s: float
     counted: str
     """The transaction of which ``nopm`` counts."""
     p50_us: dict[str, float] = field(default_factory=dict)
@@ -108,21 +108,21 @@ class LiveView:
 def _figures(manifest: Manifest, pieces: list[Records], seconds: float) -> dict[str, Any]:
     """Rates and quantiles of what came in so many seconds."""
     if not pieces:
-        return {"nopm": 0.0, "transactions_per_s": 0.0}
+        return {"metric_value": 0.0, "operations_per_s": 0.0}
     records = np.concatenate(pieces)
     latency_us = (records["end_ns"] - records["start_ns"]) / 1000
     kept = records["outcome"] != Outcome.FAILED
-    counted = manifest.transactions.index(manifest.counted)
-    committed = (records["outcome"] == Outcome.COMMITTED) & (records["transaction"] == counted)
+    counted = manifest.operations.index(manifest.counted)
+    committed = (records["outcome"] == Outcome.COMMITTED) & (records["operation"] == counted)
     by_name = {}
-    for code, name in enumerate(manifest.transactions):
-        own = latency_us[kept & (records["transaction"] == code)]
+    for code, name in enumerate(manifest.operations):
+        own = latency_us[kept & (records["operation"] == code)]
         if own.size:
             by_name[name] = np.quantile(own, _QUANTILES)
     p50_us, p95_us, p99_us = ({name: float(found[i]) for name, found in by_name.items()} for i in range(3))
     return {
-        "nopm": float(committed.sum()) * 60 / seconds,
-        "transactions_per_s": float(kept.sum()) / seconds,
+        "metric_value": float(committed.sum()) * 60 / seconds,
+        "operations_per_s": float(kept.sum()) / seconds,
         "p50_us": p50_us,
         "p95_us": p95_us,
         "p99_us": p99_us,

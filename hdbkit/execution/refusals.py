@@ -45,9 +45,9 @@ class Refusals:
     """The refusals of one client, kept in a small file of its own."""
 
     def __init__(
-        self, path: Path, load: Load, transactions: tuple[str, ...], words: memoryview, stop_word: int
+        self, path: Path, load: Load, operations: tuple[str, ...], words: memoryview, stop_word: int
     ) -> None:
-        self._path, self._load, self._transactions = path, load, transactions
+        self._path, self._load, self._operations = path, load, operations
         self._words, self._stop_word = words, stop_word
         self._seen: dict[tuple[str, str, str, str], dict[str, int]] = {}
         self._saved_ns = 0
@@ -96,8 +96,8 @@ class Refusals:
             time.sleep(max(0.0, min(_FIRST_REST_S * 2 ** min(beyond, 10), _LONGEST_REST_S, left_s)))
 
     def _note(self, prepared: Prepared, error: TransactionError, retried: bool) -> None:
-        transaction = self._transactions[prepared.transaction]
-        self._count((error.error_class.value, error.code, error.text, transaction), retried)
+        operation = self._operations[prepared.operation]
+        self._count((error.error_class.value, error.code, error.text, operation), retried)
 
     def _count(self, key: tuple[str, str, str, str], retried: bool) -> None:
         now = time.monotonic_ns()
@@ -117,7 +117,7 @@ class Refusals:
         """
         if self._seen:
             self._saved_ns = time.monotonic_ns()
-            names = ("error_class", "code", "text", "transaction")
+            names = ("error_class", "code", "text", "operation")
             rows = [dict(zip(names, key, strict=True)) | numbers for key, numbers in self._seen.items()]
             with suppress(OSError):
                 replace_file(self._path, json.dumps(rows).encode())

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hdbkit.analysis.compare import Ratio
+from hdbkit.analysis.comparison.sides import Ratio
 from hdbkit.report.compare_report import differences_table, figures_table, levels_table, said
 from hdbkit.report.page import Figure, templates
 from hdbkit.report.run_report import answer, figures, minded, tables

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.compare import Ratio
-from hdbkit.analysis.groups import Groups
+from hdbkit.analysis.comparison.groups import Groups
+from hdbkit.analysis.comparison.sides import Ratio
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
@@ -49,8 +49,8 @@ def compare_report(
         command=command,
         warnings=_warnings(differences),
         figures=[
-            Figure("base", _nopm(figures, "base"), f"NOPM, {_runs(base)}"),
-            Figure("new", _nopm(figures, "new"), f"NOPM, {_runs(new)}"),
+            Figure("base", _metric_value(figures, "base"), f"NOPM, {_runs(base)}"),
+            Figure("new", _metric_value(figures, "new"), f"NOPM, {_runs(new)}"),
             Figure("change", _change(ratio.ratio), "of geometric means"),
             Figure(
                 "95 % interval", percent or cell(None), "by the noise between runs" if percent else "2 runs a side"
@@ -100,8 +100,8 @@ def levels_table(levels: pd.DataFrame) -> list[Table]:
 
 def _named(figure: str) -> str:
     """``new_order p95_us`` as ``new_order p95 (us)``."""
-    *transaction, what = figure.split(" ")
-    return " ".join([*transaction, heading(what) if transaction else what.upper()])
+    *operation, what = figure.split(" ")
+    return " ".join([*operation, heading(what) if operation else what.upper()])
 
 
 def differences_table(differences: pd.DataFrame) -> list[Table]:
@@ -124,7 +124,7 @@ def _warnings(differences: pd.DataFrame) -> list[str]:
 
 def _journal(sides: dict[str, list[Manifest]]) -> Table:
     rows = [
-        [name, one.run_id, one.plan["load"]["virtual_users"], one.result.get("nopm"), one.status.value,
+        [name, one.run_id, one.plan["load"]["virtual_users"], one.result.get("metric_value"), one.status.value,
          ", ".join(check.name for check in one.checks if check.passed is False) or "none"]
         for name, side in sides.items()
         for one in side
@@ -132,8 +132,8 @@ def _journal(sides: dict[str, list[Manifest]]) -> Table:
     return text_table("The runs", ["side", "run id", "virtual users", "NOPM", "status", "failed checks"], rows)
 
 
-def _nopm(figures: pd.DataFrame, side: str) -> str:
-    return f"{float(figures[side]['nopm']):,.0f}"
+def _metric_value(figures: pd.DataFrame, side: str) -> str:
+    return f"{float(figures[side]['metric_value']):,.0f}"
 
 
 def _runs(side: Sequence[object]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.details import readable
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
 from hdbkit.report.checks import checks_over_runs
@@ -67,7 +67,7 @@ def history_report(
 
 
 def _runs_table(runs: pd.DataFrame) -> Table:
-    shown = runs[["run_id", "started", "virtual_users", "nopm"]].round({"nopm": 0})
+    shown = runs[["run_id", "started", "virtual_users", "metric_value"]].round({"metric_value": 0})
     return frame_table(shown.assign(started=shown["started"].map(_minute)), "The runs")
 
 
@@ -83,7 +83,7 @@ def _changes_table(changes: Sequence[str]) -> Table:
 
 def _segments_table(segments: pd.DataFrame) -> Table:
     rows = [
-        [cell(row["virtual_users"]), _minute(row["since"]), cell(row["runs"]), f"{row['nopm']:,.0f}",
+        [cell(row["virtual_users"]), _minute(row["since"]), cell(row["runs"]), f"{row['metric_value']:,.0f}",
          cell(None) if pd.isna(row["ratio"]) else f"{100 * (row['ratio'] - 1):+.1f} %", row["cause"], row["what"]]
         for row in segments.to_dict("records")
     ]  # fmt: skip

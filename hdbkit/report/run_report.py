@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hdbkit.analysis.run_doubts import run_doubts
+from hdbkit.analysis.run.warnings import run_doubts
 from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
@@ -76,12 +76,16 @@ def _question(manifest: Manifest) -> str:
 def answer(manifest: Manifest) -> str:
     """The result in a sentence, or why there is none."""
     result = manifest.result
-    nopm = result.get("nopm")
+    metric_value = result.get("metric_value")
     if not result:
         note = manifest.history[-1].note if manifest.history else ""
         return f"The run is {manifest.status.value} and has no result{f': {note}' if note else ''}."
-    rate = f"{nopm:,.0f} NOPM" if nopm is not None else "An unknown number of new orders (the schema was not read)"
-    p95 = result["transactions"][manifest.counted]["p95_us"]
+    rate = (
+        f"{metric_value:,.0f} NOPM"
+        if metric_value is not None
+        else "An unknown number of new orders (the schema was not read)"
+    )
+    p95 = result["operations"][manifest.counted]["p95_us"]
     latency = f"; 95 % of them took at most {milliseconds(p95)} ms" if p95 is not None else ""
     return f"{rate}, measured over {result['window_s']:.1f} s{latency}. {_verdict(manifest)}"
 
@@ -104,20 +108,20 @@ def figures(result: dict[str, Any]) -> list[Figure]:
     shares = result["host_cpu_pct"] or {}
     cpu = f"{100 - shares['idle']:.0f} %" if "idle" in shares else cell(None)
     figures = [
-        Figure("NOPM", _whole(result["nopm"]), "by the schema's count"),
+        Figure("NOPM", _whole(result["metric_value"]), "by the schema's count"),
         Figure("engine TPM", _whole(result["engine_tpm"]), "within one engine only"),
         Figure("failed", f"{result['failed']:,}", f"{result['retries']:,} retries"),
-        Figure("client CPU", _us(result["client_cpu_us_per_transaction"]), "a transaction"),
+        Figure("client CPU", _us(result["client_cpu_us_per_operation"]), "a transaction"),
     ]
-    if result["server_cpu_us_per_transaction"] is not None:
-        figures.append(Figure("server CPU", _us(result["server_cpu_us_per_transaction"]), "a transaction"))
+    if result["server_cpu_us_per_operation"] is not None:
+        figures.append(Figure("server CPU", _us(result["server_cpu_us_per_operation"]), "a transaction"))
     return [*figures, Figure("host CPU busy", cpu, f"steal {shares['steal']:.1f} %" if "steal" in shares else "")]
 
 
 def tables(result: dict[str, Any]) -> list[Table]:
     """The latencies of a result, which must not be empty, and what went to and fro for a transaction."""
-    lines = [(name, line) for name, line in result["transactions"].items() if line["count"]]
-    head = ["transaction", "count", "a second", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
+    lines = [(name, line) for name, line in result["operations"].items() if line["count"]]
+    head = ["operation", "count", "a second", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
     rows = [
         [name, f"{line['count']:,}", number(line["count"] / result["window_s"])]
         + [milliseconds(line[quantile]) for quantile in QUANTILES]
@@ -130,7 +134,7 @@ def tables(result: dict[str, Any]) -> list[Table]:
 
 def _to_and_fro(result: dict[str, Any]) -> list[Table]:
     """Round trips, bytes and context switches of a transaction; no table where none of them is known."""
-    known = {name: value for name, value in result.get("per_transaction", {}).items() if value is not None}
+    known = {name: value for name, value in result.get("per_operation", {}).items() if value is not None}
     if not known:
         return []
     title = "A transaction at its client, on average over the whole run"

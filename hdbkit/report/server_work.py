@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.run_doubts import size
-from hdbkit.analysis.server_deeds import deeds, found_in_cache_pct
-from hdbkit.analysis.server_host import CPU_WORDS, busy_pct
-from hdbkit.analysis.starts import data_by_block
+from hdbkit.analysis.run.server_host import CPU_WORDS, busy_pct
+from hdbkit.analysis.run.server_work import deeds, found_in_cache_pct
+from hdbkit.analysis.run.warnings import size
+from hdbkit.analysis.sweep.starts import data_by_block
 from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table, number
 from hdbkit.results.manifest import Manifest
 

@@ -109,7 +109,7 @@ def order_table(runs: pd.DataFrame, labels: Mapping[int, str], journal: Journal)
                 f"{cell(row['block'])}{' (fresh)' if row['fresh'] else ''}",
                 labels[row["configuration"]],
                 cell(row["virtual_users"]),
-                UNKNOWN if pd.isna(row["nopm"]) else f"{row['nopm']:,.0f}",
+                UNKNOWN if pd.isna(row["metric_value"]) else f"{row['metric_value']:,.0f}",
                 cell(row["status"]),
                 _clock(line.at) if line else UNKNOWN,
                 _prepared(line) if line else UNKNOWN,

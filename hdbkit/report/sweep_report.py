@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.block_model import usable
-from hdbkit.analysis.details import readable
+from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.report.checks import checks_over_runs
@@ -132,10 +132,10 @@ def verdict_matrix(verdicts: pd.DataFrame) -> Table:
 def _verdict_cell(row: dict[Hashable, Any] | None) -> str:
     if row is None:
         return UNKNOWN
-    _, _, _, nopm, change, interval, verdict, _ = _verdict_row(row)
+    _, _, _, metric_value, change, interval, verdict, _ = _verdict_row(row)
     needed = f", {row['blocks_needed']:.0f} blocks" if pd.notna(row["blocks_needed"]) else ""
     said = "" if verdict == "baseline" else f"{verdict}{needed}"
-    return "\n".join(filter(None, [nopm, change, interval.replace(" % to", " to"), said]))
+    return "\n".join(filter(None, [metric_value, change, interval.replace(" % to", " to"), said]))
 
 
 def verdict_table(verdicts: pd.DataFrame, title: str = _AGAINST) -> Table:
@@ -206,11 +206,11 @@ def _sentence(text: str) -> str:
 
 
 def _verdict_row(row: dict[Hashable, Any]) -> list[str]:
-    nopm = f"{row['nopm']:,.0f}" if pd.notna(row["nopm"]) else UNKNOWN
+    metric_value = f"{row['metric_value']:,.0f}" if pd.notna(row["metric_value"]) else UNKNOWN
     change = _change(row["ratio"]) if pd.notna(row["ratio"]) and row["verdict"] != "baseline" else ""
     interval = f"{_change(row['low'])} to {_change(row['high'])}" if change and pd.notna(row["low"]) else ""
     counts = [cell(row["virtual_users"]), cell(row["runs"])]
-    return [cell(row["label"]), *counts, nopm, change, interval, cell(row["verdict"]), cell(row["sentence"])]
+    return [cell(row["label"]), *counts, metric_value, change, interval, cell(row["verdict"]), cell(row["sentence"])]
 
 
 def _change(ratio: float) -> str:

@@ -31,7 +31,7 @@ _COLUMNS = {
     "virtual_users": "INTEGER",
     "duration_s": "REAL",
     "routines": "TEXT",
-    "nopm": "REAL",
+    "metric_value": "REAL",
     "engine_tpm": "REAL",
     "p95_us": "REAL",
     "failed": "INTEGER",
@@ -73,7 +73,7 @@ def list_runs(root: Path, where: str | None = None) -> Listing:
 def runs_under(root: Path, label: str) -> list[str]:
     """The ids of the runs with a result under this label, newest first."""
     runs = list_runs(root).runs
-    return list(runs.loc[(runs["label"] == label) & runs["nopm"].notna(), "run_id"])
+    return list(runs.loc[(runs["label"] == label) & runs["metric_value"].notna(), "run_id"])
 
 
 def profile_tag(name: str) -> str:
@@ -85,7 +85,7 @@ def profiles_of(runs: pd.DataFrame) -> pd.DataFrame:
     """A row a run with a result and profile it is of: the columns of ``runs`` and ``profile``."""
     tags = runs["tags"].map(json.loads).explode()
     names = tags[tags.astype(str).str.startswith(profile_tag(""))].astype(str).str.removeprefix(profile_tag(""))
-    return runs.join(names.rename("profile"), how="inner").dropna(subset=["nopm"])
+    return runs.join(names.rename("profile"), how="inner").dropna(subset=["metric_value"])
 
 
 def runs_of_profile(root: Path, name: str) -> list[str]:
@@ -153,9 +153,9 @@ def _row(manifest: Manifest) -> dict[str, Any]:
         "virtual_users": load["virtual_users"],
         "duration_s": load["duration_s"],
         "routines": load["routines"],
-        "nopm": result.get("nopm"),
+        "metric_value": result.get("metric_value"),
         "engine_tpm": result.get("engine_tpm"),
-        "p95_us": result.get("transactions", {}).get(counted, {}).get("p95_us"),
+        "p95_us": result.get("operations", {}).get(counted, {}).get("p95_us"),
         "failed": result.get("failed"),
         "checks_failed": sum(check.passed is False for check in manifest.checks),
         "label": plan.get("label"),

@@ -43,7 +43,7 @@ SPOOL_RECORD: Final = np.dtype(
         ("w_id", "<u4"),
         ("o_id", "<u4"),
         ("d_id", "u1"),
-        ("transaction", "u1"),
+        ("operation", "u1"),
         ("outcome", "u1"),
         ("retries", "u1"),
         ("error_class", "u1"),
@@ -59,12 +59,12 @@ SPOOL_STRUCT: Final = "<qqqIIBBBBBxH"
 SPOOL_VALID: Final = 0xB17E
 
 # Parquet files: {column: Arrow type name}. Written by results.writer, read by analysis and charts.
-TRANSACTIONS: Final = {
+OPERATIONS: Final = {
     "virtual_user": "int32",
     "t_start_us": "int64",
     "latency_us": "int64",  # service time: end - start, retries included
     "wait_us": "int64",  # start - scheduled start; response time = wait + latency
-    "transaction": "uint8",  # index in the manifest's "transactions"
+    "operation": "uint8",  # index in the manifest's "transactions"
     "outcome": "uint8",  # Outcome
     "retries": "uint8",
     "error_class": "uint8",  # index in ERROR_CLASSES
@@ -74,7 +74,7 @@ TRANSACTIONS: Final = {
 }
 SECONDS: Final = {
     "second": "int32",  # whole seconds since the run's start, by the end of the transaction
-    "transaction": "uint8",
+    "operation": "uint8",
     "committed": "int64",
     "rolled_back": "int64",
     "failed": "int64",
@@ -115,7 +115,7 @@ CLIENTS: Final = {
     "pid": "int64",
     "cpu_start_s": "float64",  # CPU time of the client at the window's edges; NaN when it was gone
     "cpu_end_s": "float64",
-    "transactions": "int64",  # over the whole run
+    "operations": "int64",  # over the whole run
     "context_switches": "float64",  # of the client, over the whole run as all below; NaN when not known
     "sent_bytes": "float64",  # on its connection, over TCP
     "received_bytes": "float64",
@@ -126,7 +126,7 @@ ERRORS: Final = {
     "error_class": "string",
     "code": "string",
     "text": "string",
-    "transaction": "string",  # or "(connecting)": refused while a client connected anew after a loss
+    "operation": "string",  # or "(connecting)": refused while a client connected anew after a loss
     "count": "int64",
     "retried": "int64",  # how many of them were tried again
     "first_us": "int64",

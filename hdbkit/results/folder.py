@@ -34,9 +34,9 @@ class RunFolder:
         return self.path.name
 
     @property
-    def transactions(self) -> Path:
+    def operations(self) -> Path:
         """The folder of Parquet files with one row a transaction."""
-        return self.path / "transactions"
+        return self.path / "operations"
 
     @property
     def spools(self) -> Path:

@@ -67,7 +67,7 @@ class Manifest(BaseModel):
     status: Status
     history: list[Event] = Field(default_factory=list)
     plan: dict[str, Any]
-    transactions: list[str]
+    operations: list[str]
     counted: str
     command: str = Field(default="", description="the command that repeats the run")
     software: dict[str, str] = Field(default_factory=dict)

@@ -17,15 +17,15 @@ _COUNTED = ("committed", "rolled_back", "failed", "retries", "latency_us_sum")
 class Seconds:
     """The table ``seconds`` in the making. Memory grows with seconds, never with transactions."""
 
-    def __init__(self, transactions: int) -> None:
-        self._kinds = transactions
+    def __init__(self, operations: int) -> None:
+        self._kinds = operations
         self._sums = np.zeros((0, len(_COUNTED)), np.int64)
         self._histogram = np.zeros((0, _BUCKETS), np.int64)
 
     def add(self, records: Records, start_ns: int) -> None:
         """Add records; ``start_ns`` is the run's start on the monotonic clock."""
         second = np.maximum(records["end_ns"] - start_ns, 0) // 1_000_000_000
-        row = (second * self._kinds + records["transaction"]).astype(np.int64)
+        row = (second * self._kinds + records["operation"]).astype(np.int64)
         self._reach(int(row.max()) + 1)
         latency_us = (records["end_ns"] - records["start_ns"]) // 1000
         for column, weight in enumerate(self._weights(records, latency_us)):
@@ -49,7 +49,7 @@ class Seconds:
     def columns(self) -> dict[str, Any]:
         """The table as columns, rows without a transaction left out."""
         kept = np.flatnonzero(self._sums[:, :3].sum(axis=1))
-        columns: dict[str, Any] = {"second": kept // self._kinds, "transaction": kept % self._kinds}
+        columns: dict[str, Any] = {"second": kept // self._kinds, "operation": kept % self._kinds}
         columns |= {name: self._sums[kept, i] for i, name in enumerate(_COUNTED)}
         columns["histogram"] = self._histogram[kept].tolist()
         return columns

@@ -30,7 +30,7 @@ from hdbkit.results.folder import RunFolder, make_folder, only_match, replace_fi
 
 RUN_COLUMNS = (
     *("number", "block", "configuration", "virtual_users"),
-    *("run_id", "status", "nopm", "note", "checks_failed", "fresh"),
+    *("run_id", "status", "metric_value", "note", "checks_failed", "fresh"),
 )
 """The columns of a runs frame that are not settings."""
 
@@ -349,7 +349,7 @@ def runs_frame(folder: SweepFolder) -> pd.DataFrame:
 
 
 def _outcome(root: Path, line: JournalLine | None) -> dict[str, Any]:
-    empty: dict[str, Any] = {"run_id": line.run_id if line else "", "nopm": float("nan"), "note": ""}
+    empty: dict[str, Any] = {"run_id": line.run_id if line else "", "metric_value": float("nan"), "note": ""}
     empty["checks_failed"] = ()
     if line is None:
         return empty | {"status": "planned"}
@@ -361,12 +361,12 @@ def _outcome(root: Path, line: JournalLine | None) -> dict[str, Any]:
         manifest = RunFolder(root / line.run_id).read()
     except DamagedResult as error:
         return empty | {"status": "missing", "note": str(error)}
-    nopm = manifest.result.get("nopm")
-    throughput = float("nan") if nopm is None else float(nopm)
+    metric_value = manifest.result.get("metric_value")
+    throughput = float("nan") if metric_value is None else float(metric_value)
     if line.step is Step.RUN_ENDED_EARLY:
-        return empty | {"status": ENDED_EARLY, "nopm": throughput, "note": line.note}
+        return empty | {"status": ENDED_EARLY, "metric_value": throughput, "note": line.note}
     checks = tuple(check.name for check in manifest.checks if check.passed is False)
-    return empty | {"status": str(manifest.status), "nopm": throughput, "checks_failed": checks}
+    return empty | {"status": str(manifest.status), "metric_value": throughput, "checks_failed": checks}
 
 
 def _ends_a_line(descriptor: int, size: int) -> bool:

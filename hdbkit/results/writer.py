@@ -30,17 +30,17 @@ def schema(table: Mapping[str, str]) -> pa.Schema:
     return pa.schema([(name, types.get(kind) or pa.type_for_alias(kind)) for name, kind in table.items()])
 
 
-def write_transactions(spools: Path, folder: Path, start_ns: int, kinds: int) -> tuple[Seconds, dict[int, int]]:
+def write_operations(spools: Path, folder: Path, start_ns: int, kinds: int) -> tuple[Seconds, dict[int, int]]:
     """Write every record in ``spools`` to ``folder``; the sums by second and the count by virtual user.
 
     ``start_ns`` is the run's start on the monotonic clock, ``kinds`` the number of transactions.
     """
     folder.mkdir(exist_ok=True)
     seconds, counts = Seconds(kinds), dict[int, int]()
-    table = schema(columns.TRANSACTIONS)
-    with _whole(folder / "part-0.parquet") as draft, _transactions_writer(draft, table) as writer:
+    table = schema(columns.OPERATIONS)
+    with _whole(folder / "part-0.parquet") as draft, _operations_writer(draft, table) as writer:
         for virtual_user, records in read_spools(spools, _ROWS_A_PIECE):
-            writer.write_table(_transactions(virtual_user, records, start_ns, table))
+            writer.write_table(_operations(virtual_user, records, start_ns, table))
             seconds.add(records, start_ns)
             counts[virtual_user] = counts.get(virtual_user, 0) + records.size
     return seconds, counts
@@ -87,7 +87,7 @@ def _objects(lines: Iterable[str]) -> Iterable[dict[str, Any]]:
             continue
 
 
-def _transactions_writer(path: Path, table: pa.Schema) -> pq.ParquetWriter:
+def _operations_writer(path: Path, table: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(
         path,
         table,
@@ -99,14 +99,14 @@ def _transactions_writer(path: Path, table: pa.Schema) -> pq.ParquetWriter:
     )
 
 
-def _transactions(virtual_user: int, records: Records, start_ns: int, table: pa.Schema) -> pa.Table:
+def _operations(virtual_user: int, records: Records, start_ns: int, table: pa.Schema) -> pa.Table:
     start_us = (records["start_ns"] - start_ns) // 1000
     content = {
         "virtual_user": np.full(records.size, virtual_user, np.int32),
         "t_start_us": start_us,
         "latency_us": (records["end_ns"] - start_ns) // 1000 - start_us,
         "wait_us": (records["start_ns"] - records["scheduled_ns"]) // 1000,
-        **{name: records[name] for name in ("transaction", "outcome", "retries", "error_class")},
+        **{name: records[name] for name in ("operation", "outcome", "retries", "error_class")},
         **{name: records[name] for name in ("w_id", "d_id", "o_id")},
     }
     return pa.Table.from_arrays([pa.array(content[f.name]).cast(f.type) for f in table], schema=table)

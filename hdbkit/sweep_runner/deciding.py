@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hdbkit.analysis.sequential import level_after
-from hdbkit.analysis.verdicts import fastest, judge
+from hdbkit.analysis.statistics.sequential import level_after
+from hdbkit.analysis.sweep.verdicts import fastest, judge
 from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState, runs_frame
 from hdbkit.sweep_plan import SweepPlan, ended_at, with_winners
 from hdbkit.sweep_runner.searching import searched

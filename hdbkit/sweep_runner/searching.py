@@ -6,7 +6,7 @@ be able to reach stands in its own plan, so that it ends early alike whether its
 
 from __future__ import annotations
 
-from hdbkit.analysis.search import bar, log_ratios, next_configurations
+from hdbkit.analysis.sweep.search import bar, log_ratios, next_configurations
 from hdbkit.config.sweep_grid import grid_of
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.plan import Bar

@@ -13,29 +13,29 @@ from typing import TYPE_CHECKING, Any
 from hdbkit.errors import InputError
 
 if TYPE_CHECKING:
-    from hdbkit.widgets.base import Panel as Panel
-    from hdbkit.widgets.base import Shared as Shared
-    from hdbkit.widgets.compare import ComparePanel as ComparePanel
-    from hdbkit.widgets.password import PasswordField as PasswordField
-    from hdbkit.widgets.run import RunPanel as RunPanel
-    from hdbkit.widgets.runs import RunsPanel as RunsPanel
-    from hdbkit.widgets.schema import SchemaPanel as SchemaPanel
-    from hdbkit.widgets.sweep import SweepPanel as SweepPanel
-    from hdbkit.widgets.target import TargetPanel as TargetPanel
+    from hdbkit.widgets.panels.compare import ComparePanel as ComparePanel
+    from hdbkit.widgets.panels.run import RunPanel as RunPanel
+    from hdbkit.widgets.panels.runs import RunsPanel as RunsPanel
+    from hdbkit.widgets.panels.schema import SchemaPanel as SchemaPanel
+    from hdbkit.widgets.panels.sweep import SweepPanel as SweepPanel
+    from hdbkit.widgets.panels.target import TargetPanel as TargetPanel
+    from hdbkit.widgets.parts.base import Panel as Panel
+    from hdbkit.widgets.parts.base import Shared as Shared
+    from hdbkit.widgets.parts.password import PasswordField as PasswordField
 
 if importlib.util.find_spec("anywidget") is None:
     raise InputError("the panels need ipywidgets and anywidget; run: pip install 'hdbkit[lab]'")
 
 _PLACES = {
-    "ComparePanel": "compare",
-    "Panel": "base",
-    "PasswordField": "password",
-    "RunPanel": "run",
-    "RunsPanel": "runs",
-    "SchemaPanel": "schema",
-    "Shared": "base",
-    "SweepPanel": "sweep",
-    "TargetPanel": "target",
+    "ComparePanel": "panels.compare",
+    "Panel": "parts.base",
+    "PasswordField": "parts.password",
+    "RunPanel": "panels.run",
+    "RunsPanel": "panels.runs",
+    "SchemaPanel": "panels.schema",
+    "Shared": "parts.base",
+    "SweepPanel": "panels.sweep",
+    "TargetPanel": "panels.target",
 }
 
 __all__ = sorted(_PLACES)  # noqa: PLE0605

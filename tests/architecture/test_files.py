@@ -118,6 +118,6 @@ def test_the_rules_on_words_see_what_they_look_for() -> None:
 
 def test_architecture_names_every_column_of_the_file_format() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    tables = [columns.TRANSACTIONS, columns.SECONDS, columns.COUNTERS, columns.HOST, columns.CLIENTS, columns.ERRORS]
+    tables = [columns.OPERATIONS, columns.SECONDS, columns.COUNTERS, columns.HOST, columns.CLIENTS, columns.ERRORS]
     assert not [name for table in tables for name in table if f"`{name}`" not in text]
     assert f"version {columns.FORMAT_VERSION}" in text

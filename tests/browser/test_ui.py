@@ -62,7 +62,7 @@ def test_runs_are_made_listed_compared_and_swept_by_hand(lab: Lab, context: Any,
 
     bench.go("Runs")
     table = bench.panel.locator(".hdbkit-pick")
-    table.get_by_role("button", name="nopm").click()
+    table.get_by_role("button", name="metric_value").click()
     table.locator("th[aria-sort=descending]").wait_for()
     table.locator("tbody tr").nth(1).wait_for()
     assert table.locator("tbody tr").count() == 2

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 
-from hdbkit.analysis.server_deeds import WAITING
+from hdbkit.analysis.run.server_work import WAITING
 from hdbkit.config import Target
 from hdbkit.contracts import Database, Session
 from hdbkit.errors import RolledBackByDesign

@@ -139,7 +139,7 @@ def begun(plan: RunPlan) -> Manifest:
         status=Status.STARTING,
         history=[Event(status=Status.STARTING, at=datetime.now(UTC))],
         plan=plan.model_dump(mode="json"),
-        transactions=[],
+        operations=[],
         counted="",
         supervisor_pid=os.getpid(),
     )
@@ -158,8 +158,8 @@ def runner(server: FileServer, root: Path) -> Callable[[RunPlan], Manifest]:
         manifest = begun(plan)
         folder.write(manifest)
         server.grow()
-        nopm = 1000.0 * RATIO[plan.sweep.settings["flush"]] + plan.sweep.number
-        done = manifest.model_copy(update={"result": {"nopm": nopm}}).moved_to(Status.DONE)
+        metric_value = 1000.0 * RATIO[plan.sweep.settings["flush"]] + plan.sweep.number
+        done = manifest.model_copy(update={"result": {"metric_value": metric_value}}).moved_to(Status.DONE)
         folder.write(done)
         server.doom.step()
         return done

@@ -68,7 +68,7 @@ def test_runs_are_listed_shown_and_removed(command: HdbkitCommand, null_target: 
     assert [line.split(",")[0] for line in csv] == ["run_id", second.run_id]
     assert first.run_id in command("runs", "list").out
     shown = command("runs", "show", first.run_id, "--json").json
-    assert shown["result"]["nopm"] == pytest.approx(first.nopm)
+    assert shown["result"]["metric_value"] == pytest.approx(first.metric_value)
     assert command("runs", "rm", first.run_id, "--yes").code == 0
     assert not (results / first.run_id).exists()
     assert [row["run_id"] for row in command("runs", "list", "--json").json] == [second.run_id]

@@ -73,7 +73,7 @@ def test_an_interrupt_of_run_closes_the_window_and_keeps_the_result(null_target:
     assert program.returncode == 130
     told = json.loads(out)
     assert told["status"] == "stopped"
-    assert told["result"]["nopm"] > 0
+    assert told["result"]["metric_value"] > 0
 
 
 def test_a_second_interrupt_does_not_wait_for_the_clients(null_target: NullTarget) -> None:
@@ -96,7 +96,7 @@ def test_sigterm_ends_a_run_gracefully(null_target: NullTarget, command: HdbkitC
     os.kill(manifest["supervisor_pid"], signal.SIGTERM)
     result = running.wait()
     assert result.manifest.status is Status.STOPPED
-    assert result.nopm
+    assert result.metric_value
 
 
 @pytest.mark.skipif(not shutil.which("setsid"), reason="needs the program setsid")
@@ -112,7 +112,7 @@ def test_a_run_goes_on_when_its_terminal_is_closed(null_target: NullTarget, comm
     time.sleep(0.5)
     assert running.status is Status.MEASURING
     assert command("stop", running.run_id).code == 0
-    assert running.wait().nopm
+    assert running.wait().metric_value
 
 
 def test_an_interrupt_of_attach_detaches_and_the_run_goes_on(null_target: NullTarget, command: HdbkitCommand) -> None:

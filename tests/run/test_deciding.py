@@ -49,7 +49,7 @@ def noisy(run_one: RunOne, root: Path, noise: float) -> RunOne:
         manifest = run_one(plan)
         assert plan.sweep
         factor = np.exp(np.random.default_rng(plan.sweep.number).normal(0, noise))
-        changed = manifest.model_copy(update={"result": {"nopm": manifest.result["nopm"] * factor}})
+        changed = manifest.model_copy(update={"result": {"metric_value": manifest.result["metric_value"] * factor}})
         RunFolder(root / plan.run_id).write(changed)
         return changed
 
@@ -96,7 +96,7 @@ def test_the_three_fastest_and_the_baseline_get_fresh_blocks(server: FileServer,
     assert list(dict.fromkeys(done.winners["configuration"])) == list(plan.winners)
     assert done.verdicts["runs"].max() == 3
     best = done.winners.iloc[0]
-    again = np.log(fresh.pivot_table(index="block", columns="configuration", values="nopm"))
+    again = np.log(fresh.pivot_table(index="block", columns="configuration", values="metric_value"))
     assert np.log(best["ratio"]) == pytest.approx((again[best["configuration"]] - again[0]).mean())
     assert "In 2 fresh blocks that had no part in the choice: " in done.answer
     (table,) = winner_table(done.winners)

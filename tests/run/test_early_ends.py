@@ -25,7 +25,7 @@ from hdbkit.servers import control
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.sweep_runner import Follower, Kind, Progress, resume, standing, start
 from hdbkit.sweep_runner.ending import ending
-from hdbkit.widgets.sweep_view import grid_html, progress_words, ranking_html
+from hdbkit.widgets.parts.sweep_view import grid_html, progress_words, ranking_html
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import FileServer, begun, runner
 
@@ -51,11 +51,11 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     return said
 
 
-def found(plan: RunPlan, results: Path, nopm: float) -> Manifest:
+def found(plan: RunPlan, results: Path, metric_value: float) -> Manifest:
     """What a whole run leaves that found this throughput; only the bad configuration's is done."""
     folder = RunFolder(results / plan.run_id)
     folder.path.mkdir()
-    manifest = begun(plan).model_copy(update={"result": {"nopm": nopm}}).moved_to(Status.DONE)
+    manifest = begun(plan).model_copy(update={"result": {"metric_value": metric_value}}).moved_to(Status.DONE)
     folder.write(manifest)
     return manifest
 
@@ -71,7 +71,7 @@ def test_a_bad_configuration_s_run_ends_early_and_is_told_and_never_done_again(
         assert one.sweep is not None
         assert (one.limits.bar is None) == (one.sweep.number < 5)
         if one.sweep.settings["speed"] != SLOW:
-            return found(one, results, nopm=2_500 * float(one.sweep.settings["speed"]))
+            return found(one, results, metric_value=2_500 * float(one.sweep.settings["speed"]))
         start_run(one, results)
         raise KeyboardInterrupt  # the sweep ends here, and its run goes on
 
@@ -93,7 +93,7 @@ def test_a_bad_configuration_s_run_ends_early_and_is_told_and_never_done_again(
     manifest = api.result(last[1].run_id).manifest
     assert (manifest.status, manifest.ended_early) == (Status.STOPPED, done.runs["note"].iloc[4].partition(";")[0])
     assert 2 <= manifest.result["window_s"] < 5
-    assert manifest.result["nopm"] == pytest.approx(done.runs["nopm"].iloc[4])
+    assert manifest.result["metric_value"] == pytest.approx(done.runs["metric_value"].iloc[4])
     assert done.verdicts.set_index("label").loc[f"speed={SLOW}", "verdict"] == ENDED_EARLY
 
     show.sweep(done)

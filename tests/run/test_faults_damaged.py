@@ -64,18 +64,18 @@ def manifest_of_another_kind_of_plan(folder: Path) -> None:
 
 
 @damage
-def cut_transactions(folder: Path) -> None:
-    halve(folder / "transactions" / "part-0.parquet")
+def cut_operations(folder: Path) -> None:
+    halve(folder / "operations" / "part-0.parquet")
 
 
 @damage
-def no_transactions(folder: Path) -> None:
-    shutil.rmtree(folder / "transactions")
+def no_operations(folder: Path) -> None:
+    shutil.rmtree(folder / "operations")
 
 
 @damage
-def foreign_transactions(folder: Path) -> None:
-    (folder / "transactions" / "holiday.parquet").write_bytes(b"PAR1 but no more")
+def foreign_operations(folder: Path) -> None:
+    (folder / "operations" / "holiday.parquet").write_bytes(b"PAR1 but no more")
 
 
 @damage
@@ -139,8 +139,8 @@ def test_a_newer_format_is_told_with_what_to_do(two: tuple[Path, Path], command:
 
 
 def test_the_report_of_a_run_with_cut_transactions_says_so(two: tuple[Path, Path], command: HdbkitCommand) -> None:
-    cut_transactions(two[1])
+    cut_operations(two[1])
     said = command("report", two[1].name)
     assert said.code == 0
     page = Path(said.out.strip()).read_text()
-    assert f"{two[1] / 'transactions'} cannot be read: " in page
+    assert f"{two[1] / 'operations'} cannot be read: " in page

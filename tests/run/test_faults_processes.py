@@ -89,7 +89,7 @@ def test_a_killed_forkserver_ends_the_run_in_a_sentence_and_everything_finished_
     assert gone(clients)
     assert rows(folder_of(running), "select count(distinct virtual_user), count(*) > 40 from {t}") == [(4, True)]
     result = result_of(running.run_id)
-    assert result.nopm  # the last count before closes the window
+    assert result.metric_value  # the last count before closes the window
     assert set(result.table("clients")["ended"]) == {"killed"}
 
 
@@ -106,7 +106,7 @@ def test_a_killed_supervisor_takes_all_its_processes_with_it(null_target: NullTa
     assert result.manifest.status is Status.STOPPED
     assert result.manifest.history[-1].note == "recovered: its supervisor had died"
     assert dict(rows(result, "select virtual_user, count(*) from {t} group by 1")) == finished
-    assert result.nopm
+    assert result.metric_value
     assert result.checks.set_index("name").loc["schema's count bracketed by the clients", "passed"]
     assert result.report().is_file()
     assert not folder_of(running).spools.exists()
@@ -134,7 +134,7 @@ hdbkit.attach({running.run_id!r}).recover()
 """
     assert subprocess.run([sys.executable, "-c", half], check=False).returncode == -signal.SIGKILL
     result = running.recover()
-    assert result.nopm
+    assert result.metric_value
     assert result.checks["name"].is_unique
 
 

@@ -74,7 +74,7 @@ def test_a_run_counts_the_new_orders_of_the_schema_and_changes_no_definition(tar
     load = Load(virtual_users=2, rampup_s=0.3, duration_s=1.5, keep_order_ids=True)
     result = hdbkit.run(target, HAMMERDB, load)
     assert definitions(target) == before
-    assert result.nopm > 0
+    assert result.metric_value > 0
     plan = result.manifest.plan
     assert plan["workload"]["schema_from"] == "hammerdb"
     assert plan["load"]["input_rules"] == "hammerdb"
@@ -104,7 +104,7 @@ def test_what_returns_is_committed_and_what_is_rolled_back_says_so(target: Targe
     user = WORK.user(session, HAMMERDB, Load().on(HAMMERDB), plan)
     before, outcomes, ids = WORK.counted_total(session), Counter(), []
     for prepared in user.next_batch()[:200]:
-        if WORK.transactions[prepared.transaction] != WORK.counted:
+        if WORK.operations[prepared.operation] != WORK.counted:
             prepared.perform(prepared.bound)
             continue
         try:
@@ -129,7 +129,7 @@ def test_a_deadlock_is_told_though_a_procedure_that_met_one_rolls_back_in_silenc
     target: Target = request.getfixturevalue(form)
     session, other = connect(target), connect(built.admin.with_(database=target.database))
     user = WORK.user(session, HAMMERDB, Load().on(HAMMERDB), UserPlan(index=0, home_w_id=1, seed=4))
-    order = next(one for one in user.next_batch() if WORK.transactions[one.transaction] == WORK.counted)
+    order = next(one for one in user.next_batch() if WORK.operations[one.operation] == WORK.counted)
     before = WORK.counted_total(session)
     rows(other, "SET deadlock_timeout = '1min'")
     rows(other, "BEGIN; LOCK TABLE stock IN EXCLUSIVE MODE")

@@ -31,7 +31,7 @@ from tests.run.conftest import NullTarget
 
 def rows(result: object, query: str) -> list[tuple[object, ...]]:
     folder = result.folder  # type: ignore[attr-defined]
-    return duckdb.sql(query.format(t=f"'{folder.transactions}/*.parquet'")).fetchall()
+    return duckdb.sql(query.format(t=f"'{folder.operations}/*.parquet'")).fetchall()
 
 
 def test_every_transaction_of_the_window_is_kept_and_counted(null_target: NullTarget, short_load: Load) -> None:
@@ -40,8 +40,8 @@ def test_every_transaction_of_the_window_is_kept_and_counted(null_target: NullTa
     in_window = f"t_start_us + latency_us >= {start} and t_start_us + latency_us < {end}"
     kept = rows(result, f"select count(*), count(distinct virtual_user) from {{t}} where outcome < 2 and {in_window}")
     assert kept == [(result.summary["completed"], 2)]
-    assert result.nopm is not None
-    assert result.nopm > 0
+    assert result.metric_value is not None
+    assert result.metric_value > 0
     failed = [check for check in result.manifest.checks if check.passed is False]
     assert not [check for check in failed if check.name not in ("steal time", "CPU pressure", "Little's law")]
 
@@ -49,10 +49,10 @@ def test_every_transaction_of_the_window_is_kept_and_counted(null_target: NullTa
 def test_a_run_folder_is_complete_and_has_no_spool_left(null_target: NullTarget, short_load: Load) -> None:
     result = hdbkit.run(null_target(latency_us=1000), load=short_load)
     names = {path.name for path in result.folder.path.iterdir()}
-    assert {"manifest.json", "settings.json", "transactions", "log.ndjson"} <= names
+    assert {"manifest.json", "settings.json", "operations", "log.ndjson"} <= names
     assert {f"{table}.parquet" for table in ("seconds", "counters", "host", "clients", "errors")} <= names
     assert not {"spools", "control.bin"} & names
-    told = result.summary["per_transaction"]
+    told = result.summary["per_operation"]
     assert (told["round_trips"], told["sent_bytes"], told["received_bytes"]) == (None, None, None)  # no connection
     assert told["context_switches"] > 0.5  # each call sleeps
     described = rows(result, "select column_name from (describe select * from {t})")
@@ -125,7 +125,7 @@ def test_stopping_closes_the_window_and_keeps_the_result(null_target: NullTarget
     hdbkit.attach(running.run_id).stop()
     result = running.wait()
     assert result.manifest.status is Status.STOPPED
-    assert result.nopm is not None
+    assert result.metric_value is not None
     assert result.summary["window_s"] < 30
 
 
@@ -135,7 +135,7 @@ def test_stopping_in_rampup_keeps_the_transactions_and_claims_no_figure(null_tar
     time.sleep(0.3)
     running.stop()
     result = running.wait()
-    assert result.nopm is None
+    assert result.metric_value is None
     assert rows(result, "select count(*) > 0 from {t}") == [(True,)]
 
 
@@ -148,7 +148,7 @@ def test_live_ticks_tell_throughput_and_latency(null_target: NullTarget) -> None
     view.close()
     running.stop()
     running.wait()
-    assert tick.nopm > 1000
+    assert tick.metric_value > 1000
     assert 2000 <= tick.p50_us["new_order"] < 20_000
 
 
@@ -201,7 +201,7 @@ def test_iterations_that_end_in_the_rampup_claim_no_figure(null_target: NullTarg
     result = hdbkit.run(null_target(), load=Load(virtual_users=2, rampup_s=60, duration_s=60, iterations=50))
     assert result.manifest.status is Status.DONE
     assert "in the rampup, so nothing was measured" in result.manifest.history[-1].note
-    assert (result.nopm, result.summary) == (None, {})
+    assert (result.metric_value, result.summary) == (None, {})
     assert rows(result, "select count(*) from {t}") == [(100,)]
 
 
@@ -267,7 +267,7 @@ def test_a_run_at_each_isolation_level(built: PrivateServer, isolation: Isolatio
     load = Load(virtual_users=2, rampup_s=0, duration_s=1, isolation=isolation)
     result = hdbkit.run(built.target, load=load)
     assert result.manifest.plan["load"]["isolation"] == isolation.value
-    assert result.summary["transactions"]["new_order"]["committed"] > 0
+    assert result.summary["operations"]["new_order"]["committed"] > 0
     assert result.summary["errors"].keys() <= {"deadlock", "serialization"}
     broken = result.checks.query("passed == False")["name"]
     assert [name for name in broken if name.startswith("schema")] == []
@@ -277,7 +277,7 @@ def test_a_stored_routine_takes_one_round_trip_and_client_sql_several(built: Pri
     told = {}
     for routines in ("stored", "client"):
         load = Load(virtual_users=2, rampup_s=0, duration_s=5, iterations=100, routines=routines)
-        told[routines] = hdbkit.run(built.target, load=load).summary["per_transaction"]
+        told[routines] = hdbkit.run(built.target, load=load).summary["per_operation"]
     assert told["stored"]["round_trips"] == pytest.approx(1, abs=0.02)
     assert told["client"]["round_trips"] > 2
     assert told["client"]["sent_bytes"] > 2 * told["stored"]["sent_bytes"] > 0

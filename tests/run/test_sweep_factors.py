@@ -91,10 +91,10 @@ def orders(target: Target) -> int:
 
 
 def ended(failed: int, p95_us: int) -> Manifest:
-    result = {"failed": failed, "completed": 100 - failed, "transactions": {"new_order": {"p95_us": p95_us}}}
+    result = {"failed": failed, "completed": 100 - failed, "operations": {"new_order": {"p95_us": p95_us}}}
     begun = Event(status=Status.DONE, at=datetime.now(UTC))
     return Manifest(
-        run_id="r", notice="", status=Status.DONE, history=[begun], plan={}, transactions=["new_order"],
+        run_id="r", notice="", status=Status.DONE, history=[begun], plan={}, operations=["new_order"],
         counted="new_order", result=result,
     )  # fmt: skip
 

@@ -40,7 +40,9 @@ def test_every_planned_run_is_done_once_in_its_order(server: FileServer, results
     assert frame["run_id"].nunique() == 8
     started = [line.number for line in folder.journal() if line.step is Step.RUN_STARTED]
     assert started == list(range(1, 9))
-    assert frame.groupby("flush")["nopm"].mean().to_dict() == pytest.approx({"on": 1004.5, "off": 2004.5}, abs=4)
+    assert frame.groupby("flush")["metric_value"].mean().to_dict() == pytest.approx(
+        {"on": 1004.5, "off": 2004.5}, abs=4
+    )
 
 
 def test_afterwards_the_server_is_what_it_was(server: FileServer, results: Path) -> None:
@@ -229,7 +231,7 @@ def test_the_table_on_the_screen_hears_every_step(server: FileServer, results: P
         Kind.RESTORED,
     ]
     assert all(one.total == 8 for one in told)
-    assert [one.manifest.result["nopm"] > 0 for one in told if one.manifest] == [True] * 8
+    assert [one.manifest.result["metric_value"] > 0 for one in told if one.manifest] == [True] * 8
 
 
 def test_a_full_disk_does_not_keep_the_settings_from_being_restored(

@@ -153,4 +153,4 @@ def test_a_run_that_outlives_its_sweep_is_waited_for(tmp_path: Path, results: Pa
     adopted = [line.run_id for line in folder.journal() if "ended by itself" in line.note]
     assert len(adopted) == (1 if end is Status.DONE else 0)
     if adopted:
-        assert json.loads((results / adopted[0] / "manifest.json").read_text())["result"] == {"nopm": 77.0}
+        assert json.loads((results / adopted[0] / "manifest.json").read_text())["result"] == {"metric_value": 77.0}

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.details import readable
-from hdbkit.analysis.history import segments
-from hdbkit.analysis.interactions import interactions
-from hdbkit.analysis.summary import summarize
+from hdbkit.analysis.comparison.history import segments
+from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.run.summary import summarize
+from hdbkit.analysis.sweep.interactions import interactions
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.charts.history_chart import history_chart
@@ -20,12 +20,12 @@ from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from tests.unit.synthetic import GRID, server_host_of, sweep_frames, transactions, write_run, write_table
+from tests.unit.synthetic import GRID, operations, server_host_of, sweep_frames, write_run, write_table
 
 
 def finished(path: Path, seed: int = 1, users: int = 4) -> tuple[RunFolder, Manifest]:
     """A run of 8 s with its result, and with deadlocks and other failures."""
-    rows = transactions(users, 10.5, seed, failed=0.003)
+    rows = operations(users, 10.5, seed, failed=0.003)
     failed = rows["outcome"] == 2
     rows.loc[failed, "error_class"] = np.random.default_rng(seed).choice([1, 2, 8], failed.sum())
     made = write_run(path, users=users, duration_s=8, rows=rows)
@@ -33,7 +33,7 @@ def finished(path: Path, seed: int = 1, users: int = 4) -> tuple[RunFolder, Mani
         "error_class": ["deadlock", "other"],
         "code": ["40P01", "XX000"],
         "text": ["deadlock detected", "something else"],
-        "transaction": ["new_order", "payment"],
+        "operation": ["new_order", "payment"],
         "count": [9, 12],
         "retried": [3, 0],
         "first_us": [1_500_000, 2_500_000],
@@ -65,7 +65,7 @@ def every_chart(root: Path) -> dict[str, Chart]:
         found |= {f"{name} {chart.key}": chart for chart in charts}
     found |= {f"compare {one.key}": one for one in compare_charts({"old": [run], "new": [other]})}
     rows = [(n, u, 100.0 * u * k) for n, k in (("a", 1), ("b", 2)) for u in (1, 16) for k in (k, k * 1.1)]
-    many = throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "nopm"]))
+    many = throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "metric_value"]))
     return found | {"groups users": many, **{f"profile {one.key}": one for one in _profile_charts()}}
 
 
@@ -78,7 +78,7 @@ def _profile_charts() -> list[Chart]:
         for night in range(1, 5)
         for users in (1, 2, 4, 8, 16, 32)
     ]  # fmt: skip
-    runs = pd.DataFrame(rows, columns=["run_id", "started", "virtual_users", "block", "nopm"])
+    runs = pd.DataFrame(rows, columns=["run_id", "started", "virtual_users", "block", "metric_value"])
     releases = {
         run_id: {"server.version": "1" if block < 3 else "2"}
         for run_id, block in zip(runs["run_id"], runs["block"], strict=True)

@@ -32,7 +32,10 @@ def synthetic_runs(
                     "virtual_users": users,
                     "run_id": f"run-{number}",
                     "status": "done",
-                    "nopm": 10_000 * users * ratios[configuration] * np.exp(log_noise - drift * number / total),
+                    "metric_value": 10_000
+                    * users
+                    * ratios[configuration]
+                    * np.exp(log_noise - drift * number / total),
                     "note": "",
                     "checks_failed": (),
                     "fresh": False,
@@ -47,5 +50,5 @@ def failed(runs: pd.DataFrame, lost: pd.Series) -> pd.DataFrame:
     """The same sweep in which the runs ``lost`` failed."""
     changed = runs.copy()
     changed.loc[lost, "status"] = "failed"
-    changed.loc[lost, "nopm"] = np.nan
+    changed.loc[lost, "metric_value"] = np.nan
     return changed

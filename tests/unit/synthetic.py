@@ -17,8 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hdbkit.analysis.effects import main_effects
-from hdbkit.analysis.verdicts import judge
+from hdbkit.analysis.sweep.effects import main_effects
+from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
@@ -63,7 +63,7 @@ def _type(kind: str) -> pa.DataType:
     return pa.list_(_type(kind[5:-1])) if kind.startswith("list<") else pa.type_for_alias(kind)
 
 
-def transactions(
+def operations(
     users: int, seconds: float, seed: int = 1, failed: float = 0.0, gap_us: int = 20, drift: float = 0.0
 ) -> pd.DataFrame:
     """Closed loops of ``users`` over ``seconds``: exponential latencies plus 100 us, ``gap_us`` between calls.
@@ -86,7 +86,7 @@ def transactions(
                     "t_start_us": start,
                     "latency_us": latency,
                     "wait_us": 0,
-                    "transaction": kind,
+                    "operation": kind,
                     "outcome": outcome,
                     "retries": (draw.random(n) < 0.001).astype(int),
                     "error_class": np.where(outcome == 2, 1, 0),
@@ -105,7 +105,7 @@ def seconds_of(rows: pd.DataFrame) -> pd.DataFrame:
     records = np.zeros(len(rows), columns.SPOOL_RECORD)
     records["start_ns"] = rows["t_start_us"] * 1000
     records["end_ns"] = (rows["t_start_us"] + rows["latency_us"]) * 1000
-    for name in ("transaction", "outcome", "retries"):
+    for name in ("operation", "outcome", "retries"):
         records[name] = rows[name]
     seconds = Seconds(len(NAMES))
     seconds.add(records, 0)
@@ -118,7 +118,7 @@ def counters_of(rows: pd.DataFrame, start_us: int, end_us: int, before: int = 30
     lines = []
     for edge, at in (("run_start", 0), ("start", start_us), ("", (start_us + end_us) // 2), ("end", end_us)):
         done = rows[end <= at]
-        orders = int(((done["transaction"] == 0) & (done["outcome"] == 0)).sum())
+        orders = int(((done["operation"] == 0) & (done["outcome"] == 0)).sum())
         totals = {
             "new_orders": before + orders,
             "commits": int((done["outcome"] == 0).sum()),
@@ -188,7 +188,7 @@ def clients_of(rows: pd.DataFrame, users: int, cpu_s: float = 1.0) -> pd.DataFra
             "pid": [1000 + user for user in range(users)],
             "cpu_start_s": 0.25,
             "cpu_end_s": 0.25 + cpu_s,
-            "transactions": done.to_numpy(),
+            "operations": done.to_numpy(),
             "context_switches": 3.0 * done.to_numpy(),
             "sent_bytes": 100.0 * done.to_numpy(),
             "received_bytes": 400.0 * done.to_numpy(),
@@ -213,11 +213,11 @@ def write_run(
     """A finished run at ``path``; ``changes`` go to :func:`transactions`, ``load`` to the plan's load."""
     start_us, end_us = int(rampup_s * 1e6), int((rampup_s + duration_s) * 1e6)
     seconds = rampup_s + duration_s + 0.5
-    rows = transactions(users, seconds, seed, **changes) if rows is None else rows
+    rows = operations(users, seconds, seed, **changes) if rows is None else rows
     folder = RunFolder(path)
-    folder.transactions.mkdir(parents=True)
+    folder.operations.mkdir(parents=True)
     for user, part in rows.groupby("virtual_user"):
-        write_table(folder.transactions / f"user-{user:05d}.parquet", part, columns.TRANSACTIONS)
+        write_table(folder.operations / f"user-{user:05d}.parquet", part, columns.OPERATIONS)
     write_table(folder.table("seconds"), seconds_of(rows), columns.SECONDS)
     write_table(folder.table("counters"), counters_of(rows, start_us, end_us), columns.COUNTERS)
     write_table(folder.table("host"), host_of(seconds + 1) if host is None else host, columns.HOST)
@@ -234,7 +234,7 @@ def write_run(
         notice=NOTICE,
         status=Status.DONE,
         plan=plan.model_dump(mode="json"),
-        transactions=NAMES,
+        operations=NAMES,
         counted="new_order",
         command=f"hdbkit run nulldb://db1/bench --users {users}",
         software={"hdbkit": "0.1.0", "python": "3.11"},
@@ -264,7 +264,7 @@ def sweep_frames(
         plan = [(c, u) for c in range(4) for u in users]
         for configuration, count in draw.permutation(plan).tolist():
             off, big = configuration % 2 == 1, configuration >= 2
-            nopm = 20_000 * count**0.5 * (1.4 if off else 1) * (1.01 if big else 1) * draw.normal(1, 0.01)
+            metric_value = 20_000 * count**0.5 * (1.4 if off else 1) * (1.01 if big else 1) * draw.normal(1, 0.01)
             runs.append(
                 {
                     "number": len(runs) + 1,
@@ -275,7 +275,7 @@ def sweep_frames(
                     "durable": GRID["durable"][off],
                     "run_id": f"20260101-{len(runs):06d}-nulldb-c-w4-u{count}-abc",
                     "status": "done",
-                    "nopm": nopm,
+                    "metric_value": metric_value,
                     "note": "",
                     "fresh": False,
                 }

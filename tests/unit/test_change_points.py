@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hdbkit.analysis.change_points import breaks
+from hdbkit.analysis.statistics.change_points import breaks
 
 
 def steps(*parts: tuple[int, float], noise: float = 0.01, seed: int = 1) -> np.ndarray:

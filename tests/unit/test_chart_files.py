@@ -32,8 +32,13 @@ def charts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Chart]:
 @pytest.fixture(scope="module")
 def lines() -> Chart:
     """Two groups at 1 and 2 virtual users, two runs each."""
-    rows = [(name, users, nopm * users) for name in ("old", "new") for users in (1, 2) for nopm in (90.0, 110.0)]
-    return throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "nopm"]))
+    rows = [
+        (name, users, metric_value * users)
+        for name in ("old", "new")
+        for users in (1, 2)
+        for metric_value in (90.0, 110.0)
+    ]
+    return throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "metric_value"]))
 
 
 def texts(figure: Figure) -> str:
@@ -162,7 +167,9 @@ def test_a_notebook_keeps_the_figure_the_image_and_the_words(lines: Chart) -> No
 
 
 def test_names_in_a_heat_map_are_plain_words_on_paper() -> None:
-    cells = pd.DataFrame({"virtual_users": 1, "path": ["$a$", "b<br>c"] * 2, "size": [1, 1, 2, 2], "nopm": [9.0] * 4})
+    cells = pd.DataFrame(
+        {"virtual_users": 1, "path": ["$a$", "b<br>c"] * 2, "size": [1, 1, 2, 2], "metric_value": [9.0] * 4}
+    )
     figure = grid(cells, "path", "size").matplotlib()
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == [r"\$a\$", "b\nc"]
 
@@ -170,7 +177,7 @@ def test_names_in_a_heat_map_are_plain_words_on_paper() -> None:
 def test_crowded_ticks_are_thinned_on_a_narrow_figure() -> None:
     rng = np.random.default_rng(1)
     chart = throughput_over_users(
-        pd.DataFrame({"label": "one", "virtual_users": [4] * 3, "nopm": rng.normal(1_000_000, 10, 3)})
+        pd.DataFrame({"label": "one", "virtual_users": [4] * 3, "metric_value": rng.normal(1_000_000, 10, 3)})
     )
     figure = chart.matplotlib(columns=1)
     figure.draw_without_rendering()
@@ -187,7 +194,7 @@ def long_names(counts: tuple[int, ...]) -> Chart:
         for size, how in sizes
     ]
     rows = [(name, users, 1000.0 * users * place) for place, name in enumerate(names, 1) for users in counts]
-    return throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "nopm"]))
+    return throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "metric_value"]))
 
 
 @pytest.mark.parametrize("columns", [1, 2])

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.effects import main_effects
-from hdbkit.analysis.summary import summarize
-from hdbkit.analysis.timeline import marks_s, throughput
-from hdbkit.analysis.verdicts import judge
-from hdbkit.analysis.windows import Window, window_of
+from hdbkit.analysis.run.summary import summarize
+from hdbkit.analysis.run.timeline import marks_s, throughput
+from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.analysis.sweep.effects import main_effects
+from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.charts import run_charts, style, sweep_charts
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.natural import natural
@@ -73,18 +73,18 @@ def test_throughput_counts_the_committed_orders_of_each_second(run: Synthetic) -
     found = throughput(run.folder, run.manifest)
     rows = run.rows.assign(second=(run.rows["t_start_us"] + run.rows["latency_us"]) // 1_000_000)
     orders = rows.query("transaction == 0 and outcome == 0").groupby("second").size()
-    assert found["nopm"].tolist() == [60 * orders[second] for second in range(14)]
+    assert found["metric_value"].tolist() == [60 * orders[second] for second in range(14)]
     assert found["failed"].sum() == (rows.query("second < 14")["outcome"] == 2).sum()
 
 
 def test_a_longer_step_keeps_the_level(run: Synthetic) -> None:
     one, two = throughput(run.folder, run.manifest), throughput(run.folder, run.manifest, 2)
-    assert two["nopm"].tolist() == one["nopm"].to_numpy().reshape(-1, 2).mean(axis=1).tolist()
+    assert two["metric_value"].tolist() == one["metric_value"].to_numpy().reshape(-1, 2).mean(axis=1).tolist()
 
 
 def test_a_long_run_is_drawn_with_few_points() -> None:
     """Three hours: the steps grow, the points do not."""
-    seconds = pd.DataFrame({"second": range(0, 10_800, 27), "nopm": 1000.0, "failed": 0.0})
+    seconds = pd.DataFrame({"second": range(0, 10_800, 27), "metric_value": 1000.0, "failed": 0.0})
     chart = run_charts.throughput_over_time(seconds, Window(0, 10_800_000_000), 1000.0, {"checkpoints": [60.0]})
     assert len(chart.figure.to_json()) < 50_000
 
@@ -102,8 +102,8 @@ def test_rampup_is_shaded_and_checkpoints_and_automatic_vacuums_are_marked(run: 
 
 def test_the_latency_chart_reads_the_exact_quantiles(run: Synthetic, of_run: list[Chart]) -> None:
     chart = next(one for one in of_run if one.key == "latency")
-    table = chart.table.set_index("transaction")
-    for name, line in run.manifest.result["transactions"].items():
+    table = chart.table.set_index("operation")
+    for name, line in run.manifest.result["operations"].items():
         assert table.loc[name, "p95 (ms)"] == line["p95_us"] / 1000
         assert table.loc[name, "max (ms)"] == line["max_us"] / 1000
     payment = next(trace for trace in chart.figure.data if trace.name == "payment")
@@ -119,7 +119,7 @@ def test_a_pair_differs_in_one_setting_alone() -> None:
             "virtual_users": 4,
             "a": ["x", "y", "y", "x", "y"],
             "b": ["1", "1", "2", "1", "1"],
-            "nopm": [100.0, 150.0, 999.0, 200.0, 220.0],
+            "metric_value": [100.0, 150.0, 999.0, 200.0, 220.0],
         }
     )
     effect = {"setting": "a", "value": "y", "reference": "x", "virtual_users": 0}
@@ -134,7 +134,7 @@ def test_every_run_is_a_dot() -> None:
 def test_the_grid_holds_the_mean_of_each_cell() -> None:
     runs, verdicts, _ = sweep_frames()
     chart = sweep_charts.grid(runs, "buffers", "durable")
-    expected = verdicts.set_index("label")["nopm"]
+    expected = verdicts.set_index("label")["metric_value"]
     heat = chart.figure.data[0]
     assert (list(heat.x), list(heat.y)) == (["64MB", "256MB"], ["on", "off"]), "sizes by worth, words as planned"
     assert heat.z[1][1] == round(expected["buffers=256MB, durable=off"])
@@ -167,7 +167,7 @@ def test_a_sweep_without_intervals_is_drawn_without_them() -> None:
 def test_a_sweep_without_any_result_has_no_chart() -> None:
     runs, verdicts, effects = sweep_frames()
     assert not sweep_charts.sweep_charts(
-        runs.assign(status="failed", nopm=np.nan), verdicts, effects, list(GRID), 0.02
+        runs.assign(status="failed", metric_value=np.nan), verdicts, effects, list(GRID), 0.02
     )
 
 
@@ -194,7 +194,7 @@ def test_a_configuration_that_failed_leaves_the_others_their_charts() -> None:
     runs, _, _ = sweep_frames()
     failed = runs["configuration"] == 3
     runs.loc[failed, "status"] = "failed"
-    runs.loc[failed, "nopm"] = np.nan
+    runs.loc[failed, "metric_value"] = np.nan
     effects = main_effects(runs, list(GRID), {name: values[0] for name, values in GRID.items()})
     charts = sweep_charts.sweep_charts(runs, judge(runs), effects, list(GRID), 0.02)
     assert [chart.key for chart in charts] == ["effects", "configurations", "grid"]

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis import steady
-from hdbkit.analysis.bracket import brackets
-from hdbkit.analysis.checks import check_run, completed_by_second
-from hdbkit.analysis.windows import window_of
+from hdbkit.analysis.run import steady
+from hdbkit.analysis.run.bracket import brackets
+from hdbkit.analysis.run.checks import check_run, completed_by_second
+from hdbkit.analysis.run.windows import window_of
 from hdbkit.results import columns
 from hdbkit.results.manifest import CheckLine
-from tests.unit.synthetic import Synthetic, clients_of, counters_of, host_of, transactions, write_run, write_table
+from tests.unit.synthetic import Synthetic, clients_of, counters_of, host_of, operations, write_run, write_table
 
 BRACKET = "schema's count bracketed by the clients"
 Write = Callable[..., Synthetic]
@@ -67,21 +67,21 @@ def test_the_bracket_is_undecided_without_the_count_at_the_runs_start(write: Wri
 
 
 def test_orders_of_a_lost_connection_may_have_been_committed(write: Write) -> None:
-    rows = transactions(4, 14.5)
-    sure = ((rows["transaction"] == 0) & (rows["outcome"] == 0)).to_numpy().nonzero()[0][:9]
+    rows = operations(4, 14.5)
+    sure = ((rows["operation"] == 0) & (rows["outcome"] == 0)).to_numpy().nonzero()[0][:9]
     run = write(rows=rows)
     rows.loc[sure, ["outcome", "error_class"]] = [2, columns.ERROR_CLASSES.index("connection_lost")]
     for user, part in rows.groupby("virtual_user"):
-        write_table(run.folder.transactions / f"user-{user:05d}.parquet", part, columns.TRANSACTIONS)
+        write_table(run.folder.operations / f"user-{user:05d}.parquet", part, columns.OPERATIONS)
     assert line(run, BRACKET).passed, "counted by the schema, failed for the client"
     rows.loc[sure, "error_class"] = columns.ERROR_CLASSES.index("deadlock")
     for user, part in rows.groupby("virtual_user"):
-        write_table(run.folder.transactions / f"user-{user:05d}.parquet", part, columns.TRANSACTIONS)
+        write_table(run.folder.operations / f"user-{user:05d}.parquet", part, columns.OPERATIONS)
     assert line(run, BRACKET).passed is False, "a deadlock leaves nothing behind"
 
 
 def test_a_record_without_a_known_outcome_is_found(write: Write) -> None:
-    rows = transactions(4, 14.5)
+    rows = operations(4, 14.5)
     rows.loc[5000, "outcome"] = 9
     assert line(write(rows=rows), "every transaction accounted for").passed is False
 
@@ -89,7 +89,7 @@ def test_a_record_without_a_known_outcome_is_found(write: Write) -> None:
 def test_a_record_that_was_lost_on_its_way_to_the_table_is_found(write: Write) -> None:
     run = write()
     part = run.rows[run.rows["virtual_user"] == 2]
-    write_table(run.folder.transactions / "user-00002.parquet", part.head(-1), columns.TRANSACTIONS)
+    write_table(run.folder.operations / "user-00002.parquet", part.head(-1), columns.OPERATIONS)
     found = line(run, "every transaction accounted for")
     assert (found.passed, f"{len(run.rows) - 1:,} records" in found.detail) == (False, True)
 
@@ -99,7 +99,7 @@ def test_a_count_that_differs_from_the_records_is_found(write: Write, other: str
     run = write()
     path = run.folder.table(other)
     frame = pd.read_parquet(path)
-    frame.loc[0, "committed" if other == "seconds" else "transactions"] += 1
+    frame.loc[0, "committed" if other == "seconds" else "operations"] += 1
     write_table(path, frame, getattr(columns, other.upper()))
     assert line(run, "every transaction accounted for").passed is False
 
@@ -137,7 +137,7 @@ def test_a_transaction_that_was_not_asked_for_is_found(write: Write) -> None:
 
 def test_new_orders_must_be_rolled_back_in_one_of_a_hundred(write: Write) -> None:
     """TPC-C 2.4.1.4."""
-    rows = transactions(4, 14.5)
+    rows = operations(4, 14.5)
     rows.loc[rows["outcome"] == 1, "outcome"] = 0
     assert line(write(rows=rows), "1 % of new orders rolled back").passed is False
 
@@ -147,7 +147,7 @@ def test_the_rollback_rate_is_undecided_under_other_input_rules(write: Write) ->
 
 
 def test_users_that_stood_idle_break_littles_law(write: Write) -> None:
-    rows = transactions(4, 14.5)
+    rows = operations(4, 14.5)
     idle = rows[(rows["virtual_user"] != 3) | (rows["t_start_us"] < 6_000_000)]
     assert line(write(rows=idle), "Little's law").passed is False
 

@@ -36,7 +36,7 @@ def test_a_text_is_broken_at_spaces_then_within_names(text: str, width: int, lin
 
 
 def test_verdicts_with_long_names_fit_80_columns_and_their_numbers_stay_whole(shown: io.StringIO) -> None:
-    row = {"label": LONG, "virtual_users": 16, "runs": 8, "nopm": 123456.0, "ratio": 1.2345, "low": 1.1234}
+    row = {"label": LONG, "virtual_users": 16, "runs": 8, "metric_value": 123456.0, "ratio": 1.2345, "low": 1.1234}
     frame = pd.DataFrame([{**row, "high": 1.3456, "verdict": "no difference"}])
     show.console.print(show.table(frame, title="a sweep"))
     lines = shown.getvalue().splitlines()

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.details import courses, latencies
-from hdbkit.analysis.summary import summarize
-from hdbkit.analysis.timeline import throughput
-from hdbkit.analysis.verdicts import judge
+from hdbkit.analysis.run.courses import courses, latencies
+from hdbkit.analysis.run.summary import summarize
+from hdbkit.analysis.run.timeline import throughput
+from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.charts import style
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import detail_charts
@@ -35,31 +35,31 @@ def of(effects: list[float], seconds: int = 12, rampup_s: int = 2) -> tuple[list
     strength = runs["configuration"].map(dict(enumerate(effects)))
     course = pd.concat(
         pd.DataFrame({
-            "run_id": name, "second": range(seconds), "nopm": 1000 * effect * (1 + 0.1 * (block - 1)),
+            "run_id": name, "second": range(seconds), "metric_value": 1000 * effect * (1 + 0.1 * (block - 1)),
             "inside": np.arange(seconds) >= rampup_s,
         })
         for name, effect, block in zip(runs["run_id"], strength, runs["block"], strict=True)
     )  # fmt: skip
     figures = {f"{name}_us": 1000.0 * i for i, name in enumerate(("p50", "p90", "p95", "p99", "p999"), 1)}
     slow = [
-        {"run_id": name, "transaction": transaction, **{one: value / effect for one, value in figures.items()}}
+        {"run_id": name, "operation": operation, **{one: value / effect for one, value in figures.items()}}
         for name, effect in zip(runs["run_id"], strength, strict=True)
-        for transaction in ("new_order", "payment")
+        for operation in ("new_order", "payment")
     ]
     return detail_charts(runs, judge(runs), course, pd.DataFrame(slow), "new_order"), runs
 
 
 def test_a_course_counts_the_committed_orders_of_each_second(run: Synthetic) -> None:
     found = courses([(run.folder, run.manifest)])
-    assert found["nopm"].tolist() == throughput(run.folder, run.manifest)["nopm"].tolist()[:8]
+    assert found["metric_value"].tolist() == throughput(run.folder, run.manifest)["metric_value"].tolist()[:8]
     assert found["inside"].tolist() == [False] * 2 + [True] * 6
 
 
 def test_a_long_course_is_told_in_steps(run: Synthetic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hdbkit.analysis.details.MOST_STEPS", 4)
+    monkeypatch.setattr("hdbkit.analysis.run.courses.MOST_STEPS", 4)
     found = courses([(run.folder, run.manifest)])
     assert found["second"].tolist() == [0, 2, 4, 6]
-    assert found["nopm"].tolist() == throughput(run.folder, run.manifest, 2)["nopm"].tolist()[:4]
+    assert found["metric_value"].tolist() == throughput(run.folder, run.manifest, 2)["metric_value"].tolist()[:4]
 
 
 def test_a_run_without_seconds_or_window_has_no_course(run: Synthetic, tmp_path: Path) -> None:
@@ -74,8 +74,8 @@ def test_a_run_without_seconds_or_window_has_no_course(run: Synthetic, tmp_path:
 
 
 def test_latencies_are_the_exact_ones_of_the_manifest(run: Synthetic) -> None:
-    found = latencies([run.manifest]).set_index("transaction")
-    for name, line in run.manifest.result["transactions"].items():
+    found = latencies([run.manifest]).set_index("operation")
+    for name, line in run.manifest.result["operations"].items():
         assert found.loc[name, "p999_us"] == line["p999_us"]
 
 

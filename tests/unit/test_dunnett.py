@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import dunnett, multivariate_t, t
 
-from hdbkit.analysis.dunnett import critical_value, equal_replication
+from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 
 
 @pytest.mark.parametrize(

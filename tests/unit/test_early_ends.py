@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy.signal import lfilter
 
-from hdbkit.analysis.prospects import LEVEL, LOOKS, PARTS, Floats, looks, most
-from hdbkit.analysis.search import MARGIN, bar, early_ends_said, log_ratios
-from hdbkit.analysis.verdicts import answer, fastest, judge
+from hdbkit.analysis.run.prospects import LEVEL, LOOKS, PARTS, Floats, looks, most
+from hdbkit.analysis.sweep.search import MARGIN, bar, early_ends_said, log_ratios
+from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.results.sweep_folder import ENDED_EARLY
 from tests.unit.sweeps import synthetic_runs
 
@@ -74,15 +74,15 @@ def waiting(frame: pd.DataFrame, configuration: int, users: int = 4) -> pd.DataF
     """The same sweep in which a run is still to come."""
     changed = frame.copy()
     here = (changed["configuration"] == configuration) & (changed["virtual_users"] == users)
-    changed.loc[here, ["status", "nopm"]] = ["planned", np.nan]
+    changed.loc[here, ["status", "metric_value"]] = ["planned", np.nan]
     return changed
 
 
 def test_the_bar_lies_below_the_third_fastest_so_far() -> None:
     found = bar(waiting(runs([1.0, 1.5, 1.2, 1.1, 1.05, 0.5]), 5), 1, 5, 4)
     assert found is not None
-    assert found.least_nopm == pytest.approx(40_000 * 1.1 * (1 - MARGIN))
-    assert found.best_nopm == pytest.approx(40_000 * 1.5)
+    assert found.least_metric_value == pytest.approx(40_000 * 1.1 * (1 - MARGIN))
+    assert found.best_metric_value == pytest.approx(40_000 * 1.5)
 
 
 @pytest.mark.parametrize("lacking", [0, 3])
@@ -95,10 +95,10 @@ def test_a_drift_between_blocks_moves_the_bar() -> None:
     frame = runs([1.0, 1.5, 1.2, 1.1, 0.5], blocks=2)
     first = (frame["block"] == 1) & (frame["configuration"] < 4)
     frame = frame[first | (frame["block"] == 2) & frame["configuration"].isin([0, 4])].copy()
-    frame.loc[frame["block"] == 2, "nopm"] *= 0.7
+    frame.loc[frame["block"] == 2, "metric_value"] *= 0.7
     found = bar(waiting(frame, 4), 2, 4, 4)
     assert found is not None
-    assert found.least_nopm == pytest.approx(0.7 * 40_000 * 1.1 * (1 - MARGIN))
+    assert found.least_metric_value == pytest.approx(0.7 * 40_000 * 1.1 * (1 - MARGIN))
 
 
 def test_with_several_counts_of_users_only_the_last_run_can_be_certain() -> None:
@@ -107,7 +107,7 @@ def test_with_several_counts_of_users_only_the_last_run_can_be_certain() -> None
     assert bar(waiting(waiting(frame, 4, 1), 4, 8), 1, 4, 1) is None
     found = bar(waiting(frame, 4, 8), 1, 4, 8)
     assert found is not None
-    assert found.least_nopm == pytest.approx(80_000 * 1.1**2 / 0.5 * (1 - MARGIN))
+    assert found.least_metric_value == pytest.approx(80_000 * 1.1**2 / 0.5 * (1 - MARGIN))
 
 
 def ended_early() -> pd.DataFrame:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from hdbkit.analysis.effects import main_effects
-from hdbkit.analysis.verdicts import judge
+from hdbkit.analysis.sweep.effects import main_effects
+from hdbkit.analysis.sweep.verdicts import judge
 from tests.unit.sweeps import failed, synthetic_runs
 
 BASELINE = {"flush": "on", "memory": "1GB"}
@@ -15,7 +15,7 @@ BASELINE = {"flush": "on", "memory": "1GB"}
 
 def test_an_effect_is_the_mean_over_all_pairs_of_the_grid() -> None:
     runs = synthetic_runs([1, 2, 1.1, 2.2], noise=0.02)
-    logs = np.log(runs.pivot_table(index="block", columns="configuration", values="nopm").to_numpy())
+    logs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
     effects = main_effects(runs, list(BASELINE), BASELINE).set_index("setting")
     pairs = [logs[:, 1] - logs[:, 0], logs[:, 3] - logs[:, 2]]
     assert effects.loc["flush", "ratio"] == pytest.approx(float(np.exp(np.mean(pairs))))
@@ -27,7 +27,7 @@ def test_an_effect_is_the_mean_over_all_pairs_of_the_grid() -> None:
 
 def test_the_interval_is_that_of_complete_blocks_adjusted_for_both_settings() -> None:
     runs = synthetic_runs([1, 2, 1.1, 2.2], blocks=5, noise=0.02)
-    logs = np.log(runs.pivot_table(index="block", columns="configuration", values="nopm").to_numpy())
+    logs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
     residuals = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
     half = t.isf(0.05 / 2 / 2, 12) * np.sqrt((residuals**2).sum() / 12 / 5)
     flush = main_effects(runs, list(BASELINE), BASELINE).iloc[0]

@@ -26,7 +26,7 @@ def make(root: Path, run_id: str) -> RunFolder:
                 "workload": {"kind": "tproc_c", "warehouses": 1},
                 "load": {"virtual_users": 1, "rampup_s": 0, "duration_s": 1, "routines": "stored"},
             },
-            transactions=["new_order"],
+            operations=["new_order"],
             counted="new_order",
         )
     )

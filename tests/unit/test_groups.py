@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy.stats import t as student
 
-from hdbkit.analysis.distribution import shares_ms, slow_end
-from hdbkit.analysis.failures import RETRIED, failures, samples
-from hdbkit.analysis.groups import Groups, distributions, levels, overlaid, throughputs
+from hdbkit.analysis.comparison.groups import Groups, distributions, levels, overlaid, throughputs
+from hdbkit.analysis.run.failures import RETRIED, failures, samples
+from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.charts.parallel_chart import MOST_RUNS, parallel_coordinates
 from hdbkit.results.columns import ERROR_CLASSES
@@ -29,22 +29,22 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> Groups:
 
 
 def of(rows: list[tuple[str, int, float]]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=["group", "virtual_users", "nopm"])
+    return pd.DataFrame(rows, columns=["group", "virtual_users", "metric_value"])
 
 
 def test_a_run_is_a_row_in_the_order_of_the_groups(groups: Groups) -> None:
     found = throughputs(groups)
     assert found["group"].tolist() == ["z-old", "z-old", "new"]
     assert found["virtual_users"].tolist() == [4, 4, 2]
-    assert found["nopm"].tolist() == [m.result["nopm"] for side in groups.values() for _, m in side]
+    assert found["metric_value"].tolist() == [m.result["metric_value"] for side in groups.values() for _, m in side]
 
 
 def test_a_level_is_the_geometric_mean_with_students_interval() -> None:
     """With one cell, pooling is nothing: the textbook's interval on the log scale."""
     logs = np.log([90.0, 100.0, 130.0])
-    row = levels(of([("a", 4, nopm) for nopm in np.exp(logs)])).iloc[0]
+    row = levels(of([("a", 4, metric_value) for metric_value in np.exp(logs)])).iloc[0]
     half = student.ppf(0.975, 2) * logs.std(ddof=1) / np.sqrt(3)
-    assert row["nopm"] == pytest.approx(np.exp(logs.mean()))
+    assert row["metric_value"] == pytest.approx(np.exp(logs.mean()))
     assert (row["low"], row["high"]) == pytest.approx((np.exp(logs.mean() - half), np.exp(logs.mean() + half)))
 
 
@@ -85,10 +85,10 @@ def test_a_run_may_stand_in_two_groups(groups: Groups) -> None:
 def test_the_runs_of_a_group_are_taken_together(groups: Groups) -> None:
     seen = distributions(groups, "payment")
     for name, side in groups.items():
-        lines = [manifest.result["transactions"]["payment"] for _, manifest in side]
+        lines = [manifest.result["operations"]["payment"] for _, manifest in side]
         assert int(seen[name].sum()) == sum(line["count"] - line["failed"] for line in lines)
         assert seen[name].index.max() == max(line["max_us"] for line in lines)
-    line = groups["new"][0][1].result["transactions"]["payment"]
+    line = groups["new"][0][1].result["operations"]["payment"]
     assert shares_ms(seen["new"])["p99 (ms)"] == line["p99_us"] / 1000
 
 
@@ -101,7 +101,7 @@ def test_the_slow_end_reads_off_the_exact_quantiles() -> None:
 def test_failures_are_told_by_second_and_class(groups: Groups) -> None:
     folder, _ = groups["new"][0]
     found = failures(folder)
-    rows = pd.concat(pd.read_parquet(path) for path in folder.transactions.glob("*.parquet"))
+    rows = pd.concat(pd.read_parquet(path) for path in folder.operations.glob("*.parquet"))
     rows = rows.assign(second=(rows["t_start_us"] + rows["latency_us"]) // 1_000_000)
     failed = rows[rows["outcome"] == 2]
     for code, name in enumerate(ERROR_CLASSES):
@@ -115,7 +115,7 @@ def test_failures_are_told_by_second_and_class(groups: Groups) -> None:
 
 def test_a_run_without_failures_has_no_row_and_no_sample(tmp_path: Path) -> None:
     clean = write_run(tmp_path / "clean", duration_s=1)
-    rows = pd.concat(pd.read_parquet(path) for path in clean.folder.transactions.glob("*.parquet"))
+    rows = pd.concat(pd.read_parquet(path) for path in clean.folder.operations.glob("*.parquet"))
     again = write_run(tmp_path / "again", duration_s=1, rows=rows.assign(retries=0))
     assert failures(again.folder).empty
     assert samples(again.folder).empty
@@ -150,7 +150,7 @@ def test_of_many_groups_some_are_drawn_and_all_are_tabled(groups: Groups) -> Non
 def settings(n: int) -> pd.DataFrame:
     """Runs where ``off`` is always faster than ``on``, and the size does nothing."""
     rows = [("off" if i >= n // 2 else "on", ("8MB", "64MB")[i % 2], 1000.0 + i) for i in range(n)]
-    return pd.DataFrame(rows, columns=["durable", "buffers", "nopm"])
+    return pd.DataFrame(rows, columns=["durable", "buffers", "metric_value"])
 
 
 def test_parallel_coordinates_say_what_the_fastest_have_in_common() -> None:

@@ -88,9 +88,9 @@ def test_amounts_are_decimal_text_from_1_to_5000() -> None:
     assert 4_995 < max(values) <= Decimal(5000)
 
 
-@pytest.mark.parametrize("transaction", ["payment", "order_status"])
-def test_six_of_ten_customers_are_given_by_last_name(transaction: str) -> None:
-    who = [row[4:6] if transaction == "payment" else row[2:4] for row in getattr(inputs(), transaction)(COUNT)]
+@pytest.mark.parametrize("operation", ["payment", "order_status"])
+def test_six_of_ten_customers_are_given_by_last_name(operation: str) -> None:
+    who = [row[4:6] if operation == "payment" else row[2:4] for row in getattr(inputs(), operation)(COUNT)]
     assert all((c_id is None) != (c_last is None) for c_id, c_last in who)
     assert share([c_last is not None for _, c_last in who]) == pytest.approx(0.6, rel=0.03)
     assert {c_last for _, c_last in who if c_last} <= set(LAST_NAMES)
@@ -129,9 +129,9 @@ def test_hammerdb_s_amounts_are_whole() -> None:
     assert all(amount.isdecimal() and 1 <= int(amount) <= 5000 for amount in amounts)
 
 
-@pytest.mark.parametrize("transaction", ["new_order", "payment", "order_status", "delivery", "stock_level"])
-def test_with_all_warehouses_the_warehouse_is_drawn_each_time(transaction: str) -> None:
-    rows = getattr(inputs(all_warehouses=True), transaction)(2_000)
+@pytest.mark.parametrize("operation", ["new_order", "payment", "order_status", "delivery", "stock_level"])
+def test_with_all_warehouses_the_warehouse_is_drawn_each_time(operation: str) -> None:
+    rows = getattr(inputs(all_warehouses=True), operation)(2_000)
     counts = Counter(row[0] for row in rows)
     assert set(counts) == set(range(1, 11))
     assert max(counts.values()) < 2 * min(counts.values())
@@ -144,9 +144,9 @@ def test_remote_lines_never_come_from_the_drawn_warehouse_itself() -> None:
     assert len(remote) / total == pytest.approx(0.01, rel=0.1)
 
 
-@pytest.mark.parametrize("transaction", ["new_order", "payment", "order_status", "delivery", "stock_level"])
-def test_none_asked_for_is_none_given(transaction: str) -> None:
-    assert getattr(inputs(), transaction)(0) == []
+@pytest.mark.parametrize("operation", ["new_order", "payment", "order_status", "delivery", "stock_level"])
+def test_none_asked_for_is_none_given(operation: str) -> None:
+    assert getattr(inputs(), operation)(0) == []
 
 
 def test_inputs_follow_from_the_seed() -> None:

@@ -46,10 +46,10 @@ def test_a_batch_holds_the_mix_and_says_where_each_transaction_works(
     session: Session, bound: list[tuple[str, Arguments]]
 ) -> None:
     batch = user(session).next_batch()
-    assert np.bincount([one.transaction for one in batch]).tolist() == [225, 215, 20, 20, 20]
+    assert np.bincount([one.operation for one in batch]).tolist() == [225, 215, 20, 20, 20]
     assert {one.w_id for one in batch} == {PLAN.home_w_id}
     for one, (statement, arguments) in zip(batch, bound, strict=True):
-        name = TRANSACTIONS[one.transaction]
+        name = TRANSACTIONS[one.operation]
         assert statement == f"call_{name}"
         assert one.d_id == (0 if name == "delivery" else arguments[1])
 
@@ -67,7 +67,7 @@ def test_equal_seeds_give_equal_users_and_others_differ(session: Session, bound:
 
 def test_the_order_id_is_the_first_value_of_a_new_order(session: Session) -> None:
     drawn = user(session)
-    made = [one for one in drawn.next_batch() if one.transaction == 0][:3]
+    made = [one for one in drawn.next_batch() if one.operation == 0][:3]
     raw = [one.perform(one.bound) for one in made]
     assert [drawn.order_id(one, answer) for one, answer in zip(made, raw, strict=True)] == [1, 2, 3]
     assert drawn.order_id(Prepared(1, 1, 1, print, None), raw[0]) == 0
@@ -75,7 +75,7 @@ def test_the_order_id_is_the_first_value_of_a_new_order(session: Session) -> Non
 
 def test_client_routines_get_the_arguments_as_they_are(session: Session) -> None:
     drawn = user(session, routines="client")
-    new_order = next(one for one in drawn.next_batch() if one.transaction == 0)
+    new_order = next(one for one in drawn.next_batch() if one.operation == 0)
     assert new_order.perform.args == (session,)
     assert new_order.bound[:2] == (new_order.w_id, new_order.d_id)
     assert drawn.order_id(new_order, [(3001, "rest")]) == 3001
@@ -85,8 +85,8 @@ def test_waits_are_those_of_clause_5_2_5_7(session: Session) -> None:
     drawn = user(session, keying_and_thinking=True)
     batch = [one for _ in range(40) for one in drawn.next_batch()]
     for kind, keying_s, thinking_s in zip(range(5), (18, 3, 2, 2, 2), (12, 12, 10, 5, 5), strict=True):
-        waits = [one.thinking_s for one in batch if one.transaction == kind]
-        assert {one.keying_s for one in batch if one.transaction == kind} == {keying_s}
+        waits = [one.thinking_s for one in batch if one.operation == kind]
+        assert {one.keying_s for one in batch if one.operation == kind} == {keying_s}
         assert np.mean(waits) == pytest.approx(thinking_s, rel=0.12)
         assert min(waits) >= 0
         assert 4 * thinking_s < max(waits) <= 10 * thinking_s
@@ -98,5 +98,5 @@ def test_nobody_waits_unless_asked(session: Session) -> None:
 
 def test_hammerdb_rules_draw_the_mix_at_random(session: Session) -> None:
     drawn = user(session, input_rules="hammerdb")
-    counts = {tuple(np.bincount([one.transaction for one in drawn.next_batch()], minlength=5)) for _ in range(4)}
+    counts = {tuple(np.bincount([one.operation for one in drawn.next_batch()], minlength=5)) for _ in range(4)}
     assert len(counts) > 1

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy.stats import t
 
-from hdbkit.analysis.effects import main_effects
-from hdbkit.analysis.interactions import changed_effects, interactions
+from hdbkit.analysis.sweep.effects import main_effects
+from hdbkit.analysis.sweep.interactions import changed_effects, interactions
 from tests.unit.sweeps import failed, synthetic_runs
 
 NAMES = ["flush", "memory"]
@@ -36,7 +36,7 @@ def test_what_one_setting_takes_from_the_other_is_found() -> None:
 
 def test_two_by_two_has_the_textbook_interval() -> None:
     runs = synthetic_runs([1, 1.1, 1.2, 1.5], blocks=6, noise=0.02)
-    logs = np.log(runs.pivot_table(index="block", columns="configuration", values="nopm").to_numpy())
+    logs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
     residuals = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
     half = t.isf(0.025, 15) * np.sqrt((residuals**2).sum() / 15 * 4 / 6)
     middle = (logs[:, 3] - logs[:, 2] - logs[:, 1] + logs[:, 0]).mean()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from hdbkit.analysis import little, published
+from hdbkit.analysis.comparison import published
+from hdbkit.analysis.run import little
 
 
 def results(*rows: tuple[int, float, float]) -> pd.DataFrame:

@@ -7,8 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from hdbkit.analysis import published
-from hdbkit.analysis.performance_profile import profile, ratios, wins
+from hdbkit.analysis.comparison import published
+from hdbkit.analysis.statistics.performance_profile import profile, ratios, wins
 from hdbkit.errors import InputError
 
 NAN = float("nan")

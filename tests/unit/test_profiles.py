@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from hdbkit import api
-from hdbkit.analysis.compare import gate, level_ratios
+from hdbkit.analysis.comparison.sides import gate, level_ratios
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Event, Status
 from tests.conftest import HdbkitCommand
@@ -41,7 +41,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
                         "plan": plan,
                         "tags": [f"profile:{name}"],
                         "history": [Event(status=Status.DONE, at=at)],
-                        "result": {"nopm": 1000 * users * level * np.exp(draw.normal(0, 0.01))},
+                        "result": {"metric_value": 1000 * users * level * np.exp(draw.normal(0, 0.01))},
                         "server": {"version": "1" if name != "nightly" or night < 6 else "2"},
                     }
                 )
@@ -118,7 +118,7 @@ def sides(ratio: float, runs: int = 4, noise: float = 0.01, seed: int = 1) -> tu
                 for users in (1, 4, 16)
                 for _ in range(runs)
             ],
-            columns=["virtual_users", "nopm"],
+            columns=["virtual_users", "metric_value"],
         )
         for level in (1.0, ratio)
     ]

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis import quantiles
-from hdbkit.analysis.windows import Window, window_of
+from hdbkit.analysis.run import quantiles
+from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.errors import DamagedResult
 from hdbkit.results.folder import RunFolder
 from tests.unit.synthetic import Synthetic, write_run
@@ -29,7 +29,7 @@ def test_quantiles_by_second_are_those_of_the_sorted_rows(run: Synthetic) -> Non
     found = quantiles.by_second(run.folder, window)
     done = run.inside[run.inside["outcome"] != 2]
     second = (done["t_start_us"] + done["latency_us"] - window.start_us) // 1_000_000
-    groups = done["latency_us"].groupby([second, done["transaction"]])
+    groups = done["latency_us"].groupby([second, done["operation"]])
     assert len(found) == len(groups) == 35 * 5
     for name, share in quantiles.SECOND_QUANTILES.items():
         expected = groups.apply(sorted_quantile, share)
@@ -53,8 +53,8 @@ def test_steps_of_several_seconds_hold_all_their_rows(run: Synthetic) -> None:
 
 
 def test_a_quantile_is_a_latency_that_was_seen() -> None:
-    counted = pd.DataFrame({"transaction": 0, "latency_us": [10, 20, 1000], "n": [50, 49, 1]})
-    found = quantiles.quantiles_of(counted, ["transaction"], {"p50": 0.5, "p51": 0.51, "p99": 0.99, "p995": 0.995})
+    counted = pd.DataFrame({"operation": 0, "latency_us": [10, 20, 1000], "n": [50, 49, 1]})
+    found = quantiles.quantiles_of(counted, ["operation"], {"p50": 0.5, "p51": 0.51, "p99": 0.99, "p995": 0.995})
     assert found.iloc[0].tolist() == [0, 100, 10, 20, 20, 1000, 1000]
 
 
@@ -69,7 +69,7 @@ def test_counts_hold_the_rows_that_end_in_the_window_and_no_other(run: Synthetic
 
 def test_a_cut_file_is_told_in_one_sentence(tmp_path: Path) -> None:
     run = write_run(tmp_path / "cut", duration_s=1)
-    file = sorted(run.folder.transactions.glob("*.parquet"))[0]
+    file = sorted(run.folder.operations.glob("*.parquet"))[0]
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(DamagedResult, match="cannot be read"):
         quantiles.counts(run.folder, window_of(run.manifest))

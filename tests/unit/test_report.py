@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.analysis.checks import check_run
-from hdbkit.analysis.summary import summarize
+from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.summary import summarize
 from hdbkit.report import run_report, sweep_report
 from hdbkit.report.sweep_report import verdict_matrix
 from hdbkit.report.tables import cell, heading, milliseconds
@@ -116,7 +116,7 @@ def test_a_report_of_a_hundred_runs_stays_small(tmp_path: Path) -> None:
 def test_a_run_report_says_answer_table_checks_surroundings_and_command(reports: dict[str, Path]) -> None:
     text = " ".join(read(reports["run"]).text)
     manifest = Manifest.model_validate_json((reports["run"].parent / "manifest.json").read_bytes())
-    assert f"{manifest.result['nopm']:,.0f} NOPM" in text
+    assert f"{manifest.result['metric_value']:,.0f} NOPM" in text
     assert "1 check failed (no transaction failed)" in text
     for word in ("stock_level", "Little's law", "buffers", "256 MB", "128 MB", "nulldb 1 & more", "a <fast> one"):
         assert word in text
@@ -147,8 +147,8 @@ def test_at_several_counts_of_users_a_configuration_is_a_row_and_a_count_a_colum
         "buffers=256MB, durable=off",
     ]
     off = verdicts[(verdicts["label"] == "durable=off") & (verdicts["virtual_users"] == 4)].iloc[0]
-    nopm, change, interval, verdict = table.rows[1][2].split("\n")
-    assert (nopm, verdict) == (f"{off['nopm']:,.0f}", "faster")
+    metric_value, change, interval, verdict = table.rows[1][2].split("\n")
+    assert (metric_value, verdict) == (f"{off['metric_value']:,.0f}", "faster")
     assert change == f"{100 * (off['ratio'] - 1):+.1f} %"
     assert interval == f"{100 * (off['low'] - 1):+.1f} to {100 * (off['high'] - 1):+.1f} %"
     assert table.look(1, 2) == "n good"
@@ -184,11 +184,9 @@ def test_charts_cannot_end_their_script(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a-run", duration_s=2)
     evil = "</script><script>alert(1)</script>"
     manifest = checked(run)
-    names = [evil, *manifest.transactions[1:]]
-    result = manifest.result | {
-        "transactions": dict(zip(names, manifest.result["transactions"].values(), strict=True))
-    }
-    run.folder.write(manifest.model_copy(update={"transactions": names, "counted": evil, "result": result}))
+    names = [evil, *manifest.operations[1:]]
+    result = manifest.result | {"operations": dict(zip(names, manifest.result["operations"].values(), strict=True))}
+    run.folder.write(manifest.model_copy(update={"operations": names, "counted": evil, "result": result}))
     page = run_report(run.folder).read_text(encoding="utf-8")
     assert "alert(1)" in page
     assert "<script>alert" not in page

@@ -42,7 +42,7 @@ def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: P
     reader, page = read(path), path.read_text(encoding="utf-8")
     text = " ".join(reader.text)
     assert f"{found.ratio.sentence[1:]}." in text
-    assert f"{found.table.loc['nopm', 'base']:,.0f}" in text
+    assert f"{found.table.loc['metric_value', 'base']:,.0f}" in text
     for words in ("new_order p95 (us)", "mean of 2 runs", "not comparable to published results"):
         assert words in text
     assert re.findall(r'id="chart-(\w+)"', page) == ["users", "throughput", "latency"] == list(found.charts())
@@ -112,9 +112,13 @@ def sweep(root: Path) -> SweepResult:
         run = RunFolder(root / f"sweep-run-{one.number}")
         run.path.mkdir(exist_ok=True)
         run.table("seconds").write_bytes(original.table("seconds").read_bytes())
-        nopm = 1000.0 * (2 if one.configuration % 2 else 1) + one.number
+        metric_value = 1000.0 * (2 if one.configuration % 2 else 1) + one.number
         manifest = original.read()
-        run.write(manifest.model_copy(update={"run_id": run.run_id, "result": manifest.result | {"nopm": nopm}}))
+        run.write(
+            manifest.model_copy(
+                update={"run_id": run.run_id, "result": manifest.result | {"metric_value": metric_value}}
+            )
+        )
         folder.append(Step.RUN_FINISHED, one.number, run.run_id)
     return SweepResult(folder)
 
@@ -130,7 +134,7 @@ def test_cards_hold_sentence_and_table_and_nothing_that_runs(root: Path, sweep: 
     """Neither style nor script nor colour: a card is read in the colours of its page, light and dark."""
     comparison = api.compare("old-1,old-2", "new-1,new-2")
     sentences = {
-        api.result("old-1")._repr_html_(): f"{api.result('old-1').nopm:,.0f} NOPM",
+        api.result("old-1")._repr_html_(): f"{api.result('old-1').metric_value:,.0f} NOPM",
         sweep._repr_html_(): html.escape(sweep.answer)[:40],
         comparison._repr_html_(): comparison.ratio.sentence[1:],
     }

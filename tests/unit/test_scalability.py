@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import curve_fit
 
-from hdbkit.analysis.scalability import fitted, laws, laws_table, scaling
+from hdbkit.analysis.statistics.scalability import fitted, laws, laws_table, scaling
 from hdbkit.charts.scaling_charts import scaling_laws
 
 LEVELS = (1, 2, 4, 8, 16, 32, 64)
@@ -23,9 +23,14 @@ def measured(
     draw, n = np.random.default_rng(seed), np.array(levels, dtype=float)
     return pd.DataFrame(
         [
-            {"block": block, "virtual_users": users, "nopm": nopm * np.exp(draw.normal(0, noise)), "label": "a"}
+            {
+                "block": block,
+                "virtual_users": users,
+                "metric_value": metric_value * np.exp(draw.normal(0, noise)),
+                "label": "a",
+            }
             for block in range(blocks)
-            for users, nopm in zip(levels, law(n, 1000, 0.05, crosstalk), strict=True)
+            for users, metric_value in zip(levels, law(n, 1000, 0.05, crosstalk), strict=True)
         ]
     )
 
@@ -39,9 +44,9 @@ def test_a_law_without_noise_is_found_exactly() -> None:
 
 def test_the_fit_is_that_of_scipy_where_no_part_is_negative() -> None:
     runs = measured()
-    n, y = runs["virtual_users"].to_numpy(dtype=float), np.log(runs["nopm"].to_numpy())
+    n, y = runs["virtual_users"].to_numpy(dtype=float), np.log(runs["metric_value"].to_numpy())
     known, _ = curve_fit(lambda x, *of: np.log(law(x, *of)), n, y, p0=[900, 0.02, 0.0005])
-    found = fitted(n, runs["nopm"].to_numpy())
+    found = fitted(n, runs["metric_value"].to_numpy())
     assert (found.rate, found.waiting, found.crosstalk) == pytest.approx(tuple(known), rel=1e-4)
 
 

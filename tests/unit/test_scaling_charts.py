@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from hdbkit.analysis import performance_profile, published
+from hdbkit.analysis.comparison import published
+from hdbkit.analysis.statistics import performance_profile
 from hdbkit.charts import scaling_charts
 
 
@@ -19,7 +20,7 @@ def test_the_published_throughput_has_a_line_a_configuration_and_none_look_alike
 
 
 def test_repeated_results_become_dots_and_the_line_goes_through_their_geometric_mean() -> None:
-    own = pd.DataFrame({"label": "own", "virtual_users": [1, 1, 1, 2], "nopm": [100.0, 400.0, 200.0, 300.0]})
+    own = pd.DataFrame({"label": "own", "virtual_users": [1, 1, 1, 2], "metric_value": [100.0, 400.0, 200.0, 300.0]})
     dots, line = scaling_charts.throughput_over_users(own).figure.data
     assert list(dots.y) == [100, 400, 200, 300]
     assert list(line.y) == [200, 300]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.analysis.search import Configuration, next_configurations
+from hdbkit.analysis.sweep.search import Configuration, next_configurations
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.plan import RunPlan

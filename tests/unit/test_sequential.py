@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from hdbkit.analysis.sequential import level_after, look_levels, looks_said
+from hdbkit.analysis.statistics.sequential import level_after, look_levels, looks_said
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.sweep_plan import ended_at, extended, plan_sweep, with_winners

@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.run_doubts import BUSY, DATA, FULL_PAGES, run_doubts, size
-from hdbkit.analysis.server_deeds import deeds, found_in_cache_pct, full_page_rates, mean_waiting
-from hdbkit.analysis.starts import data_by_block, start_doubts
+from hdbkit.analysis.run.server_work import deeds, found_in_cache_pct, full_page_rates, mean_waiting
+from hdbkit.analysis.run.warnings import BUSY, DATA, FULL_PAGES, run_doubts, size
+from hdbkit.analysis.sweep.starts import data_by_block, start_doubts
 from hdbkit.execution.full_pages import FullPages
 from hdbkit.report.server_work import growth_table, server_work, work_by_configuration
 from hdbkit.results.manifest import Manifest, Status
@@ -34,7 +34,7 @@ def manifest(number: int = 1, **fields: Any) -> Manifest:
         notice="",
         status=Status.DONE,
         plan=plan,
-        transactions=["new_order"],
+        operations=["new_order"],
         counted="new_order",
         host={"memory_bytes": 4096 * MIB},
         result=result,

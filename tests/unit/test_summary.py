@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.quantiles import QUANTILES
-from hdbkit.analysis.summary import summarize
-from hdbkit.analysis.windows import window_of
+from hdbkit.analysis.run.quantiles import QUANTILES
+from hdbkit.analysis.run.summary import summarize
+from hdbkit.analysis.run.windows import window_of
 from hdbkit.errors import DamagedResult
 from hdbkit.results import columns
 from tests.unit.synthetic import (
@@ -20,7 +20,7 @@ from tests.unit.synthetic import (
     clients_of,
     counters_of,
     host_of,
-    transactions,
+    operations,
     write_run,
     write_table,
 )
@@ -42,7 +42,7 @@ def test_the_result_is_plain_json(result: dict) -> None:
 
 def test_nopm_is_the_schemas_growth_over_the_measured_time(run: Synthetic, result: dict) -> None:
     orders = run.inside.query("transaction == 0 and outcome == 0")
-    assert result["nopm"] == pytest.approx(len(orders) * 60 / 40)
+    assert result["metric_value"] == pytest.approx(len(orders) * 60 / 40)
     assert result["engine_tpm"] == pytest.approx(len(run.inside) * 60 / 40)
     assert result["counters"]["wal_bytes"] == 1000 * len(run.inside)
 
@@ -55,7 +55,7 @@ def test_nopm_is_measured_between_the_middles_of_its_own_queries(tmp_path: Path)
     counters.loc[(counters["edge"] == "end") & ~late, "t_returned_us"] += 50_000_000
     write_table(run.folder.table("counters"), counters, columns.COUNTERS)
     orders = run.inside.query("transaction == 0 and outcome == 0")
-    assert summarize(run.folder, run.manifest)["nopm"] == pytest.approx(len(orders) * 60 / 11)
+    assert summarize(run.folder, run.manifest)["metric_value"] == pytest.approx(len(orders) * 60 / 11)
 
 
 def test_work_done_is_committed_or_rolled_back_by_design_and_never_failed(run: Synthetic, result: dict) -> None:
@@ -69,7 +69,7 @@ def test_work_done_is_committed_or_rolled_back_by_design_and_never_failed(run: S
 def test_latencies_are_those_of_the_sorted_rows(run: Synthetic, result: dict) -> None:
     assert len(run.rows) > 200_000
     for index, name in enumerate(NAMES):
-        line, rows = result["transactions"][name], run.inside[run.inside["transaction"] == index]
+        line, rows = result["operations"][name], run.inside[run.inside["operation"] == index]
         done = rows.loc[rows["outcome"] != 2, "latency_us"].to_numpy()
         assert line["count"] == len(rows)
         for quantile, share in QUANTILES.items():
@@ -78,15 +78,15 @@ def test_latencies_are_those_of_the_sorted_rows(run: Synthetic, result: dict) ->
 
 
 def test_response_times_are_told_besides_where_users_think(tmp_path: Path) -> None:
-    rows = transactions(2, 6).assign(wait_us=500)
+    rows = operations(2, 6).assign(wait_us=500)
     run = write_run(tmp_path / "thinking", users=2, duration_s=3, rows=rows, load={"keying_and_thinking": True})
-    line = summarize(run.folder, run.manifest)["transactions"]["payment"]
+    line = summarize(run.folder, run.manifest)["operations"]["payment"]
     assert line["response"]["p95_us"] == line["p95_us"] + 500
 
 
 def test_cpu_time_is_told_a_transaction(run: Synthetic, result: dict) -> None:
-    assert result["client_cpu_us_per_transaction"] == pytest.approx(4 * 1e6 / len(run.inside))
-    assert result["server_cpu_us_per_transaction"] == pytest.approx(0.5 * 40 * 1e6 / result["completed"])
+    assert result["client_cpu_us_per_operation"] == pytest.approx(4 * 1e6 / len(run.inside))
+    assert result["server_cpu_us_per_operation"] == pytest.approx(0.5 * 40 * 1e6 / result["completed"])
     assert result["host_cpu_pct"] == pytest.approx({"user": 50, "system": 20, "iowait": 5, "steal": 0, "idle": 25})
 
 
@@ -97,7 +97,7 @@ def test_cpu_time_of_a_lost_client_is_left_out_with_its_transactions(tmp_path: P
     write_table(run.folder.table("clients"), clients, columns.CLIENTS)
     result = summarize(run.folder, run.manifest)
     others = int((run.inside["virtual_user"] != 2).sum())
-    assert result["client_cpu_us_per_transaction"] == pytest.approx(3e6 / others)
+    assert result["client_cpu_us_per_operation"] == pytest.approx(3e6 / others)
     assert result["clients_lost"] == 1
 
 
@@ -109,10 +109,10 @@ def test_round_trips_and_bytes_a_transaction_are_those_of_the_clients_that_know_
     clients.loc[2, ["sent_bytes", "received_bytes", "sent_segments"]] = np.nan
     clients.loc[3, ["context_switches"]] = 0
     write_table(run.folder.table("clients"), clients, columns.CLIENTS)
-    told = summarize(run.folder, run.manifest)["per_transaction"]
+    told = summarize(run.folder, run.manifest)["per_operation"]
     switches = told.pop("context_switches")
     assert told == {"round_trips": 2.0, "sent_bytes": 100.0, "received_bytes": 400.0}
-    assert switches == pytest.approx(3 * clients["transactions"][:3].sum() / clients["transactions"].sum())
+    assert switches == pytest.approx(3 * clients["operations"][:3].sum() / clients["operations"].sum())
 
 
 def test_a_folder_of_before_round_trips_were_kept_is_read_all_the_same(tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_a_folder_of_before_round_trips_were_kept_is_read_all_the_same(tmp_path:
     older = {name: kind for name, kind in columns.CLIENTS.items() if not name.startswith(("context", "sent", "rece"))}
     write_table(run.folder.table("clients"), clients_of(run.rows, 4), older)
     result = summarize(run.folder, run.manifest)
-    assert set(result["per_transaction"].values()) == {None}
-    assert result["client_cpu_us_per_transaction"] > 0
+    assert set(result["per_operation"].values()) == {None}
+    assert result["client_cpu_us_per_operation"] > 0
 
 
 def test_little_counts_the_time_between_calls(result: dict) -> None:
@@ -135,23 +135,29 @@ def test_what_was_not_sampled_is_none_and_not_zero(tmp_path: Path) -> None:
     for name in ("counters", "host", "clients"):
         run.folder.table(name).unlink()
     result = summarize(run.folder, run.manifest)
-    unknown = ("nopm", "engine_tpm", "client_cpu_us_per_transaction", "server_cpu_us_per_transaction", "host_cpu_pct")
+    unknown = (
+        "metric_value",
+        "engine_tpm",
+        "client_cpu_us_per_operation",
+        "server_cpu_us_per_operation",
+        "host_cpu_pct",
+    )
     assert [result[name] for name in (*unknown, "clients_lost")] == [None] * 6
     assert result["completed"] > 0
 
 
 def test_a_server_on_another_host_has_no_cpu_time_here(tmp_path: Path) -> None:
     run = write_run(tmp_path / "remote", duration_s=2, host=host_of(6).assign(server_cpu_s=np.nan))
-    assert summarize(run.folder, run.manifest)["server_cpu_us_per_transaction"] is None
+    assert summarize(run.folder, run.manifest)["server_cpu_us_per_operation"] is None
 
 
 def test_a_run_in_which_nothing_ended_has_a_result_of_zeros(tmp_path: Path) -> None:
     run = write_run(tmp_path / "idle", duration_s=2)
-    for file in run.folder.transactions.glob("*.parquet"):
+    for file in run.folder.operations.glob("*.parquet"):
         file.unlink()
     result = summarize(run.folder, run.manifest)
-    assert (result["completed"], result["failed"], result["transactions_per_s"]) == (0, 0, 0)
-    assert result["transactions"]["new_order"]["p95_us"] is None
+    assert (result["completed"], result["failed"], result["operations_per_s"]) == (0, 0, 0)
+    assert result["operations"]["new_order"]["p95_us"] is None
     assert json.dumps(result, allow_nan=False)
 
 

@@ -140,9 +140,9 @@ def test_the_frame_tells_what_became_of_each_planned_run(tmp_path: Path) -> None
             "workload": {"kind": "tproc_c", "warehouses": 1},
             "load": {"virtual_users": 1, "rampup_s": 0, "duration_s": 1, "routines": "stored"},
         },
-        transactions=[],
+        operations=[],
         counted="",
-        result={"nopm": 1234.5},
+        result={"metric_value": 1234.5},
         checks=[
             CheckLine(name="steal time", passed=False, detail=""),
             CheckLine(name="mix as asked", passed=True, detail=""),
@@ -156,12 +156,12 @@ def test_the_frame_tells_what_became_of_each_planned_run(tmp_path: Path) -> None
     folder.append(Step.RUN_FINISHED, 3, "run-removed")
     frame = runs_frame(folder)
     assert list(frame["status"]) == ["done", "failed", "missing", "planned"]
-    assert list(frame["nopm"].fillna(-1)) == [1234.5, -1, -1, -1]
+    assert list(frame["metric_value"].fillna(-1)) == [1234.5, -1, -1, -1]
     assert frame["note"][1] == "no memory"
     assert list(frame["checks_failed"]) == [("steal time",), (), (), ()]
     assert sorted(frame["flush"]) == ["off", "off", "on", "on"]
     assert frame["block"].tolist() == [1, 1, 2, 2]
-    assert frame["nopm"].dtype == np.float64
+    assert frame["metric_value"].dtype == np.float64
 
 
 def test_a_sweep_is_found_by_its_id_its_beginning_or_as_the_last(tmp_path: Path) -> None:

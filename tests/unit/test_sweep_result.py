@@ -26,9 +26,9 @@ def _manifest(planned: RunPlan, place: PlannedRun) -> Manifest:
         notice="",
         status=Status.DONE,
         plan=planned.model_dump(mode="json"),
-        transactions=[],
+        operations=[],
         counted="",
-        result={"nopm": 1000.0 + place.number},
+        result={"metric_value": 1000.0 + place.number},
         checks=[CheckLine(name="steal time", passed=place.number % 2 == 0, detail="")],
     )
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from bench.verdicts import as_runs, at_looks, called, compare_with_judge, intervals, recorded, simulated
-from hdbkit.analysis.sequential import look_levels
-from hdbkit.analysis.verdicts import judge
+from hdbkit.analysis.statistics.sequential import look_levels
+from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config import SweepSpec, Target
 from hdbkit.sweep_plan import plan_sweep
 
@@ -24,7 +24,7 @@ def swept(seed: int, blocks: int = 3) -> pd.DataFrame:
     logs = draw.normal(0, 0.005, len(planned)) - DRIFT * np.linspace(0, 1, len(planned))
     rows = [(one.number, one.block, one.configuration, 1, "done") for one in planned]
     frame = pd.DataFrame(rows, columns=["number", "block", "configuration", "virtual_users", "status"])
-    return frame.assign(nopm=10_000 * np.exp(logs))
+    return frame.assign(metric_value=10_000 * np.exp(logs))
 
 
 def test_eight_equal_configurations_are_told_apart_in_about_5_percent_of_drifting_sweeps() -> None:

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
 
-from hdbkit.analysis.dunnett import critical_value, equal_replication
-from hdbkit.analysis.verdicts import answer, judge
+from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
+from hdbkit.analysis.sweep.verdicts import answer, judge
 from tests.unit.sweeps import failed, synthetic_runs
 
 
@@ -38,7 +38,7 @@ def test_intervals_hold_together_in_95_percent_of_sweeps_over_all_virtual_users(
 
 def test_two_configurations_have_the_paired_t_interval() -> None:
     runs = synthetic_runs([1, 1.3], blocks=6, noise=0.05)
-    pairs = np.log(runs.pivot_table(index="block", columns="configuration", values="nopm"))
+    pairs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value"))
     expected = ttest_rel(pairs[1], pairs[0]).confidence_interval(0.95)
     row = verdict(judge(runs), 1)
     assert (row["low"], row["high"]) == pytest.approx((np.exp(expected.low), np.exp(expected.high)))
@@ -46,7 +46,7 @@ def test_two_configurations_have_the_paired_t_interval() -> None:
 
 def test_complete_blocks_have_the_textbook_dunnett_interval() -> None:
     runs = synthetic_runs([1, 1.1, 1.2, 0.9], blocks=5, noise=0.02)
-    logs = np.log(runs.pivot_table(index="block", columns="configuration", values="nopm").to_numpy())
+    logs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
     residuals = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
     half = critical_value(equal_replication(3), 12) * np.sqrt((residuals**2).sum() / 12 * 2 / 5)
     row = verdict(judge(runs), 2)
@@ -85,7 +85,7 @@ def test_an_undecided_one_names_the_blocks_that_decide() -> None:
 def test_the_advised_number_of_blocks_decides_at_that_noise_and_ratio() -> None:
     few = synthetic_runs([1, 1.02], blocks=3, noise=0.02, seed=1)
     needed = int(verdict(judge(few), 1)["blocks_needed"])
-    logs = np.log(few.pivot_table(index="block", columns="configuration", values="nopm").to_numpy())
+    logs = np.log(few.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
     difference = logs[:, 1] - logs[:, 0]
 
     def decides(blocks: int) -> bool:

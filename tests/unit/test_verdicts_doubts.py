@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hdbkit.analysis.doubts import doubts, failed_checks, next_step, warning
-from hdbkit.analysis.verdicts import judge
+from hdbkit.analysis.sweep.verdicts import judge
+from hdbkit.analysis.sweep.warnings import doubts, failed_checks, next_step, warning
 from tests.unit.sweeps import failed, synthetic_runs
 
 
@@ -13,7 +13,7 @@ def test_a_quiet_sweep_raises_no_doubt() -> None:
 
 def test_an_outlying_block_is_named_with_its_distance() -> None:
     runs = synthetic_runs([1, 1.5], blocks=5, noise=0.01)
-    runs.loc[runs["block"] == 3, "nopm"] *= 0.7
+    runs.loc[runs["block"] == 3, "metric_value"] *= 0.7
     assert warning(doubts(runs)).splitlines()[0] == "the result may be unstable:"
     (line,) = doubts(runs)
     assert line.startswith("throughput of block 3 is ")

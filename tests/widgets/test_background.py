@@ -11,8 +11,8 @@ from jupyter_client.manager import start_new_kernel
 
 CELL = """
 import ipywidgets
-from hdbkit.widgets.live import LiveChart
-from hdbkit.widgets.ticker import every
+from hdbkit.widgets.parts.live import LiveChart
+from hdbkit.widgets.parts.ticker import every
 chart, other = LiveChart(), ipywidgets.IntText()
 ticker = every(0.5, lambda: chart.send({"kind": "point"}))
 other.comm.comm_id, chart.comm.comm_id

@@ -14,7 +14,7 @@ from hdbkit.api import connect
 from hdbkit.charts.style import COLOURS
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.widgets import ComparePanel, Shared
-from hdbkit.widgets.pictures import charts_html, svg
+from hdbkit.widgets.parts.pictures import charts_html, svg
 from tests.widgets.conftest import text_of, until
 
 SHORT = Load(virtual_users=1, rampup_s=0.1, duration_s=2)

@@ -13,7 +13,7 @@ import hdbkit
 from hdbkit import widgets
 from hdbkit.errors import InputError
 from hdbkit.widgets import Panel
-from hdbkit.widgets.ticker import SHORTEST_PERIOD_S, every
+from hdbkit.widgets.parts.ticker import SHORTEST_PERIOD_S, every
 from tests.widgets.conftest import text_of, until
 
 

@@ -21,10 +21,10 @@ from hdbkit.results.folder import find_run
 from hdbkit.results.manifest import Status
 from hdbkit.results.spool import SpoolReader, SpoolWriter
 from hdbkit.widgets import RunPanel, Shared
-from hdbkit.widgets.live import MOST_POINTS, LiveChart
-from hdbkit.widgets.load_form import LoadForm
-from hdbkit.widgets.mix import WHOLE, balanced
-from hdbkit.widgets.run_words import doing, whole
+from hdbkit.widgets.parts.live import MOST_POINTS, LiveChart
+from hdbkit.widgets.parts.load_form import LoadForm
+from hdbkit.widgets.parts.mix import WHOLE, balanced
+from hdbkit.widgets.parts.run_words import doing, whole
 from tests.conftest import HdbkitCommand
 from tests.widgets.conftest import code_of, text_of, until
 
@@ -114,8 +114,8 @@ def test_a_run_is_watched_until_its_result_stands_there(panel: RunPanel) -> None
     panel._state.observe(lambda change: said.append(change["new"]), "value")
     panel.start()
     result = panel.wait()
-    assert result.nopm is not None
-    assert f"{result.nopm:,.0f} NOPM" in text_of(panel)
+    assert result.metric_value is not None
+    assert f"{result.metric_value:,.0f} NOPM" in text_of(panel)
     assert any("measuring: " in one for one in said)
     points = panel.live.points
     assert [point["t"] for point in points] == sorted(point["t"] for point in points)
@@ -215,7 +215,7 @@ def test_a_live_chart_keeps_a_bounded_number_of_points_and_the_newest() -> None:
 
 
 def tick(status: str, **given: Any) -> api.Tick:
-    values: dict[str, Any] = {"elapsed_s": 0.0, "nopm": 0.0, "transactions_per_s": 1.0, "seconds": 0.5, **given}
+    values: dict[str, Any] = {"elapsed_s": 0.0, "metric_value": 0.0, "operations_per_s": 1.0, "seconds": 0.5, **given}
     return api.Tick(status=Status(status), counted="new_order", **values)
 
 
@@ -223,8 +223,8 @@ def tick(status: str, **given: Any) -> api.Tick:
     ("now", "words"),
     [
         (tick("starting", connected=3), "connecting: 3 of 8 clients are ready"),
-        (tick("rampup", elapsed_s=12.2, nopm=1234), "rampup: 12 of 120 s; 1,234 NOPM"),
-        (tick("measuring", elapsed_s=130, nopm=9), "measuring: 10 of 300 s; 9 NOPM"),
+        (tick("rampup", elapsed_s=12.2, metric_value=1234), "rampup: 12 of 120 s; 1,234 NOPM"),
+        (tick("measuring", elapsed_s=130, metric_value=9), "measuring: 10 of 300 s; 9 NOPM"),
         (tick("finishing"), "finishing: the last transactions, the files and the checks"),
     ],
 )
@@ -287,5 +287,5 @@ def test_a_notebook_without_a_browser_keeps_the_result_as_html_and_picture(
     (output,) = notebook.cells[0].outputs
     result = api.Result(find_run(results, "last"))
     assert set(output.data) == {"text/html", "text/plain", "image/png"}
-    assert f"{result.nopm:,.0f} NOPM" in output.data["text/html"]
+    assert f"{result.metric_value:,.0f} NOPM" in output.data["text/html"]
     assert result.manifest.notice in output.data["text/html"]

@@ -17,8 +17,8 @@ from hdbkit import api
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.widgets import RunsPanel
-from hdbkit.widgets.file_link import FileLink
-from hdbkit.widgets.runs import with_settings
+from hdbkit.widgets.panels.runs import with_settings
+from hdbkit.widgets.parts.file_link import FileLink
 from tests.conftest import HdbkitCommand
 from tests.widgets.conftest import text_of, until
 
@@ -66,7 +66,7 @@ def press(panel: RunsPanel, name: str) -> None:
 
 def test_runs_are_filtered_sorted_and_shown_in_chosen_columns(panel: RunsPanel, two: list[str]) -> None:
     assert shown(panel) == two[::-1]
-    panel.table.sorted_by = "nopm"
+    panel.table.sorted_by = "metric_value"
     assert shown(panel) == two
     panel.table.descending = True
     assert shown(panel) == two[::-1]

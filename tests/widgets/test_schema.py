@@ -13,7 +13,7 @@ from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.servers import PrivateServer
 from hdbkit.widgets import SchemaPanel, Shared
-from hdbkit.widgets.schema import BuildWatch
+from hdbkit.widgets.panels.schema import BuildWatch
 from tests.widgets.conftest import code_of, text_of, until
 
 

@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 
 import hdbkit
-from hdbkit.analysis.verdicts import judge
+from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.api import attach_sweep, connect, running_sweeps, start_sweep
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.results.sweep_folder import SweepState
 from hdbkit.servers import PrivateServer
 from hdbkit.widgets import Shared, SweepPanel
-from hdbkit.widgets.picked_values import text_of as values_text
-from hdbkit.widgets.picked_values import values_in
-from hdbkit.widgets.sweep_form import sweep_code
-from hdbkit.widgets.sweep_view import MOST_ROWS, grid_html, ranking_html
+from hdbkit.widgets.parts.picked_values import text_of as values_text
+from hdbkit.widgets.parts.picked_values import values_in
+from hdbkit.widgets.parts.sweep_form import sweep_code
+from hdbkit.widgets.parts.sweep_view import MOST_ROWS, grid_html, ranking_html
 from tests.unit.sweeps import synthetic_runs
 from tests.widgets.conftest import text_of, until
 
@@ -330,8 +330,8 @@ def test_the_ranking_goes_from_the_fastest_to_the_slowest_with_intervals() -> No
 
 def test_the_grid_shows_each_run_by_its_block_and_says_what_it_leaves_out() -> None:
     runs = synthetic_runs([1.0, 1.1], blocks=2, noise=0)
-    runs.loc[runs["number"] == 4, ["status", "nopm"]] = ["failed", np.nan]
-    runs.loc[runs["number"] == 3, ["status", "nopm"]] = ["running", np.nan]
+    runs.loc[runs["number"] == 4, ["status", "metric_value"]] = ["failed", np.nan]
+    runs.loc[runs["number"] == 3, ["status", "metric_value"]] = ["running", np.nan]
     shown = grid_html(runs, judge(runs))
     assert shown.count("✕ failed") == shown.count("▶ runs") == 1
     many = synthetic_runs([1.0] * 3, blocks=2, virtual_users=tuple(range(1, 31)))

@@ -11,7 +11,7 @@ import hdbkit
 from hdbkit import api
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.widgets import Panel
-from hdbkit.widgets.ui import Workbench
+from hdbkit.widgets.panels.ui import Workbench
 from tests.widgets.conftest import text_of, until
 
 LONG = Load(virtual_users=2, rampup_s=0, duration_s=600)

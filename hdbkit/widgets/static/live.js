@@ -142,13 +142,13 @@ class Chart {
 }
 
 // The newest quantiles of every transaction: the numbers behind the latency chart.
-function table(parent, transactions) {
+function table(parent, operations) {
   const made = node("table", { class: "hdbkit-live-table" }, parent);
   node("caption", {}, made, "service time now (ms)");
   const head = node("tr", {}, node("thead", {}, made));
-  for (const name of ["transaction", ...QUANTILES]) node("th", { scope: "col" }, head, name);
+  for (const name of ["operation", ...QUANTILES]) node("th", { scope: "col" }, head, name);
   const body = node("tbody", {}, made);
-  return transactions.map((name) => {
+  return operations.map((name) => {
     const row = node("tr", {}, body);
     node("th", { scope: "row" }, row, name.replaceAll("_", " "));
     return QUANTILES.map(() => node("td", {}, row));
@@ -161,14 +161,14 @@ function render({ model, el }) {
 
   function build() {
     el.replaceChildren();
-    const { transactions = [], counted } = about;
+    const { operations = [], counted } = about;
     el.dataset.points = points.length;
-    if (!transactions.length) return;
-    chosen = Math.max(0, transactions.indexOf(counted));
+    if (!operations.length) return;
+    chosen = Math.max(0, operations.indexOf(counted));
     const grid = node("div", { class: "hdbkit-live-grid-of-charts" }, el);
     const of = (index) => (point) => point.latency[chosen]?.[index] ?? null;
     charts = [
-      new Chart(grid, "How fast is it?", "NOPM, new orders a minute", [{ name: "NOPM", value: (point) => point.nopm }]),
+      new Chart(grid, "How fast is it?", "NOPM, new orders a minute", [{ name: "NOPM", value: (point) => point.metric_value }]),
       new Chart(grid, "How long does it take?", "ms, log", QUANTILES.map((name, index) => ({ name, value: of(index) })), true),
       new Chart(grid, "Is anything refused?", "a second", [
         { name: "failed", value: (point) => point.failed }, { name: "tried again", value: (point) => point.retries },
@@ -178,11 +178,11 @@ function render({ model, el }) {
       ]),
     ];
     const choice = node("select", { "aria-label": "transaction whose latency is drawn" });
-    transactions.forEach((name, index) => node("option", { value: index }, choice, name.replaceAll("_", " ")));
+    operations.forEach((name, index) => node("option", { value: index }, choice, name.replaceAll("_", " ")));
     choice.value = chosen;
     choice.addEventListener("change", () => { chosen = Number(choice.value); draw(); });
     charts[1].head.firstChild.after(choice);
-    cells = table(el, transactions);
+    cells = table(el, operations);
   }
 
   function draw() {

@@ -18,7 +18,7 @@ class TprocC:
     notice = (
         "derived from TPC-C and not comparable to published results, as it does not comply with the specification"
     )
-    transactions: tuple[str, ...] = TRANSACTIONS
+    operations: tuple[str, ...] = TRANSACTIONS
     counted = "new_order"
     tables: tuple[str, ...] = tuple(TABLES)
     routines: tuple[str, ...] = TRANSACTIONS

@@ -62,7 +62,7 @@ class TprocCUser:
 
     def order_id(self, prepared: Prepared, raw: Any) -> int:
         """The number of the order that a new order took; 0 for other transactions."""
-        return int(self._rows(raw)[0][0]) if prepared.transaction == NEW_ORDER else 0
+        return int(self._rows(raw)[0][0]) if prepared.operation == NEW_ORDER else 0
 
     def _prepared(self, session: Session, load: Load) -> list[Way]:
         if load.routines is Routines.STORED:

@@ -54,7 +54,7 @@ class HammerDBUser(TprocCUser):
 
     def order_id(self, prepared: Prepared, raw: Any) -> int:
         """The number of the order where the routine tells it; else 0."""
-        return int(self._rows(raw)[0][-1]) if prepared.transaction == NEW_ORDER else 0
+        return int(self._rows(raw)[0][-1]) if prepared.operation == NEW_ORDER else 0
 
 
 def _told(session: Session, bound: Any) -> Any:

@@ -1,0 +1,75 @@
+"""The schema's own count of new orders, held between what the clients know.
+
+At the moment a counter query reads, the schema holds every new order that was acknowledged before the query was
+sent, and none that was started after its answer had come. One order too many or too few is a fault; the only
+allowance is that of times kept in whole microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hdbkit.analysis.run.counters import END, RUN_START, START, readings
+from hdbkit.analysis.run.records import operations_of, table
+from hdbkit.analysis.run.summary import COUNTED
+from hdbkit.errors import ErrorClass
+from hdbkit.results.columns import ERROR_CLASSES, Outcome
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+
+_ROUNDING_US = 2
+_LOST = ERROR_CLASSES.index(ErrorClass.CONNECTION_LOST.value)
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """``counted`` new orders since the run's start, at an edge, and the bounds that the clients give."""
+
+    edge: str
+    acknowledged: int
+    counted: int
+    started: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the count lies within its bounds."""
+        return self.acknowledged <= self.counted <= self.started
+
+    def __str__(self) -> str:
+        return f"{self.acknowledged:,} <= {self.counted:,} <= {self.started:,} at the {self.edge}"
+
+
+def brackets(folder: RunFolder, manifest: Manifest, clients_lost: int) -> list[Bracket]:
+    """The bracket at each edge of the window; empty where the schema's count was not read.
+
+    A failed new order whose connection was lost may have been committed, and so may the one that a lost client
+    had in flight: both widen the upper bound alone.
+    """
+    counters = table(folder, "counters")
+    begin = readings(counters, RUN_START).get(COUNTED)
+    found = []
+    for edge in (START, END):
+        at = readings(counters, edge).get(COUNTED)
+        if begin is None or at is None:
+            return []
+        acknowledged, started = _known(folder, manifest, at.t_sent_us, at.t_returned_us)
+        counted = round(at.value - begin.value)
+        found.append(Bracket(edge, acknowledged, counted, started + clients_lost))
+    return found
+
+
+def _known(folder: RunFolder, manifest: Manifest, sent_us: int, returned_us: int) -> tuple[int, int]:
+    order = manifest.operations.index(manifest.counted)
+    committed = f"outcome = {Outcome.COMMITTED.value}"
+    unsure = f"(outcome = {Outcome.FAILED.value} AND error_class = {_LOST})"
+    with operations_of(folder) as rows:
+        bounds = (
+            rows.filter(f"operation = {order} AND t_start_us < {returned_us + _ROUNDING_US}")
+            .aggregate(
+                f"count(*) FILTER ({committed} AND t_end_us <= {sent_us - _ROUNDING_US}), "
+                f"count(*) FILTER ({committed} OR {unsure})"
+            )
+            .fetchall()
+        )
+    acknowledged, started = bounds[0]
+    return int(acknowledged), int(started)

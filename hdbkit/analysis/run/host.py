@@ -1,0 +1,80 @@
+"""What the window cost: CPU of the host, of the server, of the clients. Running totals, read at its edges.
+
+What else the clients used is told for their whole run: it is read ahead of the first transaction and behind the last.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from hdbkit.analysis.run.windows import Window
+
+CPU_PARTS = ("user", "system", "iowait", "steal", "idle")
+MOST_STEAL_PCT = 2.0
+"""The largest share of a host's CPU time that other machines may take."""
+_USED = {
+    "round_trips": "sent_segments",
+    "sent_bytes": "sent_bytes",
+    "received_bytes": "received_bytes",
+    "context_switches": "context_switches",
+}
+"""Figures of a transaction, and the column of the table ``clients`` that each is made of."""
+
+
+def grown(host: pd.DataFrame | None, column: str, window: Window) -> float | None:
+    """The growth of a running total of the host over the window, between samples in a straight line.
+
+    None where it was not sampled, or was set back in between (a server that was restarted counts anew).
+    """
+    if host is None or len(host) < 2:
+        return None
+    values = host[column].to_numpy(dtype=float)
+    times = host["t_us"].to_numpy(dtype=float)
+    if (np.diff(values[(times >= window.start_us) & (times < window.end_us)]) < 0).any():
+        return None
+    at = np.interp([window.start_us, window.end_us], times, values)
+    growth = float(at[1] - at[0])
+    return growth if math.isfinite(growth) else None
+
+
+def host_cpu_pct(host: pd.DataFrame | None, window: Window) -> dict[str, float] | None:
+    """Shares of all cores' time over the window, in percent: user, system, iowait, steal, idle."""
+    spent = {part: grown(host, f"cpu_{part}_s", window) for part in CPU_PARTS}
+    known = {part: seconds for part, seconds in spent.items() if seconds is not None}
+    total = sum(known.values())
+    return {part: 100 * seconds / total for part, seconds in known.items()} if total > 0 else None
+
+
+def pressure_pct(host: pd.DataFrame | None, window: Window) -> float | None:
+    """The share of the window, in percent, in which some task waited for a core (PSI "some")."""
+    waited_s = grown(host, "cpu_pressure_s", window)
+    return None if waited_s is None else 100 * waited_s / window.duration_s
+
+
+def client_cpu_us(clients: pd.DataFrame | None, done: pd.Series[int]) -> float | None:
+    """CPU time of the clients a transaction, in microseconds, over those clients that were there at both edges.
+
+    ``done`` holds how many transactions of each virtual user ended in the window.
+    """
+    if clients is None:
+        return None
+    spent = (clients["cpu_end_s"] - clients["cpu_start_s"]).set_axis(clients["virtual_user"]).dropna()
+    operations = int(done.reindex(spent.index).fillna(0).sum())
+    return 1e6 * float(spent.sum()) / operations if operations else None
+
+
+def client_use(clients: pd.DataFrame | None) -> dict[str, float | None]:
+    """Round trips, bytes sent and received, and context switches of the clients a transaction that they began.
+
+    Over the whole run, of those clients that know; None where none does, as in a folder of an older hdbkit. A round
+    trip is a TCP segment with data that a client sent: a request that is larger than a segment counts more than once.
+    """
+    found: dict[str, float | None] = {}
+    for name, column in _USED.items():
+        known = clients.dropna(subset=column) if clients is not None and column in clients else None
+        operations = 0 if known is None else int(known["operations"].sum())
+        found[name] = float(known[column].sum()) / operations if known is not None and operations else None
+    return found

@@ -1,0 +1,102 @@
+"""Exact quantiles of latencies.
+
+Latencies are whole microseconds. Those of a whole window are first counted by value, and the quantiles read off the
+counts: exact, and as lean as there are different values. Those of each second are selected, since in one second
+nearly every value is a different one. A quantile here is a latency that was seen: the smallest that at
+least that share of the transactions did not exceed (TPC-C 5.2.5.4 words the 90th percentile so).
+Failed transactions have no place in them: they did no work, and a timeout is no latency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from hdbkit.analysis.run.records import operations_of, row_count
+from hdbkit.analysis.run.windows import Window
+from hdbkit.results.columns import Outcome
+from hdbkit.results.folder import RunFolder
+
+QUANTILES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+SECOND_QUANTILES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
+SERVICE_US = "latency_us"
+RESPONSE_US = "latency_us + wait_us"
+ROWS_AT_A_TIME = 12_500_000
+"""A long run is read in slices of about so many rows, so that memory does not grow with its length."""
+
+
+def counts(folder: RunFolder, window: Window, latency: str = SERVICE_US) -> pd.DataFrame:
+    """How often each latency was seen: operation, outcome, error_class, latency_us, n, retries; sorted."""
+    with operations_of(folder, window) as rows:
+        counted: pd.DataFrame = rows.aggregate(
+            f"operation, outcome, error_class, {latency} AS latency_us, "
+            "count(*)::BIGINT AS n, sum(retries)::BIGINT AS retries",
+            f"operation, outcome, error_class, {latency}",
+        ).df()
+    return counted.sort_values(["operation", "outcome", "error_class", "latency_us"], ignore_index=True)
+
+
+def by_second(folder: RunFolder, window: Window, step_s: int = 1) -> pd.DataFrame:
+    """Each second of the window and transaction: second, operation, n, p50_us, p95_us, p99_us, max_us.
+
+    ``second`` counts from the window's start. With ``step_s`` each row stands for so many seconds and ``second`` is
+    their first; a last, incomplete step is left out.
+    """
+    whole = int(window.duration_s) // step_s
+    step = max(1, min(whole, whole * ROWS_AT_A_TIME // max(1, row_count(folder))))
+    parts = [_slice(folder, window, step_s, range(at, min(at + step, whole))) for at in range(0, whole, step)]
+    columns = ["second", "operation", "n", *(f"{name}_us" for name in SECOND_QUANTILES), "max_us"]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+def _slice(folder: RunFolder, window: Window, step_s: int, steps: range) -> pd.DataFrame:
+    step_us = step_s * 1_000_000
+    part = Window(window.start_us + steps.start * step_us, window.start_us + steps.stop * step_us)
+    second = f"((t_end_us - {window.start_us}) // {step_us} * {step_s})::INTEGER"
+    selected = f"quantile_disc(latency_us, {list(SECOND_QUANTILES.values())})"
+    with operations_of(folder, part) as rows:
+        found: pd.DataFrame = (
+            rows.filter(f"outcome <> {Outcome.FAILED.value}")
+            .aggregate(
+                f"{second} AS second, operation, count(*)::BIGINT AS n, {selected} AS q, max(latency_us) AS max_us",
+                f"{second}, operation",
+            )
+            .project(
+                "second, operation, n, "
+                + ", ".join(f"q[{at}] AS {name}_us" for at, name in enumerate(SECOND_QUANTILES, 1))
+                + ", max_us"
+            )
+            .order("second, operation")
+            .df()
+        )
+    whole: pd.DataFrame = found.astype(dict.fromkeys(found.columns[3:], "int64"))
+    return whole
+
+
+def quantiles_of(counted: pd.DataFrame, by: list[str], quantiles: Mapping[str, float]) -> pd.DataFrame:
+    """Quantiles of counted latencies (columns of ``by``, latency_us, n): one row a group, with n and max_us."""
+    ordered = counted.sort_values([*by, "latency_us"], ignore_index=True)
+    if ordered.empty:
+        return pd.DataFrame(columns=[*by, "n", *(f"{name}_us" for name in quantiles), "max_us"])
+    keys = ordered[by].to_numpy()
+    first = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)])
+    last = np.r_[first[1:], len(ordered)] - 1
+    seen = ordered["n"].to_numpy().cumsum()
+    before = np.r_[0, seen[last[:-1]]]
+    total = seen[last] - before
+    latency = ordered["latency_us"].to_numpy()
+    groups = ordered.loc[first, by].reset_index(drop=True)
+    groups["n"] = total
+    for name, share in quantiles.items():
+        groups[f"{name}_us"] = latency[np.searchsorted(seen, before + rank(total, share))]
+    groups["max_us"] = latency[last]
+    return groups
+
+
+def rank(total: npt.NDArray[np.int64], share: float) -> npt.NDArray[np.int64]:
+    """Which of ``total`` sorted values, counted from 1, is the quantile: the smallest rank that holds ``share``."""
+    return np.maximum(1, np.ceil(np.round(total * share, 9))).astype(np.int64)

@@ -1,0 +1,88 @@
+"""The transactions of a run as DuckDB relations, and its small tables as frames.
+
+Nothing is read until a relation is asked for its rows, so a hundred million transactions cost no more memory than
+their groups. A damaged file raises ``DamagedResult`` with one sentence.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hdbkit.analysis.run.windows import Window
+from hdbkit.errors import DamagedResult
+from hdbkit.results.columns import OPERATIONS
+from hdbkit.results.folder import RunFolder
+
+MEMORY_LIMIT = "1500MB"
+
+
+@contextmanager
+def operations_of(folder: RunFolder, window: Window | None = None) -> Iterator[duckdb.DuckDBPyRelation]:
+    """The records of a run, those that end in ``window`` where one is given, with a column ``t_end_us``."""
+    files = [str(path) for path in _files(folder)]
+    connection = duckdb.connect()
+    try:
+        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+        connection.execute(f"SET threads = {os.cpu_count() or 1}")
+        connection.execute("SET temp_directory = ?", [tempfile.gettempdir()])
+        connection.execute("SET preserve_insertion_order = false")
+        records = connection.from_parquet(files) if files else connection.from_arrow(_none())
+        rows = records.project("*, t_start_us + latency_us AS t_end_us")
+        if window is not None:
+            # the bound on the start is implied by that on the end; it lets whole row groups be passed over
+            rows = rows.filter(
+                f"t_end_us >= {window.start_us} AND t_end_us < {window.end_us} AND t_start_us < {window.end_us}"
+            )
+        yield rows
+    except duckdb.Error as error:
+        raise DamagedResult(f"{folder.operations} cannot be read: {_first_line(error)}") from None
+    finally:
+        connection.close()
+
+
+def row_count(folder: RunFolder) -> int:
+    """How many transactions a run kept, from the files' own footers."""
+    try:
+        return sum(int(pq.read_metadata(path).num_rows) for path in _files(folder))
+    except (OSError, pa.ArrowException) as error:
+        raise DamagedResult(f"{folder.operations} cannot be read: {_first_line(error)}") from None
+
+
+def _files(folder: RunFolder) -> list[Path]:
+    if not folder.operations.is_dir():
+        raise DamagedResult(f"{folder.path} has no transactions: there is no folder {folder.operations.name}")
+    return sorted(folder.operations.glob("*.parquet"))
+
+
+def _none() -> pa.Table:
+    """The records of a run in which no transaction ended."""
+    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in OPERATIONS.items()])
+    return schema.empty_table()
+
+
+def table(folder: RunFolder, name: str) -> pd.DataFrame | None:
+    """A small table of a run (counters, host, clients, errors, seconds); None where it was not written."""
+    path = folder.table(name)
+    return read_table(path) if path.is_file() else None
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A Parquet file as a frame. Raises ``DamagedResult``."""
+    try:
+        frame: pd.DataFrame = pq.read_table(path).to_pandas()
+    except (OSError, pa.ArrowException) as error:
+        raise DamagedResult(f"{path} cannot be read: {_first_line(error)}") from None
+    return frame
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:200]

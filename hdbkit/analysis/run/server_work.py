@@ -1,0 +1,105 @@
+"""What the server did in the window, by its own counters: log, pages, locks; a transaction and in all.
+
+Engines count different things under names of their own. A deed is told where the engine counts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from hdbkit.analysis.run.counters import END, START
+
+WAITING = "waiting_locks"
+"""The level that counts sessions which wait for a lock of another."""
+_RATES_FROM = 0.25
+"""The share of the window, at its beginning and at its end, that a rate is taken over."""
+_READ = (("blks_read",), ("pages_read",))
+_ASKED = (("blks_hit", "blks_read"), ("page_requests",))
+DEEDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "log written (bytes)": (("wal_bytes",), ("log_bytes",)),
+    "log records": (("wal_records",),),
+    "full-page images in the log": (("wal_fpi",),),
+    "pages asked for": _ASKED,
+    "pages read from files": _READ,
+    "pages pushed out of the cache": (("evictions",),),
+    "writes to files": (("file_writes",), ("pages_flushed",)),
+    "of these by the clients' own processes": (("client_writes",),),
+    "waits for row locks": (("row_lock_waits",),),
+    "time waited for row locks (ms)": (("row_lock_time_ms",),),
+    "deadlocks": (("deadlocks",),),
+    "temporary files (bytes)": (("temp_bytes",),),
+    "checkpoints": (("checkpoints",),),
+    "automatic vacuums": (("autovacuums",),),
+}
+"""Each deed with the counters that tell it, summed: the first of the alternatives that the engine keeps."""
+
+
+@dataclass(frozen=True)
+class Deed:
+    """Something that the server counted: how much in the window, and a transaction (None: none was completed)."""
+
+    what: str
+    total: float
+    each: float | None
+
+
+def deeds(result: Mapping[str, Any]) -> list[Deed]:
+    """What the server of a result did, in the order of ``DEEDS``; empty where it was not asked."""
+    counted, completed = result.get("counters", {}), result.get("completed")
+    found = ((what, _total(counted, names)) for what, names in DEEDS.items())
+    return [Deed(what, total, total / completed if completed else None) for what, total in found if total is not None]
+
+
+def found_in_cache_pct(result: Mapping[str, Any]) -> float | None:
+    """The share of pages that the server's own cache had when they were asked for, in percent."""
+    counted = result.get("counters", {})
+    asked, read = _total(counted, _ASKED), _total(counted, _READ)
+    return 100 * (1 - read / asked) if asked and read is not None else None
+
+
+def _total(counted: Mapping[str, float], alternatives: tuple[tuple[str, ...], ...]) -> float | None:
+    return next((sum(counted[one] for one in names) for names in alternatives if set(names) <= set(counted)), None)
+
+
+def mean_waiting(counters: pd.DataFrame | None) -> float | None:
+    """How many sessions waited for a lock, on average over the samples of the window; None where not sampled."""
+    seen = _inside(counters, WAITING)
+    return float(seen.mean()) if len(seen) else None
+
+
+def full_page_rates(counters: pd.DataFrame | None) -> dict[str, float] | None:
+    """Full-page images a transaction in the first and in the last quarter of the window, or a little more of it.
+
+    None where the server counts none, or was asked too seldom.
+    """
+    images, done = _inside(counters, "wal_fpi"), _inside(counters, "commits") + _inside(counters, "rollbacks")
+    if len(images) < 3 or len(done) != len(images):
+        return None
+    first_us, last_us = images.index[0], images.index[-1]
+    quarter_us = _RATES_FROM * (last_us - first_us)
+    near = images.index[images.index >= first_us + quarter_us][0]
+    far = images.index[images.index <= last_us - quarter_us][-1]
+    rates = {}
+    for name, begin, end in (("first", first_us, near), ("last", far, last_us)):
+        operations = float(done[end] - done[begin])
+        if operations <= 0:
+            return None
+        rates[name] = float(images[end] - images[begin]) / operations
+    return rates
+
+
+def _inside(counters: pd.DataFrame | None, name: str) -> pd.Series[float]:
+    """A counter's values from edge to edge of the window, by the time of the answer; empty without both edges."""
+    empty = pd.Series(dtype=float)
+    if counters is None:
+        return empty
+    rows = counters[counters["name"] == name].set_index("t_returned_us").sort_index()
+    start, end = (rows.index[rows["edge"] == edge] for edge in (START, END))
+    if not len(start) or not len(end):
+        return empty
+    values: pd.Series[float] = rows.loc[start[0] : end[0], "value"]
+    return values

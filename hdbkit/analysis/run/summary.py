@@ -1,0 +1,163 @@
+"""The result of a run in numbers: ``summarize`` makes what the manifest keeps as ``result``.
+
+All figures are of the measured window, but those of ``per_transaction``, which are of the clients' whole run. A
+transaction counts where it ends; work done (``completed``) is committed or rolled back by design (TPC-C 2.4.1.4),
+never failed. NOPM comes from the schema's own count, never from the clients.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from hdbkit.analysis.run.counters import RUN_END, RUN_START, growth, per_minute, readings
+from hdbkit.analysis.run.host import client_cpu_us, client_use, grown, host_cpu_pct
+from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
+from hdbkit.analysis.run.records import operations_of, table
+from hdbkit.analysis.run.server_host import server_host_use
+from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting
+from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.results.columns import ERROR_CLASSES, Outcome
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+
+COUNTED = "new_orders"
+"""The counter that the schema itself keeps of the counted transaction."""
+
+
+def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
+    """The run's figures as plain JSON; a figure that is not known is None.
+
+    Raises:
+        DamagedResult: there is no measured window, or a file cannot be read.
+    """
+    window = window_of(manifest)
+    counted = counts(folder, window)
+    users = _users(folder, window)
+    counters = table(folder, "counters")
+    grew = growth(counters)
+    host, clients = table(folder, "host"), table(folder, "clients")
+    by_outcome = {outcome: _sum(counted, outcome) for outcome in Outcome}
+    completed = by_outcome[Outcome.COMMITTED] + by_outcome[Outcome.ROLLED_BACK_BY_DESIGN]
+    server_cpu_s = grown(host, "server_cpu_s", window)
+    return {
+        "metric_value": per_minute(grew, COUNTED),
+        "engine_tpm": per_minute(grew, "commits", "rollbacks"),
+        "window_s": window.duration_s,
+        "measured_s": 60 * grew[COUNTED].minutes if COUNTED in grew else None,
+        "completed": completed,
+        "committed": by_outcome[Outcome.COMMITTED],
+        "rolled_back_by_design": by_outcome[Outcome.ROLLED_BACK_BY_DESIGN],
+        "failed": by_outcome[Outcome.FAILED],
+        "retries": int(counted["retries"].sum()),
+        "operations_per_s": completed / window.duration_s,
+        "operations": _by_operation(folder, manifest, window, counted),
+        "errors": _errors(counted),
+        "client_cpu_us_per_operation": client_cpu_us(clients, users["n"]),
+        "server_cpu_us_per_operation": (
+            1e6 * server_cpu_s / completed if server_cpu_s is not None and completed else None
+        ),
+        "per_operation": client_use(clients),
+        "host_cpu_pct": host_cpu_pct(host, window),
+        "server_host": server_host_use(table(folder, "server_host"), window),
+        "littles_law": _littles_law(users, window, int(manifest.plan["load"]["virtual_users"])),
+        "counters": {name: one.value for name, one in grew.items()},
+        "waiting_locks": mean_waiting(counters),
+        "full_pages": full_page_rates(counters),
+        "data": _data(counters),
+        "clients_lost": None if clients is None else int((clients["ended"] != "done").sum()),
+    }
+
+
+def _data(counters: pd.DataFrame | None) -> dict[str, float | None] | None:
+    """The size of the data and the orders there before the first and after the last transaction; None: not asked."""
+    before, after = readings(counters, RUN_START), readings(counters, RUN_END)
+    if "data_bytes" not in before:
+        return None
+    return {
+        f"{name}_{when}": taken[counter].value if counter in taken else None
+        for when, taken in (("before", before), ("after", after))
+        for name, counter in (("bytes", "data_bytes"), ("orders", COUNTED))
+    }
+
+
+def _sum(counted: pd.DataFrame, outcome: Outcome) -> int:
+    return int(counted.loc[counted["outcome"] == outcome.value, "n"].sum())
+
+
+def _by_operation(
+    folder: RunFolder, manifest: Manifest, window: Window, counted: pd.DataFrame
+) -> dict[str, dict[str, Any]]:
+    """Counts and latencies of each transaction; response times besides where users key and think."""
+    service = _latencies(counted)
+    response = (
+        _latencies(counts(folder, window, RESPONSE_US)) if manifest.plan["load"].get("keying_and_thinking") else None
+    )
+    lines: dict[str, dict[str, Any]] = {}
+    for index, name in enumerate(manifest.operations):
+        rows = counted[counted["operation"] == index]
+        lines[name] = {
+            "count": int(rows["n"].sum()),
+            "committed": _sum(rows, Outcome.COMMITTED),
+            "rolled_back": _sum(rows, Outcome.ROLLED_BACK_BY_DESIGN),
+            "failed": _sum(rows, Outcome.FAILED),
+            "retries": int(rows["retries"].sum()),
+            **service.get(index, _NO_LATENCIES),
+        }
+        if response is not None:
+            lines[name]["response"] = response.get(index, _NO_LATENCIES)
+    return lines
+
+
+_NO_LATENCIES: dict[str, float | None] = dict.fromkeys([*(f"{name}_us" for name in QUANTILES), "max_us", "mean_us"])
+
+
+def _latencies(counted: pd.DataFrame) -> dict[int, dict[str, float | None]]:
+    """p50_us .. p999_us, max_us and mean_us of each transaction's completed ones."""
+    done = counted[counted["outcome"] != Outcome.FAILED.value]
+    merged = done.groupby(["operation", "latency_us"], as_index=False)[["n"]].sum()
+    spent = (merged["latency_us"] * merged["n"]).groupby(merged["operation"]).sum()
+    found: dict[int, dict[str, float | None]] = {}
+    for row in quantiles_of(merged, ["operation"], QUANTILES).to_dict("records"):
+        index, n = int(row["operation"]), int(row["n"])
+        figures: dict[str, float | None] = {f"{name}_us": int(row[f"{name}_us"]) for name in QUANTILES}
+        found[index] = {**figures, "max_us": int(row["max_us"]), "mean_us": float(spent[index]) / n}
+    return found
+
+
+def _errors(counted: pd.DataFrame) -> dict[str, int]:
+    failed = counted[counted["outcome"] == Outcome.FAILED.value]
+    by_class = failed.groupby("error_class")["n"].sum()
+    return {ERROR_CLASSES[int(code)] or "other": int(n) for code, n in by_class.items()}  # type: ignore[call-overload]
+
+
+def _users(folder: RunFolder, window: Window) -> pd.DataFrame:
+    """Each virtual user of the window: n, busy_us (inside calls), span_us (first start to last end)."""
+    with operations_of(folder, window) as rows:
+        found: pd.DataFrame = rows.aggregate(
+            "virtual_user, count(*)::BIGINT AS n, sum(latency_us)::BIGINT AS busy_us, "
+            "(max(t_end_us) - min(t_start_us))::BIGINT AS span_us",
+            "virtual_user",
+        ).df()
+    return found.set_index("virtual_user").sort_index()
+
+
+def _littles_law(users: pd.DataFrame, window: Window, planned: int) -> dict[str, float | None]:
+    """Little's law: users = throughput x (mean time inside calls + mean time outside, between two calls).
+
+    ``ratio`` is users by law to users planned; ``outside_pct`` the share of a user's time between calls.
+    """
+    n, busy_us, span_us = (int(users[name].sum()) for name in ("n", "busy_us", "span_us"))
+    gaps = n - len(users)
+    if not n:
+        return {"users_by_law": 0.0, "users": planned, "ratio": 0.0, "mean_us": None, "outside_pct": None}
+    inside, outside = busy_us / n, (span_us - busy_us) / gaps if gaps else 0.0
+    by_law = n / window.duration_s * (inside + outside) / 1e6
+    return {
+        "users_by_law": by_law,
+        "users": planned,
+        "ratio": by_law / planned,
+        "mean_us": inside,
+        "outside_pct": 100 * outside / (inside + outside),
+    }

@@ -1,0 +1,176 @@
+"""The Universal Scalability Law fitted to throughput over virtual users, and where its peak lies.
+
+Throughput of N virtual users is lambda N / (1 + sigma (N - 1) + kappa N (N - 1)): lambda that of one user, sigma the
+share of work that waits its turn, kappa the price of keeping each two users consistent; none below 0 (Gunther 2007,
+Guerrilla Capacity Planning, chapter 4). With kappa the throughput has a peak at sqrt((1 - sigma) / kappa).
+
+Fitted by least squares on the log scale, as all throughputs here are judged. N / throughput is linear in
+(1, sigma, kappa) / lambda, so each Gauss-Newton step is a linear problem whose solution must not be negative
+(``scipy.optimize.nnls``; Lawson and Hanson 1974). Intervals are percentiles of a bootstrap over blocks, for the runs
+of a block hang together: one block fewer is drawn than there are, so that the spread is not too small with few blocks
+(Rao and Wu 1988, J. Am. Statist. Assoc. 83, 231-241).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
+
+from hdbkit.analysis.wording import share
+
+Floats = NDArray[np.float64]
+
+FEWEST_TO_FIT = 4
+"""Levels that a fit needs, for it has three unknowns."""
+FEWEST_LEVELS = 6
+"""Levels that a statement on the peak needs, 1 among them."""
+BEYOND_THE_PEAK = 2
+"""Levels that must lie beyond a peak before it is told."""
+FEWEST_BLOCKS = 3
+_RESAMPLES = 500
+_STEPS = 25
+
+
+@dataclass(frozen=True)
+class Law:
+    """One fitted curve: ``rate`` is the throughput of one user (NOPM), ``waiting`` sigma, ``crosstalk`` kappa."""
+
+    rate: float
+    waiting: float
+    crosstalk: float
+
+    @property
+    def peak(self) -> float:
+        """The virtual users at which the throughput is greatest; infinite where it only grows."""
+        if self.crosstalk <= 0:
+            return float("inf")
+        return max(1.0, float(np.sqrt(max(1 - self.waiting, 0.0) / self.crosstalk)))
+
+    def throughput(self, users: Floats) -> Floats:
+        """NOPM at so many virtual users."""
+        return self.rate * users / (1 + self.waiting * (users - 1) + self.crosstalk * users * (users - 1))
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A fitted law with what its blocks let one say.
+
+    ``peak`` is None unless the rules allow one; ``low`` and ``high`` are its interval, NaN without enough blocks,
+    ``high`` infinite where many resamples have no peak. ``resampled`` are the laws of the bootstrap.
+    """
+
+    law: Law
+    levels: tuple[int, ...]
+    peak: float | None
+    low: float
+    high: float
+    resampled: tuple[Law, ...]
+    sentence: str
+
+    def band(self, users: Floats, confidence: float = 0.95) -> tuple[Floats, Floats] | None:
+        """The interval of the curve at each count of users; None without enough blocks."""
+        if not self.resampled:
+            return None
+        curves = np.array([one.throughput(users) for one in self.resampled])
+        low, high = np.quantile(curves, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+        return low, high
+
+
+def fitted(users: Sequence[int] | Floats, metric_value: Sequence[float] | Floats) -> Law:
+    """The law nearest to throughputs (above 0) on the log scale; users of 1 must be among them."""
+    n, y = np.asarray(users, dtype=float), np.asarray(metric_value, dtype=float)
+    columns = np.column_stack([np.ones_like(n), n - 1, n * (n - 1)]) / n[:, None]
+    solution, _ = scipy.optimize.nnls(columns * y[:, None], np.ones_like(y))
+    for _ in range(_STEPS):
+        inverse = columns @ solution
+        step, _ = scipy.optimize.nnls(columns / inverse[:, None], 1 - np.log(y * inverse))
+        moved, solution = np.abs(step - solution), step
+        if np.all(moved <= 1e-10 * np.abs(solution).max()):
+            break
+    first, second, third = solution.tolist()
+    return Law(1 / first, second / first, third / first)
+
+
+def scaling(runs: pd.DataFrame, confidence: float = 0.95, seed: int = 1) -> Scaling | None:
+    """The law of one configuration; None with fewer than ``FEWEST_TO_FIT`` levels, or without 1 among them.
+
+    Args:
+        runs: a row a run: ``virtual_users``, ``nopm`` (above 0), and ``block``, the runs that were done together.
+        confidence: of the peak's interval.
+        seed: of the bootstrap, so that equal runs give equal intervals.
+
+    A peak is told only by the rules: ``FEWEST_LEVELS`` levels, 1 among them, ``BEYOND_THE_PEAK`` beyond it.
+    """
+    levels = tuple(sorted({int(one) for one in runs["virtual_users"]}))
+    if len(levels) < FEWEST_TO_FIT or levels[0] != 1:
+        return None
+    law = fitted(runs["virtual_users"].to_numpy(), runs["metric_value"].to_numpy())
+    resampled = _resampled(runs, levels, seed)
+    beyond = sum(level > law.peak for level in levels)
+    if len(levels) < FEWEST_LEVELS or beyond < BEYOND_THE_PEAK:
+        return Scaling(law, levels, None, np.nan, np.nan, resampled, _no_peak(levels, beyond))
+    low = high = float("nan")
+    if resampled:
+        ends = [(1 - confidence) / 2, (1 + confidence) / 2]
+        peaks = [one.peak for one in resampled]
+        low, high = (float(one) for one in np.quantile(peaks, ends, method="closest_observation"))
+    text = _peak_said(law.peak, low, high, levels[-1], confidence)
+    return Scaling(law, levels, law.peak, low, high, resampled, text)
+
+
+def _resampled(runs: pd.DataFrame, levels: tuple[int, ...], seed: int) -> tuple[Law, ...]:
+    """The laws of blocks drawn with replacement, where they have every level; none where the blocks are too few."""
+    parts = [part[["virtual_users", "metric_value"]].to_numpy(dtype=float) for _, part in runs.groupby("block")]
+    if len(parts) < FEWEST_BLOCKS:
+        return ()
+    draw = np.random.default_rng(seed)
+    picks = draw.integers(0, len(parts), size=(_RESAMPLES, len(parts) - 1))
+    known: dict[tuple[int, ...], Law | None] = {}
+    for pick in map(tuple, np.sort(picks).tolist()):
+        if pick not in known:
+            drawn = np.concatenate([parts[one] for one in pick])
+            whole = set(drawn[:, 0].astype(int).tolist()) == set(levels)
+            known[pick] = fitted(drawn[:, 0], drawn[:, 1]) if whole else None
+    laws = (known[pick] for pick in map(tuple, np.sort(picks).tolist()))
+    return tuple(law for law in laws if law is not None)
+
+
+def _no_peak(levels: tuple[int, ...], beyond: int) -> str:
+    if len(levels) < FEWEST_LEVELS:
+        return f"no statement on a peak: {len(levels)} counts of virtual users, at least {FEWEST_LEVELS} are needed"
+    beyond_it = f"{beyond} of its counts lie" if beyond != 1 else "1 of its counts lies"
+    return f"no peak in range 1 to {levels[-1]}: {beyond_it} beyond the peak of the fit, {BEYOND_THE_PEAK} are needed"
+
+
+def _peak_said(peak: float, low: float, high: float, most: int, confidence: float) -> str:
+    text = f"the throughput is greatest at about {peak:.0f} virtual users"
+    if not np.isfinite(low):
+        return f"{text} (no interval: fewer than {FEWEST_BLOCKS} blocks)"
+    end = f"{high:.0f}" if high <= most else f"more than {most}"
+    return f"{text} ({share(confidence)} interval {low:.0f} to {end})"
+
+
+def laws(runs: pd.DataFrame, by: str, confidence: float = 0.95) -> dict[str, Scaling]:
+    """The fitted law of each value of the column ``by`` that has enough levels; ``runs`` as for :func:`scaling`."""
+    found = {str(name): scaling(part, confidence) for name, part in runs.groupby(by, sort=False)}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def laws_table(found: dict[str, Scaling], by: str) -> pd.DataFrame:
+    """The laws as a table: ``by``, rate (NOPM of one user), sigma, kappa, peak, low, high, sentence."""
+    return pd.DataFrame(
+        [
+            {
+                **{by: name, "rate": one.law.rate, "sigma": one.law.waiting, "kappa": one.law.crosstalk},
+                **{"peak": np.nan if one.peak is None else one.peak, "low": one.low, "high": one.high},
+                "sentence": one.sentence,
+            }
+            for name, one in found.items()
+        ],
+        columns=[by, "rate", "sigma", "kappa", "peak", "low", "high", "sentence"],
+    )

@@ -1,0 +1,115 @@
+"""Each setting's main effect: its change of throughput over all pairs of the grid that differ in it alone.
+
+A pair has the same other settings, the same block and the same count of virtual users; the main effect is the mean
+of the pairs on the log scale, its noise that of the whole sweep (``block_model``). The effect is an average over the
+grid: where settings interact, the verdict on each configuration tells more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy
+
+from hdbkit.analysis.statistics.block_model import BlockModel, Floats, usable
+from hdbkit.analysis.wording import Interval, sentence, virtual_users
+
+Grid = dict[int, tuple[str, ...]]
+_COLUMNS = ("setting", "value", "reference", "virtual_users", "pairs", "ratio", "low", "high", "verdict", "sentence")
+
+
+def main_effects(
+    runs: pd.DataFrame,
+    settings: Sequence[str],
+    baseline_values: Mapping[str, str],
+    smallest_effect: float = 0.02,
+    confidence: float = 0.95,
+    level: float | None = None,
+) -> pd.DataFrame:
+    """The main effect of each value of each setting against the baseline's value.
+
+    The intervals hold together with ``confidence``: they are Bonferroni-adjusted over all rows of the table.
+    ``level`` is that of one look of a sweep that may end early, as for ``verdicts.judge``.
+
+    Returns:
+        A row each with ``setting``, ``value``, ``reference`` (the baseline's value), ``virtual_users`` (0: the mean
+        over all counts; a row for each count follows when there are several), ``pairs`` (of configurations),
+        ``ratio``, ``low``, ``high`` (NaN without replication), ``verdict`` and ``sentence``.
+    """
+    model = BlockModel.fitted(runs)
+    grid = grid_of(runs, settings)
+    counts = sorted({users for users, _ in model.cells})
+    levels = [counts, *([one] for one in counts if len(counts) > 1)]
+    asked = [
+        (name, value, of_level, _contrasts(model, grid, settings, (name, value, baseline_values[name]), of_level))
+        for name in settings
+        for value in dict.fromkeys(values[settings.index(name)] for values in grid.values())
+        if value != baseline_values[name]
+        for of_level in levels
+    ]
+    found = [one for one in asked if one[3]]
+    decidable = bool(found) and model.df > 0 and usable(runs)["block"].nunique() > 1
+    critical = (
+        -float(scipy.special.stdtrit(model.df, (1 - (level or confidence)) / 2 / len(found)))
+        if decidable
+        else float("nan")
+    )
+    rows = []
+    for name, value, of_level, contrasts in found:
+        users = 0 if of_level is counts else of_level[0]
+        subject = f"{name}={value}" + (f" at {virtual_users(users)}" if users else "")
+        reference = f"{name}={baseline_values[name]}"
+        head = {"setting": name, "value": value, "reference": baseline_values[name], "virtual_users": users}
+        estimated = model.estimate(np.mean(contrasts, axis=0))
+        tail = _row(subject, reference, estimated, critical, smallest_effect, confidence)
+        rows.append(head | {"pairs": len(contrasts)} | tail)
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def grid_of(runs: pd.DataFrame, settings: Sequence[str]) -> Grid:
+    """The values of each configuration of a runs frame, in the order of ``settings``."""
+    first = runs.drop_duplicates("configuration").sort_values("configuration")
+    return {
+        int(configuration): tuple(str(value) for value in values)
+        for configuration, *values in first[["configuration", *settings]].itertuples(index=False)
+    }
+
+
+def _contrasts(
+    model: BlockModel, grid: Grid, settings: Sequence[str], change: tuple[str, str, str], counts: Sequence[int]
+) -> list[Floats]:
+    """A contrast for each pair of configurations that differ in ``change`` (name, value, reference) alone."""
+    name, value, reference = change
+    place = settings.index(name)
+    by_values = {values: configuration for configuration, values in grid.items()}
+    found = []
+    for values, configuration in by_values.items():
+        other = by_values.get((*values[:place], reference, *values[place + 1 :]))
+        if values[place] != value or other is None:
+            continue
+        contrasts = (model.difference((users, configuration), (users, other)) for users in counts)
+        found += [one for one in contrasts if one is not None]
+    return found
+
+
+def _row(
+    subject: str,
+    reference: str,
+    estimated: tuple[float, float],
+    critical: float,
+    smallest_effect: float,
+    confidence: float,
+) -> dict[str, Any]:
+    estimate, error = estimated
+    low, high = (float(np.exp(estimate + critical * error * side)) for side in (-1, 1))
+    ratio = float(np.exp(estimate))
+    if not np.isfinite(critical):
+        text = f"{subject}: undecided: too few runs to tell noise from blocks"
+        return {"ratio": ratio, "low": float("nan"), "high": float("nan"), "verdict": "undecided", "sentence": text}
+    interval = Interval(ratio, low, high)
+    text = sentence(subject, reference, interval, smallest_effect, confidence)
+    verdict = interval.verdict(smallest_effect)
+    return {"ratio": ratio, "low": low, "high": high, "verdict": verdict, "sentence": text}

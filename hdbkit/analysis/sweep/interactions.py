@@ -1,0 +1,213 @@
+"""How two settings work together: whether the effect of one depends on the value of the other.
+
+The interaction of ``a`` and ``b`` is a ratio of ratios, (ab / b) : (a / neither), taken on the log scale over all
+fours of configurations of the grid that differ in these two settings alone; 1 means that their effects multiply. The
+noise is that of the whole sweep (``block_model``). The intervals hold together: the critical value is that of the
+studentized maximum modulus, which by Sidak's inequality (1967, J. Am. Statist. Assoc. 62, 626-633) covers contrasts
+of any correlation (Hochberg and Tamhane 1987, Multiple Comparison Procedures).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats, usable
+from hdbkit.analysis.statistics.dunnett import maximum_modulus
+from hdbkit.analysis.sweep.effects import Grid, grid_of
+from hdbkit.analysis.wording import Interval, change, share
+
+_COLUMNS = (
+    *("setting", "value", "reference", "other", "other_value", "other_reference", "fours", "ratio", "low", "high"),
+    *("verdict", "alone", "together", "other_alone", "other_together", "sentence"),
+)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """One value of a setting against its reference."""
+
+    setting: str
+    value: str
+    reference: str
+
+    def __str__(self) -> str:
+        return f"{self.setting}={self.value}"
+
+
+def interactions(
+    runs: pd.DataFrame,
+    settings: Sequence[str],
+    baseline_values: Mapping[str, str],
+    smallest_effect: float = 0.02,
+    confidence: float = 0.95,
+    level: float | None = None,
+) -> pd.DataFrame:
+    """The interaction of each two values of two settings, as the mean over all counts of virtual users.
+
+    Args:
+        runs, settings, baseline_values, smallest_effect, confidence, level: as for ``effects.main_effects``.
+
+    Returns:
+        A row each with ``setting``, ``value``, ``reference``, and the same of the ``other``; ``fours`` (of
+        configurations); ``ratio``, ``low``, ``high`` (NaN without replication); ``verdict`` (interact, no
+        interaction, undecided); the ratio of the value to its reference where the other setting has its reference
+        (``alone``) and its value (``together``), likewise of the other setting; and ``sentence``.
+    """
+    model = BlockModel.fitted(runs)
+    grid = grid_of(runs, settings)
+    counts = sorted({users for users, _ in model.cells})
+    found = []
+    for one, other in _asked(grid, settings, baseline_values):
+        fours = _fours(grid, settings, one, other)
+        pairs = [
+            contrasts
+            for users in counts
+            for four in fours
+            if (contrasts := _contrasts(model, users, four)) is not None
+        ]
+        if pairs:
+            found.append((one, other, np.mean(pairs, axis=0), len(pairs)))
+    decidable = bool(found) and model.df > 0 and usable(runs)["block"].nunique() > 1
+    critical = maximum_modulus(len(found), model.df, level or confidence) if decidable else float("nan")
+    rows = [
+        {
+            **{"setting": one.setting, "value": one.value, "reference": one.reference},
+            **{"other": other.setting, "other_value": other.value, "other_reference": other.reference},
+            **{"fours": count},
+            **_row(model, f"{one} with {other}", simple, critical, smallest_effect, confidence),
+        }
+        for one, other, simple, count in found
+    ]
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def _asked(grid: Grid, settings: Sequence[str], baseline_values: Mapping[str, str]) -> list[tuple[_Change, _Change]]:
+    changes = {
+        name: [
+            _Change(name, value, baseline_values[name])
+            for value in dict.fromkeys(values[place] for values in grid.values())
+            if value != baseline_values[name]
+        ]
+        for place, name in enumerate(settings)
+    }
+    return [
+        (one, other)
+        for first, second in combinations(settings, 2)
+        for one in changes[first]
+        for other in changes[second]
+    ]
+
+
+def _fours(grid: Grid, settings: Sequence[str], one: _Change, other: _Change) -> list[tuple[int, ...]]:
+    """The configurations with neither, one, the other, and both changes; as often as the other settings allow."""
+    by_values = {values: configuration for configuration, values in grid.items()}
+    places = settings.index(one.setting), settings.index(other.setting)
+    found = []
+    for values in by_values:
+        if (values[places[0]], values[places[1]]) != (one.reference, other.reference):
+            continue
+        four = []
+        for pair in ((one.reference, other.reference), (one.value, other.reference),
+                     (one.reference, other.value), (one.value, other.value)):  # fmt: skip
+            wanted = list(values)
+            wanted[places[0]], wanted[places[1]] = pair
+            four.append(by_values.get(tuple(wanted)))
+        found.append(tuple(configuration for configuration in four if configuration is not None))
+    return [four for four in found if len(four) == 4]
+
+
+def _contrasts(model: BlockModel, users: int, four: tuple[int, ...]) -> Floats | None:
+    """Four contrasts, a row each: one setting's effect alone and together with the other's, then the other's."""
+    neither, one, other, both = ((users, configuration) for configuration in four)
+    asked: list[tuple[Cell, Cell]] = [(one, neither), (both, other), (other, neither), (both, one)]
+    found = [model.difference(tried, reference) for tried, reference in asked]
+    known = [contrast for contrast in found if contrast is not None]
+    return np.array(known) if len(known) == len(asked) else None
+
+
+def _row(
+    model: BlockModel, subject: str, simple: Floats, critical: float, smallest_effect: float, confidence: float
+) -> dict[str, Any]:
+    estimate, error = model.estimate(simple[1] - simple[0])
+    low, high = (float(np.exp(estimate + side * critical * error)) for side in (-1, 1))
+    interval = Interval(float(np.exp(estimate)), low, high)
+    alone, together, other_alone, other_together = np.exp(simple @ model.coefficients).tolist()
+    verdict = {"faster": "interact", "slower": "interact", "no difference": "no interaction"}.get(
+        interval.verdict(smallest_effect), "undecided"
+    )
+    return {
+        "ratio": interval.ratio,
+        "low": low,
+        "high": high,
+        "verdict": verdict,
+        "alone": alone,
+        "together": together,
+        "other_alone": other_alone,
+        "other_together": other_together,
+        "sentence": f"{subject}: {_said(interval, verdict, smallest_effect, confidence)}",
+    }
+
+
+def _said(interval: Interval, verdict: str, smallest_effect: float, confidence: float) -> str:
+    if not np.isfinite(interval.low):
+        return "undecided: too few runs to tell noise from blocks"
+    within = f"{share(confidence)} interval {_percent(interval.low)} to {_percent(interval.high)}"
+    if verdict == "interact":
+        more = "more" if interval.ratio > 1 else "less"
+        far = f"{abs(interval.ratio - 1) * 100:.1f} % {more} than their effects multiplied"
+        small = f", less than the {share(smallest_effect)} that matter"
+        return f"together {far} ({within})" + (small if interval.equivalent(smallest_effect) else "")
+    if verdict == "no interaction":
+        return f"their effects multiply within {share(smallest_effect)} ({within})"
+    return f"undecided whether their effects multiply ({within})"
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def changed_effects(found: pd.DataFrame, effects: pd.DataFrame, smallest_effect: float = 0.02) -> list[str]:
+    """A sentence for each main effect that says another thing at some value of another setting.
+
+    Only where the interaction's interval excludes 1 and more than ``smallest_effect`` is left of it. What a setting
+    does at either value is told as an estimate; the verdicts on configurations have the intervals.
+
+    Args:
+        found: as :func:`interactions` gives them.
+        effects: as ``effects.main_effects`` gives them.
+    """
+    overall = effects[effects["virtual_users"] == 0]
+    known = {(row["setting"], row["value"]): (row["ratio"], row["verdict"]) for row in overall.to_dict("records")}
+    said = []
+    for row in found[found["verdict"] == "interact"].to_dict("records"):
+        if Interval(row["ratio"], row["low"], row["high"]).equivalent(smallest_effect):
+            continue
+        sides = (
+            (("setting", "value"), ("other", "other_value", "other_reference"), ("alone", "together")),
+            (("other", "other_value"), ("setting", "value", "reference"), ("other_alone", "other_together")),
+        )
+        for subject, beside, columns in sides:
+            name, value = (str(row[column]) for column in subject)
+            other, at, at_reference = (str(row[column]) for column in beside)
+            alone, together = (float(row[column]) for column in columns)
+            ratio, verdict = known.get((name, value), (float("nan"), "undecided"))
+            if any(_contradicts(one, ratio, verdict, smallest_effect) for one in (alone, together)):
+                said.append(
+                    f"{name}={value} is {change(ratio)} as a mean over the grid, but {change(alone)} with "
+                    f"{other}={at_reference} and {change(together)} with {other}={at}: go by the configurations"
+                )
+    return said
+
+
+def _contradicts(ratio: float, main: float, verdict: str, smallest_effect: float) -> bool:
+    """Whether the effect at one value of the other setting is another than the main effect."""
+    if verdict not in ("faster", "slower"):
+        return abs(ratio - 1) > smallest_effect
+    matters = abs(main - 1) > smallest_effect
+    return (ratio > 1) != (main > 1) or (matters and abs(ratio - 1) <= smallest_effect)

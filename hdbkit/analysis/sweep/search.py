@@ -1,0 +1,164 @@
+"""Which configurations are worth a run next: asked of Optuna, which knows what every earlier one reached.
+
+The study is made anew from the results at each question, so that nothing of it needs to be kept: a search that was
+killed asks as it would have asked. Only configurations that fulfil the constraints and were not tried are answers.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+
+from hdbkit.analysis.statistics.block_model import BlockModel, Cell, usable
+from hdbkit.analysis.sweep.verdicts import FASTEST
+from hdbkit.analysis.wording import many, share
+from hdbkit.config.expressions import value_of
+from hdbkit.config.quantities import Quantity
+from hdbkit.errors import InputError
+from hdbkit.plan import Bar
+from hdbkit.results.sweep_folder import ENDED_EARLY
+
+Configuration = Mapping[str, str]
+Scale = tuple[bool, list[str]]
+"""Whether the values of a setting are ordered by size, and the values."""
+MARGIN = 0.1
+"""How far below the third fastest a run may end early: runs of equal configurations differ by some per cent."""
+_WORSE = 0.1
+"""How much below the worst, on the log scale, a configuration counts that could not be run."""
+
+
+def log_ratios(runs: pd.DataFrame) -> dict[int, float]:
+    """Each configuration's throughput against the baseline, on the log scale, as the mean over virtual users.
+
+    The baseline is 0; one without a usable run, or in no block with the baseline, is left out. A run that ended early
+    counts as what it was measured to be: little to be sure of, and enough to tell a search where not to look.
+    """
+    return _means(_cell_ratios(runs.assign(status=runs["status"].replace(ENDED_EARLY, "done"))))
+
+
+def bar(runs: pd.DataFrame, block: int, configuration: int, users: int) -> Bar | None:
+    """What a run that is about to begin must be able to reach; None where that cannot be told yet.
+
+    A search is after the three fastest (``verdicts.FASTEST``), which its fresh blocks then judge, by their mean over
+    all counts of virtual users. So a run may end early when its configuration cannot come among them any more: when
+    it is the configuration's last, and stays below what it would need to have the third-highest mean so far by more
+    than ``MARGIN``. Ratios are those to the baseline in the same block, so that a drift over the sweep ends nothing.
+    """
+    own = runs[(runs["configuration"] == configuration) & (runs["virtual_users"] != users)]
+    going_on = runs[runs["status"].isin(["planned", "running"])]
+    ratios = _cell_ratios(runs)
+    others = [ratio for (_, one), ratio in ratios.items() if one == configuration]
+    level = _baseline_metric_value(usable(runs), block, users)
+    if level is None or own.index.isin(going_on.index).any() or len(others) < len(usable(own)):
+        return None
+    unfinished = {0, configuration, *going_on["configuration"]}
+    whole = sorted((mean for one, mean in _means(ratios).items() if one not in unfinished), reverse=True)
+    if len(whole) < FASTEST:
+        return None
+    least = (len(others) + 1) * whole[FASTEST - 1] - sum(others)
+    best = max(ratio for (count, _), ratio in ratios.items() if count == users)
+    return Bar(least_metric_value=level * math.exp(least) * (1 - MARGIN), best_metric_value=level * math.exp(best))
+
+
+def early_ends_said(runs: pd.DataFrame) -> list[str]:
+    """What a report says of runs that ended early, as a phrase; none where none did."""
+    count = int((runs["status"] == ENDED_EARLY).sum())
+    if not count:
+        return []
+    far = f"more than {share(MARGIN)} short of the three fastest"
+    return [
+        f"{count} of {many(len(runs), 'run')} ended early, once it was certain that they would stay {far}; "
+        "they told the search where not to look and are in no verdict"
+    ]
+
+
+def _means(ratios: Mapping[Cell, float]) -> dict[int, float]:
+    """The mean of each configuration over virtual users."""
+    found: dict[int, list[float]] = {}
+    for (_, configuration), ratio in ratios.items():
+        found.setdefault(configuration, []).append(ratio)
+    return {configuration: sum(each) / len(each) for configuration, each in found.items()}
+
+
+def _cell_ratios(runs: pd.DataFrame) -> dict[Cell, float]:
+    """The ratio of each cell to the baseline's at the same virtual users, on the log scale."""
+    model = BlockModel.fitted(runs)
+    contrasts = {(users, one): model.difference((users, one), (users, 0)) for users, one in model.cells}
+    return {cell: model.estimate(contrast)[0] for cell, contrast in contrasts.items() if contrast is not None}
+
+
+def _baseline_metric_value(whole: pd.DataFrame, block: int, users: int) -> float | None:
+    """The baseline's throughput in this block, or the lowest so far where it is still to come; None without any."""
+    of_baseline = whole[(whole["configuration"] == 0) & (whole["virtual_users"] == users)]
+    here = of_baseline[of_baseline["block"] == block]
+    return None if of_baseline.empty else float((of_baseline if here.empty else here)["metric_value"].min())
+
+
+def next_configurations(
+    values: Mapping[str, Sequence[str]],
+    candidates: Sequence[Configuration],
+    tried: Sequence[tuple[Configuration, float | None]],
+    count: int,
+    seed: int,
+) -> list[Configuration]:
+    """Up to ``count`` of the ``candidates`` that were not tried, the most promising first.
+
+    Args:
+        values: of each setting; those that are numbers are ordered by size.
+        tried: what each earlier configuration reached on the log scale; None: it could not be run.
+        seed: of the order among those that promise as much; equal questions have equal answers.
+
+    Raises:
+        InputError: Optuna is not installed.
+    """
+    optuna = _optuna()
+    from hdbkit.analysis.statistics.grid_sampler import GridSampler
+
+    scales = {name: _scale(texts) for name, texts in values.items()}
+    known = [reached for _, reached in tried if reached is not None]
+    worst = min(known, default=0.0) - _WORSE
+    done = [dict(configuration) for configuration, _ in tried]
+    left = [dict(one) for one in candidates if dict(one) not in done]
+    random.Random(seed).shuffle(left)
+    space = {name: _distribution(optuna, scale) for name, scale in scales.items()}
+    sampler = GridSampler(space, [_point(scales, one) for one in left])
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    for configuration, reached in tried:
+        point, value = _point(scales, configuration), worst if reached is None else reached
+        study.add_trial(optuna.trial.create_trial(params=point, distributions=space, value=value))
+    asked = [study.ask(space).params for _ in range(min(count, len(left)))]
+    return [{name: scales[name][1][place] for name, place in point.items()} for point in asked]
+
+
+def _scale(texts: Sequence[str]) -> Scale:
+    """Whether the values are numbers of one kind; and the values, then by size."""
+    found = {text: value_of(text) for text in texts}
+    numbers = {text: one for text, one in found.items() if isinstance(one, Quantity)}
+    if len(numbers) < len(texts) or len({one.kind for one in numbers.values() if one.amount}) > 1:
+        return False, list(texts)
+    return True, sorted(texts, key=lambda text: numbers[text].amount)
+
+
+def _distribution(optuna: ModuleType, scale: Scale) -> Any:
+    ordered, texts = scale
+    if ordered:
+        return optuna.distributions.IntDistribution(0, len(texts) - 1)
+    return optuna.distributions.CategoricalDistribution(range(len(texts)))
+
+
+def _point(scales: Mapping[str, Scale], one: Configuration) -> dict[str, int]:
+    return {name: texts.index(one[name]) for name, (_, texts) in scales.items()}
+
+
+def _optuna() -> ModuleType:
+    try:
+        import optuna
+    except ImportError:
+        raise InputError("the strategy 'optuna' needs its package; run: pip install 'hdbkit[search]'") from None
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna

@@ -1,0 +1,268 @@
+"""The verdict on each configuration of a sweep: faster, slower, no difference, undecided, ended early or failed.
+
+Ratios to the baseline with simultaneous (Dunnett) intervals over all comparisons of the sweep, from a block model
+whose unit of replication is a run. Never an interval made of seconds or transactions of one run; without replication
+or without residual degrees of freedom there is no interval at all, and the row says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats, usable
+from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
+from hdbkit.analysis.wording import Interval, label, sentence, share, virtual_users
+from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS
+
+MOST_BLOCKS = 1000
+"""Beyond this many blocks no number is advised."""
+
+FASTEST = 3
+"""How many configurations get fresh blocks at the end of a sweep."""
+
+_LARGEST_LAMBDA = 0.97
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What is asked of the runs, once for all rows."""
+
+    model: BlockModel
+    contrasts: dict[Cell, Floats]
+    critical: float
+    baseline: int
+    smallest_effect: float
+    confidence: float
+    level: float
+
+
+def judge(
+    runs: pd.DataFrame,
+    baseline: int = 0,
+    smallest_effect: float = 0.02,
+    confidence: float = 0.95,
+    level: float | None = None,
+) -> pd.DataFrame:
+    """The verdict on each configuration at each count of virtual users.
+
+    Args:
+        runs: one row a run, as ``results.sweep_folder.runs_frame`` gives it.
+        baseline: the configuration that all ratios refer to.
+        smallest_effect: the smallest relative difference that matters, as a fraction.
+        confidence: the probability that all intervals hold at once.
+        level: of the intervals of one look, where a sweep may end at several (``sequential``); those of all looks
+            then hold with ``confidence``.
+
+    Returns:
+        A row each with ``configuration``, ``virtual_users``, ``label``, ``runs`` (that count), ``nopm`` (their
+        geometric mean), ``ratio``, ``low``, ``high`` (NaN where there is none), ``verdict``, ``equivalent`` (the
+        interval lies within +-smallest_effect), ``blocks_needed`` (in all, for an undecided one; NA when unknown)
+        and ``sentence``.
+    """
+    question = _question(runs, baseline, smallest_effect, confidence, level or confidence)
+    labels = configuration_labels(runs, baseline)
+    cells = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
+    several = len({users for users, _ in cells}) > 1
+    means = {
+        key: (len(metric_value), float(np.exp(np.log(metric_value).mean())))
+        for key, metric_value in usable(runs).groupby(["virtual_users", "configuration"])["metric_value"]
+    }
+    rows = []
+    for cell in cells:
+        users, configuration = cell
+        subject = labels[configuration] + (f" at {virtual_users(users)}" if several else "")
+        count, metric_value = means.get(cell, (0, float("nan")))
+        head = {"configuration": configuration, "virtual_users": users, "label": labels[configuration]}
+        measured = {"runs": count, "metric_value": metric_value}
+        rows.append(head | measured | _row(question, runs, cell, count, subject))
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype({"blocks_needed": "Int64", "equivalent": bool})
+
+
+_COLUMNS = (
+    *("configuration", "virtual_users", "label", "runs", "metric_value", "ratio", "low", "high"),
+    *("verdict", "equivalent", "blocks_needed", "sentence"),
+)
+
+
+def configuration_labels(runs: pd.DataFrame, baseline: int = 0) -> dict[int, str]:
+    """Each configuration by what differs from the baseline; the baseline itself is ``baseline``."""
+    names = setting_columns(runs)
+    first = runs.drop_duplicates("configuration").set_index("configuration")[names]
+    values: dict[Hashable, dict[str, Any]] = {
+        key: dict(zip(names, row, strict=True)) for key, *row in first.itertuples()
+    }
+    of_baseline = values.get(baseline)
+    if of_baseline is None or not names:
+        return {int(str(key)): "baseline" if key == baseline else f"configuration {key}" for key in values}
+    return {int(str(key)): label(settings, of_baseline) for key, settings in values.items()}
+
+
+def setting_columns(runs: pd.DataFrame) -> list[str]:
+    """The columns of a runs frame that are settings."""
+    return [str(name) for name in runs.columns if name not in RUN_COLUMNS]
+
+
+def _question(
+    runs: pd.DataFrame, baseline: int, smallest_effect: float, confidence: float, level: float
+) -> _Question:
+    model = BlockModel.fitted(runs)
+    counts = usable(runs).groupby(["virtual_users", "configuration"]).size().to_dict()
+    contrasts = {}
+    for users, configuration in model.cells:
+        contrast = model.difference((users, configuration), (users, baseline))
+        replicated = min(counts[users, configuration], counts.get((users, baseline), 0)) >= 2
+        if configuration != baseline and contrast is not None and replicated:
+            contrasts[users, configuration] = contrast
+    critical = float("nan")
+    if contrasts and model.df > 0:
+        groups: dict[int, list[Floats]] = {}
+        for (users, _), contrast in contrasts.items():
+            groups.setdefault(users, []).append(contrast)
+        critical = critical_value([_lambdas(model, one) for one in groups.values()], model.df, level)
+    return _Question(model, contrasts, critical, baseline, smallest_effect, confidence, level)
+
+
+def _lambdas(model: BlockModel, contrasts: Sequence[Floats]) -> list[float]:
+    """The correlation structure of one group, from the part of the variance that its comparisons share.
+
+    Exact for complete blocks; with failed runs the smallest shared part is taken, which widens the intervals.
+    """
+    matrix = np.array(contrasts)
+    variance = matrix @ model.covariance @ matrix.T
+    apart = variance[~np.eye(len(contrasts), dtype=bool)]
+    shared = max(float(apart.min()), 0.0) if len(apart) else 0.0
+    return [min(float(np.sqrt(shared / own)), _LARGEST_LAMBDA) for own in np.diag(variance)]
+
+
+def _row(question: _Question, runs: pd.DataFrame, cell: Cell, count: int, subject: str) -> dict[str, Any]:
+    users, configuration = cell
+    no_interval = {"ratio": float("nan"), "low": float("nan"), "high": float("nan"), "equivalent": False}
+    if not count:
+        return no_interval | _unmeasured(runs, cell, subject)
+    if configuration == question.baseline:
+        one = {"ratio": 1.0, "low": 1.0, "high": 1.0, "equivalent": True}
+        return one | {"verdict": "baseline", "sentence": f"{subject}: the reference of all ratios"}
+    contrast = question.contrasts.get(cell)
+    if contrast is None or question.model.df < 1:
+        reason = _reason(question, usable(runs), cell, count)
+        found = {"verdict": "undecided", "sentence": f"{subject}: undecided: {reason}"}
+        plain = question.model.difference(cell, (users, question.baseline))
+        ratio = {} if plain is None else {"ratio": float(np.exp(plain @ question.model.coefficients))}
+        return no_interval | ratio | found
+    return _decided(question, cell, contrast, usable(runs), subject)
+
+
+def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
+    """What is said without a whole run."""
+    here = (runs["virtual_users"] == cell[0]) & (runs["configuration"] == cell[1])
+    early = runs.loc[here & (runs["status"] == ENDED_EARLY), "note"]
+    if len(early):
+        return {"verdict": ENDED_EARLY, "sentence": f"{subject}: {early.iloc[-1]}"}
+    return {"verdict": "failed", "sentence": f"{subject}: no run of it was finished"}
+
+
+def _decided(question: _Question, cell: Cell, contrast: Floats, done: pd.DataFrame, subject: str) -> dict[str, Any]:
+    estimate, error = question.model.estimate(contrast)
+    ends = np.exp(estimate + question.critical * error * np.array([-1, 0, 1]))
+    interval = Interval(ratio=float(ends[1]), low=float(ends[0]), high=float(ends[2]))
+    verdict = interval.verdict(question.smallest_effect)
+    here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())
+    needed = _blocks_needed(question, estimate, here) if verdict == "undecided" else None
+    text = sentence(subject, "the baseline", interval, question.smallest_effect, question.confidence, needed)
+    return {
+        "ratio": interval.ratio,
+        "low": interval.low,
+        "high": interval.high,
+        "verdict": verdict,
+        "equivalent": interval.equivalent(question.smallest_effect),
+        "blocks_needed": needed,
+        "sentence": text,
+    }
+
+
+def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> str:
+    """Why there is no interval."""
+    users, _ = cell
+    of_baseline = done[(done["virtual_users"] == users) & (done["configuration"] == question.baseline)]
+    if of_baseline.empty:
+        return "the baseline has no finished run to compare with"
+    if done["block"].nunique() < 2:
+        return "one block has no replication; at least 2 are needed"
+    if count < 2 or len(of_baseline) < 2:
+        plural = "s" if count > 1 else ""
+        return f"it has {count} finished run{plural} and the baseline {len(of_baseline)}; 2 each are needed"
+    if question.model.df < 1:
+        return "too few runs to tell noise from blocks"
+    return "it was never in one block with the baseline"
+
+
+def _blocks_needed(question: _Question, estimate: float, present: int) -> int | None:
+    """How many blocks in all would decide at the present noise and ratio; None beyond ``MOST_BLOCKS``."""
+    near = min(np.log1p(question.smallest_effect) - estimate, estimate - np.log1p(-question.smallest_effect))
+    room = max(abs(estimate), near)
+    groups = len({users for users, _ in question.contrasts})
+    per_group = -(-len(question.contrasts) // groups)
+    family = equal_replication(per_group, groups)
+    critical, blocks = question.critical, 0
+    for _ in range(20):
+        before, wanted = blocks, 2 * (critical * question.model.noise / room) ** 2
+        if wanted > MOST_BLOCKS:
+            return None
+        blocks = max(int(np.ceil(wanted)), present + 1)
+        if blocks == before:
+            break
+        critical = critical_value(family, groups * per_group * (blocks - 1), question.level)
+    return blocks
+
+
+def fastest(verdicts: pd.DataFrame, most: int = FASTEST) -> list[int]:
+    """The configurations with the highest ratio to the baseline, as the mean over all counts of users; best first.
+
+    One with a run that ended early is none of them: that was certain when it ended.
+    """
+    early = verdicts.loc[verdicts["verdict"] == ENDED_EARLY, "configuration"]
+    compared = verdicts[(verdicts["verdict"] != "baseline") & verdicts["ratio"].notna()]
+    compared = compared[~compared["configuration"].isin(early)]
+    logs = pd.Series(np.log(compared["ratio"].astype(float)), compared.index)
+    means = logs.groupby(compared["configuration"]).mean()
+    return [int(str(one)) for one in means.sort_values(ascending=False).index[:most]]
+
+
+def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02) -> str:
+    """The one-sentence answer of a sweep, from ``verdicts.judge``."""
+    compared = verdicts[~verdicts["verdict"].isin(["baseline", "failed", ENDED_EARLY])]
+    faster = compared[compared["verdict"] == "faster"]
+    undecided = compared[compared["verdict"] == "undecided"]
+    count = len(verdicts)
+    if compared.empty:
+        return "No comparison is possible: no configuration besides the baseline has a finished run."
+    if len(faster):
+        best = str(faster.sort_values("ratio").iloc[-1]["sentence"])
+        among = "" if len(faster) == 1 else f" (the best of {len(faster)} that are faster)"
+        return f"{_capital(best)}{among}."
+    if len(undecided) == len(compared) == 1:
+        return f"{_capital(str(undecided.iloc[0]['sentence']))}."
+    if len(undecided):
+        return f"No configuration is shown to be faster than the baseline; {_open(undecided, len(compared))}."
+    if (compared["verdict"] == "slower").all():
+        return f"The baseline is the fastest of the {count}: every other configuration is slower."
+    return (
+        f"Nothing is faster than the baseline by more than {share(smallest_effect)}: "
+        f"{(compared['verdict'] == 'no difference').sum()} of {len(compared)} comparisons show no difference, "
+        f"{(compared['verdict'] == 'slower').sum()} are slower."
+    )
+
+
+def _open(undecided: pd.DataFrame, compared: int) -> str:
+    needed = undecided["blocks_needed"]
+    advice = f", about {needed.max()} blocks would decide" if needed.notna().all() else ""
+    return f"{len(undecided)} of {compared} comparisons {'is' if len(undecided) == 1 else 'are'} undecided{advice}"
+
+
+def _capital(text: str) -> str:
+    return text if "=" in text.split(" ", 1)[0] else text[:1].upper() + text[1:]

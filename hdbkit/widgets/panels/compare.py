@@ -1,0 +1,130 @@
+"""The compare panel: groups of runs, or one sweep, in one figure each, what differed, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+import ipywidgets
+
+from hdbkit import api
+from hdbkit.analysis.wording import many
+from hdbkit.charts.chart import Chart
+from hdbkit.errors import InputError
+from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.compare_choice import RunsChoice
+from hdbkit.widgets.parts.layout import button, row
+from hdbkit.widgets.parts.pictures import charts_html
+from hdbkit.widgets.parts.report_link import ReportLink
+from hdbkit.widgets.parts.sweep_view import answer_html, ranking_html
+
+_RUNS, _SWEEP = "Groups of runs", "A sweep"
+_SWEEP_CHARTS = ("configurations", "effects", "grid", "parallel", "throughput", "latency")
+
+
+class ComparePanel(Panel):
+    """Choose runs or a sweep from the catalog, and see which is faster and by how much."""
+
+    title: ClassVar[str] = "Compare"
+
+    def __init__(self, shared: Shared | None = None) -> None:
+        super().__init__(shared)
+        self.mode = ipywidgets.ToggleButtons(options=[_RUNS, _SWEEP])
+        self.choice = RunsChoice(self.guarded(self._show_call))
+        self.sweep = ipywidgets.Dropdown(
+            description="Sweep", layout=ipywidgets.Layout(width="100%", max_width="560px")
+        )
+        self.compare = button("Compare", self.guarded(self.start), style="primary")
+        self.refresh = button("Refresh the list", self.guarded(self.load))
+        self.outcome, self.charts, self.report = ipywidgets.HTML(), ipywidgets.HTML(), ReportLink(self)
+        self.body.children = [
+            self.mode,
+            self.choice.box,
+            self.sweep,
+            row(self.compare, self.refresh),
+        ]
+        self.show_below(self.outcome, self.report.box, self.charts)
+        self.mode.observe(self.guarded(self._show_mode), "value")
+        self.sweep.observe(self.guarded(self._show_call), "value")
+        self.shared.observe(self.guarded(lambda: self.in_background(self.load)), "finished")
+        self._show_mode()
+        self.guarded(self.load)()
+
+    def load(self) -> None:
+        """Read the catalog."""
+        runs = api.runs()
+        self.choice.load(runs)
+        kept = self.sweep.value
+        names = runs["sweep_id"].dropna().unique().tolist()
+        self.sweep.options = names
+        self.sweep.value = kept if kept in names else names[0] if names else None
+
+    def start(self) -> None:
+        """Compare what is chosen, as the button does."""
+        work = self._compare_runs() if self.mode.value == _RUNS else self._show_sweep()
+        self.say("comparing ...")
+        self.compare.disabled = True
+
+        def compare() -> None:
+            try:
+                self.say(work())
+            except Exception:
+                self.say("")
+                raise
+            finally:
+                self.compare.disabled = False
+
+        self.in_background(compare)
+
+    def _compare_runs(self) -> Callable[[], str]:
+        groups, sides = self.choice.groups, self.choice.sides
+        if not groups:
+            raise InputError("choose some runs in the list first")
+
+        def work() -> str:
+            comparison = api.compare(*sides) if sides else None
+            card = (
+                comparison._repr_html_() if comparison else "<p>One group: there is nothing to compare it with.</p>"
+            )
+            self._show(card, api.overlay(groups).values(), comparison)
+            return f"{many(sum(map(len, groups.values())), 'run')} in {many(len(groups), 'group')}"
+
+        return work
+
+    def _show_sweep(self) -> Callable[[], str]:
+        sweep_id = self.sweep.value
+        if sweep_id is None:
+            raise InputError("there is no sweep with a run in the catalog")
+
+        def work() -> str:
+            result = api.sweep_result(sweep_id)
+            drawn = result.charts()
+            card = answer_html(result) + ranking_html(result.verdicts)
+            self._show(card, [drawn[key] for key in _SWEEP_CHARTS if key in drawn], result)
+            return f"sweep {sweep_id}: {many(len(result.runs), 'run')}"
+
+        return work
+
+    def _show(self, card: str, charts: Iterable[Chart], of: api.Comparison | api.SweepResult | None) -> None:
+        drawn = list(charts)
+        self.outcome.value, self.charts.value = card, charts_html(drawn)
+        self.report.hide()
+        if of is not None:
+            self.report.show(of.report)
+        self.keep(card, drawn[0].image("png", title=True, dpi=110) if drawn else None)
+
+    def _show_mode(self) -> None:
+        runs = self.mode.value == _RUNS
+        self.choice.box.layout.display = "" if runs else "none"
+        self.sweep.layout.display = "none" if runs else ""
+        self._show_call()
+
+    def _show_call(self) -> None:
+        if self.mode.value == _SWEEP:
+            self.show_call(f"import hdbkit\n\nhdbkit.sweep_result({self.sweep.value!r})" if self.sweep.value else "")
+            return
+        groups = self.choice.groups
+        lines = [f"    {name!r}: {ids!r}," for name, ids in groups.items()]
+        compared = f"hdbkit.compare(groups[{self.choice.base.value!r}], groups[{self.choice.new.value!r}])"
+        code = ["import hdbkit, hdbkit.api", "", "groups = {", *lines, "}", "charts = hdbkit.api.overlay(groups)"]
+        self.show_call("\n".join([*code, *([compared] if len(groups) > 1 else [])]) if groups else "")

@@ -1,0 +1,216 @@
+"""The panel of runs: find, sort, look at, tag, note and delete them, and see how settings go with throughput."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable
+from typing import ClassVar
+
+import ipywidgets
+import pandas as pd
+
+from hdbkit import api
+from hdbkit.analysis.wording import many
+from hdbkit.charts.parallel_chart import parallel_coordinates
+from hdbkit.errors import HdbkitError, InputError
+from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.file_link import FileLink
+from hdbkit.widgets.parts.layout import button, html_table, row
+from hdbkit.widgets.parts.pick_table import MOST_ROWS, PickTable
+from hdbkit.widgets.parts.pictures import charts_html
+
+COLUMNS = (
+    "run_id",
+    "status",
+    "virtual_users",
+    "warehouses",
+    "metric_value",
+    "p95_us",
+    "failed",
+    "label",
+    "tags",
+    "note",
+)
+MOST_DRAWN = 100
+"""Runs of the chart of settings, newest first: their settings are read one folder after the other."""
+
+
+class RunsPanel(Panel):
+    """All runs of the results folder; refreshes itself when a run of these panels ends."""
+
+    title: ClassVar[str] = "Runs"
+
+    def __init__(self, shared: Shared | None = None) -> None:
+        super().__init__(shared)
+        self.runs = pd.DataFrame()
+        self.where = ipywidgets.Text(
+            description="Where", placeholder="nopm > 50000 and label = 'nightly'", continuous_update=False,
+            layout=ipywidgets.Layout(width="min(100%, 460px)"),
+        )  # fmt: skip
+        self.columns = ipywidgets.TagsInput(value=list(COLUMNS), allow_duplicates=False)
+        self.table = PickTable(layout=ipywidgets.Layout(max_height="340px", overflow="auto", width="100%"))
+        self.word = ipywidgets.Text(placeholder="a tag, or a note", layout=ipywidgets.Layout(width="220px"))
+        self.report, self.csv = FileLink(), FileLink()
+        self.about = ipywidgets.HTML().add_class("hdbkit-outcome")
+        self.chart = ipywidgets.HTML()
+        self._make_question()
+        self._lay_out()
+        self.where.observe(self.guarded(self.refresh), "value")
+        self.columns.observe(self.guarded(self._show), "value")
+        self.table.observe(self.guarded(self._show), ["sorted_by", "descending"])
+        self.table.observe(self.guarded(self._show_picked), "picked")
+        self.shared.observe(self.guarded(self.refresh), "finished")
+        self.guarded(self.refresh)()
+
+    def _make_question(self) -> None:
+        self.asked = ipywidgets.HTML()
+        answers = row(
+            button("Delete them", self.guarded(self._delete), style="danger"),
+            button("Keep them", self.guarded(self._keep)),
+        )
+        self.question = ipywidgets.VBox([self.asked, answers]).add_class("hdbkit-ask")
+        self.question.layout.display = "none"
+
+    def _lay_out(self) -> None:
+        columns = ipywidgets.Accordion([self.columns], titles=["Columns"], selected_index=None)
+        refresh, csv = button("Refresh", self.guarded(self.refresh)), button("CSV", self.guarded(self._csv))
+        drawn = "parallel coordinates of the picked runs, or of all"
+        self.body.children = [
+            row(self.where, refresh, csv, self.csv),
+            columns,
+            self.table,
+            row(
+                self.word,
+                button("Tag", self.guarded(self._tag)),
+                button("Untag", self.guarded(lambda: self._tag(remove=True))),
+                button("Note", self.guarded(self._note)),
+                button("Delete ...", self.guarded(self._ask), hint="asks first"),
+            ),
+            self.question,
+            row(
+                button("Report", self.guarded(self._report), hint="makes the report of the run and a link to it"),
+                self.report,
+                button("Settings and throughput", self.guarded(self._draw), hint=drawn),
+            ),
+            self.about,
+            self.chart,
+        ]  # fmt: skip
+
+    # -- what is shown ------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Read the list again. Raises ``InputError`` when the condition is none."""
+        where = self.where.value.strip() or None
+        self.runs = api.runs(where)
+        self.columns.allowed_tags = list(self.runs.columns)
+        self.show_call(f"import hdbkit\n\nhdbkit.runs({repr(where) if where else ''})")
+        self._show()
+
+    @property
+    def picked(self) -> list[str]:
+        """The ids of the runs that are picked."""
+        return list(self.table.picked)
+
+    def _show(self) -> None:
+        columns = [name for name in self.columns.value if name in self.runs.columns]
+        frame, by = self.runs, self.table.sorted_by
+        if by in frame.columns:
+            frame = frame.sort_values(by, ascending=not self.table.descending, kind="stable")
+        tags = [", ".join(json.loads(one)) for one in frame["tags"]]
+        self.table.show(frame.assign(tags=tags), "run_id", columns)
+        left = f"; the first {MOST_ROWS} are shown" if len(frame) > MOST_ROWS else ""
+        damaged = self.runs.attrs.get("damaged", [])
+        passed = f"; {many(len(damaged), 'folder')} cannot be read: {damaged[0]}" if damaged else ""
+        none = "no run meets the condition" if self.where.value.strip() else "no runs yet"
+        self.say(f"{many(len(frame), 'run') if len(frame) else none}{left}{passed}")
+
+    def _show_picked(self) -> None:
+        self._keep()
+        self.about.value = "".join(_errors(api.result(run_id)) for run_id in self.picked[:5])
+
+    def _draw(self) -> None:
+        chosen = self.runs[self.runs["run_id"].isin(self.picked)] if len(self.picked) > 1 else self.runs
+        self.say("reading the settings of the runs ...")
+
+        def work() -> None:
+            frame = with_settings(chosen[chosen["metric_value"].notna()].head(MOST_DRAWN))
+            varied = [name for name in frame.columns.drop("metric_value") if frame[name].nunique() > 1]
+            if not varied:
+                raise InputError("these runs differ in no setting; pick others, or leave the condition out")
+            chart = parallel_coordinates(frame, varied, "metric_value")
+            self.chart.value = charts_html([chart])
+            self.say("")
+
+        self.in_background(work)
+
+    # -- what the buttons do ------------------------------------------------------------------------------
+
+    def _tag(self, remove: bool = False) -> None:
+        self._each(lambda result: result.tag(*self.word.value.split(), remove=remove))
+
+    def _note(self) -> None:
+        self._each(lambda result: result.note(self.word.value.strip()))
+
+    def _each(self, change: Callable[[api.Result], None]) -> None:
+        for run_id in self._need():
+            change(api.result(run_id))
+        self.refresh()
+
+    def _ask(self) -> None:
+        picked = self._need()
+        self.asked.value = f"Delete {many(len(picked), 'run')} for good? {html.escape(', '.join(picked))}"
+        self.question.layout.display = ""
+
+    def _keep(self) -> None:
+        self.question.layout.display = "none"
+
+    def _delete(self) -> None:
+        self._keep()
+        self._each(api.Result.remove)
+
+    def _report(self) -> None:
+        run_id = self._need()[-1]
+        self.say(f"writing the report of {run_id} ...")
+
+        def work() -> None:
+            path = api.result(run_id).report()
+            self.report.offer(f"open the report of {run_id}", path.read_bytes(), "text/html", opens=True)
+            self.say(f"the report is {path}")
+
+        self.in_background(work)
+
+    def _csv(self) -> None:
+        self.csv.offer("runs.csv", self.runs.to_csv(index=False).encode(), "text/csv")
+
+    def _need(self) -> list[str]:
+        if not self.picked:
+            raise InputError("pick a run in the table first; with Ctrl or Shift more than one")
+        return self.picked
+
+
+def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row a run: virtual users, warehouses, every setting in which the runs differ, and NOPM."""
+    settings = {}
+    for run_id in runs["run_id"]:
+        try:
+            settings[run_id] = api.result(run_id).settings["value"]
+        except (HdbkitError, KeyError):
+            settings[run_id] = pd.Series(dtype=object)
+    frame = pd.DataFrame.from_dict(settings, orient="index")
+    differ = frame.loc[:, [frame[name].astype(str).nunique() > 1 for name in frame.columns]]
+    known = runs.set_index("run_id")[["virtual_users", "warehouses", "metric_value"]]
+    return differ.join(known)[[*known.columns[:2], *differ.columns, "metric_value"]]
+
+
+def _errors(result: api.Result) -> str:
+    """The errors of a run by class, each with a sample of its text."""
+    try:
+        found = result.table("errors")
+    except InputError:
+        found = pd.DataFrame()
+    if found.empty:
+        return f"<p>{html.escape(result.run_id)}: no transaction was refused.</p>"
+    heads = ["error_class", "operation", "count", "retried", "code", "text"]
+    rows = found.sort_values("count", ascending=False)[heads].itertuples(index=False)
+    return html_table(heads, rows, f"refused in {result.run_id}")

@@ -1,0 +1,275 @@
+"""The target panel: which database, which account, does it let us in; and a private server where there is none."""
+
+from __future__ import annotations
+
+import html
+from typing import Any, ClassVar
+
+import ipywidgets
+
+from hdbkit import api
+from hdbkit.config import ControlSpec, Target, target_names
+from hdbkit.config.passwords import keyring_trouble
+from hdbkit.errors import InputError, SchemaProblem
+from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.layout import LABELS, button, grid, row, target_code, warehouses
+from hdbkit.widgets.parts.password import PasswordField
+
+OF_THE_SERVER: dict[str, Any] = {
+    "server_folder": None,
+    "password_file": None,
+    "may_change_settings": False,
+    "may_restart": False,
+    "control": ControlSpec(),
+}
+"""What a target knows of its server, and what it is for another one: permissions never travel."""
+_SERVER = {"kind", "host", "port"}
+"""What makes it another server when it changes."""
+
+
+class TargetPanel(Panel):
+    """Choose the database to measure: a name, a URL, or the fields of its address; or start a private server."""
+
+    title: ClassVar[str] = "Target"
+
+    def __init__(self, shared: Shared | None = None) -> None:
+        super().__init__(shared)
+        self._kinds = api.databases().set_index("kind")
+        self._base: Target | None = None
+        self._filling = False
+        self._make_fields()
+        self._make_buttons()
+        self.body.children = [
+            self.given,
+            grid(self.kind, self.host, self.port, self.database, self.user, self.password),
+            self.place,
+            row(self.test, self.start_private, self.end_private),
+        ]
+        self._listen()
+        self._show_target()
+        self._show_buttons()
+
+    def _make_fields(self) -> None:
+        def text(name: str, hint: str) -> ipywidgets.Text:
+            return ipywidgets.Text(description=name, placeholder=hint, continuous_update=False, style=LABELS)
+
+        self.given = ipywidgets.Combobox(
+            description="Name or URL",
+            placeholder="a name in params/targets.yaml, or kind://user@host:port/database",
+            options=tuple(target_names()),
+            continuous_update=False,
+            style=LABELS,
+            layout=ipywidgets.Layout(width="100%", max_width="720px"),
+        )
+        titles = list(zip(self._kinds["title"], self._kinds.index, strict=True))
+        startable = self._kinds.index[self._kinds["private"]]
+        self.kind = ipywidgets.Dropdown(
+            description="Kind", options=titles, value=startable[0] if len(startable) else titles[0][1], style=LABELS
+        )
+        self.host = text("Host", "name, address, or folder of a socket")
+        self.port = text("Port", "the usual one")
+        self.database = text("Database", "its name")
+        self.user = text("User", "whose account")
+        self.password = PasswordField()
+        self.place = ipywidgets.HTML().add_class("hdbkit-note")
+
+    def _make_buttons(self) -> None:
+        self.test = button(
+            "Test connection", self.guarded(self._test), style="primary", hint="connect once and ask for the version"
+        )
+        self.start_private = button("Start a private server", self.guarded(self._start_private))
+        self.end_private = button(
+            "Stop it and remove its data", self.guarded(self._end_private), hint="it also ends with this kernel"
+        )
+
+    def _listen(self) -> None:
+        self.given.observe(self.guarded(self._named), "value")
+        for field in (self.kind, self.host, self.port, self.database, self.user):
+            field.observe(self.guarded(self._changed), "value")
+        self.password.on_change(self.guarded(self._changed))
+        self.shared.observe(self.guarded(self._show_target), "target")
+
+    # -- from fields to a target and back -----------------------------------------------------------------
+
+    def _named(self) -> None:
+        text = self.given.value.strip()
+        if self._filling or not text:
+            return
+        try:
+            target = Target.parse(text)
+        except InputError:
+            if ":" in text or "@" in text:  # it may hold a password, and a notebook keeps what a field shows
+                self._put_back()
+            raise
+        if target.kind not in self._kinds.index:
+            raise InputError(f"there is no kind of database '{target.kind}' (known: {', '.join(self._kinds.index)})")
+        self.shared.target = self._with_password(target)
+
+    def _put_back(self) -> None:
+        """Show what was there before the last input into the field of names and URLs."""
+        self._filling = True
+        try:
+            self.given.value = self._base.given if self._base else ""
+        finally:
+            self._filling = False
+
+    def _changed(self) -> None:
+        if not self._filling:
+            self.shared.target = self._composed()
+
+    def _composed(self) -> Target:
+        """The target of the fields; what they do not show stays as it was, while it is the same server."""
+        address = {
+            "kind": self.kind.value,
+            "host": self.host.value.strip() or None,
+            "port": _port(self.port.value.strip()),
+            "database": self.database.value.strip() or None,
+            "user": self.user.value.strip() or None,
+        }
+        base = self._base or Target(kind=self.kind.value)
+        changed = {name: value for name, value in address.items() if getattr(base, name) != value}
+        if changed.keys() & _SERVER:
+            changed |= OF_THE_SERVER
+        if "kind" in changed:
+            changed["options"] = {}
+        return self._with_password(base.with_(**changed))
+
+    def _with_password(self, target: Target) -> Target:
+        """``target`` with the password that was typed; none where it was typed for another server."""
+        base = self._base
+        typed_for_another = (
+            base is not None
+            and base.host is not None
+            and any(getattr(base, one) != getattr(target, one) for one in _SERVER)
+        )
+        return target.with_(password=None if typed_for_another else self.password.get())
+
+    def _show_target(self) -> None:
+        """Fill the fields from the shared target, whoever set it."""
+        target = self.shared.target
+        self.shared.schema = None
+        self.say("")
+        if target is not None:
+            self._fill(target)
+            self._show_place(target)
+        self._show_buttons()
+        self.show_call(f"import hdbkit\n\nconnection = hdbkit.connect({target_code(target)})")
+
+    def _fill(self, target: Target) -> None:
+        self._base, self._filling = target, True
+        try:
+            self.kind.value = target.kind
+            self.host.value = target.host or ""
+            self.port.value = str(target.port or "")
+            self.database.value = target.database or ""
+            self.user.value = target.user or ""
+            self.given.value = target.given if target.name or target.host or target.database else ""
+            if target.password != self.password.get():
+                self.password.keep(target.password)
+        finally:
+            self._filling = False
+
+    def _show_place(self, target: Target) -> None:
+        def look() -> None:
+            place = api.password_place(target) or _nowhere(target)
+            if target is self.shared.target:
+                self.place.value = f"Password: {html.escape(place)}"
+
+        self.in_background(look)
+
+    # -- what the buttons do ------------------------------------------------------------------------------
+
+    def _test(self) -> None:
+        target = self._required()
+        self.say(f"connecting to {target.url} ...")
+        self.in_background(lambda: self._connect(target))
+
+    def _connect(self, target: Target) -> None:
+        try:
+            connection = api.connect(target)
+        except Exception:
+            self.say("")
+            raise
+        self.say(f"{connection.version} lets us in; {self._schema_there(connection)}.")
+
+    def _schema_there(self, connection: api.Connection) -> str:
+        """What is in the database, in words; tells the other panels of it."""
+        try:
+            spec = connection.schema()
+        except SchemaProblem as problem:
+            return str(problem)
+        self.shared.tell_schema(connection.target, spec)
+        return f"it holds a schema of {warehouses(spec)}" if spec else "it holds no schema yet"
+
+    def _start_private(self) -> None:
+        kind = self._kind_to_start()
+        self.say(f"starting a private {self._kinds['title'][kind]} server ...")
+        self.start_private.disabled = True
+        self.in_background(lambda: self._started(kind))
+
+    def _started(self, kind: str) -> None:
+        try:
+            target = api.private(kind)
+            self.shared.target = target
+            self._connect(target)
+        except Exception:
+            self.say("")
+            raise
+        finally:
+            self._show_buttons()
+
+    def _end_private(self) -> None:
+        kind = self._kind_to_start()
+        self.say("stopping the private server ...")
+        self.end_private.disabled = True
+        self.in_background(lambda: self._ended(kind))
+
+    def _ended(self, kind: str) -> None:
+        try:
+            api.end_private(kind)
+            target = self.shared.target
+            if target is not None and target.server_folder is not None and target.kind == kind:
+                self._fill(Target(kind=kind))
+                self.given.value = self.place.value = ""
+                self.shared.target = None
+            self.say("the private server is stopped, its data is removed")
+        finally:
+            self._show_buttons()
+
+    def _show_buttons(self) -> None:
+        """Which server can be started, and whether one is there to be stopped."""
+        kind = self._kind_to_start()
+        running = {target.kind for target in api.private_targets()}
+        self.start_private.description = f"Start a private {self._kinds['title'][kind]}"
+        self.start_private.tooltip = "a server of our own; it ends with this kernel"
+        self.start_private.disabled = False
+        self.end_private.disabled = False
+        self.end_private.layout.display = "" if kind in running else "none"
+        if kind in running:
+            self.start_private.description = f"Use the private {self._kinds['title'][kind]}"
+
+    def _kind_to_start(self) -> str:
+        startable = self._kinds.index[self._kinds["private"]]
+        if not len(startable):
+            raise InputError("hdbkit can start no server here; see: hdbkit doctor")
+        return str(self.kind.value if self.kind.value in startable else startable[0])
+
+    def _required(self) -> Target:
+        if self.shared.target is None:
+            self.shared.target = self._composed()
+        return self.shared.target
+
+
+def _nowhere(target: Target) -> str:
+    """Where no password was found, and what can be done."""
+    trouble = keyring_trouble(target.with_(options={}).url)
+    keyring = f"the keyring (it cannot be asked: {trouble})" if trouble else "the keyring"
+    return f"not found in HDBKIT_PASSWORD, {keyring} or the driver's own places; type it here if the server asks"
+
+
+def _port(text: str) -> int | None:
+    if not text:
+        return None
+    if not text.isdecimal():
+        raise InputError(f"the port must be a number, not {text!r}")
+    return int(text)

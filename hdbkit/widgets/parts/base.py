@@ -1,0 +1,146 @@
+"""What every panel is: a box with a title, a body, a state line, the Python call it makes, and a place for errors.
+
+Rules that must not break: no panel raises into the notebook from a callback (``guarded`` and ``in_background`` bring
+every error to ``fail``), and nothing that is shown holds a password, because all of it is saved with the notebook.
+"""
+
+from __future__ import annotations
+
+import html
+import traceback
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import ipywidgets
+import traitlets
+
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.errors import HdbkitError
+from hdbkit.widgets.parts.background import alone, background
+from hdbkit.widgets.parts.slot import Slot
+from hdbkit.widgets.parts.ticker import Action, Ticker, every
+
+STATIC = Path(__file__).parents[1] / "static"
+"""The style sheets and browser modules of the panels."""
+
+
+class Shared(traitlets.HasTraits):
+    """What the panels of one ``ui()`` tell each other; observe a trait to hear of it."""
+
+    target = traitlets.Any(None, allow_none=True)
+    """The ``hdbkit.Target`` to measure, None until one is chosen."""
+    schema = traitlets.Any(None, allow_none=True)
+    """The ``WorkloadSpec`` of the schema in the target's database, None while it is unknown."""
+    run_id = traitlets.Unicode("")
+    """The newest run that a panel started or attached to."""
+    finished = traitlets.Int(0)
+    """Grows whenever a run or a sweep ended, so that lists refresh themselves."""
+
+    def tell_schema(self, target: Target, schema: WorkloadSpec | None) -> None:
+        """What was found in ``target``; passed over where another target was chosen meanwhile."""
+        if target == self.target:
+            self.schema = schema
+
+
+class Panel:
+    """One panel: fill ``body``; everything else is here. It displays itself as the last line of a cell."""
+
+    title: ClassVar[str] = ""
+
+    def __init__(self, shared: Shared | None = None) -> None:
+        self.shared = shared if shared is not None else Shared()
+        self.body = ipywidgets.VBox().add_class("hdbkit-body")
+        self.header = ipywidgets.HTML(f"<h3>{html.escape(self.title)}</h3>").add_class("hdbkit-header")
+        self._style = ipywidgets.HTML(f"<style>{_style_sheet()}</style>").add_class("hdbkit-style")
+        self._state = ipywidgets.HTML().add_class("hdbkit-state")
+        self._error = ipywidgets.HTML().add_class("hdbkit-error")
+        self._call = ipywidgets.HTML().add_class("hdbkit-call")
+        self.root = ipywidgets.VBox([self._style, self.header, self.body, self._state, self._error, self._call])
+        self.root.add_class("hdbkit-panel")
+        self._tickers: list[Ticker] = []
+
+    def show_below(self, *results: ipywidgets.Widget) -> None:
+        """Put what comes of the panel below its state line and its errors, so that those stand where one acts."""
+        *above, call = self.root.children
+        self.root.children = (*above, *(one.add_class("hdbkit-result") for one in results), call)
+
+    def say(self, text: str) -> None:
+        """Show in the state line what the panel is doing now; "" for nothing."""
+        self._state.value = f'<span role="status">{html.escape(text)}</span>' if text else ""
+
+    def fail(self, error: BaseException) -> None:
+        """Show an error as its sentence; the traceback opens on demand."""
+        sentence = str(error) if isinstance(error, HdbkitError) else f"{type(error).__name__}: {error}"
+        trace = "".join(traceback.format_exception(error))
+        self._error.value = (
+            f'<div role="alert"><p>{html.escape(sentence)}</p>'
+            f"<details><summary>Details</summary><pre>{html.escape(trace)}</pre></details></div>"
+        )
+
+    def clear_error(self) -> None:
+        """Take the error away that is shown, if there is one."""
+        self._error.value = ""
+
+    def show_call(self, code: str) -> None:
+        """Show the Python that does what the panel does, to copy: one click marks it all. Never a password in it."""
+        self._call.value = (
+            "<details open><summary>The same in Python</summary>"
+            f'<pre title="click to mark all">{html.escape(code)}</pre></details>'
+            if code
+            else ""
+        )
+
+    def guarded(self, action: Callable[[], None]) -> Callable[..., None]:
+        """``action`` as a callback for ``on_click`` or ``observe``: takes the last error away, shows a new one."""
+
+        def callback(*_: Any) -> None:
+            alone(work)
+
+        def work() -> None:
+            self.clear_error()
+            try:
+                action()
+            except Exception as error:
+                self.fail(error)
+
+        return callback
+
+    def in_background(self, action: Callable[[], None]) -> None:
+        """Do ``action`` on a thread of its own; an error goes to ``fail`` and ends it."""
+
+        def work() -> None:
+            try:
+                action()
+            except Exception as error:
+                self.fail(error)
+
+        background(work, f"hdbkit-{type(self).__name__}")
+
+    def every(self, period_s: float, action: Action) -> Ticker:
+        """Call ``action`` until it says True or the panel is closed; an error ends it too and goes to ``fail``."""
+        self._tickers = [ticker for ticker in self._tickers if ticker.alive]
+        self._tickers.append(every(period_s, action, self.fail))
+        return self._tickers[-1]
+
+    def close(self) -> None:
+        """End what the panel does again and again; what it shows stays."""
+        for ticker in self._tickers:
+            ticker.cancel()
+
+    def keep(self, still: str, png: bytes | None = None) -> None:
+        """What the notebook keeps of this panel from now on: HTML, and a picture that stands behind it."""
+        self.slot.keep(still, png)
+
+    @cached_property
+    def slot(self) -> Slot:
+        """Where the panel is shown; a panel inside another one has the slot of that."""
+        return Slot(self.root, f"{self.title}: a panel of hdbkit; run the cell to bring it to life.")
+
+    def _ipython_display_(self) -> None:
+        self.slot.show()
+
+
+def _style_sheet() -> str:
+    return (STATIC / "panel.css").read_text(encoding="utf-8")

@@ -1,0 +1,154 @@
+"""Which runs are compared, and by what they are told apart: a list to choose from, and the groups that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ipywidgets
+import pandas as pd
+
+from hdbkit.analysis.wording import many
+from hdbkit.errors import InputError
+from hdbkit.widgets.parts.layout import LABELS, button, grid, row
+
+BY = {
+    "label": "label",
+    "database": "database",
+    "server's version": "version",
+    "target": "target",
+    "sweep": "sweep_id",
+    "routines": "routines",
+    "warehouses": "warehouses",
+    "virtual users": "virtual_users",
+    "each run by itself": "run_id",
+}
+"""By what runs are told apart, and the column of the catalog."""
+_SEARCHED = ("run_id", "label", "database", "version", "target", "sweep_id", "tags", "note")
+MOST_LISTED = 300
+MOST_CHARACTERS = 60
+
+
+class RunsChoice:
+    """Runs of the catalog in groups, two of which are judged against each other; ``changed`` hears of each change."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._known, self._changed, self._quiet = (
+            pd.DataFrame(columns=list({*BY.values(), *_SEARCHED})),
+            changed,
+            False,
+        )
+        self.filter = ipywidgets.Text(
+            description="Find", placeholder="part of an id, a label, a database, a sweep", style=LABELS,
+            layout=ipywidgets.Layout(width="auto", max_width="460px"),
+        )  # fmt: skip
+        self.runs = ipywidgets.SelectMultiple(rows=9, layout=ipywidgets.Layout(width="auto"))
+        self.by = ipywidgets.Dropdown(description="Group by", options=list(BY.items()), style=LABELS)
+        self.base = ipywidgets.Dropdown(description="Base", style=LABELS)
+        self.new = ipywidgets.Dropdown(description="New", style=LABELS)
+        self.take_all = button("Take all that are listed", lambda _: self._take_all())
+        self.count = ipywidgets.HTML().add_class("hdbkit-note")
+        self.box = ipywidgets.VBox(
+            [
+                self.filter,
+                self.runs,
+                row(self.take_all, self.count),
+                grid(self.by, self.base, self.new, least_width_px=340),
+            ]
+        )
+        self.filter.observe(lambda _: self._list(), "value")
+        for field in (self.runs, self.by):
+            field.observe(lambda _: self._group(), "value")
+        for field in (self.base, self.new):
+            field.observe(lambda _: self._tell(), "value")
+
+    def load(self, runs: pd.DataFrame) -> None:
+        """Offer the runs of the catalog that have a result; what was chosen stays where it is still there."""
+        self._known = runs[runs["metric_value"].notna()].fillna({"label": "", "sweep_id": "", "version": ""})
+        self._list()
+
+    @property
+    def groups(self) -> dict[str, list[str]]:
+        """The ids of the chosen runs of each group, oldest first."""
+        chosen = self._known[self._known["run_id"].isin(self.runs.value)].iloc[::-1]
+        unit = f" {self.by.label}" if self.by.value in ("virtual_users", "warehouses") else ""
+        kinds = chosen[self.by.value].map(lambda one: f"{one}{unit}" if str(one) else f"no {self.by.label}")
+        return {str(name): list(rows["run_id"]) for name, rows in chosen.groupby(kinds, sort=False)}
+
+    @property
+    def sides(self) -> tuple[list[str], list[str]] | None:
+        """The runs of the base and of the new group; None where there are no two of them."""
+        groups = self.groups
+        if len(groups) < 2 or self.base.value not in groups or self.new.value not in groups:
+            return None
+        if self.base.value == self.new.value:
+            raise InputError(f"'{self.base.value}' cannot be compared with itself; choose another group as new")
+        return groups[self.base.value], groups[self.new.value]
+
+    # -- what is shown ------------------------------------------------------------------------------------
+
+    def _list(self) -> None:
+        word = self.filter.value.strip().lower()
+        hit = (
+            self._known[list(_SEARCHED)]
+            .apply(lambda rows: rows.astype(str).str.lower().str.contains(word, regex=False))
+            .any(axis=1)
+        )
+        listed = self._known[hit].head(MOST_LISTED) if word else self._known.head(MOST_LISTED)
+        kept = set(self.runs.value)
+        with self._silent():
+            self.runs.options = [(_line(one), one["run_id"]) for one in listed.to_dict("records")]
+            self.runs.value = [one for one in listed["run_id"] if one in kept]
+        self._group()
+
+    def _take_all(self) -> None:
+        self.runs.value = [run_id for _, run_id in self.runs.options]
+
+    def _group(self) -> None:
+        if self._quiet:
+            return
+        groups = self.groups
+        with self._silent():
+            base = _fill(self.base, groups, None)
+            _fill(self.new, groups, base)
+        self.count.value = (
+            f"{len(self.runs.value)} of {many(len(self.runs.options), 'run')} in {many(len(groups), 'group')}"
+        )
+        self._tell()
+
+    def _tell(self) -> None:
+        if not self._quiet:
+            self._changed()
+
+    @contextmanager
+    def _silent(self) -> Iterator[None]:
+        before, self._quiet = self._quiet, True
+        try:
+            yield
+        finally:
+            self._quiet = before
+
+
+def _fill(field: ipywidgets.Dropdown, groups: dict[str, list[str]], other: str | None) -> str | None:
+    """Offer the groups; the choice stays where it can, and is not ``other`` where there is a choice."""
+    kept = field.value
+    field.options = [(_cut(f"{name} ({len(ids)})"), name) for name, ids in groups.items()]
+    names = [name for name in groups if name != other] or list(groups)
+    field.value = kept if kept in names else names[0] if names else None
+    return None if field.value is None else str(field.value)
+
+
+def _line(run: dict[Any, Any]) -> str:
+    """A run in the list."""
+    parts = [
+        f"{run['metric_value']:,.0f} NOPM",
+        f"{run['virtual_users']} users",
+        str(run["label"] or ""),
+        str(run["run_id"]),
+    ]
+    return "   ".join(filter(None, parts))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"

@@ -1,0 +1,89 @@
+"""The live charts of a run: NOPM, latency by transaction, errors, CPU. Points go to the browser one at a time.
+
+The points are kept here too, at most 600, because a page that is opened later asks for all of them; they are no
+trait, so they are neither sent again with every change nor saved with the notebook.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any, ClassVar
+
+import anywidget
+
+from hdbkit.api import Tick
+from hdbkit.widgets.parts.background import alone
+from hdbkit.widgets.parts.base import STATIC
+from hdbkit.widgets.parts.palette import palette_css
+
+MOST_POINTS = 600
+
+Point = dict[str, Any]
+
+
+class LiveChart(anywidget.AnyWidget):
+    """Four small charts and the table of the newest quantiles."""
+
+    _esm: ClassVar[Any] = STATIC / "live.js"
+    _css: ClassVar[Any] = palette_css(".hdbkit-live") + (STATIC / "live.css").read_text(encoding="utf-8")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._about: dict[str, Any] = {}
+        self._points: list[Point] = []
+        self.on_msg(self._asked)
+
+    def begin(self, operations: list[str], counted: str, rampup_s: float) -> None:
+        """Forget the points, and draw those of another run from now on."""
+        with self._lock:
+            self._about = {"operations": operations, "counted": counted, "rampup_s": rampup_s}
+            self._points = []
+            self._send_all()
+
+    def add(self, tick: Tick) -> None:
+        """One more point: what a look at the run told."""
+        with self._lock:
+            point = _point(tick, self._about["operations"])
+            self._points.append(point)
+            if len(self._points) > MOST_POINTS:
+                self._points = self._points[-1::-2][::-1]
+            self.send({"kind": "point", "point": point})
+
+    @property
+    def points(self) -> list[Point]:
+        """The points, oldest first: ``t`` in seconds, latencies in ms, errors a second, CPU in busy cores."""
+        return list(self._points)
+
+    def _asked(self, _: Any, content: Any, __: Any) -> None:
+        if content == {"kind": "hello"}:
+            alone(self._answer)
+
+    def _answer(self) -> None:
+        with self._lock:
+            self._send_all()
+
+    def _send_all(self) -> None:
+        self.send({"kind": "all", "about": self._about, "points": self._points})
+
+
+def _point(tick: Tick, operations: list[str]) -> Point:
+    quantiles = (tick.p50_us, tick.p95_us, tick.p99_us)
+    return {
+        "t": round(tick.elapsed_s, 1),
+        "metric_value": round(tick.metric_value),
+        "latency": [
+            [_rounded(found[name] / 1000) for found in quantiles] if name in tick.p50_us else None
+            for name in operations
+        ],
+        "failed": _rounded(tick.failed / tick.seconds),
+        "retries": _rounded(tick.retries / tick.seconds),
+        "client_cpu": _rounded(tick.client_cpu_cores),
+        "server_cpu": _rounded(tick.server_cpu_cores),
+    }
+
+
+def _rounded(value: float) -> float | None:
+    """Four digits that count; None for what is not known, which JSON has no number for."""
+    return float(f"{value:.4g}") if math.isfinite(value) else None

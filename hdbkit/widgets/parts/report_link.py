@@ -1,0 +1,44 @@
+"""A button that makes a report and a link that opens it, wherever the kernel's host is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hdbkit.widgets.parts.base import Panel
+from hdbkit.widgets.parts.file_link import FileLink
+from hdbkit.widgets.parts.layout import button, row
+
+
+class ReportLink:
+    """Hidden until there is something to report on; the report goes to the browser when it is asked for."""
+
+    def __init__(self, panel: Panel) -> None:
+        self._panel = panel
+        self._write: Callable[[], Path] | None = None
+        self._link = FileLink()
+        self.button = button("Report", panel.guarded(self._make), hint="makes the report and a link to it")
+        self.box = row(self.button)
+        self.hide()
+
+    def hide(self) -> None:
+        """There is nothing to report on."""
+        self.box.layout.display = "none"
+
+    def show(self, write: Callable[[], Path]) -> None:
+        """Offer the report that ``write`` makes; a link to an earlier one goes."""
+        self._write, self._link = write, FileLink()
+        self.box.children = (self.button, self._link)
+        self.box.layout.display = ""
+
+    def _make(self) -> None:
+        write, link = self._write, self._link
+        assert write is not None
+        self._panel.say("writing the report ...")
+
+        def work() -> None:
+            path = write()
+            link.offer("open the report", path.read_bytes(), "text/html", opens=True)
+            self._panel.say(f"the report is {path}")
+
+        self._panel.in_background(work)

@@ -1,0 +1,57 @@
+"""A place in a notebook where a panel lives: plain HTML, which the browser fills while the kernel lives.
+
+A notebook that keeps the id of a widget shows "model not found" once the kernel is gone. So a panel is displayed as
+HTML: an empty slot, which ``static/slot.js`` fills with the living panel, and a still, which shows wherever nothing
+fills the slot: in a notebook that is opened without its kernel, rendered elsewhere, or run without a browser.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import uuid
+from pathlib import Path
+from typing import Any, ClassVar
+
+import anywidget
+import ipywidgets
+import traitlets
+from IPython.display import display
+
+_STATIC = Path(__file__).parents[1] / "static"
+
+
+class Slot(anywidget.AnyWidget):
+    """Fills every element of its class with a view of ``root``; ``words`` are the still until there is another."""
+
+    _esm: ClassVar[Any] = _STATIC / "slot.js"
+    _css: ClassVar[Any] = _STATIC / "slot.css"
+    root = traitlets.Instance(ipywidgets.Widget).tag(sync=True, **ipywidgets.widget_serialization)
+    slot = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, root: ipywidgets.Widget, words: str = "") -> None:
+        super().__init__(root=root, slot=f"hdbkit-slot-{uuid.uuid4().hex}")
+        self._words = words or "A panel of hdbkit: run the cell to bring it to life."
+        self._still = f"<p>{html.escape(self._words)}</p>"
+        self._png: bytes | None = None
+        self._shown = False
+
+    def show(self) -> None:
+        """Display the panel in the present cell."""
+        self._shown = True
+        display(self._bundle(), raw=True, display_id=self.slot)  # type: ignore[no-untyped-call]
+
+    def keep(self, still: str, png: bytes | None = None) -> None:
+        """From now on the notebook keeps this HTML and picture for the panel, wherever it is shown."""
+        self._still, self._png = still, png
+        if self._shown:
+            display(self._bundle(), raw=True, display_id=self.slot, update=True)  # type: ignore[no-untyped-call]
+
+    def _bundle(self) -> dict[str, str]:
+        picture = ""
+        bundle = {"text/plain": self._words}
+        if self._png is not None:
+            bundle["image/png"] = base64.b64encode(self._png).decode()
+            picture = f'<img alt="" style="max-width: 100%" src="data:image/png;base64,{bundle["image/png"]}">'
+        still = f'<div class="hdbkit-still">{self._still}{picture}</div>'
+        return {**bundle, "text/html": f'<div class="{self.slot}"></div>{still}'}

@@ -1,0 +1,131 @@
+"""The fields of a sweep: what it tries, how often and how long; and the Python that makes the same sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets
+
+from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.errors import InputError
+from hdbkit.widgets.parts.layout import LABELS, grid, target_code
+from hdbkit.widgets.parts.sweep_factors import FactorsPicker
+from hdbkit.widgets.parts.sweep_settings import SettingsPicker
+
+
+class SweepForm:
+    """What a sweep is, in fields; ``spec`` reads them, ``show`` fills them. Other fields of a spec stay as shown."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._base = SweepSpec(settings={"none": ("none",)}, load=Load(rampup_s=10, duration_s=60), blocks=3)
+        self._filling = False
+        self._changed = changed
+        self.picker, self.factors = SettingsPicker(self._tell), FactorsPicker(self._tell)
+        self.name = _text("Name", "letters, digits, _ and -")
+        self.users = _text("Virtual users", "counts, such as 1, 4, 16")
+        self.blocks = ipywidgets.BoundedIntText(description="Blocks", min=2, max=1000, style=LABELS)
+        self.looks = _text("Looks", "none, or such as 4, 8")
+        self.looks.tooltip = "numbers of blocks after which it ends once all is decided; the last is all blocks"
+        self.winners = ipywidgets.BoundedIntText(description="Winner blocks", min=0, max=1000, style=LABELS)
+        self.winners.tooltip = "fresh blocks of the three fastest and the baseline at the end; 0 for none"
+        self.rampup = _seconds("Rampup (s)", "seconds before the measured window")
+        self.duration = _seconds("Duration (s)", "seconds of the measured window")
+        self.cooldown = _seconds("Rest (s)", "the longest rest before each run; it ends when the hosts do little")
+        self.effect = ipywidgets.FloatText(description="Effect (%)", step=0.5, style=LABELS)
+        self.effect.tooltip = "the smallest change of the throughput that matters"
+        phases = (self.rampup, self.duration, self.cooldown)
+        fields = (self.name, self.users, self.blocks, self.looks, self.winners, *phases, self.effect)
+        self.box = ipywidgets.VBox([self.picker.box, self.factors.box, grid(*fields, least_width_px=220)])
+        self._fill()
+        for field in fields:
+            field.observe(lambda _: self._tell(), "value")
+
+    @property
+    def spec(self) -> SweepSpec:
+        """The sweep of the fields. Raises ``InputError`` with every mistake."""
+        settings, factors = self.picker.values, self.factors.values
+        tried = {**settings, **factors}
+        if not tried:
+            raise InputError("pick at least one setting or option to try")
+        load = self._base.load.model_copy(update={"rampup_s": self.rampup.value, "duration_s": self.duration.value})
+        return self._base.with_(
+            name=self.name.value.strip(),
+            settings=settings,
+            factors=factors,
+            baseline={name: value for name, value in self._base.baseline.items() if value in tried.get(name, ())},
+            special={name: values for name, values in self._base.special.items() if name in tried},
+            virtual_users=_counts(self.users.value, "counts of virtual users must read like 1, 4, 16"),
+            blocks=self.blocks.value,
+            looks=_counts(self.looks.value, "numbers of blocks of the looks must read like 4, 8"),
+            winner_blocks=self.winners.value,
+            cooldown_s=self.cooldown.value,
+            smallest_effect=round(self.effect.value / 100, 6),
+            load=Load(**load.model_dump(exclude_unset=True)),
+        )
+
+    def show(self, spec: SweepSpec) -> None:
+        """Fill the fields from a sweep."""
+        self._base, self._filling = spec, True
+        self.picker.show(spec.settings)
+        self.factors.show(spec.factors)
+        self._fill()
+        self._tell()
+
+    def _fill(self) -> None:
+        spec, self._filling = self._base, True
+        self.name.value = spec.name
+        self.users.value = ", ".join(map(str, spec.virtual_users))
+        self.blocks.value = spec.blocks
+        self.looks.value, self.winners.value = ", ".join(map(str, spec.looks)), spec.winner_blocks
+        self.rampup.value, self.duration.value = spec.load.rampup_s, spec.load.duration_s
+        self.cooldown.value, self.effect.value = spec.cooldown_s, round(100 * spec.smallest_effect, 4)
+        self._filling = False
+
+    def _tell(self) -> None:
+        if not self._filling:
+            self._changed()
+
+
+def sweep_code(target: Target | None, spec: SweepSpec, may_change: bool = False) -> str:
+    """The Python that starts the same sweep, without a password; what is as by default is left out."""
+    given = spec.model_dump(exclude_defaults=True, mode="json")
+    lines = [f"    {name}={_literal(name, value)}," for name, value in given.items()]
+    place = target_code(target)
+    if may_change:
+        place = f"hdbkit.Target.parse({place}).with_(may_change_settings=True)"
+    return "\n".join(
+        [
+            "import hdbkit, hdbkit.api",
+            "",
+            "spec = hdbkit.SweepSpec(",
+            *lines,
+            ")",
+            f"running = hdbkit.start_sweep({place}, spec)",
+            "print(running.wait().answer)",
+        ]
+    )
+
+
+def _literal(name: str, value: Any) -> str:
+    made_by = {"load": "hdbkit.Load", "workload": "hdbkit.WorkloadSpec"}.get(name)
+    if made_by is None:
+        return repr(value)
+    return f"{made_by}({', '.join(f'{key}={one!r}' for key, one in value.items())})"
+
+
+def _text(name: str, hint: str) -> ipywidgets.Text:
+    return ipywidgets.Text(description=name, placeholder=hint, continuous_update=False, style=LABELS)
+
+
+def _seconds(name: str, hint: str) -> ipywidgets.FloatText:
+    made = ipywidgets.FloatText(description=name, style=LABELS)
+    made.tooltip = hint
+    return made
+
+
+def _counts(text: str, rule: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in text.replace(",", " ").split())
+    except ValueError:
+        raise InputError(f"the {rule}, not {text!r}") from None

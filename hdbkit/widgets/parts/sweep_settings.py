@@ -1,0 +1,118 @@
+"""Which settings a sweep tries: a search over the server's own list, and a line of values for each one picked."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+
+import ipywidgets
+import pandas as pd
+
+from hdbkit.errors import InputError
+from hdbkit.widgets.parts.layout import button, row
+from hdbkit.widgets.parts.picked_values import PickedValues, text_of
+
+NEEDS = {
+    "session": "takes effect at once",
+    "reload": "needs a reload",
+    "restart": "needs a restart",
+    "fixed": "cannot be changed",
+}
+MOST_SHOWN = 200
+
+
+class SettingsPicker:
+    """The settings of one server and the values to try; ``changed`` is called whenever the values are others."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._known = pd.DataFrame()
+        self.search = ipywidgets.Text(
+            placeholder="part of a name or of what it does, such as buffer",
+            layout=ipywidgets.Layout(width="auto", max_width="420px"),
+        )
+        self.list = ipywidgets.Select(rows=7, layout=ipywidgets.Layout(width="auto"))
+        self.about = ipywidgets.HTML().add_class("hdbkit-note")
+        self.add = button("Add to the sweep", lambda _: self.pick(self.list.value), hint="try values of this setting")
+        self._picked = PickedValues(changed)
+        self.box = ipywidgets.VBox([self.search, self.list, self.about, row(self.add), self._picked.box])
+        self.search.observe(lambda _: self._show_list(), "value")
+        self.list.observe(lambda _: self._show_about(), "value")
+        self._show_list()
+
+    def load(self, settings: pd.DataFrame) -> None:
+        """Offer the settings of a server, as ``Connection.settings()`` gives them; what was picked stays."""
+        self._known = settings[settings["apply_by"] != "fixed"]
+        self._show_list()
+        self._picked.tell(self._told)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether a server's list is there."""
+        return len(self._known) > 0
+
+    def pick(self, name: str | None, values: str | None = None) -> None:
+        """Try a setting; ``values`` as they are typed, by default its present one or all choices."""
+        if name is None:
+            raise InputError("choose a setting in the list first")
+        self._picked.pick(name, values if values is not None else self._first_values(name), self._told(name))
+
+    def drop(self, name: str) -> None:
+        """Try it no more."""
+        self._picked.drop(name)
+
+    @property
+    def values(self) -> dict[str, tuple[str, ...]]:
+        """The values to try of each setting; the first is the baseline's."""
+        return self._picked.values
+
+    def show(self, settings: Mapping[str, tuple[str, ...]]) -> None:
+        """Have exactly these settings and values."""
+        self._picked.have(settings, self._told)
+
+    # -- what is shown ------------------------------------------------------------------------------------
+
+    def _show_list(self) -> None:
+        word = self.search.value.strip().lower()
+        known = self._known
+        if word and len(known):
+            inside = known.index.str.lower().str.contains(word, regex=False)
+            known = known[inside | known["description"].str.lower().str.contains(word, regex=False)]
+            known = known.assign(at=[not name.lower().count(word) for name in known.index]).sort_values(
+                "at", kind="stable"
+            )
+        options = [
+            (f"{name} = {one['text']}   ({NEEDS[str(one['apply_by'])]})", name)
+            for name, one in known.head(MOST_SHOWN).iterrows()
+        ]
+        self.list.options = options
+        self.list.value = options[0][1] if options else None
+        self._show_about()
+
+    def _show_about(self) -> None:
+        name = self.list.value
+        self.add.disabled = name is None
+        if name is not None:
+            self.about.value = self._told(name, str(self._known["description"][name]))
+        elif self.loaded:
+            self.about.value = f"The server has no setting with '{html.escape(self.search.value)}' in it."
+        else:
+            self.about.value = "The list comes from the server: read its settings first."
+
+    def _told(self, name: str, more: str = "") -> str:
+        """What is to be known of a setting to choose values: now, default, allowed, and what a change takes."""
+        if name not in self._known.index:
+            return ""
+        one = self._known.loc[name]
+        unit = f" (in {one['unit']} without a unit)" if isinstance(one["unit"], str) else ""
+        words = [
+            f"{name}: {more.rstrip('.')}." if more else "",
+            f"Now {one['text']}.",
+            f"Allowed: {one['allowed']}{unit}." if one["allowed"] else "",
+            f"A change {NEEDS[str(one['apply_by'])]}.",
+        ]
+        return html.escape(" ".join(filter(None, words)))
+
+    def _first_values(self, name: str) -> str:
+        one = self._known.loc[name]
+        others = one["choices"] or (("on", "off") if one["kind"] == "bool" else ())
+        return text_of((str(one["text"]), *(choice for choice in others if choice != one["text"])))

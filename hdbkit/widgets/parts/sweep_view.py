@@ -1,0 +1,252 @@
+"""How a sweep is seen while it goes on and when it has ended: bar, grid of blocks and runs, ranking, charts, answer.
+
+Everything comes from the sweep's folder. The quick part is looked at once a second; verdicts and charts are made anew
+when a run ended.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets
+import pandas as pd
+
+from hdbkit import api
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.sweep_charts import sweep_charts
+from hdbkit.errors import HdbkitError
+from hdbkit.results.sweep_folder import ENDED_EARLY
+from hdbkit.widgets.parts.base import Panel
+from hdbkit.widgets.parts.layout import html_table
+from hdbkit.widgets.parts.pictures import charts_html
+from hdbkit.widgets.parts.report_link import ReportLink
+from hdbkit.widgets.parts.run_words import silence
+
+MOST_ROWS = 40
+"""Configurations that the grid shows; the ranking and the report have all."""
+_LOOK_S = 1.0
+_STYLES = {"done": "success", "failed": "danger", "killed": "danger", "stopped": "warning"}
+_MARKS = {"planned": "·", "running": "▶ runs", "failed": "✕ failed", "missing": "missing"}
+_END_CHARTS = ("configurations", "effects", "grid", "interactions", "scaling", "parallel")
+
+
+Ended = Callable[[api.SweepResult | None, Exception | None], None]
+"""Hears that a sweep has its end: what it left, and what broke it."""
+
+
+class SweepView:
+    """The widgets that show one sweep; ``panel`` says its state and keeps the time."""
+
+    def __init__(self, panel: Panel) -> None:
+        self._panel, self._live = panel, LiveLine()
+        self._drawing = threading.Lock()
+        self._seen = -1
+        self.bar = ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(width="auto", max_width="720px"))
+        self.outcome, self.ranking, self.charts, self.grid = (ipywidgets.HTML() for _ in range(4))
+        self.report = ReportLink(panel)
+        self.box = ipywidgets.VBox([self.bar, self.outcome, self.report.box, self.ranking, self.charts, self.grid])
+        self.box.layout.display = "none"
+
+    def watch(self, running: api.RunningSweep, ended: Ended) -> None:
+        """Show a sweep from now on, and tell ``ended`` when it has its end, with what it left and what broke it."""
+        for part in (self.outcome, self.ranking, self.charts, self.grid):
+            part.value = ""
+        self.report.hide()
+        self.bar.value, self.bar.bar_style, self._seen = 0, "", -1
+        self.box.layout.display = ""
+        configurations = running.result.plan.configurations
+
+        def look() -> bool:
+            try:
+                return self._look(running, configurations, ended)
+            except Exception as error:
+                self.close()
+                ended(None, error)
+                return True
+
+        self._panel.every(_LOOK_S, look)
+
+    def close(self) -> None:
+        """Let go of the run that was looked at; the sweep goes on."""
+        self._live.close()
+
+    def _look(self, running: api.RunningSweep, configurations: tuple[dict[str, str], ...], ended: Ended) -> bool:
+        """The quick part, and whether it was the last; verdicts and charts are made on a thread, one at a time."""
+        now = running.progress()
+        self.bar.max, self.bar.value = max(now.total, 1), now.ended_runs
+        self.bar.bar_style = _STYLES.get(now.status.value, "")
+        settings = configurations[now.planned.configuration] if now.planned else {}
+        live = self._live.words(now)
+        self._panel.say(progress_words(now, settings) + (f" | {live}" if live else ""))
+        if now.status.ended:
+            self.close()
+            self._panel.in_background(lambda: self._end(running, ended))
+        elif now.ended_runs != self._seen and self._drawing.acquire(blocking=False):
+            self._seen = now.ended_runs
+            self._panel.in_background(lambda: self._draw_so_far(running.result))
+        return now.status.ended
+
+    def _draw_so_far(self, result: api.SweepResult) -> None:
+        """The grid, and the ranking and charts that read no transactions, over what is there."""
+        try:
+            self.grid.value = grid_html(result.runs, result.verdicts)
+            there = result.verdicts.query("runs > 0")
+            if len(there):
+                self.ranking.value = ranking_html(there)
+                self.charts.value = charts_html(_charts_so_far(result, there))
+        finally:
+            self._drawing.release()
+
+    def _end(self, running: api.RunningSweep, ended: Ended) -> None:
+        """Everything anew from the whole; whatever happens, ``ended`` is told."""
+        result: api.SweepResult | None = None
+        failure: Exception | None = None
+        try:
+            with self._drawing:
+                result = running.result
+                self._show_whole(result)
+            running.wait()
+        except Exception as error:
+            failure = error
+        ended(result, failure)
+
+    def _show_whole(self, result: api.SweepResult) -> None:
+        self.grid.value = grid_html(result.runs, result.verdicts)
+        if (result.runs["status"] == "done").any():
+            self.outcome.value, self.ranking.value = answer_html(result), ranking_html(result.verdicts)
+            self.charts.value = charts_html(_charts_at_the_end(result))
+            self.report.show(result.report)
+
+
+def _charts_at_the_end(result: api.SweepResult) -> list[Chart]:
+    drawn = result.charts()
+    return [drawn[key] for key in _END_CHARTS if key in drawn]
+
+
+def _charts_so_far(result: api.SweepResult, verdicts: pd.DataFrame) -> list[Chart]:
+    """Those that read no transactions."""
+    spec = result.plan.spec
+    drawn = sweep_charts(result.runs, verdicts, result.effects, list(spec.grid), spec.smallest_effect)
+    return [chart for chart in drawn if chart.key in ("configurations", "effects")]
+
+
+class LiveLine:
+    """What the run that goes on does now, in a few words."""
+
+    def __init__(self) -> None:
+        self._run_id = ""
+        self._view: api.LiveView | None = None
+        self._load: dict[str, Any] = {}
+
+    def words(self, now: api.Standing) -> str:
+        """NOPM, p95 of the counted transaction and errors; empty between runs."""
+        if now.status.ended or not now.run_id:
+            self.close()
+            return ""
+        try:
+            if self._view is None or now.run_id != self._run_id:
+                self.close()
+                running = api.attach(now.run_id)
+                self._view, self._load, self._run_id = running.live(), running.manifest.plan["load"], now.run_id
+            tick = self._view.tick()
+        except HdbkitError:  # the folder is not there yet
+            return ""
+        if tick.status.ended:
+            return ""
+        if not tick.p95_us:
+            return f"{tick.status.value}{silence(tick, self._load)}"
+        p95_ms = tick.p95_us.get(tick.counted, math.nan) / 1000
+        return f"{tick.status.value}: {tick.metric_value:,.0f} NOPM, p95 {p95_ms:.2f} ms, {tick.failed} errors"
+
+    def close(self) -> None:
+        """Let go of the run that was looked at last."""
+        if self._view is not None:
+            self._view.close()
+        self._run_id, self._view = "", None
+
+
+def progress_words(now: api.Standing, settings: dict[str, str]) -> str:
+    """Where the sweep stands, in a sentence; ``settings`` are those of the run that goes on."""
+    if now.status.ended:
+        end = f"{now.status.value}: {now.done} of {now.total} runs done"
+        early = f", {now.ended_early} ended early" if now.ended_early else ""
+        failed = f", {now.failed} failed" if now.failed else ""
+        return f"{end}{early}{failed}{'; ' + now.note if now.note else ''}"
+    left = f"about {duration(now.left_s)} left"
+    one = now.planned
+    if one is None:
+        return f"saving the server's settings, then {now.total} runs in {now.blocks} blocks; {left}"
+    tried = ", ".join(f"{name}={value}" for name, value in settings.items())
+    users = f"{one.virtual_users} user{'' if one.virtual_users == 1 else 's'}"
+    return f"block {one.block} of {now.blocks}, run {one.number} of {now.total} ({users}, {tried}); {left}"
+
+
+def duration(seconds: float) -> str:
+    """A time as one says it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def answer_html(result: api.SweepResult) -> str:
+    """The sweep's answer, its doubts, what to do next, whether the server is as before, and what each result says."""
+    advice = "".join(f"<p>{html.escape(line)}</p>" for line in result.advice.splitlines())
+    small = html.escape(f"Sweep {result.sweep_id}. {result.notice}")
+    back = f"<p>{html.escape(result.restored)}</p>" if result.restored else ""
+    return f"<p><b>{html.escape(result.answer)}</b></p>{advice}{back}<p><small>{small}</small></p>"
+
+
+def ranking_html(verdicts: pd.DataFrame) -> str:
+    """Configurations from the fastest to the slowest, with the interval of each against the baseline."""
+    ordered = verdicts.sort_values(["virtual_users", "metric_value"], ascending=[True, False], na_position="last")
+    several = verdicts["virtual_users"].nunique() > 1
+    heads = ["configuration", *(["users"] if several else []), "NOPM", "against the baseline", "verdict", "runs"]
+    rows = [
+        [
+            row["label"],
+            *([row["virtual_users"]] if several else []),
+            _number(row["metric_value"]),
+            _change(row),
+            row["sentence"].rpartition(": ")[2] if row["verdict"] == ENDED_EARLY else row["verdict"],
+            row["runs"],
+        ]
+        for row in ordered.to_dict("records")
+    ]
+    return html_table(heads, rows, "Ranking over the finished runs, with 95 % intervals that hold together")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if math.isfinite(value) else ""
+
+
+def _change(row: dict[Any, Any]) -> str:
+    if row["verdict"] == "baseline" or not math.isfinite(row["ratio"]):
+        return ""
+    words = f"{100 * (row['ratio'] - 1):+.1f} %"
+    if math.isfinite(row["low"]):
+        words += f" ({100 * (row['low'] - 1):+.1f} to {100 * (row['high'] - 1):+.1f})"
+    return words
+
+
+def grid_html(runs: pd.DataFrame, verdicts: pd.DataFrame) -> str:
+    """A row a configuration and count of virtual users, a column a block; each run by its NOPM or its state."""
+    labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
+    blocks = sorted(runs["block"].unique())
+    places = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
+    cells = {(row.virtual_users, row.configuration, row.block): _cell(row) for row in runs.itertuples()}
+    rows = [
+        [labels[configuration], users, *(cells.get((users, configuration, block), "") for block in blocks)]
+        for users, configuration in places[:MOST_ROWS]
+    ]
+    more = f"; {len(places) - MOST_ROWS} more rows are in the report" if len(places) > MOST_ROWS else ""
+    return html_table(
+        ["configuration", "users", *(f"block {one}" for one in blocks)], rows, f"NOPM of each run{more}"
+    )
+
+
+def _cell(row: Any) -> str:
+    return f"{row.metric_value:,.0f}" if row.status == "done" else _MARKS.get(row.status, row.status)

@@ -1,0 +1,92 @@
+"""One thread that calls what is to be done again and again: every live view of a kernel.
+
+Widgets are updated from here and not from a thread each, so that watching costs the same however many panels are
+open. A period is never shorter than half a second. An action that raises, or says that it is over, ends its own
+ticker and no other.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from hdbkit.widgets.parts.background import background
+
+SHORTEST_PERIOD_S = 0.5
+Action = Callable[[], bool | None]
+"""What is called; True says that it is over, and is not to be called again."""
+
+
+class Ticker:
+    """An action that is called once a period until it is cancelled, is over or raises."""
+
+    def __init__(self, period_s: float, action: Action, on_error: Callable[[BaseException], None] | None) -> None:
+        self.period_s = max(period_s, SHORTEST_PERIOD_S)
+        self.due_s = time.monotonic()
+        self.alive = True
+        self._action = action
+        self._on_error = on_error
+
+    def cancel(self) -> None:
+        """No more calls; one that is going on ends by itself. Can be called again, and from the action."""
+        self.alive = False
+
+    def tick(self) -> None:
+        """Call the action now; an error ends this ticker and is told."""
+        try:
+            if self._action():
+                self.alive = False
+        except Exception as error:
+            self.alive = False
+            if self._on_error is not None:
+                self._on_error(error)
+        self.due_s = time.monotonic() + self.period_s
+
+
+class _Clock:
+    """The tickers, and the thread that there is while there are any."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._tickers: list[Ticker] = []
+        self._going = False
+
+    def add(self, ticker: Ticker) -> None:
+        with self._changed:
+            self._tickers.append(ticker)
+            if not self._going:
+                self._going = True
+                background(self._go_on, "hdbkit-ticker")
+            self._changed.notify()
+
+    def _next(self) -> Ticker | None:
+        """The ticker that is due, after waiting for it; None when there are no more."""
+        with self._changed:
+            while True:
+                self._tickers = [ticker for ticker in self._tickers if ticker.alive]
+                if not self._tickers:
+                    self._going = False
+                    return None
+                first = min(self._tickers, key=lambda ticker: ticker.due_s)
+                wait_s = first.due_s - time.monotonic()
+                if wait_s <= 0:
+                    return first
+                self._changed.wait(wait_s)
+
+    def _go_on(self) -> None:
+        while (ticker := self._next()) is not None:
+            ticker.tick()
+
+
+_CLOCK = _Clock()
+
+
+def every(period_s: float, action: Action, on_error: Callable[[BaseException], None] | None = None) -> Ticker:
+    """Call ``action`` now and then once in ``period_s`` (0.5 at least), on the one thread for all.
+
+    An exception ends this ticker and goes to ``on_error``. An action should be quick: the others wait for it.
+    """
+    ticker = Ticker(period_s, action, on_error)
+    _CLOCK.add(ticker)
+    return ticker
