@@ -1,0 +1,1 @@
+"""One run: windows, quantiles, counters, checks and the summary that its manifest keeps."""
