@@ -1,20 +1,22 @@
-"""The contracts between the rooms. Read this first.
+"""The contracts between packages. Read this first.
 
-A **database** is one file in ``databases/`` and one folder of SQL in ``schemas/``. It hands out
-**sessions**; a **workload** turns sessions into **users**; the run drives users and knows neither.
+A **database** is one file in ``databases/`` and one folder of SQL in ``schemas/``. It hands out **sessions**; a
+**workload** turns sessions into **users**; the run drives users and knows neither.
 
-Rules that types cannot say:
+Rules that types cannot express:
 
-* Who commits. ``query`` outside ``begin`` commits by itself. ``perform`` is one whole transaction: when it
-  returns, the work is committed; when it raises, nothing of it is left. ``call``, ``batch`` and ``load``
-  belong between ``begin`` and ``commit``; outside they raise ``AssertionError`` (drivers differ on autocommit).
-* What is fast. ``perform`` and ``call`` stand between two clock readings: no logging, no objects made of results
-  that nobody asked for. ``bind`` runs ahead of the clock and may take its time; ``rows`` runs behind it.
-* What crosses a process. Targets, plans and specs do (they pickle); sessions, databases and bound calls never.
-* Names. Code asks for a capability, never for an engine's name.
-* Errors. A refused transaction raises ``TransactionError`` with its class; the session is then outside any
-  transaction and usable, unless the class is ``CONNECTION_LOST``. No other exception of a driver leaves
-  ``databases/``; a failed connect raises ``CannotConnect`` and ``MissingDriver`` when the driver is not there.
+* Operations. Everything named is an operation: a stored routine, a statement, client SQL, a script. Code outside
+  ``databases/`` names it and does not know what is behind the name.
+* Who commits. ``ask`` and ``query`` outside ``begin`` commit by themselves. ``perform`` is one whole operation: when it
+  returns, the work is committed; when it raises, nothing of it is left. ``call``, ``batch`` and ``load`` belong between
+  ``begin`` and ``commit``; outside they raise ``AssertionError`` (drivers differ on autocommit).
+* What is fast. ``perform`` and ``call`` run between two clock readings: no logging, no unrequested result objects.
+  ``bind`` runs ahead of the clock and may take its time; ``rows`` runs after it.
+* What crosses a process. Targets, plans and specifications do (they pickle); sessions, databases and bound calls never.
+* Names. Code asks for a capability, never for an engine's name, and reads a workload's attributes, never its name.
+* Errors. A failed operation raises ``TransactionError`` with its class; the session is then outside any transaction
+  and usable, unless the class is ``CONNECTION_LOST``. No other exception of a driver leaves ``databases/``; a failed
+  connect raises ``CannotConnect``, and ``MissingDriver`` when the driver is not installed.
 """
 
 from __future__ import annotations
@@ -22,10 +24,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from hdbkit.config import Isolation, Load, Target, WorkloadSpec
+from hdbkit.config.metric import DetailChart, Metric
+from hdbkit.config.model import ConfigModel
 from hdbkit.readings import Footprint, HostLoad
+from hdbkit.sql import Statement
 
 Row = tuple[Any, ...]
 Arguments = tuple[Any, ...]
@@ -35,14 +41,12 @@ Arguments = tuple[Any, ...]
 class Capability(StrEnum):
     """What a backend can do; declared by it, asked for by everybody else."""
 
-    TABLES = "tables"  # keeps the nine tables, so that their content can be checked
+    SQL = "sql"  # its sessions are SqlSession
+    TABLES = "tables"  # keeps what a build loads, so that its content can be checked
     STORED_ROUTINES = "stored_routines"
     CLIENT_ROUTINES = "client_routines"
-    PARTITIONS = "partitions"
-    TABLESPACES = "tablespaces"
     SCHEMAS = "schemas"  # a workload's tables stand in a schema of their own inside the database
     SETTINGS = "settings"
-    STORAGE_ENGINES = "storage_engines"  # the tables' own engine can be chosen
     SNAPSHOT_CONFLICTS = "snapshot_conflicts"  # repeatable read refuses to change a row changed since
     STATEMENT_TIMEOUT = "statement_timeout"  # ends any statement, not only one that reads
     ADMIN = "admin"  # databases and accounts can be created by an administrator's session
@@ -50,7 +54,7 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """What a connection is told when it is made. 0 means no timeout; None the server's own level."""
+    """What a connection is given when it is made. 0 means no timeout; None the server's own level."""
 
     isolation: Isolation | None = None
     statement_timeout_ms: int = 0
@@ -59,20 +63,71 @@ class SessionOptions:
     application: str = "hdbkit"
 
 
+@dataclass(frozen=True)
+class Scope:
+    """What a session works with: named statements, and the schema in which their tables are.
+
+    ``schema`` is empty where the account's own search path counts, as for tables that hdbkit did not make.
+    """
+
+    schema: str
+    statements: Mapping[str, Statement]
+
+
+SERVER = Scope("", MappingProxyType({}))
+"""The scope of a session that uses the engine's own statements alone."""
+
+
 class Session(Protocol):
-    """One connection, used by one process and one thread."""
+    """One connection, used by one process and one thread: what every engine has, SQL or not."""
+
+    def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
+        """Run a named operation outside the measured loop and give all its rows (none for one without a result).
+
+        Checks, totals and counts are asked so. On an SQL engine it is a statement: ``{word}`` in its text takes the
+        argument ``word``, which must be an identifier or integer; ``:word`` is a value.
+        """
+        ...
+
+    def prepare(self, operations: Iterable[str]) -> None:
+        """Prepare named operations for ``bind``, ``call`` and ``batch``."""
+        ...
+
+    def bind(self, operation: str, arguments: Arguments) -> Any:
+        """A call made ready ahead of the clock; ``arguments`` in the order of the operation's parameters."""
+        ...
+
+    def perform(self, bound: Any) -> Any:
+        """One whole operation in one call, committed when it returns; the raw result, for ``rows``.
+
+        Raises ``RolledBackByDesign`` where the workload wants it, and ``TransactionError``: failed, nothing of it is
+        left.
+        """
+        ...
+
+    def rows(self, raw: Any) -> list[Row]:
+        """The raw result of ``perform`` as plain values."""
+        ...
+
+    def close(self) -> None:
+        """End the connection; never raises."""
+        ...
+
+
+class SqlSession(Session, Protocol):
+    """A connection to an engine that speaks SQL: transactions of several statements, and bulk load."""
 
     returns_changed: bool
-    """A statement that changes a row can give it back (``RETURNING``)."""
+    """A statement that changes a row can return it (``RETURNING``)."""
     takes_arrays: bool
     """A tuple is an argument like others."""
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
-        """Run a named statement and give all its rows (none for one without a result).
+        """Run a named statement, inside a transaction or as one of its own; the same as ``ask``."""
+        ...
 
-        ``{word}`` in a statement's text takes the argument ``word``, which must be an identifier or integer;
-        ``:word`` is a value. Not for the measured loop.
-        """
+    def execute(self, text: str) -> None:
+        """Run a command that a named statement composed, such as one that takes no parameters."""
         ...
 
     def begin(self) -> None:
@@ -80,30 +135,11 @@ class Session(Protocol):
         ...
 
     def commit(self) -> None:
-        """Commit it. A refusal raises ``TransactionError`` and nothing of the transaction is left."""
+        """Commit it. A failure raises ``TransactionError`` and nothing of the transaction is left."""
         ...
 
     def rollback(self) -> None:
         """Undo it; does nothing outside a transaction, and nothing on a lost connection."""
-        ...
-
-    def prepare(self, statements: Iterable[str]) -> None:
-        """Prepare named statements for ``bind``, ``call`` and ``batch``."""
-        ...
-
-    def bind(self, statement: str, arguments: Arguments) -> Any:
-        """A call made ready ahead of the clock; ``arguments`` in the order of the statement's parameters."""
-        ...
-
-    def perform(self, bound: Any) -> Any:
-        """One whole transaction in one call; the raw result, for ``rows``.
-
-        Raises ``RolledBackByDesign`` at the unused item, and ``TransactionError``: refused, nothing of it is left.
-        """
-        ...
-
-    def rows(self, raw: Any) -> list[Row]:
-        """The raw result of ``perform`` as plain values."""
         ...
 
     def call(self, statement: str, *arguments: Any) -> list[Row]:
@@ -114,8 +150,75 @@ class Session(Protocol):
         """Several prepared statements in one round trip where the engine can, in their order."""
         ...
 
-    def load(self, table: str, columns: Sequence[str], chunks: Iterable[bytes]) -> int:
+    def load(self, table: Table, chunks: Iterable[bytes]) -> int:
         r"""Bulk-load tab-separated text (``\N`` is null, ``\n`` ends a row); the number of rows."""
+        ...
+
+
+class SchemaOptions(ConfigModel):
+    """The options of a schema that belong to an engine; each engine has a subclass with its own fields.
+
+    In a specification they are ``WorkloadSpec.storage``; in files they stand beside the specification's own keys.
+    """
+
+
+@dataclass(frozen=True)
+class BuildLog:
+    """How far a schema is built: its tables, what it is built as, whether it is whole, and the rows of each part.
+
+    ``spec`` is None as long as no build has begun.
+    """
+
+    exists: bool
+    tables: frozenset[str] = frozenset()
+    spec: str | None = None
+    finished: bool = False
+    parts: Mapping[str, int] = field(default_factory=dict)
+
+
+class Schema(Protocol):
+    """A workload's schema in a database, over one connection: how it is built, recorded and dropped.
+
+    A build notes every part in the schema itself, in the same transaction as its rows, so it can be killed anywhere and
+    continues where it stopped. An engine without SQL keeps the same record in its own way.
+    """
+
+    session: Session
+
+    def log(self) -> BuildLog:
+        """What is there now. Raises ``TransactionError`` where this account may not read it."""
+        ...
+
+    def create(self, spec: str) -> None:
+        """Make the schema, its record with ``spec`` in it, and the tables that are missing."""
+        ...
+
+    def load(self, part: str, loads: Iterable[TableLoad], sent: Callable[[int, int], None]) -> None:
+        """Load a part and note it, in one transaction; ``sent(rows, size_bytes)`` is called as text is handed over."""
+        ...
+
+    def after_load(self) -> list[str]:
+        """What is left to do once all parts are loaded, such as indexes; each can be done by another process."""
+        ...
+
+    def routines(self) -> None:
+        """Make the stored routines that are missing; does nothing where the engine has none."""
+        ...
+
+    def statistics(self) -> list[str]:
+        """What brings the optimizer's statistics up to date; each can be done by another process."""
+        ...
+
+    def do(self, name: str) -> None:
+        """Do one step of ``after_load`` or ``statistics``."""
+        ...
+
+    def finish(self) -> None:
+        """Note that the schema is whole."""
+        ...
+
+    def drop(self) -> list[str]:
+        """Remove what a build made, and nothing else; what was removed, such as ``table stock``."""
         ...
 
     def close(self) -> None:
@@ -135,15 +238,24 @@ class Database(Protocol):
     """Folders of ``schemas/`` behind ``ansi``, the more general first; the last is named as ``kind``."""
     preload: tuple[str, ...]
     """Modules that the clients' forkserver imports ahead."""
-    levels: frozenset[str]
+    gauges: frozenset[str]
     """The names among its ``counters`` that go up and down, such as a queue's length."""
+    schema_options: type[SchemaOptions]
+    """The options that a schema may have on this engine alone."""
 
     def driver_version(self) -> str:
         """Name and version of the driver. Raises ``MissingDriver``."""
         ...
 
-    def connect(self, target: Target, group: str, options: SessionOptions | None = None) -> Session:
-        """A session with the statements of ``group`` (``WorkloadSpec.group``) and of the group ``server``."""
+    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:
+        """A session with the statements of ``scope`` and the engine's own."""
+        ...
+
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's schema in the target, over a connection of its own.
+
+        Raises ``InputError`` where the options of the workload's ``spec.storage`` cannot be used.
+        """
         ...
 
     def version(self, session: Session) -> str:
@@ -155,7 +267,7 @@ class Database(Protocol):
         ...
 
     def counters(self, session: Session) -> dict[str, float]:
-        """Running totals of the engine, and its ``levels``; ``commits`` and ``rollbacks`` are always there."""
+        """Running totals of the engine, and its ``gauges``; ``commits`` and ``rollbacks`` are always there."""
         ...
 
     def footprint(self, session: Session) -> Footprint | None:
@@ -171,11 +283,11 @@ class Database(Protocol):
         ...
 
     def slow_load(self, session: Session) -> str | None:
-        """In words, why ``load`` takes longer than it need on this server, and what to do; None: it does not."""
+        """Why a bulk load takes longer than it need on this server, and what to do; None: it does not."""
         ...
 
     def password_place(self, target: Target) -> str | None:
-        """In words, where the driver itself finds a password for ``target``; None: nowhere. Connects to nothing."""
+        """Where the driver itself finds a password for ``target``, in words; None: nowhere. Connects to nothing."""
         ...
 
     def provision(self, admin: Target, target: Target) -> list[str]:
@@ -188,22 +300,21 @@ class UserPlan:
     """One virtual user, fixed before anything starts. ``index`` counts from 0."""
 
     index: int
-    home_w_id: int
     seed: int
 
 
 @dataclass(slots=True)
 class Prepared:
-    """A transaction ready to be measured: ``perform(bound)`` is all that happens between the clocks.
+    """An operation ready to be measured: ``perform(bound)`` is all that happens between the two clock readings.
 
-    ``transaction`` is the index in ``Workload.transactions``. ``keying_s`` and ``thinking_s`` are 0 unless asked for.
+    ``operation`` is the index in ``Workload.operations``. ``head`` is the part of its record that is known ahead
+    (``results.records.Heads``). ``keying_s`` and ``thinking_s`` are 0 unless asked for.
     """
 
     operation: int
-    w_id: int
-    d_id: int
     perform: Callable[[Any], Any]
     bound: Any
+    head: bytes
     keying_s: float = 0.0
     thinking_s: float = 0.0
 
@@ -212,11 +323,14 @@ class User(Protocol):
     """A virtual user's side of a workload."""
 
     def next_batch(self) -> Sequence[Prepared]:
-        """Some hundred transactions, drawn and bound ahead."""
+        """Some hundred operations, drawn and bound ahead."""
         ...
 
-    def order_id(self, prepared: Prepared, raw: Any) -> int:
-        """The order id in the result of a new order; 0 for other transactions."""
+    def head(self, prepared: Prepared, raw: Any) -> bytes:
+        """The record's head with what only the result tells, such as a key that the server chose.
+
+        Called only where ``Workload.details_from_results`` says so.
+        """
         ...
 
 
@@ -227,6 +341,20 @@ class Check:
     name: str
     passed: bool | None
     detail: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as a bulk load needs it: its columns in loading order, and which of them are its key.
+
+    ``types`` are words of a column's kind, in the order of ``columns``: integer, decimal, text, timestamp; empty where
+    the workload does not state them.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -242,48 +370,110 @@ class Part:
 class TableLoad:
     """What goes into one table for one part: tab-separated text in ``chunks``, made while it is read."""
 
-    table: str
-    columns: tuple[str, ...]
+    table: Table
     chunks: Iterator[bytes]
 
 
-class Workload(Protocol):
-    """A workload. Each package of ``workloads/`` has one, named ``WORKLOAD``."""
+@dataclass(frozen=True)
+class PlannedPhase:
+    """A part of a run: its length, and whether it is measured.
 
-    kind: str
+    ``duration_s`` is None where it ends when all users are done; ``max_s`` lets an unmeasured phase go on, at most that
+    long, until the server has settled.
+    """
+
+    name: str
+    duration_s: float | None
+    measured: bool
+    max_s: float = 0.0
+
+
+class Workload(Protocol):
+    """A workload of one specification. Each package of ``workloads/`` has a function ``workload(spec)`` that makes it.
+
+    The core reads these attributes and knows no workload by name.
+    """
+
+    spec: WorkloadSpec
     title: str
     notice: str
     """The sentence that every result carries."""
+    noun: str
+    """What its users call an operation: transaction, query."""
+    scale: str
+    """The size of its schema in words: ``10 warehouses``; empty where it has none of its own."""
+    slug: str
+    """A few letters for the ids of runs, with the scale: ``c-w10``."""
     operations: tuple[str, ...]
-    counted: str
-    """The transaction that the throughput counts (new_order)."""
-    tables: tuple[str, ...]
+    metric: Metric
+    details: Mapping[str, str]
+    """Columns that it adds to each record: name and NumPy type, such as ``{"w_id": "u4"}``."""
+    detail_charts: tuple[DetailChart, ...]
+    """Charts over its detail columns, beside those that every run has."""
+    tables: Mapping[str, Table]
+    """What a build makes and loads, in this order; empty where the tables are somebody else's."""
     routines: tuple[str, ...]
+    """Stored routines that a build makes; empty where it needs none."""
+    preload: tuple[str, ...]
+    """Modules that the clients' forkserver imports ahead."""
 
-    def parts(self, spec: WorkloadSpec) -> list[Part]:
-        """The population in pieces, in the order in which they are loaded."""
+    def scope(self, dialects: tuple[str, ...]) -> Scope:
+        """Its statements for an engine, and the schema they work in."""
         ...
 
-    def part(self, spec: WorkloadSpec, key: str) -> Iterator[TableLoad]:
-        """What a piece holds; equal for equal ``spec``, on any host."""
-        ...
+    def load(self, given: Load) -> Load:
+        """``given`` as this workload's own kind of load.
 
-    def schema(self, session: Session) -> WorkloadSpec | None:
-        """What the schema in the database was built as; None where there is none.
-
-        Raises ``SchemaProblem`` when it is half built, or not ours.
+        Raises:
+            ConfigErrors: an option is not one of this workload, or has a wrong value.
+            InputError: options contradict the specification.
         """
         ...
 
-    def user(self, session: Session, spec: WorkloadSpec, load: Load, plan: UserPlan) -> User:
-        """A virtual user on a session: statements prepared, ready to draw."""
+    def mix(self, load: Load) -> dict[str, float]:
+        """The planned weight of each operation; empty where there is no mix to hold."""
         ...
 
-    def counted_total(self, session: Session) -> int:
-        """The running total of the counted transaction, from the schema."""
+    def rollback_shares(self, load: Load) -> dict[str, float]:
+        """The share of an operation that is rolled back by design."""
         ...
 
-    def check(self, session: Session, spec: WorkloadSpec) -> list[Check]:
+    def needs(self, load: Load) -> frozenset[Capability]:
+        """What an engine must be able to do for this load."""
+        ...
+
+    def paced(self, load: Load) -> bool:
+        """Whether users key and think between operations."""
+        ...
+
+    def details_from_results(self, load: Load) -> bool:
+        """Whether ``User.head`` is called for each operation."""
+        ...
+
+    def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
+        """The parts of a run in their order; the measured ones adjoin."""
+        ...
+
+    def parts(self) -> list[Part]:
+        """The population in pieces, in the order in which they are loaded."""
+        ...
+
+    def part(self, key: str) -> Iterator[TableLoad]:
+        """What a piece holds; equal for equal specifications, on any host."""
+        ...
+
+    def found(self, schema: Schema) -> WorkloadSpec | None:
+        """What the schema in the database was built as; None where there is none.
+
+        Raises ``SchemaProblem`` when it is half built, or not of this workload.
+        """
+        ...
+
+    def user(self, session: Session, load: Load, plan: UserPlan) -> User:
+        """A virtual user on a session: operations prepared, ready to draw."""
+        ...
+
+    def check(self, session: Session) -> list[Check]:
         """Row counts, indexes, routines and consistency conditions."""
         ...
 

@@ -24,7 +24,7 @@ def compare_charts(groups: Groups) -> list[Chart]:
     charts = [throughput_over_users(runs, "group")] if len(runs) else []
     if len(course):
         charts.append(throughput_overlaid(course))
-    counted = next((manifest.counted for finished in groups.values() for _, manifest in finished), "")
+    counted = next((manifest.headline for finished in groups.values() for _, manifest in finished), "")
     seen = distributions(groups, counted)
     return [*charts, latency_distributions(seen, counted)] if seen else charts
 

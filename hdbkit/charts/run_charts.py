@@ -52,14 +52,14 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     step_s = max(1, math.ceil(window.end_us / 1e6 / MOST_POINTS))
     course = throughput(folder, manifest, step_s)
     latencies = quantiles.by_second(folder, Window(0, window.end_us), step_s)
-    of_counted = latencies[latencies["operation"] == manifest.operations.index(manifest.counted)]
+    of_counted = latencies[latencies["operation"] == manifest.operations.index(manifest.headline)]
     counted = quantiles.counts(folder, window)
     failed = failures(folder, step_s)
     charts = [
         throughput_over_time(
             course, window, manifest.result.get("metric_value"), {name: marks_s(folder, name) for name in MARKS}
         ),
-        latency_over_time(of_counted, window, manifest.counted),
+        latency_over_time(of_counted, window, manifest.headline),
         latency_by_operation(counted[counted["outcome"] != Outcome.FAILED.value], manifest.operations),
     ]
     if len(failed):

@@ -30,7 +30,7 @@ class EarlyEnd:
         self.reason = ""
         self._limits, self._window_s = plan.limits, plan.load.duration_s
         self._looks = looks(self._window_s) if plan.limits != Limits() else []
-        self._counted, self._code = manifest.counted, manifest.operations.index(manifest.counted)
+        self._counted, self._code = manifest.headline, manifest.operations.index(manifest.headline)
         self._opened_ns, self._part_ns = opened_ns, self._window_s * 1e9 / PARTS
         self._spools = SpoolTails(folder.spools)
         self._orders, self._finished, self._failed, self._calls, self._slow = np.zeros((5, PARTS))

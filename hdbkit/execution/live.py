@@ -85,7 +85,7 @@ class LiveView:
             status=manifest.status,
             elapsed_s=max(now - start_ns, 0) / 1e9,
             seconds=seconds,
-            counted=manifest.counted,
+            counted=manifest.headline,
             connected=connected,
             client_cpu_cores=self._client_cpu_s(pids) / seconds,
             server_cpu_cores=_server_cpu_cores(self._folder.spools / "host.ndjson"),
@@ -112,7 +112,7 @@ def _figures(manifest: Manifest, pieces: list[Records], seconds: float) -> dict[
     records = np.concatenate(pieces)
     latency_us = (records["end_ns"] - records["start_ns"]) / 1000
     kept = records["outcome"] != Outcome.FAILED
-    counted = manifest.operations.index(manifest.counted)
+    counted = manifest.operations.index(manifest.headline)
     committed = (records["outcome"] == Outcome.COMMITTED) & (records["operation"] == counted)
     by_name = {}
     for code, name in enumerate(manifest.operations):

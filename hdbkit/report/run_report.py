@@ -85,7 +85,7 @@ def answer(manifest: Manifest) -> str:
         if metric_value is not None
         else "An unknown number of new orders (the schema was not read)"
     )
-    p95 = result["operations"][manifest.counted]["p95_us"]
+    p95 = result["operations"][manifest.headline]["p95_us"]
     latency = f"; 95 % of them took at most {milliseconds(p95)} ms" if p95 is not None else ""
     return f"{rate}, measured over {result['window_s']:.1f} s{latency}. {_verdict(manifest)}"
 

@@ -141,7 +141,7 @@ def _refresh(catalog: sqlite3.Connection, root: Path) -> list[str]:
 
 def _row(manifest: Manifest) -> dict[str, Any]:
     plan, result = manifest.plan, manifest.result
-    target, load, counted = plan["target"], plan["load"], manifest.counted
+    target, load, counted = plan["target"], plan["load"], manifest.headline
     return {
         "started": manifest.history[0].at.isoformat(timespec="seconds") if manifest.history else None,
         "status": manifest.status.value,

@@ -1,4 +1,4 @@
-"""The file format of a run folder, version 1: every column, its type and its unit.
+"""The file format of a run folder, version 2: every column, its type and its unit.
 
 Times are microseconds since the run's start on the load host's monotonic clock; the manifest's ``clock``
 keeps the wall time of that start, so a step of the wall clock changes no duration and no window.
@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 
 
 class Outcome(IntEnum):
@@ -64,7 +64,7 @@ OPERATIONS: Final = {
     "t_start_us": "int64",
     "latency_us": "int64",  # service time: end - start, retries included
     "wait_us": "int64",  # start - scheduled start; response time = wait + latency
-    "operation": "uint8",  # index in the manifest's "transactions"
+    "operation": "uint8",  # index in the manifest's "operations"
     "outcome": "uint8",  # Outcome
     "retries": "uint8",
     "error_class": "uint8",  # index in ERROR_CLASSES
@@ -82,11 +82,13 @@ SECONDS: Final = {
     "latency_us_sum": "int64",
     "histogram": "list<int32>",  # counts in LATENCY_BUCKETS_US, last one open
 }
+COUNTED: Final = "counted"
+"""In the table of counters, the schema's own count of what the metric counts; NaN where the schema keeps none."""
 COUNTERS: Final = {
     "t_sent_us": "int64",  # the query was sent
     "t_returned_us": "int64",  # its answer was here
     "edge": "string",  # "run_start", "start" or "end" of the measured window, or "" between
-    "name": "string",  # new_orders, commits, rollbacks, and what the engine counts besides
+    "name": "string",  # counted (the schema's own count), commits, rollbacks, and what the engine counts besides
     "value": "float64",  # running total
 }
 HOST: Final = {

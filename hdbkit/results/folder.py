@@ -13,11 +13,10 @@ from hdbkit.errors import DamagedResult, InputError
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.manifest import Manifest
 
-
 _PLANNED = {
     "target": {"kind"},
-    "workload": {"kind", "warehouses"},
-    "load": {"virtual_users", "rampup_s", "duration_s", "routines"},
+    "workload": {"kind"},
+    "load": {"virtual_users", "rampup_s", "duration_s"},
 }
 """What every reader of a plan takes for granted."""
 
@@ -35,8 +34,13 @@ class RunFolder:
 
     @property
     def operations(self) -> Path:
-        """The folder of Parquet files with one row a transaction."""
-        return self.path / "operations"
+        """The folder of Parquet files with one row per operation."""
+        return self.path / ("transactions" if self.is_version_1 else "operations")
+
+    @property
+    def is_version_1(self) -> bool:
+        """Whether its tables are those of format version 1, in which an operation was called a transaction."""
+        return (self.path / "transactions").is_dir()
 
     @property
     def spools(self) -> Path:

@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from hdbkit.config.metric import DetailChart, Metric
+from hdbkit.results import version_1
 from hdbkit.results.columns import FORMAT_VERSION
 
 
@@ -57,6 +59,16 @@ class CheckLine(BaseModel):
     detail: str
 
 
+class Phase(BaseModel):
+    """A part of a run as it took place, in microseconds since the run's start; None: it did not begin or end."""
+
+    model_config = ConfigDict(extra="ignore")
+    name: str
+    measured: bool
+    start_us: int | None = None
+    end_us: int | None = None
+
+
 class Manifest(BaseModel):
     """``manifest.json``: read by anybody; written by the supervisor, and then by ``Result.tag`` and ``note``."""
 
@@ -67,8 +79,19 @@ class Manifest(BaseModel):
     status: Status
     history: list[Event] = Field(default_factory=list)
     plan: dict[str, Any]
-    operations: list[str]
-    counted: str
+    operations: list[str] = Field(description="their indexes stand in the table of operations")
+    mix: dict[str, float] = Field(default_factory=dict, description="planned weights of operations; empty: no mix")
+    rollback_shares: dict[str, float] = Field(
+        default_factory=dict, description="share of an operation that is rolled back by design"
+    )
+    details: dict[str, str] = Field(default_factory=dict, description="detail columns and their Arrow types")
+    metric: Metric
+    paced: bool = Field(default=False, description="users key and think between operations")
+    workload_title: str = Field(default="", description="the workload as people call it")
+    noun: str = Field(default="operation", description="what the workload calls an operation: transaction, query")
+    scale: str = Field(default="", description="the size of the schema in words: 10 warehouses")
+    detail_charts: list[DetailChart] = Field(default_factory=list)
+    phases: list[Phase] = Field(default_factory=list)
     command: str = Field(default="", description="the command that repeats the run")
     software: dict[str, str] = Field(default_factory=dict)
     host: dict[str, Any] = Field(default_factory=dict)
@@ -80,6 +103,18 @@ class Manifest(BaseModel):
     checks: list[CheckLine] = Field(default_factory=list)
     tags: list[str] = Field(default_factory=list)
     note: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_any_version(cls, content: Any) -> Any:
+        if isinstance(content, dict) and content.get("format_version") == 1:
+            return version_1.upgraded(content)
+        return content
+
+    @property
+    def headline(self) -> str:
+        """The operation whose latency stands in headlines: the first that the metric is made of."""
+        return next(iter([*self.metric.operations, *self.operations]), "")
 
     def moved_to(self, status: Status, note: str = "") -> Manifest:
         """The manifest with a new status and one more line of history."""

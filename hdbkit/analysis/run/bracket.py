@@ -59,7 +59,7 @@ def brackets(folder: RunFolder, manifest: Manifest, clients_lost: int) -> list[B
 
 
 def _known(folder: RunFolder, manifest: Manifest, sent_us: int, returned_us: int) -> tuple[int, int]:
-    order = manifest.operations.index(manifest.counted)
+    order = manifest.operations.index(manifest.headline)
     committed = f"outcome = {Outcome.COMMITTED.value}"
     unsure = f"(outcome = {Outcome.FAILED.value} AND error_class = {_LOST})"
     with operations_of(folder) as rows:

@@ -108,7 +108,7 @@ def _rolled_back(run: _Run) -> Line:
             None,
             f"the input rules are {run.load.input_rules.value}; the 1 % is the specification's (TPC-C 2.4.1.4)",
         )
-    orders = run.result["operations"][run.manifest.counted]
+    orders = run.result["operations"][run.manifest.headline]
     rolled, n = orders["rolled_back"], orders["committed"] + orders["rolled_back"]
     if not n:
         return None, "no new order ended in the window"

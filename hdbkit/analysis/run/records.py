@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 
 from hdbkit.analysis.run.windows import Window
 from hdbkit.errors import DamagedResult
-from hdbkit.results.columns import OPERATIONS
+from hdbkit.results import version_1
+from hdbkit.results.columns import COUNTED, OPERATIONS
 from hdbkit.results.folder import RunFolder
 
 MEMORY_LIMIT = "1500MB"
@@ -36,7 +37,8 @@ def operations_of(folder: RunFolder, window: Window | None = None) -> Iterator[d
         connection.execute("SET temp_directory = ?", [tempfile.gettempdir()])
         connection.execute("SET preserve_insertion_order = false")
         records = connection.from_parquet(files) if files else connection.from_arrow(_none())
-        rows = records.project("*, t_start_us + latency_us AS t_end_us")
+        columns = "* RENAME (transaction AS operation)" if "transaction" in records.columns else "*"
+        rows = records.project(f"{columns}, t_start_us + latency_us AS t_end_us")
         if window is not None:
             # the bound on the start is implied by that on the end; it lets whole row groups be passed over
             rows = rows.filter(
@@ -59,7 +61,9 @@ def row_count(folder: RunFolder) -> int:
 
 def _files(folder: RunFolder) -> list[Path]:
     if not folder.operations.is_dir():
-        raise DamagedResult(f"{folder.path} has no transactions: there is no folder {folder.operations.name}")
+        raise DamagedResult(
+            f"{folder.path} has no records of operations: there is no folder {folder.operations.name}"
+        )
     return sorted(folder.operations.glob("*.parquet"))
 
 
@@ -72,7 +76,18 @@ def _none() -> pa.Table:
 def table(folder: RunFolder, name: str) -> pd.DataFrame | None:
     """A small table of a run (counters, host, clients, errors, seconds); None where it was not written."""
     path = folder.table(name)
-    return read_table(path) if path.is_file() else None
+    if not path.is_file():
+        return None
+    found = read_table(path)
+    return _as_version_2(found) if folder.is_version_1 else found
+
+
+def _as_version_2(found: pd.DataFrame) -> pd.DataFrame:
+    """A table of format version 1 in the words of version 2."""
+    found = found.rename(columns={"transaction": "operation"})
+    if "name" in found:
+        found["name"] = found["name"].replace(version_1.COUNTER, COUNTED)
+    return found
 
 
 def read_table(path: Path) -> pd.DataFrame:

@@ -19,7 +19,7 @@ def throughput(folder: RunFolder, manifest: Manifest, step_s: int = 1) -> pd.Dat
     """
     step_us = step_s * 1_000_000
     step = f"(t_end_us // {step_us})::INTEGER"
-    counted = manifest.operations.index(manifest.counted)
+    counted = manifest.operations.index(manifest.headline)
     with operations_of(folder) as rows:
         found = rows.aggregate(
             f"{step} AS step, max(t_end_us)::BIGINT AS last_us, "
@@ -41,7 +41,7 @@ def committed_by_second(folder: RunFolder, manifest: Manifest) -> pd.Series[int]
     seconds = table(folder, "seconds")
     if seconds is None:
         return None
-    counted = seconds[seconds["operation"] == manifest.operations.index(manifest.counted)]
+    counted = seconds[seconds["operation"] == manifest.operations.index(manifest.headline)]
     return counted.groupby("second")["committed"].sum()
 
 

@@ -139,7 +139,7 @@ class RunPanel(Panel):
         self._stops = 0
         self.stop.disabled = False
         self.shared.run_id = running.run_id
-        self.live.begin(manifest.operations, manifest.counted, self._load["rampup_s"])
+        self.live.begin(manifest.operations, manifest.headline, self._load["rampup_s"])
         self.live.layout.display = ""
         self.keep(_goes_on(running.run_id))
         self.every(PERIOD_S, self._look)

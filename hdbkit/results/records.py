@@ -1,0 +1,60 @@
+"""The record of one operation in a spool: fixed size, with the detail columns that the workload declares.
+
+A record is times, head, outcome, and last the word that makes it valid. The **head** is all that is known ahead of the
+clock (virtual user, operation, details); it is packed ahead, so that between two operations a client writes one
+record by one call. Details are unsigned or signed integers of at most 8 bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Records = NDArray[Any]
+
+VALID: Final = 0xB17E
+_TIMES: Final = (("scheduled_ns", "<i8"), ("start_ns", "<i8"), ("end_ns", "<i8"))
+_HEAD: Final = (("virtual_user", "<u4"), ("operation", "u1"))
+_TAIL: Final = (("outcome", "u1"), ("retries", "u1"), ("error_class", "u1"), ("valid", "<u2"))
+
+
+def head_type(details: Mapping[str, str]) -> np.dtype[Any]:
+    """The layout of a head: virtual user, operation, and the details by name and NumPy type (``{"w_id": "u4"}``)."""
+    return np.dtype([*_HEAD, *((name, f"<{kind}") for name, kind in details.items())])
+
+
+def record_type(details: Mapping[str, str]) -> np.dtype[Any]:
+    """The layout of a whole record."""
+    return np.dtype([*_TIMES, *head_type(details).descr, *_TAIL])
+
+
+def record_struct(details: Mapping[str, str]) -> struct.Struct:
+    """The same for ``pack_into(buffer, at, scheduled, start, end, head, outcome, retries, error_class, VALID)``."""
+    return struct.Struct(f"<qqq{head_type(details).itemsize}sBBBH")
+
+
+class Heads:
+    """Packs the heads of one virtual user's records.
+
+    Example:
+        >>> len(Heads(0, {"w_id": "u4"}).pack([0, 1], w_id=[7, 7])[0])
+        9
+    """
+
+    def __init__(self, virtual_user: int, details: Mapping[str, str]) -> None:
+        self._type = head_type(details)
+        self._virtual_user = virtual_user
+
+    def pack(self, operations: ArrayLike, **details: ArrayLike) -> list[bytes]:
+        """A head for each of ``operations`` (indexes); ``details`` that are not given are 0."""
+        indexes = np.asarray(operations)
+        heads = np.zeros(len(indexes), self._type)
+        heads["virtual_user"], heads["operation"] = self._virtual_user, indexes
+        for name, values in details.items():
+            heads[name] = values
+        packed, size = heads.tobytes(), self._type.itemsize
+        return [packed[at : at + size] for at in range(0, len(packed), size)]
