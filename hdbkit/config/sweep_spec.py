@@ -66,7 +66,12 @@ class Strategy(StrEnum):
     """Which configurations are run: all of the grid, or those that a search asks for, a few in each block."""
 
     GRID = "grid"
-    OPTUNA = "optuna"
+    SEARCH = "search"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Strategy | None:
+        """The name of the search in older files."""
+        return cls.SEARCH if value == "optuna" else None
 
 
 class AbortRules(ConfigModel):

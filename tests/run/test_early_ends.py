@@ -32,7 +32,7 @@ from tests.run.sweep_server import FileServer, begun, runner
 SLOW = "1"
 SPEC = SweepSpec(
     settings={"speed": ["10", "11", "12", "13", SLOW]},
-    strategy="optuna",
+    strategy="search",
     asked=4,
     blocks=2,
     virtual_users=(2,),
@@ -131,7 +131,7 @@ def test_only_a_search_s_own_configurations_have_a_bar_and_it_goes_on_after_an_e
     server, told, barred = FileServer(tmp_path / "server"), [], []
     whole = runner(server, tmp_path)
     settings = {"flush": ["on", "off"], "memory": ["1GB", "2GB", "4GB", "8GB"]}
-    asks = {"settings": settings, "strategy": "optuna", "asked": 2, "blocks": 3, "winner_blocks": 2, **changes}
+    asks = {"settings": settings, "strategy": "search", "asked": 2, "blocks": 3, "winner_blocks": 2, **changes}
 
     def run_one(plan: RunPlan) -> Manifest:
         manifest = whole(plan)

@@ -11,7 +11,7 @@ import pytest
 
 from hdbkit.analysis.sweep.search import Configuration, next_configurations
 from hdbkit.config import SweepSpec, Target
-from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.errors import ConfigErrors
 from hdbkit.plan import RunPlan
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import Step, SweepFolder, runs_frame
@@ -55,7 +55,7 @@ def test_nothing_is_asked_twice_and_nothing_that_is_not_allowed() -> None:
 
 def spec(**changes: object) -> SweepSpec:
     settings = {"flush": ["on", "off"], "memory": ["1GB", "2GB", "4GB", "8GB"]}
-    return SweepSpec(**{"settings": settings, "strategy": "optuna", "asked": 2, "blocks": 3, **changes})
+    return SweepSpec(**{"settings": settings, "strategy": "search", "asked": 2, "blocks": 3, **changes})
 
 
 def test_the_default_comes_first_and_each_block_has_it_again() -> None:
@@ -119,7 +119,5 @@ def test_a_search_that_was_stopped_goes_on_as_it_would_have_gone_on(tmp_path: Pa
     assert grown == [2, 3]
 
 
-def test_without_its_package_a_search_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "optuna", None)
-    with pytest.raises(InputError, match=r"pip install 'hdbkit\[search\]'"):
-        next_configurations(VALUES, POINTS, [(POINTS[0], 0.0)], 1, 1)
+def test_files_that_name_the_search_as_it_was_named_first_mean_the_same() -> None:
+    assert spec(strategy="optuna") == spec()

@@ -1,7 +1,7 @@
-"""Which configurations are worth a run next: asked of Optuna, which knows what every earlier one reached.
+"""Which configurations are worth a run next: those with the largest expected improvement by a surrogate.
 
-The study is made anew from the results at each question, so that nothing of it needs to be kept: a search that was
-killed asks as it would have asked. Only configurations that fulfil the constraints and were not tried are answers.
+A surrogate is fitted anew to the results before each block, so nothing of it is stored: a search that was killed
+asks as it would have asked. Only configurations that fulfil the constraints and were not tried are proposed.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from types import ModuleType
-from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, usable
+from hdbkit.analysis.statistics.surrogate import Surrogate
 from hdbkit.analysis.sweep.verdicts import FASTEST
 from hdbkit.analysis.wording import many, share
 from hdbkit.config.expressions import value_of
 from hdbkit.config.quantities import Quantity
-from hdbkit.errors import InputError
 from hdbkit.plan import Bar
 from hdbkit.results.sweep_folder import ENDED_EARLY
 
@@ -112,27 +111,23 @@ def next_configurations(
         values: of each setting; those that are numbers are ordered by size.
         tried: what each earlier configuration reached on the log scale; None: it could not be run.
         seed: of the order among those that promise as much; equal questions have equal answers.
-
-    Raises:
-        InputError: Optuna is not installed.
     """
-    optuna = _optuna()
-    from hdbkit.analysis.statistics.grid_sampler import GridSampler
-
     scales = {name: _scale(texts) for name, texts in values.items()}
-    known = [reached for _, reached in tried if reached is not None]
-    worst = min(known, default=0.0) - _WORSE
-    done = [dict(configuration) for configuration, _ in tried]
-    left = [dict(one) for one in candidates if dict(one) not in done]
+    worst = min((reached for _, reached in tried if reached is not None), default=0.0) - _WORSE
+    done = {_point(scales, configuration): worst if reached is None else reached for configuration, reached in tried}
+    left = [one for one in candidates if _point(scales, one) not in done]
     random.Random(seed).shuffle(left)
-    space = {name: _distribution(optuna, scale) for name, scale in scales.items()}
-    sampler = GridSampler(space, [_point(scales, one) for one in left])
-    study = optuna.create_study(direction="maximize", sampler=sampler)
-    for configuration, reached in tried:
-        point, value = _point(scales, configuration), worst if reached is None else reached
-        study.add_trial(optuna.trial.create_trial(params=point, distributions=space, value=value))
-    asked = [study.ask(space).params for _ in range(min(count, len(left)))]
-    return [{name: scales[name][1][place] for name, place in point.items()} for point in asked]
+    surrogate = Surrogate(
+        [ordered for ordered, _ in scales.values()], np.array(list(done)), np.array(list(done.values()))
+    )
+    points = np.array([_point(scales, one) for one in left])
+    asked: list[Configuration] = []
+    for _ in range(min(count, len(left))):
+        best = int(surrogate.improvement(points).argmax())
+        surrogate.believe(points[best, None])
+        asked.append(left.pop(best))
+        points = np.delete(points, best, axis=0)
+    return asked
 
 
 def _scale(texts: Sequence[str]) -> Scale:
@@ -144,21 +139,7 @@ def _scale(texts: Sequence[str]) -> Scale:
     return True, sorted(texts, key=lambda text: numbers[text].amount)
 
 
-def _distribution(optuna: ModuleType, scale: Scale) -> Any:
-    ordered, texts = scale
-    if ordered:
-        return optuna.distributions.IntDistribution(0, len(texts) - 1)
-    return optuna.distributions.CategoricalDistribution(range(len(texts)))
-
-
-def _point(scales: Mapping[str, Scale], one: Configuration) -> dict[str, int]:
-    return {name: texts.index(one[name]) for name, (_, texts) in scales.items()}
-
-
-def _optuna() -> ModuleType:
-    try:
-        import optuna
-    except ImportError:
-        raise InputError("the strategy 'optuna' needs its package; run: pip install 'hdbkit[search]'") from None
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return optuna
+def _point(scales: Mapping[str, Scale], one: Configuration) -> tuple[float, ...]:
+    """The place of each value in its scale: between 0 and 1 where the values are ordered."""
+    places = ((ordered, texts, texts.index(one[name])) for name, (ordered, texts) in scales.items())
+    return tuple(place / max(len(texts) - 1, 1) if ordered else float(place) for ordered, texts, place in places)
