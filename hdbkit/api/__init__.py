@@ -1,4 +1,4 @@
-"""The verbs, once: command line, notebooks and service are thin faces of what stands here.
+"""The verbs of hdbkit: the command line and the notebook panels call these functions and add no logic of their own.
 
 ``connect`` gives a connection (build, check, drop, settings); ``run`` blocks and gives a result, ``start`` and
 ``attach`` give a handle; ``sweep`` gives verdicts, ``start_sweep`` and ``attach_sweep`` a handle; ``compare`` and

@@ -218,20 +218,7 @@ def _axis(axes: Axes, which: Literal["x", "y"], spec: Spec, size_pt: float) -> N
         set_limits(**{"bottom" if which == "y" else "left": 0})
     if spec.get("autorange") == "reversed":
         axis.set_inverted(True)
-    if spec.get("tickvals") is not None:
-        texts = [_plain(str(text)) for text in spec.get("ticktext", spec["tickvals"])]
-        crowded = which == "x" and _crowded(axes, texts, size_pt)
-        if crowded and logarithmic:
-            texts = [text if (len(texts) - i) % 2 else "" for i, text in enumerate(texts)]
-        turned: Any = (
-            {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if crowded and not logarithmic else {}
-        )
-        axis.set_ticks(list(spec["tickvals"]), texts, **turned)
-    elif spec.get("type") != "category":
-        suffix = spec.get("ticksuffix", "")
-        fit = int(_room_pt(axes, size_pt) / (10 * _LETTER * size_pt)) if which == "x" else 9
-        axis.set_major_locator(MaxNLocator(min(max(fit, 2), 9), steps=[1, 2, 5, 10]))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}{suffix}"))
+    _ticks(axes, which, spec, size_pt)
     title = spec.get("title", {}).get("text", "")
     getattr(axes, f"set_{which}label")(_plain(title), color=colour("muted"))
     axes.tick_params(which, labelsize=size_pt, labelcolor=colour("ink"), color=colour("grid"), length=2)
@@ -239,6 +226,25 @@ def _axis(axes: Axes, which: Literal["x", "y"], spec: Spec, size_pt: float) -> N
         axes.grid(True, axis=which, color=colour("grid"), linewidth=0.5)
     if spec.get("showticklabels") is False:
         axis.set_tick_params(labelbottom=False, labelleft=False, length=0)
+
+
+def _ticks(axes: Axes, which: Literal["x", "y"], spec: Spec, size_pt: float) -> None:
+    """The given ticks, thinned out or turned where their texts would touch; otherwise as many as fit."""
+    axis = getattr(axes, f"{which}axis")
+    if spec.get("tickvals") is not None:
+        texts = [_plain(str(text)) for text in spec.get("ticktext", spec["tickvals"])]
+        crowded, logarithmic = which == "x" and _crowded(axes, texts, size_pt), spec.get("type") == "log"
+        turned: Any = {}
+        if crowded and logarithmic:
+            texts = [text if (len(texts) - i) % 2 else "" for i, text in enumerate(texts)]
+        elif crowded:
+            turned = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"}
+        axis.set_ticks(list(spec["tickvals"]), texts, **turned)
+    elif spec.get("type") != "category":
+        suffix = spec.get("ticksuffix", "")
+        fit = int(_room_pt(axes, size_pt) / (10 * _LETTER * size_pt)) if which == "x" else 9
+        axis.set_major_locator(MaxNLocator(min(max(fit, 2), 9), steps=[1, 2, 5, 10]))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}{suffix}"))
 
 
 def _crowded(axes: Axes, texts: Sequence[str], size_pt: float) -> bool:

@@ -43,6 +43,11 @@ def modules(*folders: str) -> list[Path]:
     return [p for p in files() if p.suffix == ".py" and p.relative_to(ROOT).parts[0] in folders]
 
 
+def within(path: Path) -> str:
+    """The path of a file within the project, as messages name it."""
+    return path.relative_to(ROOT).as_posix()
+
+
 @cache
 def parsed(path: Path) -> ast.Module:
     """A Python file as a syntax tree."""

@@ -48,18 +48,16 @@ class Bench:
         self.panel.locator(".hdbkit-card").wait_for()
 
 
-def test_runs_are_made_listed_compared_and_swept_by_hand(lab: Lab, context: Any, built: Target) -> None:
-    lab.write("bench.ipynb", [f"import hdbkit\nhdbkit.ui({built.given!r})"])
-    notebook = Notebook.open(lab, context, "bench.ipynb")
-    notebook.run_all()
-    notebook.page.wait_for_selector(".hdbkit-alive")
-    bench = Bench(notebook)
-
+def make_runs(bench: Bench) -> None:
+    """Two runs, one after the other."""
     bench.go("Run")
     bench.fill(**{"Rampup_(s)": 0, "Duration_(s)": 3})
     for label in ("one", "two"):
         bench.run(label)
 
+
+def list_tag_and_export(bench: Bench) -> None:
+    """Both are in the table; one is tagged, and the file of the table has its tag."""
     bench.go("Runs")
     table = bench.panel.locator(".hdbkit-pick")
     table.get_by_role("button", name="metric_value").click()
@@ -71,16 +69,22 @@ def test_runs_are_made_listed_compared_and_swept_by_hand(lab: Lab, context: Any,
     bench.press("Tag")
     table.locator("tr[aria-selected=true]").get_by_text("kept", exact=True).wait_for()
     bench.press("CSV")
-    with notebook.page.expect_download() as download:
+    with bench.page.expect_download() as download:
         bench.wait("runs.csv").click()
     assert "kept" in Path(download.value.path()).read_text(encoding="utf-8")
 
+
+def compare_them(bench: Bench) -> None:
+    """One chart of both."""
     bench.go("Compare")
     bench.press("Take all that are listed")
     bench.press("Compare")
     bench.panel.locator(".hdbkit-chart svg:visible").first.wait_for()
     bench.wait("2 runs in 2 groups")
 
+
+def sweep_a_setting(bench: Bench) -> None:
+    """Two values of one setting, in two blocks."""
     bench.go("Sweep")
     bench.press("Read the server's settings")
     bench.wait("the server has 3 settings")
@@ -96,5 +100,16 @@ def test_runs_are_made_listed_compared_and_swept_by_hand(lab: Lab, context: Any,
     ranking = bench.panel.locator("table", has_text="Ranking over the finished runs").locator("tbody tr")
     ranking.nth(1).wait_for()
     assert ranking.count() == 2
+
+
+def test_runs_are_made_listed_compared_and_swept_by_hand(lab: Lab, context: Any, built: Target) -> None:
+    lab.write("bench.ipynb", [f"import hdbkit\nhdbkit.ui({built.given!r})"])
+    notebook = Notebook.open(lab, context, "bench.ipynb")
+    notebook.run_all()
+    notebook.page.wait_for_selector(".hdbkit-alive")
+    bench = Bench(notebook)
+
+    for step in (make_runs, list_tag_and_export, compare_them, sweep_a_setting):
+        step(bench)
     assert api.connect(built).settings()["value"]["speed"] == "1"
     assert (notebook.said, notebook.outside) == ([], [])
