@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from hdbkit.errors import InputError
-from hdbkit.results.folder import replace_file
+from hdbkit.files import replace_file
 
 _LIFE = timedelta(days=3650)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.errors import ServerFailed
-from hdbkit.results.folder import replace_file
+from hdbkit.files import replace_file
 
 
 class Snapshots:

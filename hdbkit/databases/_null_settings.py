@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.contracts import Row
+from hdbkit.files import draft_of
 
 _KNOWN: dict[str, tuple[Any, ...]] = {  # unit, default, apply by, minimum, maximum, choices, kind, description
     "speed": (None, "1", "reload", 0.01, 100, None, "real", "divides every latency"),
@@ -78,6 +79,5 @@ class NullSettings:
 
     def _write(self, entries: Mapping[str, str]) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self._path.with_suffix(f".{time.monotonic_ns()}")
-        draft.write_text(json.dumps({"entries": entries, "loaded_ns": time.monotonic_ns()}))
-        draft.replace(self._path)
+        with draft_of(self._path) as draft:
+            draft.write_text(json.dumps({"entries": entries, "loaded_ns": time.monotonic_ns()}))

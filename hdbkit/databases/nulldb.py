@@ -26,6 +26,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import Arguments, Capability, Row, Session, SessionOptions
 from hdbkit.databases._null_settings import NullSettings
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDesign, TransactionError
+from hdbkit.files import draft_of
 from hdbkit.readings import Footprint
 
 _TOTALS = struct.Struct("<qqq")  # new orders, commits, rollbacks
@@ -60,9 +61,8 @@ class State:
     def write(self, name: str, content: Mapping[str, Any]) -> None:
         """Replace a small JSON file of the state."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        draft = self.folder / f".{name}.{os.getpid()}.{time.monotonic_ns()}"
-        draft.write_text(json.dumps(content))
-        draft.replace(self.folder / f"{name}.json")
+        with draft_of(self.folder / f"{name}.json") as draft:
+            draft.write_text(json.dumps(content))
 
     def remove(self, name: str) -> None:
         """Remove a small JSON file of the state."""

@@ -12,7 +12,8 @@ from pathlib import Path
 from hdbkit.errors import InputError
 from hdbkit.execution.control import Control
 from hdbkit.execution.precheck import Ready
-from hdbkit.results.folder import RunFolder, make_folder, replace_file
+from hdbkit.files import replace_file
+from hdbkit.results.folder import RunFolder, make_folder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.workloads import workload
 

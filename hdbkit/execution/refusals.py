@@ -17,8 +17,8 @@ from typing import Any
 from hdbkit.config import Load
 from hdbkit.contracts import Prepared
 from hdbkit.errors import RETRIED, ErrorClass, HdbkitError, RolledBackByDesign, TransactionError
+from hdbkit.files import replace_file
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
-from hdbkit.results.folder import replace_file
 
 _CODES = {name: code for code, name in enumerate(ERROR_CLASSES)}
 _SAVE_EVERY_NS = 1_000_000_000

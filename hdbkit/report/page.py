@@ -19,8 +19,8 @@ from markupsafe import Markup, escape
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.script import plotly_script
 from hdbkit.charts.style import COLOURS
+from hdbkit.files import replace_file
 from hdbkit.report.tables import Table, frame_table
-from hdbkit.results.folder import replace_file
 from hdbkit.results.manifest import CheckLine
 
 _WITHIN_A_NAME = re.compile(r"(?<=\w{8})(_)(?=\w{2})")

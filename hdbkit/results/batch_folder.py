@@ -21,7 +21,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.results.folder import make_folder, replace_file
+from hdbkit.files import replace_file
+from hdbkit.results.folder import make_folder
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 

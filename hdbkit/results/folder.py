@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from hdbkit.files import replace_file
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.manifest import Manifest
@@ -111,24 +112,6 @@ def make_folder(path: Path, exist_ok: bool = False) -> Path:
             f"the folder {path} cannot be made ({error.strerror}); set HDBKIT_RESULTS to a folder that can be written"
         ) from None
     return path
-
-
-def replace_file(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Write a file so that it is either the old one or the new one, also after a crash.
-
-    ``mode`` holds from the first byte on, less the umask.
-    """
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.unlink(missing_ok=True)
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError:
-        draft.unlink(missing_ok=True)  # half a file would keep the last space of a full disk
-        raise
 
 
 def run_folders(root: Path) -> Iterator[RunFolder]:

@@ -26,7 +26,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from hdbkit.config.mistakes import mistakes_of
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.processes import birth_of
-from hdbkit.results.folder import RunFolder, make_folder, only_match, replace_file
+from hdbkit.files import replace_file, sync_folder
+from hdbkit.results.folder import RunFolder, make_folder, only_match
 
 RUN_COLUMNS = (
     *("number", "block", "configuration", "virtual_users"),
@@ -114,7 +115,7 @@ class SweepFolder:
         """Keep the plan, replacing an earlier one in one step."""
         self.path.mkdir(parents=True, exist_ok=True)
         replace_file(self.path / "plan.json", plan.model_dump_json(indent=1).encode())
-        _sync_folder(self.path)
+        sync_folder(self.path)
 
     def read_plan(self, model: type[Plan]) -> Plan:
         """The plan as a value of ``model``. Raises ``DamagedResult`` when it is missing or spoilt."""
@@ -139,7 +140,7 @@ class SweepFolder:
             file.write(line.model_dump_json(exclude_defaults=True).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        _sync_folder(self.path)
+        sync_folder(self.path)
 
     @contextmanager
     def starting(self) -> Iterator[None]:
@@ -178,7 +179,7 @@ class SweepFolder:
         ``found`` are those that the sweep tries, as people write them: for the reader of the journal alone.
         """
         replace_file(self.before, json.dumps({"identity": identity, "snapshot": snapshot}).encode(), mode=0o600)
-        _sync_folder(self.path)
+        sync_folder(self.path)
         self.append(Step.SETTINGS_SAVED, identity=identity, found=dict(found))
 
     def read_before(self) -> dict[str, Any]:
@@ -371,11 +372,3 @@ def _outcome(root: Path, line: JournalLine | None) -> dict[str, Any]:
 
 def _ends_a_line(descriptor: int, size: int) -> bool:
     return os.pread(descriptor, 1, size - 1) == b"\n"
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hdbkit.files import draft_of
 from hdbkit.results import columns
 from hdbkit.results.seconds import Seconds
 from hdbkit.results.spool import Records, read_spools
@@ -36,9 +36,11 @@ def write_operations(spools: Path, folder: Path, start_ns: int, kinds: int) -> t
     ``start_ns`` is the run's start on the monotonic clock, ``kinds`` the number of transactions.
     """
     folder.mkdir(exist_ok=True)
+    for left in folder.glob(".part-0.*"):  # by a supervisor that was killed
+        left.unlink()
     seconds, counts = Seconds(kinds), dict[int, int]()
     table = schema(columns.OPERATIONS)
-    with _whole(folder / "part-0.parquet") as draft, _operations_writer(draft, table) as writer:
+    with draft_of(folder / "part-0.parquet") as draft, _operations_writer(draft, table) as writer:
         for virtual_user, records in read_spools(spools, _ROWS_A_PIECE):
             writer.write_table(_operations(virtual_user, records, start_ns, table))
             seconds.add(records, start_ns)
@@ -46,23 +48,11 @@ def write_operations(spools: Path, folder: Path, start_ns: int, kinds: int) -> t
     return seconds, counts
 
 
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A draft that becomes ``path`` in one step, or nothing: half a file would keep the last space of a full disk."""
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        yield draft
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-
-
 def write_table(path: Path, table: Mapping[str, str], content: Mapping[str, Any]) -> None:
     """Write a small table from columns; the file appears whole or not at all."""
     arrow = schema(table)
     arrays = [pa.array(content[field.name], field.type) for field in arrow]
-    with _whole(path) as draft:
+    with draft_of(path) as draft:
         pq.write_table(pa.Table.from_arrays(arrays, schema=arrow), draft, compression="zstd")
 
 

@@ -6,7 +6,6 @@ that was not there is removed again.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from hdbkit.config import Target
 from hdbkit.contracts import Change, Session
 from hdbkit.errors import CannotConnect, ServerFailed, TransactionError
+from hdbkit.files import replace_file, sync_folder
 from hdbkit.servers.power import Power
 from hdbkit.servers.sql_control import SqlControl
 
@@ -113,30 +113,9 @@ class FileControl(SqlControl):
             if content is None:
                 self._file.unlink()
             else:
-                self._replace(content)
-            _sync(self._file.parent)
+                there = self._file.exists()
+                had = (self._file if there else self._file.parent).stat()
+                replace_file(self._file, content, had.st_mode & 0o777 if there else _READ_BY_ALL, owner=had)
+            sync_folder(self._file.parent)
         except OSError as error:
             raise ServerFailed(f"{self._file} cannot be written: {error.strerror}") from error
-
-    def _replace(self, content: bytes) -> None:
-        there = self._file.exists()
-        had = (self._file if there else self._file.parent).stat()
-        fresh = self._file.with_name(f".{self._file.name}.hdbkit")
-        fresh.unlink(missing_ok=True)
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-            os.fchmod(file.fileno(), had.st_mode & 0o777 if there else _READ_BY_ALL)
-            if os.geteuid() == 0:
-                os.fchown(file.fileno(), had.st_uid, had.st_gid)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._file)
-
-
-def _sync(folder: Path) -> None:
-    """Have it on disk what the folder's files are named."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -26,6 +26,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from hdbkit.errors import InputError, ServerFailed
+from hdbkit.files import replace_file
 from hdbkit.servers._guard import NOTE, read_note
 
 SERVER_UID = 65534
@@ -82,9 +83,7 @@ class Place:
     def write(self) -> None:
         """Keep it in the folder, whole or not at all."""
         fields = {name: str(v) if isinstance(v, Path) else v for name, v in dataclasses.asdict(self).items()}
-        fresh = self.folder / f"{NOTE}.new"
-        fresh.write_text(json.dumps(fields, indent=1), encoding="utf-8")
-        fresh.replace(self.folder / NOTE)
+        replace_file(self.folder / NOTE, json.dumps(fields, indent=1).encode())
 
     @classmethod
     def read(cls, folder: Path) -> Place:

@@ -9,7 +9,7 @@ import pytest
 
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.results.columns import FORMAT_VERSION
-from hdbkit.results.folder import RunFolder, find_run, replace_file, run_folders
+from hdbkit.results.folder import RunFolder, find_run, run_folders
 from hdbkit.results.manifest import Manifest, Status
 
 
@@ -39,14 +39,6 @@ def test_a_manifest_reads_back_as_it_was_written(results: Path) -> None:
     folder.write(manifest)
     assert folder.read() == manifest
     assert [(event.status, event.note) for event in manifest.history] == [(Status.FAILED, "the disk was full")]
-
-
-def test_a_file_is_replaced_whole_and_leaves_no_draft(tmp_path: Path) -> None:
-    path = tmp_path / "manifest.json"
-    path.write_bytes(b"old")
-    replace_file(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert [one.name for one in tmp_path.iterdir()] == ["manifest.json"]
 
 
 def test_a_folder_without_manifest_is_no_run(results: Path) -> None:
