@@ -8,6 +8,10 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
+_PF_KTHREAD = 0x200000
+"""The flag of a thread of the kernel, which never has a command line."""
+_STATE, _FLAGS, _START = 0, 6, 19
+"""Positions among the fields of ``/proc/PID/stat`` behind the process's name."""
 
 
 def die_with_parent(parent_pid: int | None = None, signal_number: int = signal.SIGKILL) -> None:
@@ -28,25 +32,25 @@ def die_with_parent(parent_pid: int | None = None, signal_number: int = signal.S
 def is_alive(pid: int, word: str = "") -> bool:
     """Whether a process of this id exists and has not ended (a zombie has).
 
-    ``word`` must be in its command line where given: after a reboot, the id of a process may be another's.
+    ``word`` must be in its command line where given: after a reboot, the id of a process may be another's. A process
+    that is just replacing its program, or is just ending, has no command line for a moment; it counts as alive.
     """
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  read often, kept light
-            if file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X"):
-                return False
-        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
-            return word.encode() in file.read()
-    except FileNotFoundError:
+        fields = _fields(pid)
+        command = _command_line(pid)
+    except (FileNotFoundError, ProcessLookupError):
         return False
     except OSError:
         return True
+    if fields[_STATE] in (b"Z", b"X"):
+        return False
+    return word.encode() in command if command else not int(fields[_FLAGS]) & _PF_KTHREAD
 
 
-def is_zombie(pid: int) -> bool:
-    """Whether a process has ended and its parent has not taken note of it yet."""
+def is_leaving(pid: int) -> bool:
+    """Whether a process is ending, or has ended and its parent has not taken note of it yet."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
-            return file.read().rpartition(b")")[2].split()[0] == b"Z"
+        return not _command_line(pid)
     except OSError:
         return False
 
@@ -58,10 +62,20 @@ def birth_of(pid: int) -> str:
     what they mean.
     """
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
-            fields = file.read().rpartition(b")")[2].split()
+        fields = _fields(pid)
         with open("/proc/sys/kernel/random/boot_id") as file:  # noqa: PTH123
             boot = file.read().strip()
     except OSError:
         return ""
-    return "" if fields[0] in (b"Z", b"X") else f"{boot}/{fields[19].decode()}"
+    return "" if fields[_STATE] in (b"Z", b"X") else f"{boot}/{fields[_START].decode()}"
+
+
+def _fields(pid: int) -> list[bytes]:
+    """The fields of a process's ``stat`` behind its name."""
+    with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  read often, kept light
+        return file.read().rpartition(b")")[2].split()
+
+
+def _command_line(pid: int) -> bytes:
+    with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+        return file.read()

@@ -41,11 +41,18 @@ def is_ours(pid: int, binaries: str, folder: str) -> bool:
 
 
 def is_ending(pid: int) -> bool:
-    """Whether the first thread of a process has ended, and others still hold its port and its files."""
+    """Whether a process is ending and may still hold its port and its files.
+
+    It has no command line any more: its memory is gone and its files are not closed yet, or its first thread has
+    ended and others have not.
+    """
     try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+            if file.read():
+                return False
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
-            ended = file.read().rpartition(b")")[2].split()[0] == b"Z"
-        return ended and len(os.listdir(f"/proc/{pid}/task")) > 1  # noqa: PTH208
+            ended = file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+        return not ended or len(os.listdir(f"/proc/{pid}/task")) > 1  # noqa: PTH208
     except OSError:
         return False
 

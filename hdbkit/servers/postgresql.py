@@ -18,7 +18,7 @@ from pydantic import SecretStr
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
-from hdbkit.processes import is_zombie
+from hdbkit.processes import is_leaving
 from hdbkit.servers.binaries import chosen, installed, program_folder, told_version
 from hdbkit.servers.place import Binaries, Place
 from hdbkit.servers.private_control import PrivateControl
@@ -118,13 +118,13 @@ class PostgresServer:
 
 
 def _wait_for_the_dead(pid_file: Path) -> None:
-    """A killed server whose end its parent has not taken note of yet (a zombie) would count as running."""
+    """Wait for a killed server that is still ending, or is a zombie: pg_ctl would count it as running."""
     try:
         pid = int(pid_file.read_text(encoding="ascii").partition("\n")[0])
     except (OSError, ValueError):
         return
     end = time.monotonic() + _REAPED_S
-    while is_zombie(pid) and time.monotonic() < end:
+    while is_leaving(pid) and time.monotonic() < end:
         time.sleep(0.05)
 
 
