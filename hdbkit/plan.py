@@ -1,7 +1,7 @@
 """Everything about a run that is decided before it starts. Pure: no clock, no server, no file.
 
-A plan fixes every virtual user, its home warehouse and its seed; seeds derive from (run seed, index), so that
-any split of the users over processes or hosts is the same workload.
+A plan fixes every virtual user and its seed; seeds derive from (run seed, index), so that any split of the users over
+processes or hosts is the same workload.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ import random
 import shlex
 import string
 from datetime import datetime
-from typing import Any
 
 from pydantic import Field
 
-from hdbkit.config import Load, SchemaFrom, Target, WorkloadSpec
+from hdbkit.config import Target
+from hdbkit.config.load import AnyLoad, Load
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_spec import AbortRules
+from hdbkit.config.words import option_words
+from hdbkit.config.workload_spec import AnyWorkload, WorkloadSpec
 from hdbkit.contracts import UserPlan
+from hdbkit.workloads import workload
 
 
 class SweepPlace(ConfigModel):
@@ -39,10 +42,10 @@ class SweepPlace(ConfigModel):
 
 
 class Bar(ConfigModel):
-    """The throughput that a configuration of a search must be able to reach, in new orders a minute."""
+    """The rate that a configuration of a search must be able to reach, in the unit of the workload's metric."""
 
-    least_metric_value: float = Field(description="a run ends early once it is certain to stay below")
-    best_metric_value: float = Field(description="what the fastest so far would have reached in its place")
+    min_value: float = Field(description="a run ends early once it is certain to stay below")
+    best_value: float = Field(description="what the fastest so far would have reached in its place")
 
 
 class Limits(ConfigModel):
@@ -57,40 +60,24 @@ class RunPlan(ConfigModel):
 
     run_id: str
     target: Target
-    workload: WorkloadSpec
-    load: Load
+    workload: AnyWorkload
+    load: AnyLoad
     label: str | None = Field(default=None, description="a name of the user's own")
     sweep: SweepPlace | None = None
     limits: Limits = Limits()
 
     @property
     def users(self) -> tuple[UserPlan, ...]:
-        """Every virtual user; home warehouses are dealt in turn."""
-        load, warehouses = self.load, self.workload.warehouses
-        return tuple(
-            UserPlan(index=i, home_w_id=i % warehouses + 1, seed=user_seed(load.seed, i))
-            for i in range(load.virtual_users)
-        )
+        """Every virtual user."""
+        return tuple(UserPlan(i, user_seed(self.load.seed, i)) for i in range(self.load.virtual_users))
 
     @property
     def command(self) -> str:
-        """The command line that repeats the run; what is as by default is left out."""
-        given = self.load.model_dump(mode="json", exclude_defaults=True)
-        words = ["hdbkit", "run", self.target.given, "--warehouses", str(self.workload.warehouses)]
-        if self.workload.schema_from is not SchemaFrom.HDBKIT:
-            words += _option("schema_from", self.workload.schema_from)
-        for name, value in given.items():
-            words += _option(name, value)
+        """The command line that repeats the run; defaults are omitted."""
+        words = ["hdbkit", "run", self.target.given, *self.workload.words]
+        for name, value in self.load.model_dump(mode="json", exclude_defaults=True).items():
+            words += option_words(name, value)
         return shlex.join([*words, *(["--label", self.label] if self.label else [])])
-
-
-def _option(name: str, value: Any) -> list[str]:
-    flag = f"--{name.replace('_', '-')}"
-    if isinstance(value, bool):
-        return [flag] if value else []
-    if isinstance(value, dict):
-        value = ",".join(f"{key}={weight:g}" for key, weight in value.items())
-    return [flag, str(value)]
 
 
 def user_seed(run_seed: int, index: int) -> int:
@@ -98,12 +85,16 @@ def user_seed(run_seed: int, index: int) -> int:
     return (run_seed * 1_000_003 + index) & (2**63 - 1)
 
 
-def new_run_id(at: datetime, target: Target, workload: WorkloadSpec, load: Load) -> str:
-    """An id that sorts by time and tells what ran: ``20261120-210400-postgresql-c-w10-u4-abcdef``."""
-    kind = workload.kind.removeprefix("tproc_")
-    return f"{at:%Y%m%d-%H%M%S}-{target.kind}-{kind}-w{workload.warehouses}-u{load.virtual_users}-{random_letters()}"
+def reconnect_seed(user: UserPlan, connection: int) -> int:
+    """The seed of a virtual user's inputs after it lost its ``connection``-th connection; of the first it is its own."""
+    return user.seed if connection == 0 else user_seed(user.seed, connection)
+
+
+def new_run_id(at: datetime, target: Target, spec: WorkloadSpec, load: Load) -> str:
+    """An id that sorts by time and states what ran: time, database, workload with its scale, virtual users, six letters."""
+    return f"{at:%Y%m%d-%H%M%S}-{target.kind}-{workload(spec).slug}-u{load.virtual_users}-{random_letters()}"
 
 
 def random_letters() -> str:
-    """What tells ids of one second apart: six letters, since a second may see many short runs."""
+    """Six letters that tell apart ids of one second, which may see many short runs."""
     return "".join(random.SystemRandom().choices(string.ascii_lowercase, k=6))

@@ -6,22 +6,19 @@
 
 from hdbkit.config.control_spec import Commands, ControlSpec
 from hdbkit.config.files import read_params, read_yaml, validate
-from hdbkit.config.load import InputRules, Isolation, Load, Routines
+from hdbkit.config.load import Isolation, Load
 from hdbkit.config.sweep_spec import Cache, Cooldown, Reset, SweepSpec
 from hdbkit.config.target import Target, target_names
-from hdbkit.config.workload_spec import SchemaFrom, WorkloadSpec
+from hdbkit.config.workload_spec import WorkloadSpec
 
 __all__ = [
     "Cache",
     "Commands",
     "ControlSpec",
     "Cooldown",
-    "InputRules",
     "Isolation",
     "Load",
     "Reset",
-    "Routines",
-    "SchemaFrom",
     "SweepSpec",
     "Target",
     "WorkloadSpec",

@@ -82,7 +82,7 @@ class Metric(ConfigModel):
 
 
 class DetailChart(ConfigModel):
-    """A chart over a detail column of a workload: how many operations each of its values had, and how long they took."""
+    """A chart over a detail column of a workload: operations by value, and how long they took."""
 
     key: str = Field(description="names the chart in the API and its file")
     question: str = Field(description="its title: the question that it answers")

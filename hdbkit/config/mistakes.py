@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -101,9 +101,15 @@ def _not(found: dict[str, Any]) -> str:
 def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
     """The keys that stand at ``loc`` of ``model``, followed through nested models."""
     for part in loc:
-        field = model.model_fields.get(str(part))
+        field = _fields(model).get(str(part))
         inner = field.annotation if field else None
         if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
             return []
         model = inner
-    return list(model.model_fields)
+    return list(_fields(model))
+
+
+def _fields(model: type[BaseModel]) -> dict[str, Any]:
+    """The fields of a model; of one that plugins extend, theirs too."""
+    known: Callable[[], dict[str, Any]] | None = getattr(model, "known_fields", None)
+    return known() if known else dict(model.model_fields)

@@ -10,17 +10,12 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from hdbkit.config.load import TRANSACTIONS, Load
+from hdbkit.config.load import Load
 from hdbkit.config.mistakes import did_you_mean
 from hdbkit.config.sweep_values import is_formula, setting_text, value_texts
-from hdbkit.config.workload_spec import WorkloadSpec
+from hdbkit.config.workload_spec import WorkloadSpec, storage_fields
 from hdbkit.errors import ConfigErrors
 
-LOAD_FACTORS = tuple(name for name in Load.model_fields if name not in ("virtual_users", "seed"))
-"""A change of these is the next run's own business."""
-SCHEMA_FACTORS = tuple(name for name in WorkloadSpec.model_fields if name not in ("kind", "seed", "schema_from"))
-"""A change of these needs the schema built anew."""
-_FACTORS = (*LOAD_FACTORS, *SCHEMA_FACTORS)
 _NO_FACTORS = {
     "virtual_users": "the counts stand beside the factors: virtual_users: [1, 4, 16]",
     "seed": "a sweep draws the seed of each block itself",
@@ -28,11 +23,32 @@ _NO_FACTORS = {
 _NONE = "none"
 
 
+def load_factors() -> dict[str, Any]:
+    """The options of a load that can be factors, of every workload, by name; a change is the next run's own."""
+    return {name: field for name, field in Load.known_fields().items() if name not in _NO_FACTORS}
+
+
+def schema_factors() -> dict[str, Any]:
+    """The options of a schema that can be factors, by name; a change needs the schema built anew."""
+    own = {
+        name: field
+        for name, field in WorkloadSpec.known_fields().items()
+        if name not in ("kind", "seed", "storage") and not _is_given(field)
+    }
+    return {**own, **storage_fields()}
+
+
+def _is_given(field: Any) -> bool:
+    """Whether a field tells which schema is meant, and is nothing that can be tried."""
+    return bool((field.json_schema_extra or {}).get("identifies_schema"))
+
+
 def factor_texts(name: str, written: object) -> tuple[str, ...]:
     """The values of a factor as texts. Raises ``ValueError`` for an unknown factor or a value it cannot have."""
-    if name not in _FACTORS:
+    known = {**load_factors(), **schema_factors()}
+    if name not in known:
         raise ValueError(
-            _NO_FACTORS.get(name) or f"is no option of the load or the schema.{did_you_mean(name, _FACTORS)}"
+            _NO_FACTORS.get(name) or f"is not an option of the load or the schema.{did_you_mean(name, list(known))}"
         )
     return tuple(text if is_formula(text) else _plain(name, text) for text in value_texts(_as_texts(name, written)))
 
@@ -40,13 +56,15 @@ def factor_texts(name: str, written: object) -> tuple[str, ...]:
 def factor_value(name: str, text: str) -> Any:
     """The value of a factor that ``text`` says. Raises ``ValueError``."""
     given: Any = None if text == _NONE else text
-    if name == "mix" and given is not None:
-        given = _mix(text)
-    model = Load if name in LOAD_FACTORS else WorkloadSpec
+    if given is not None and _holds_weights(name):
+        given = weights_of(text)
     try:
-        return getattr(model(**{name: given}), name)
+        if name in load_factors():
+            return getattr(Load(**{name: given}), name)
+        made = WorkloadSpec(**{name: given})
     except ConfigErrors as error:
         raise ValueError(error.mistakes[0].what) from None
+    return made.storage.get(name, storage_fields()[name].default) if name in storage_fields() else getattr(made, name)
 
 
 def factor_values(names: Iterable[str], configuration: Mapping[str, str]) -> dict[str, Any]:
@@ -56,8 +74,7 @@ def factor_values(names: Iterable[str], configuration: Mapping[str, str]) -> dic
 
 def factors_schema() -> dict[str, Any]:
     """What an editor accepts as factors (JSON schema): their names, and what each is."""
-    fields = {**{name: Load.model_fields[name] for name in LOAD_FACTORS}}
-    fields |= {name: WorkloadSpec.model_fields[name] for name in SCHEMA_FACTORS}
+    fields = {**load_factors(), **schema_factors()}
     of_each = {
         name: {"type": ["array", "object", "string"], "description": f"values of: {field.description}"}
         for name, field in fields.items()
@@ -73,8 +90,11 @@ def _as_texts(name: str, written: object) -> object:
 
 
 def _text(name: str, one: object) -> object:
-    is_mix = name == "mix" and isinstance(one, dict) and bool(one.keys() & set(TRANSACTIONS))
-    if is_mix and isinstance(one, dict):
+    if (
+        _holds_weights(name)
+        and isinstance(one, dict)
+        and all(isinstance(weight, int | float) for weight in one.values())
+    ):
         one = ",".join(f"{key}={weight}" for key, weight in one.items())
     if isinstance(one, dict) or (isinstance(one, str) and is_formula(one)):
         return one
@@ -96,6 +116,13 @@ def _written(value: object) -> str:
     return f"{value:.10g}" if isinstance(value, float) else setting_text(value)
 
 
-def _mix(text: str) -> dict[str, str]:
+def _holds_weights(name: str) -> bool:
+    """Whether a factor is a weight for each operation."""
+    field = load_factors().get(name)
+    return field is not None and "dict" in str(field.annotation)
+
+
+def weights_of(text: str) -> dict[str, str]:
+    """``read=90,write=10`` as a dict."""
     pairs = [part.partition("=") for part in text.split(",")]
     return {key.strip(): weight.strip() for key, _, weight in pairs}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, ValidationInfo, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
+from pydantic.json_schema import JsonSchemaValue
 
 from hdbkit.config.expressions import Expression, ExpressionMistake
 from hdbkit.config.mistakes import did_you_mean
@@ -63,8 +64,15 @@ def _condition(text: str, info: ValidationInfo) -> str:
     return text
 
 
+class _FactorsSchema:
+    """What an editor accepts as factors; asked for late, since every workload adds to it."""
+
+    def __get_pydantic_json_schema__(self, _: object, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return factors_schema()
+
+
 Text = Annotated[str, BeforeValidator(setting_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 """A value as people write it: ``64GB``, 8, on."""
 Values = Annotated[tuple[str, ...], BeforeValidator(_setting_values), WithJsonSchema(VALUES_SCHEMA)]
-Factors = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_factors), WithJsonSchema(factors_schema())]
+Factors = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_factors), _FactorsSchema()]
 Condition = Annotated[str, AfterValidator(_condition)]

@@ -24,7 +24,7 @@ from pydantic import (
 
 from hdbkit.config.expressions import Expression, Value, value_of
 from hdbkit.config.files import read_yaml, validate
-from hdbkit.config.load import MOST_USERS, Load
+from hdbkit.config.load import MAX_USERS, AnyLoad, Load
 from hdbkit.config.mistakes import did_you_mean
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.origin import At, Origin
@@ -34,7 +34,7 @@ from hdbkit.config.sweep_values import (
     is_formula,
     special_texts,
 )
-from hdbkit.config.workload_spec import WorkloadSpec
+from hdbkit.config.workload_spec import AnyWorkload
 from hdbkit.errors import ConfigErrors, InputError
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,40}$"
@@ -143,8 +143,8 @@ class SweepSpec(ConfigModel):
     )
     abort: AbortRules = Field(default=AbortRules(), description="what makes a run fail")
     seed: int = Field(default=1, ge=0, lt=2**63, description="seed of the order of runs")
-    load: Load = Field(default_factory=Load)
-    workload: WorkloadSpec | None = Field(default=None, description="what must be there; none: what was built")
+    load: AnyLoad = Field(default_factory=Load)
+    workload: AnyWorkload | None = Field(default=None, description="what must be there; none: what was built")
 
     _origin: Origin = PrivateAttr(default=Origin())
 
@@ -196,8 +196,8 @@ class SweepSpec(ConfigModel):
     @classmethod
     def _user_counts(cls, counts: tuple[int, ...]) -> tuple[int, ...]:
         for count in counts:
-            if not 1 <= count <= MOST_USERS:
-                raise ValueError(f"each must be 1 to {MOST_USERS}, not {count}")
+            if not 1 <= count <= MAX_USERS:
+                raise ValueError(f"each must be 1 to {MAX_USERS}, not {count}")
         if len(set(counts)) < len(counts):
             raise ValueError(f"each count once, not {list(counts)}")
         return counts

@@ -1,41 +1,103 @@
-"""Which workload, at which scale, and who made its schema."""
+"""Which workload, and what its schema is built as. Each workload extends this model with its scale."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, SerializeAsAny
 
-from hdbkit.config.model import ConfigModel
+from hdbkit.config.extensible import Extensible, storage_models, workload_models
+from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.words import option_words
 
-
-class SchemaFrom(StrEnum):
-    """Who made a schema: hdbkit, or HammerDB, whose routines are then run and of which nothing is changed."""
-
-    HDBKIT = "hdbkit"
-    HAMMERDB = "hammerdb"
+StorageValue = bool | int | float | str
 
 
-class WorkloadSpec(ConfigModel):
-    """A workload and its scale; ``seed`` makes its population, so equal specs give equal tables."""
+class WorkloadSpec(Extensible):
+    """A workload and its schema; ``seed`` makes its population, so that equal specifications give equal tables.
 
-    kind: Literal["tproc_c"] = Field(default="tproc_c", description="the workload: tproc_c (OLTP)")
-    warehouses: int = Field(default=1, ge=1, le=100_000, description="scale: number of warehouses")
+    Made by this name, it is the specification of the workload that ``kind`` names, by default the first one.
+
+    Example:
+        >>> WorkloadSpec().seed
+        1
+    """
+
+    model_field: ClassVar[str] = "spec_model"
+
+    kind: str = Field(description="the workload")
     seed: int = Field(default=1, ge=0, lt=2**63, description="seed of the population")
-    partitions: int = Field(default=0, ge=0, le=1000, description="partitions of the largest tables; 0 for none")
-    tablespace: str | None = Field(
-        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$", description="where the tables are put"
+    storage: dict[str, StorageValue] = Field(
+        default_factory=dict, description="options of the schema that belong to the engine, such as partitions"
     )
-    storage_engine: str | None = Field(
-        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="the tables' own engine, such as InnoDB"
-    )
-    history_key: bool = Field(default=False, description="give the history table a key, which TPC-C does not have")
-    schema_from: SchemaFrom = Field(
-        default=SchemaFrom.HDBKIT, description="who made the schema; hammerdb: its own tables and routines are run"
-    )
+
+    @classmethod
+    def chosen(cls, values: Mapping[str, Any]) -> type[Self]:
+        """The specification of the kind that is named, or of the default workload."""
+        if not cls.is_base():
+            return cls
+        known = cls.subclasses()
+        kind = values.get("kind", next(iter(known)))
+        if kind not in known:
+            listed = ", ".join(known)
+            raise ValueError(
+                f"there is no workload '{kind}' (known: {listed}).{did_you_mean(str(kind), list(known))}"
+            )
+        return known[kind]
+
+    @classmethod
+    def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Options of engines may stand beside the specification's own keys; they become ``storage``."""
+        others = values.keys() - cls.model_fields.keys()
+        found = {name: values[name] for name in others & storage_fields().keys()}
+        if not found:
+            return values
+        kept = {name: value for name, value in values.items() if name not in found}
+        asked = {name: _checked(name, value) for name, value in found.items()}
+        given = {name: value for name, value in asked.items() if value is not None}
+        return {**kept, "storage": {**kept.get("storage", {}), **given}}
 
     @property
-    def group(self) -> str:
-        """Its package in ``workloads`` and, with slashes for dots, its folder in ``schemas/<engine>``."""
-        return self.kind if self.schema_from is SchemaFrom.HDBKIT else f"{self.kind}.{self.schema_from.value}"
+    def fields(self) -> dict[str, Any]:
+        """All that tells it from another, storage options beside its own fields; defaults are omitted."""
+        own = self.model_dump(mode="json", exclude_defaults=True, exclude={"storage"})
+        return {**own, **self.storage}
+
+    @property
+    def words(self) -> list[str]:
+        """The options of a command line that name this specification; defaults are omitted, but for its own fields."""
+        kind = [] if self.kind == default_kind() else ["--workload", self.kind]
+        own = self.model_dump(mode="json", include=type(self).model_fields.keys() - WorkloadSpec.model_fields.keys())
+        defaults = {
+            name: field.get_default(call_default_factory=True) for name, field in type(self).model_fields.items()
+        }
+        given = {name: value for name, value in own.items() if name == self.scale_field or value != defaults[name]}
+        return [*kind, *(word for name, value in given.items() for word in option_words(name, value))]
+
+    scale_field: ClassVar[str] = ""
+    """The field that states the scale, if there is one; it is always written."""
+
+
+AnyWorkload = SerializeAsAny[WorkloadSpec]
+"""A field that keeps a workload's own fields when it is written."""
+
+
+def storage_fields() -> dict[str, Any]:
+    """Every option of a schema that some engine has, by name; of several engines' the first."""
+    found: dict[str, Any] = {}
+    for model in storage_models().values():
+        found |= {name: field for name, field in model.model_fields.items() if name not in found}
+    return found
+
+
+def _checked(name: str, value: Any) -> Any:
+    """The value of a storage option as its engine's model reads it; None where that is the default."""
+    model = next(one for one in storage_models().values() if name in one.model_fields)
+    checked = getattr(model.model_validate({name: value}), name)
+    return None if checked == model.model_fields[name].default else checked
+
+
+def default_kind() -> str:
+    """The workload that is meant where none is named."""
+    return next(iter(workload_models()))

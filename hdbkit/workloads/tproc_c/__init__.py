@@ -2,60 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from hdbkit.config import Load, WorkloadSpec
-from hdbkit.config.load import TRANSACTIONS
-from hdbkit.contracts import Check, Part, Session, TableLoad, User, UserPlan, Workload
+from hdbkit.config.metric import DetailChart, Metric
+from hdbkit.contracts import (
+    Capability,
+    Check,
+    Part,
+    PlannedPhase,
+    Schema,
+    Scope,
+    Session,
+    Table,
+    TableLoad,
+    User,
+    UserPlan,
+    Workload,
+)
+from hdbkit.errors import InputError
+from hdbkit.sql import statements
+from hdbkit.workloads.phases import rampup_and_window
+from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import TABLES
+
+NOPM = Metric(
+    name="NOPM",
+    title="new orders per minute",
+    unit="NOPM",
+    operations=("new_order",),
+    per_s=60,
+    counter="count_new_orders",
+)
+"""New orders per minute: the growth of the schema's own order numbers, without the orders rolled back by design."""
+DETAILS = MappingProxyType({"w_id": "u4", "d_id": "u1", "o_id": "u4"})
+"""The warehouse and district of a transaction, and the order that a new order made (0 unless asked for)."""
 
 
 class TprocC:
-    """The workload as the rest of hdbkit sees it; heavy modules are imported where they are first used."""
+    """Contract: :class:`hdbkit.contracts.Workload`. Heavy modules are imported where they are first used."""
 
-    kind = "tproc_c"
     title = "TPROC-C"
     notice = (
         "derived from TPC-C and not comparable to published results, as it does not comply with the specification"
     )
+    noun = "transaction"
     operations: tuple[str, ...] = TRANSACTIONS
-    counted = "new_order"
-    tables: tuple[str, ...] = tuple(TABLES)
+    metric = NOPM
+    details: Mapping[str, str] = DETAILS
+    detail_charts: tuple[DetailChart, ...] = (
+        DetailChart(
+            key="warehouses",
+            question="Is the load spread evenly over the warehouses?",
+            column="w_id",
+            axis="warehouse",
+        ),
+    )
+    tables: Mapping[str, Table] = MappingProxyType(TABLES)
     routines: tuple[str, ...] = TRANSACTIONS
+    preload: tuple[str, ...] = ("hdbkit.workloads.tproc_c.user",)
+    group = "tproc_c"
+    """Its folder of statements in ``schemas/<engine>``."""
+    schema_name = "tproc_c"
 
-    def parts(self, spec: WorkloadSpec) -> list[Part]:
-        """The items, then one part a warehouse."""
+    def __init__(self, spec: TprocCSpec) -> None:
+        self.spec = spec
+        self.scale = f"{spec.warehouses:,} warehouse{'' if spec.warehouses == 1 else 's'}"
+        self.slug = f"c-w{spec.warehouses}"
+
+    def scope(self, dialects: tuple[str, ...]) -> Scope:
+        """Its statements, in a schema of its own."""
+        return Scope(self.schema_name, statements(dialects, self.group))
+
+    def load(self, given: Load) -> TprocCLoad:
+        """``given`` with this workload's options."""
+        return given if isinstance(given, TprocCLoad) else TprocCLoad(**given.model_dump(exclude_unset=True))
+
+    def mix(self, load: Load) -> dict[str, float]:
+        """The weight of each transaction."""
+        return self.load(load).weights
+
+    def rollback_shares(self, load: Load) -> dict[str, float]:
+        """1 % of new orders by the specification (TPC-C 2.4.1.4); other rules are not held to a share."""
+        return {"new_order": 0.01} if self.load(load).input_rules is InputRules.SPEC else {}
+
+    def needs(self, load: Load) -> frozenset[Capability]:
+        """Stored routines, or client SQL."""
+        stored = self.load(load).routines is Routines.STORED
+        return frozenset({Capability.STORED_ROUTINES if stored else Capability.CLIENT_ROUTINES})
+
+    def paced(self, load: Load) -> bool:
+        """Whether users key and think."""
+        return self.load(load).keying_and_thinking
+
+    def details_from_results(self, load: Load) -> bool:
+        """Whether order ids are kept, which only the result of a new order tells."""
+        return self.load(load).keep_order_ids
+
+    def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
+        """Ramp-up and window."""
+        return rampup_and_window(load)
+
+    def parts(self) -> list[Part]:
+        """The items, then one part per warehouse."""
         from hdbkit.workloads.tproc_c import population
 
-        return population.parts(spec)
+        return population.parts(self.spec)
 
-    def part(self, spec: WorkloadSpec, key: str) -> Iterator[TableLoad]:
+    def part(self, key: str) -> Iterator[TableLoad]:
         """What a part holds."""
         from hdbkit.workloads.tproc_c import population
 
-        return population.part(spec, key)
+        return population.part(self.spec, key)
 
-    def schema(self, session: Session) -> WorkloadSpec | None:
+    def found(self, schema: Schema) -> WorkloadSpec | None:
         """What the schema was built as; None where there is none."""
-        from hdbkit.workloads.tproc_c.schema import schema
+        from hdbkit.workloads.built import built_spec
 
-        return schema(session)
+        return built_spec(schema, self, advice=", or --schema-from hammerdb where HammerDB made them")
 
-    def user(self, session: Session, spec: WorkloadSpec, load: Load, plan: UserPlan) -> User:
+    def user(self, session: Session, load: Load, plan: UserPlan) -> User:
         """A virtual user, ready to draw."""
         from hdbkit.workloads.tproc_c.user import TprocCUser
 
-        return TprocCUser(session, spec, load, plan)
+        return TprocCUser(session, self.spec, self.load(load), plan)
 
-    def counted_total(self, session: Session) -> int:
-        """The sum of ``d_next_o_id`` over all districts."""
-        return int(session.query("count_new_orders")[0][0])
-
-    def check(self, session: Session, spec: WorkloadSpec) -> list[Check]:
+    def check(self, session: Session) -> list[Check]:
         """Row counts, indexes, routines and the consistency conditions of TPC-C 3.3.2."""
         from hdbkit.workloads.tproc_c import consistency
 
-        return consistency.check(session, spec)
+        return consistency.check(session, self.spec)
 
 
-WORKLOAD: Workload = TprocC()
+def workload(spec: WorkloadSpec) -> Workload:
+    """TPROC-C on a schema of hdbkit's or of HammerDB's."""
+    if not isinstance(spec, TprocCSpec):
+        raise InputError(f"this is no specification of TPROC-C: {spec!r}")
+    if spec.by_hammerdb:
+        from hdbkit.workloads.tproc_c.hammerdb import HammerDBTprocC
+
+        return HammerDBTprocC(spec)
+    return TprocC(spec)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from hdbkit.config import WorkloadSpec
-from hdbkit.config.load import TRANSACTIONS
 from hdbkit.contracts import Check, Session
-from hdbkit.workloads.tproc_c.tables import FEWEST_LINES, TABLES
+from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, TprocCSpec
+from hdbkit.workloads.tproc_c.tables import MIN_LINES, TABLES
 
 ALL_UP_TO: Final = 20
 """So many warehouses are checked whole; of more, three ranges are."""
@@ -33,7 +32,7 @@ CONDITIONS: Final = {
 _GROWING: Final = ("history", "orders", "order_line")
 
 
-def check(session: Session, spec: WorkloadSpec) -> list[Check]:
+def check(session: Session, spec: TprocCSpec) -> list[Check]:
     """Everything there is to check of a schema that was built as ``spec``; failed lines say what is wrong."""
     missing = _missing(session, "list_tables", TABLES)
     if missing:
@@ -47,20 +46,20 @@ def check(session: Session, spec: WorkloadSpec) -> list[Check]:
     ]
 
 
-def row_counts(session: Session, spec: WorkloadSpec) -> list[Check]:
+def row_counts(session: Session, spec: TprocCSpec) -> list[Check]:
     """How many rows each table has, a line each; all tables must be there."""
     return [_rows(session, spec, table) for table in TABLES]
 
 
-def _rows(session: Session, spec: WorkloadSpec, table: str) -> Check:
+def _rows(session: Session, spec: TprocCSpec, table: str) -> Check:
     """The cardinality of TPC-C 4.3.3.1; new orders come and go, and lines are 5 to 15 an order."""
-    rows = int(session.query(f"count_{table}")[0][0])
+    rows = int(session.ask(f"count_{table}")[0][0])
     scale = 1 if table == "item" else spec.warehouses
     if table == "new_order":
         return Check(f"rows of {table}", None if rows == 0 else True, f"{rows}; deliveries and orders change it")
     wanted = TABLES[table].rows * scale
     if table == "order_line":
-        wanted = TABLES["orders"].rows * scale * FEWEST_LINES
+        wanted = TABLES["orders"].rows * scale * MIN_LINES
     if table in _GROWING:
         return Check(f"rows of {table}", rows >= wanted, f"{rows}, at least {wanted} expected")
     return Check(f"rows of {table}", rows == wanted, f"{rows}, {wanted} expected")
@@ -73,22 +72,20 @@ def all_there(session: Session, name: str, expected: tuple[str, ...]) -> Check:
 
 
 def _missing(session: Session, statement: str, expected: Iterable[str]) -> str:
-    there = {row[0] for row in session.query(statement)}
+    there = {row[0] for row in session.ask(statement)}
     return ", ".join(name for name in expected if name not in there)
 
 
 def condition(session: Session, number: int, warehouses: int) -> Check:
     """Whether a condition of TPC-C 3.3.2 holds in the warehouses that are looked at."""
     ranges = sample(warehouses)
-    broken = sum(
-        int(session.query(f"consistency_{number:02d}", w_low=low, w_high=high)[0][0]) for low, high in ranges
-    )
+    broken = sum(int(session.ask(f"consistency_{number:02d}", w_low=low, w_high=high)[0][0]) for low, high in ranges)
     detail = f"{CONDITIONS[number]}: {_verdict(broken)}, {_stated(warehouses, ranges)}"
     return Check(f"condition {number}", broken == 0, detail)
 
 
 def _stock(session: Session) -> Check:
-    broken = int(session.query("consistency_stock")[0][0])
+    broken = int(session.ask("consistency_stock")[0][0])
     detail = f"s_ytd, s_order_cnt, s_remote_cnt = lines since the build: {_verdict(broken)}, all warehouses"
     return Check("stock", broken == 0, detail)
 

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hdbkit.config.load import TRANSACTIONS
+from hdbkit.workloads.tproc_c.spec import TRANSACTIONS
 
-_LARGEST_DECK: Final = 10_000
+_MAX_CARDS: Final = 10_000
 
 
 class Deck:
@@ -59,6 +59,6 @@ def cards(weights: Mapping[str, float]) -> list[int]:
     counts = [int(share * common) for share in shares]
     divisor = gcd(*counts)
     total = sum(counts)
-    if total // divisor <= _LARGEST_DECK:
+    if total // divisor <= _MAX_CARDS:
         return [count // divisor for count in counts]
-    return [count and max(1, round(count * _LARGEST_DECK / total)) for count in counts]
+    return [count and max(1, round(count * _MAX_CARDS / total)) for count in counts]

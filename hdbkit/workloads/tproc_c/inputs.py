@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hdbkit.config import InputRules, Load, WorkloadSpec
 from hdbkit.contracts import Arguments, UserPlan
 from hdbkit.workloads.tproc_c.nurand import (
     A_CUSTOMER,
@@ -23,7 +22,8 @@ from hdbkit.workloads.tproc_c.nurand import (
     Constants,
     nurand,
 )
-from hdbkit.workloads.tproc_c.tables import CUSTOMERS, DISTRICTS, FEWEST_LINES, ITEMS, MOST_LINES, UNUSED_ITEM
+from hdbkit.workloads.tproc_c.spec import InputRules, TprocCLoad, TprocCSpec
+from hdbkit.workloads.tproc_c.tables import CUSTOMERS, DISTRICTS, ITEMS, MAX_LINES, MIN_LINES, UNUSED_ITEM
 
 Numbers = NDArray[Any]
 _ROLLED_BACK: Final = {InputRules.SPEC: 100, InputRules.HAMMERDB: 99}
@@ -31,17 +31,17 @@ _ROLLED_BACK: Final = {InputRules.SPEC: 100, InputRules.HAMMERDB: 99}
 _REMOTE_LINE: Final = 1
 _REMOTE_PAYMENT: Final = 15
 _BY_NAME: Final = 60
-_MOST_QUANTITY: Final = 10
-_MOST_AMOUNT: Final = 5_000
+_MAX_QUANTITY: Final = 10
+_MAX_AMOUNT: Final = 5_000
 _CARRIERS: Final = 10
 
 
 class Inputs:
     """The inputs of one virtual user; everything random comes from ``generator``."""
 
-    def __init__(self, spec: WorkloadSpec, load: Load, plan: UserPlan, generator: np.random.Generator) -> None:
+    def __init__(self, spec: TprocCSpec, load: TprocCLoad, plan: UserPlan, generator: np.random.Generator) -> None:
         self._warehouses = spec.warehouses
-        self._home_w_id = None if load.all_warehouses else plan.home_w_id
+        self._home_w_id = None if load.all_warehouses else plan.index % spec.warehouses + 1
         self._own_d_id = plan.index // spec.warehouses % DISTRICTS + 1
         self._by_spec = load.input_rules is InputRules.SPEC
         self._one_rolled_back_of = _ROLLED_BACK[load.input_rules]
@@ -51,7 +51,7 @@ class Inputs:
     def new_order(self, count: int) -> list[Arguments]:
         """(w_id, d_id, c_id, item ids, supplying warehouses, quantities); lines in the order they were drawn."""
         w_id, d_id, c_id = self._w_id(count), self._between(1, DISTRICTS, count), self._customer(count)
-        line_counts = self._between(FEWEST_LINES, MOST_LINES, count)
+        line_counts = self._between(MIN_LINES, MAX_LINES, count)
         ends = np.cumsum(line_counts)
         lines = int(ends[-1]) if count else 0
         items = self._item(lines)
@@ -59,7 +59,7 @@ class Inputs:
         items[ends[rolled_back] - 1] = UNUSED_ITEM
         home = np.repeat(w_id, line_counts)
         supplied = np.where(self._percent(_REMOTE_LINE, lines), self._other_warehouse(home), home)
-        quantities = self._between(1, _MOST_QUANTITY, lines)
+        quantities = self._between(1, _MAX_QUANTITY, lines)
         i, s, q, end = tuple(items.tolist()), tuple(supplied.tolist()), tuple(quantities.tolist()), ends.tolist()
         return (
             [
@@ -145,5 +145,5 @@ class Inputs:
     def _amounts(self, count: int) -> list[str]:
         """Decimal text; from 1.00 to 5000.00."""
         if not self._by_spec:
-            return [str(units) for units in self._between(1, _MOST_AMOUNT, count).tolist()]
-        return [f"{c // 100}.{c % 100:02d}" for c in self._between(100, 100 * _MOST_AMOUNT, count).tolist()]
+            return [str(units) for units in self._between(1, _MAX_AMOUNT, count).tolist()]
+        return [f"{c // 100}.{c % 100:02d}" for c in self._between(100, 100 * _MAX_AMOUNT, count).tolist()]

@@ -11,17 +11,17 @@ from typing import Final
 
 import numpy as np
 
-from hdbkit.config import WorkloadSpec
 from hdbkit.contracts import Part, TableLoad
 from hdbkit.errors import InputError
 from hdbkit.workloads.tproc_c.nurand import A_LAST, LAST_NAMES, NAMES, load_constant, nurand
+from hdbkit.workloads.tproc_c.spec import TprocCSpec
 from hdbkit.workloads.tproc_c.tables import (
     CUSTOMERS,
     DISTRICTS,
-    FEWEST_LINES,
     FIRST_NEW_ORDER,
     ITEMS,
-    MOST_LINES,
+    MAX_LINES,
+    MIN_LINES,
     ORDERS,
     TABLES,
     WAREHOUSE_TABLES,
@@ -35,7 +35,7 @@ _WAREHOUSE: Final = "warehouse-"
 _LAST_NAMES: Final = np.array([name.encode() for name in LAST_NAMES])
 
 
-def parts(spec: WorkloadSpec) -> list[Part]:
+def parts(spec: TprocCSpec) -> list[Part]:
     """The items, then one part a warehouse. Rows and sizes are expected ones: lines of orders are random."""
     item = TABLES[_ITEM]
     tables = [TABLES[name] for name in WAREHOUSE_TABLES]
@@ -45,7 +45,7 @@ def parts(spec: WorkloadSpec) -> list[Part]:
     return [Part(_ITEM, item.rows, item.rows * item.row_bytes), *warehouses]
 
 
-def part(spec: WorkloadSpec, key: str) -> Iterator[TableLoad]:
+def part(spec: TprocCSpec, key: str) -> Iterator[TableLoad]:
     """What a part holds, table by table; read a table's chunks to their end before the next table.
 
     Raises:
@@ -61,9 +61,9 @@ def part(spec: WorkloadSpec, key: str) -> Iterator[TableLoad]:
         yield _table_load(spec, name, int(number))
 
 
-def _table_load(spec: WorkloadSpec, name: str, w_id: int) -> TableLoad:
+def _table_load(spec: TprocCSpec, name: str, w_id: int) -> TableLoad:
     table = TABLES[name]
-    return TableLoad(name, table.columns, _MAKERS[name](spec.seed, w_id))
+    return TableLoad(table, _MAKERS[name](spec.seed, w_id))
 
 
 def _stream(seed: int, name: str, w_id: int) -> Draw:
@@ -181,7 +181,7 @@ def _history(seed: int, w_id: int) -> Iterator[bytes]:
 
 def _line_counts(draw: Draw) -> Numbers:
     """How many lines each order of a warehouse has: the first draw of the stream of ``orders``."""
-    return draw.between(FEWEST_LINES, MOST_LINES, DISTRICTS * ORDERS)
+    return draw.between(MIN_LINES, MAX_LINES, DISTRICTS * ORDERS)
 
 
 def _orders(seed: int, w_id: int) -> Iterator[bytes]:

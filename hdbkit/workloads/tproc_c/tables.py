@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from hdbkit import contracts
+
 ITEMS: Final = 100_000
 UNUSED_ITEM: Final = ITEMS + 1
 """The item that no table holds; a new order that names it is rolled back (TPC-C 2.4.1.5)."""
@@ -14,23 +16,38 @@ CUSTOMERS: Final = 3_000
 ORDERS: Final = CUSTOMERS
 FIRST_NEW_ORDER: Final = 2_101
 """The first order of a district that is not delivered yet."""
-FEWEST_LINES: Final = 5
-MOST_LINES: Final = 15
-MEAN_LINES: Final = (FEWEST_LINES + MOST_LINES) // 2
+MIN_LINES: Final = 5
+MAX_LINES: Final = 15
+MEAN_LINES: Final = (MIN_LINES + MAX_LINES) // 2
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(contracts.Table):
     """A table. ``rows`` is for one warehouse (for ``item``: all there are), ``row_bytes`` a row's mean as text.
 
     ``number`` tells its random stream from the others'; it never changes.
     """
 
-    name: str
-    number: int
-    rows: int
-    row_bytes: int
-    columns: tuple[str, ...]
+    number: int = 0
+    rows: int = 0
+    row_bytes: int = 0
+
+
+_KEYS: Final = {
+    "item": ("i_id",),
+    "warehouse": ("w_id",),
+    "district": ("d_w_id", "d_id"),
+    "stock": ("s_w_id", "s_i_id"),
+    "customer": ("c_w_id", "c_d_id", "c_id"),
+    "orders": ("o_w_id", "o_d_id", "o_id"),
+    "new_order": ("no_w_id", "no_d_id", "no_o_id"),
+    "order_line": ("ol_w_id", "ol_d_id", "ol_o_id", "ol_number"),
+}
+"""The primary keys; the history has none."""
+
+
+def _table(name: str, number: int, rows: int, row_bytes: int, columns: tuple[str, ...]) -> Table:
+    return Table(name, columns, _KEYS.get(name, ()), number=number, rows=rows, row_bytes=row_bytes)
 
 
 _S_DISTS = tuple(f"s_dist_{d:02d}" for d in range(1, DISTRICTS + 1))
@@ -44,23 +61,23 @@ def _address(prefix: str) -> tuple[str, ...]:
 TABLES: Final = {
     table.name: table
     for table in (
-        Table("item", 1, ITEMS, 75, ("i_id", "i_im_id", "i_name", "i_price", "i_data")),
-        Table("warehouse", 2, 1, 95, ("w_id", "w_name", *_address("w"), "w_tax", "w_ytd")),
-        Table(
+        _table("item", 1, ITEMS, 75, ("i_id", "i_im_id", "i_name", "i_price", "i_data")),
+        _table("warehouse", 2, 1, 95, ("w_id", "w_name", *_address("w"), "w_tax", "w_ytd")),
+        _table(
             "district",
             3,
             DISTRICTS,
             95,
             ("d_id", "d_w_id", "d_name", *_address("d"), "d_tax", "d_ytd", "d_next_o_id"),
         ),
-        Table(
+        _table(
             "stock",
             4,
             ITEMS,
             306,
             ("s_i_id", "s_w_id", "s_quantity", *_S_DISTS, "s_ytd", "s_order_cnt", "s_remote_cnt", "s_data"),
         ),
-        Table(
+        _table(
             "customer",
             5,
             DISTRICTS * CUSTOMERS,
@@ -72,22 +89,22 @@ TABLES: Final = {
                 *("c_ytd_payment", "c_payment_cnt", "c_delivery_cnt", "c_data"),
             ),
         ),
-        Table(
+        _table(
             "history",
             6,
             DISTRICTS * CUSTOMERS,
             57,
             ("h_c_id", "h_c_d_id", "h_c_w_id", "h_d_id", "h_w_id", "h_date", "h_amount", "h_data"),
         ),
-        Table(
+        _table(
             "orders",
             7,
             DISTRICTS * ORDERS,
             41,
             ("o_id", "o_d_id", "o_w_id", "o_c_id", "o_entry_d", "o_carrier_id", "o_ol_cnt", "o_all_local"),
         ),
-        Table("new_order", 8, DISTRICTS * (ORDERS - FIRST_NEW_ORDER + 1), 9, ("no_o_id", "no_d_id", "no_w_id")),
-        Table(
+        _table("new_order", 8, DISTRICTS * (ORDERS - FIRST_NEW_ORDER + 1), 9, ("no_o_id", "no_d_id", "no_w_id")),
+        _table(
             "order_line",
             9,
             DISTRICTS * ORDERS * MEAN_LINES,

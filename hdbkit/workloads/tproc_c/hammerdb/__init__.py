@@ -8,32 +8,45 @@ sends the text ``$8`` where a customer's last name belongs; here the name goes t
 from __future__ import annotations
 
 from hdbkit.config import Load, WorkloadSpec
-from hdbkit.contracts import Check, Session, User, UserPlan, Workload
+from hdbkit.contracts import Check, Schema, Session, User, UserPlan
+from hdbkit.errors import InputError
 from hdbkit.workloads.tproc_c import TprocC
+from hdbkit.workloads.tproc_c.spec import InputRules, Routines, TprocCLoad
 
 
 class HammerDBTprocC(TprocC):
     """Contract: :class:`hdbkit.contracts.Workload`. It has no population and no definitions: HammerDB makes them."""
 
     title = "TPROC-C of HammerDB"
+    group = "tproc_c.hammerdb"
+    schema_name = ""
+    preload: tuple[str, ...] = ("hdbkit.workloads.tproc_c.hammerdb.user",)
 
-    def schema(self, session: Session) -> WorkloadSpec | None:
+    def load(self, given: Load) -> TprocCLoad:
+        """``given`` as HammerDB's routines take it: they draw much of their input themselves, by its rules."""
+        load = super().load(given)
+        for name, only in (("routines", Routines.STORED), ("input_rules", InputRules.HAMMERDB)):
+            value = getattr(load, name)
+            if value is not only and name in load.model_fields_set:
+                raise InputError(
+                    f"a schema of HammerDB's is run with {name} {only.value}, not {value.value}; leave it out"
+                )
+        return load.model_copy(update={"input_rules": InputRules.HAMMERDB})
+
+    def found(self, schema: Schema) -> WorkloadSpec | None:
         """The schema that is there, its warehouses counted; None where there is none."""
-        from hdbkit.workloads.tproc_c.hammerdb.schema import schema
+        from hdbkit.workloads.tproc_c.hammerdb.schema import found_spec
 
-        return schema(session)
+        return found_spec(schema.session)
 
-    def user(self, session: Session, spec: WorkloadSpec, load: Load, plan: UserPlan) -> User:
+    def user(self, session: Session, load: Load, plan: UserPlan) -> User:
         """A virtual user, ready to draw."""
         from hdbkit.workloads.tproc_c.hammerdb.user import HammerDBUser
 
-        return HammerDBUser(session, spec, load, plan)
+        return HammerDBUser(session, self.spec, self.load(load), plan)
 
-    def check(self, session: Session, spec: WorkloadSpec) -> list[Check]:
+    def check(self, session: Session) -> list[Check]:
         """Row counts, keys, routines, and the conditions that HammerDB's population and routines keep."""
         from hdbkit.workloads.tproc_c.hammerdb.check import check
 
-        return check(session, spec)
-
-
-WORKLOAD: Workload = HammerDBTprocC()
+        return check(session, self.spec)

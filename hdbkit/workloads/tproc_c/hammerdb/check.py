@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from hdbkit.config import WorkloadSpec
 from hdbkit.contracts import Check, Session
 from hdbkit.workloads.tproc_c.consistency import CONDITIONS, all_there, condition, row_counts
 from hdbkit.workloads.tproc_c.hammerdb.schema import ROUTINES
+from hdbkit.workloads.tproc_c.spec import TprocCSpec
 from hdbkit.workloads.tproc_c.tables import TABLES
 
 _KEYED: Final = tuple(table for table in TABLES if table != "history")
@@ -19,7 +19,7 @@ _NOT_KEPT: Final = {
 _STOCK_NOT_KEPT: Final = "HammerDB's new orders do not add to s_ytd, s_order_cnt and s_remote_cnt"
 
 
-def check(session: Session, spec: WorkloadSpec) -> list[Check]:
+def check(session: Session, spec: TprocCSpec) -> list[Check]:
     """Row counts, keys, routines and conditions of TPC-C 3.3.2."""
     return [
         *row_counts(session, spec),

@@ -5,40 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from hdbkit.config import SchemaFrom, WorkloadSpec
-from hdbkit.config.load import TRANSACTIONS
 from hdbkit.contracts import Session
 from hdbkit.errors import SchemaProblem, TransactionError
-from hdbkit.workloads.build_log import LOG_TABLES
+from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, SchemaFrom, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import TABLES
 
 ROUTINES: Final = ("neword", "payment", "ostat", "delivery", "slev")
 """HammerDB's names of the transactions, in the order of ``TRANSACTIONS``."""
+LOG_TABLES: Final = frozenset({"build_spec", "build_part"})
+"""The record of a build of hdbkit's own."""
 _MAKE_THEM: Final = "make them with HammerDB, or use another database"
 
 
-def schema(session: Session) -> WorkloadSpec | None:
+def found_spec(session: Session) -> TprocCSpec | None:
     """The complete schema with its warehouses counted; None where no table of it is there.
 
     Raises:
         SchemaProblem: tables, rows or routines are missing, this account may not read them, or hdbkit built it.
     """
-    tables = {row[0] for row in session.query("list_tables")}
+    tables = {row[0] for row in session.ask("list_tables")}
     if tables.isdisjoint(TABLES):
         return None
-    if tables.issuperset(LOG_TABLES):
+    if tables & LOG_TABLES:
         raise SchemaProblem("hdbkit itself built this schema, not HammerDB; leave out schema_from")
     _refuse_missing("tables", (table for table in TABLES if table not in tables))
     try:
         session.prepare(calls(routine_kind(session)))
-        warehouses = int(session.query("count_warehouse")[0][0])
+        warehouses = int(session.ask("count_warehouse")[0][0])
     except TransactionError as error:
         raise SchemaProblem(
             f"the schema cannot be run as one of HammerDB 4 to 6: {error.text}; {_MAKE_THEM}"
         ) from None
     if not warehouses:
         raise SchemaProblem("HammerDB's schema has no warehouse; build it with HammerDB")
-    return WorkloadSpec(warehouses=warehouses, schema_from=SchemaFrom.HAMMERDB)
+    return TprocCSpec(warehouses=warehouses, schema_from=SchemaFrom.HAMMERDB)
 
 
 def routine_kind(session: Session) -> str:
@@ -47,7 +47,7 @@ def routine_kind(session: Session) -> str:
     A transaction is a procedure that begins and ends one by itself. Raises ``SchemaProblem`` when some are missing.
     """
     there: dict[str, set[str]] = {}
-    for name, kind in session.query("list_routines"):
+    for name, kind in session.ask("list_routines"):
         there.setdefault(kind, set()).add(name)
     fullest = max(there, key=lambda kind: len(there[kind].intersection(ROUTINES)), default="")
     _refuse_missing("routines", (name for name in ROUTINES if name not in there.get(fullest, ())))

@@ -6,12 +6,12 @@ import time
 from functools import partial
 from typing import Any
 
-from hdbkit.config import Load
-from hdbkit.contracts import Arguments, Prepared, Session
+from hdbkit.contracts import Arguments, Session
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.workloads.tproc_c.hammerdb.schema import calls, routine_kind
 from hdbkit.workloads.tproc_c.inputs import Inputs
-from hdbkit.workloads.tproc_c.user import NEW_ORDER, Bind, TprocCUser, Way, stored
+from hdbkit.workloads.tproc_c.spec import TprocCLoad
+from hdbkit.workloads.tproc_c.user import NEW_ORDER, Bind, Call, TprocCUser, stored
 
 
 class HammerDBInputs(Inputs):
@@ -37,27 +37,29 @@ class HammerDBInputs(Inputs):
 class HammerDBUser(TprocCUser):
     """Contract: :class:`hdbkit.contracts.User`.
 
-    HammerDB's procedures may roll back without a word. Of a new order that can be told afterwards: it is looked for.
+    HammerDB's procedures may roll back silently. Of a new order that can be told afterwards: it is looked for.
     A payment or delivery that a deadlock undid so passes for committed, as in HammerDB; NOPM does not count it.
     """
 
     inputs = HammerDBInputs
     d_id_at = (2, 1, 1, None, 1)
 
-    def _prepared(self, session: Session, load: Load) -> list[Way]:
+    def _prepared(self, session: Session, load: TprocCLoad) -> list[Call]:
         kind = routine_kind(session)
-        ways = stored(session, calls(kind))
+        found = stored(session, calls(kind))
         if kind != "function":
-            _, bind = ways[NEW_ORDER]
-            ways[NEW_ORDER] = (partial(_told, session), bind) if kind == "transaction" else _looked_for(session, bind)
-        return ways
+            _, bind = found[NEW_ORDER]
+            found[NEW_ORDER] = (
+                (partial(_verified, session), bind) if kind == "transaction" else _looked_for(session, bind)
+            )
+        return found
 
-    def order_id(self, prepared: Prepared, raw: Any) -> int:
-        """The number of the order where the routine tells it; else 0."""
-        return int(self._rows(raw)[0][-1]) if prepared.operation == NEW_ORDER else 0
+    def order_id(self, raw: Any) -> int:
+        """The number of the order where the routine returns it; else 0."""
+        return int(self._rows(raw)[0][-1])
 
 
-def _told(session: Session, bound: Any) -> Any:
+def _verified(session: Session, bound: Any) -> Any:
     """A new order whose packet looks for it as well: a null in place of its number is a rollback."""
     raw = session.perform(bound)
     if session.rows(raw)[0][-1] is None:
@@ -65,9 +67,9 @@ def _told(session: Session, bound: Any) -> Any:
     return raw
 
 
-def _looked_for(session: Session, bind: Bind) -> Way:
+def _looked_for(session: Session, bind: Bind) -> Call:
     """A new order that is looked for after it took so long that the server may have refused it."""
-    silent_after_s = session.query("silent_after_ms")[0][0] / 1000
+    silent_after_s = session.ask("silent_after_ms")[0][0] / 1000
 
     def bind_both(arguments: Arguments) -> tuple[Any, Arguments]:
         return bind(arguments), arguments
@@ -78,8 +80,8 @@ def _looked_for(session: Session, bind: Bind) -> Way:
         raw = session.perform(call)
         if time.monotonic() - start_s >= silent_after_s:
             o_id = session.rows(raw)[0][-1]
-            if not session.query("count_order", w_id=w_id, d_id=d_id, o_id=o_id, c_id=c_id)[0][0]:
-                raise TransactionError(ErrorClass.DEADLOCK, "", "the procedure rolled the order back without a word")
+            if not session.ask("count_order", w_id=w_id, d_id=d_id, o_id=o_id, c_id=c_id)[0][0]:
+                raise TransactionError(ErrorClass.DEADLOCK, "", "the procedure rolled the order back silently")
         return raw
 
     return perform, bind_both

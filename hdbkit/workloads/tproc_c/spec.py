@@ -1,0 +1,103 @@
+"""TPROC-C's own part of a specification and of a load: scale, who made the schema, mix, input rules.
+
+Kept light: configuration files are read with it, and every client process imports it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar, Final, Literal
+
+from pydantic import Field, field_validator
+
+from hdbkit import config
+from hdbkit.config.mistakes import did_you_mean
+from hdbkit.workloads import Models
+
+TRANSACTIONS: Final = ("new_order", "payment", "order_status", "delivery", "stock_level")
+SPEC_MIX: Final = {"new_order": 45.0, "payment": 43.0, "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0}
+HAMMERDB_MIX: Final = {"new_order": 10.0, "payment": 10.0, "order_status": 1.0, "delivery": 1.0, "stock_level": 1.0}
+
+
+class SchemaFrom(StrEnum):
+    """Who made a schema: hdbkit, or HammerDB, whose routines are then run and of which nothing is changed."""
+
+    HDBKIT = "hdbkit"
+    HAMMERDB = "hammerdb"
+
+
+class Routines(StrEnum):
+    """Where the work of a transaction is written."""
+
+    STORED = "stored"
+    CLIENT = "client"
+
+
+class InputRules(StrEnum):
+    """Whose rules draw the inputs: the specification's, or HammerDB's simplified ones."""
+
+    SPEC = "spec"
+    HAMMERDB = "hammerdb"
+
+
+class TprocCSpec(config.WorkloadSpec):
+    """A TPROC-C schema: its number of warehouses, and who made it.
+
+    Example:
+        >>> TprocCSpec(warehouses=10).warehouses
+        10
+    """
+
+    scale_field: ClassVar[str] = "warehouses"
+
+    kind: Literal["tproc_c"] = Field(default="tproc_c", description="the workload: tproc_c (OLTP)")
+    warehouses: int = Field(default=1, ge=1, le=100_000, description="scale: number of warehouses")
+    schema_from: SchemaFrom = Field(
+        default=SchemaFrom.HDBKIT,
+        description="who made the schema; hammerdb: its own tables and routines are run",
+        json_schema_extra={"identifies_schema": True},
+    )
+
+    @property
+    def by_hammerdb(self) -> bool:
+        """Whether HammerDB made the schema."""
+        return self.schema_from is SchemaFrom.HAMMERDB
+
+
+class TprocCLoad(config.Load):
+    """How TPROC-C is driven.
+
+    Example:
+        >>> TprocCLoad(mix={"new_order": 1}).weights["payment"]
+        0.0
+    """
+
+    mix: dict[str, float] | None = Field(
+        default=None, description="weight of each transaction; none: 45/43/4/4/4, or HammerDB's 10/10/1/1/1"
+    )
+    routines: Routines = Field(default=Routines.STORED, description="stored routines or client SQL")
+    input_rules: InputRules = Field(default=InputRules.SPEC, description="whose rules draw the inputs")
+    all_warehouses: bool = Field(default=False, description="draw the warehouse anew for each transaction")
+    keying_and_thinking: bool = Field(default=False, description="keying and thinking times of TPC-C 5.2.5")
+    keep_order_ids: bool = Field(default=False, description="keep the order id of each new order")
+
+    @field_validator("mix")
+    @classmethod
+    def _mix_is_known(cls, mix: dict[str, float] | None) -> dict[str, float] | None:
+        for name, weight in (mix or {}).items():
+            if name not in TRANSACTIONS:
+                raise ValueError(f"unknown transaction '{name}'.{did_you_mean(name, TRANSACTIONS)}")
+            if weight < 0:
+                raise ValueError(f"the weight of {name} must be 0 or more, not {weight}")
+        if mix is not None and not sum(mix.values()):
+            raise ValueError("at least one transaction needs a weight above 0")
+        return mix
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of every transaction, from ``mix`` or from the input rules' own."""
+        own = SPEC_MIX if self.input_rules is InputRules.SPEC else HAMMERDB_MIX
+        return dict(own) if self.mix is None else {name: self.mix.get(name, 0.0) for name in TRANSACTIONS}
+
+
+MODELS = Models("TPROC-C", TprocCSpec, TprocCLoad, order=0)
