@@ -7,12 +7,12 @@ Rules that types cannot express:
 
 * Operations. Everything named is an operation: a stored routine, a statement, client SQL, a script. Code outside
   ``databases/`` names it and does not know what is behind the name.
-* Who commits. ``ask`` and ``query`` outside ``begin`` commit by themselves. ``perform`` is one whole operation: when it
-  returns, the work is committed; when it raises, nothing of it is left. ``call``, ``batch`` and ``load`` belong between
-  ``begin`` and ``commit``; outside they raise ``AssertionError`` (drivers differ on autocommit).
+* Who commits. ``ask`` and ``query`` outside ``begin`` commit by themselves. ``perform`` is one whole operation: when
+  it returns, the work is committed; when it raises, nothing of it is left. ``call``, ``batch`` and ``load`` belong
+  between ``begin`` and ``commit``; outside they raise ``AssertionError`` (drivers differ on autocommit).
 * What is fast. ``perform`` and ``call`` run between two clock readings: no logging, no unrequested result objects.
   ``bind`` runs ahead of the clock and may take its time; ``rows`` runs after it.
-* What crosses a process. Targets, plans and specifications do (they pickle); sessions, databases and bound calls never.
+* What crosses a process. Targets, plans and specifications do (they pickle); sessions, databases, bound calls never.
 * Names. Code asks for a capability, never for an engine's name, and reads a workload's attributes, never its name.
 * Errors. A failed operation raises ``TransactionError`` with its class; the session is then outside any transaction
   and usable, unless the class is ``CONNECTION_LOST``. No other exception of a driver leaves ``databases/``; a failed
@@ -46,6 +46,9 @@ class Capability(StrEnum):
     STORED_ROUTINES = "stored_routines"
     CLIENT_ROUTINES = "client_routines"
     SCHEMAS = "schemas"  # a workload's tables stand in a schema of their own inside the database
+    PARTITIONS = "partitions"
+    TABLESPACES = "tablespaces"
+    STORAGE_ENGINES = "storage_engines"
     SETTINGS = "settings"
     SNAPSHOT_CONFLICTS = "snapshot_conflicts"  # repeatable read refuses to change a row changed since
     STATEMENT_TIMEOUT = "statement_timeout"  # ends any statement, not only one that reads
@@ -179,8 +182,8 @@ class BuildLog:
 class Schema(Protocol):
     """A workload's schema in a database, over one connection: how it is built, recorded and dropped.
 
-    A build notes every part in the schema itself, in the same transaction as its rows, so it can be killed anywhere and
-    continues where it stopped. An engine without SQL keeps the same record in its own way.
+    A build notes every part in the schema itself, in the same transaction as its rows, so it can be killed anywhere
+    and continues where it stopped. An engine without SQL keeps the same record in its own way.
     """
 
     session: Session
@@ -194,7 +197,7 @@ class Schema(Protocol):
         ...
 
     def load(self, part: str, loads: Iterable[TableLoad], sent: Callable[[int, int], None]) -> None:
-        """Load a part and note it, in one transaction; ``sent(rows, size_bytes)`` is called as text is handed over."""
+        """Load a part and note it, in one transaction; ``sent(rows, size_bytes)`` is called as text is sent."""
         ...
 
     def after_load(self) -> list[str]:
@@ -347,8 +350,8 @@ class Check:
 class Table:
     """A table as a bulk load needs it: its columns in loading order, and which of them are its key.
 
-    ``types`` are words of a column's kind, in the order of ``columns``: integer, decimal, text, timestamp; empty where
-    the workload does not state them.
+    ``types`` are words of a column's kind, in the order of ``columns``: integer, decimal, text, timestamp; empty
+    where the workload does not state them.
     """
 
     name: str
@@ -378,8 +381,8 @@ class TableLoad:
 class PlannedPhase:
     """A part of a run: its length, and whether it is measured.
 
-    ``duration_s`` is None where it ends when all users are done; ``max_s`` lets an unmeasured phase go on, at most that
-    long, until the server has settled.
+    ``duration_s`` is None where it ends when all users are done; ``max_s`` lets an unmeasured phase go on, at most
+    that long, until the server has settled.
     """
 
     name: str
@@ -389,12 +392,16 @@ class PlannedPhase:
 
 
 class Workload(Protocol):
-    """A workload of one specification. Each package of ``workloads/`` has a function ``workload(spec)`` that makes it.
+    """A workload of one specification, made by the function ``workload(spec)`` of its package in ``workloads/``.
 
     The core reads these attributes and knows no workload by name.
     """
 
-    spec: WorkloadSpec
+    @property
+    def spec(self) -> WorkloadSpec:
+        """The specification that it was made of."""
+        ...
+
     title: str
     notice: str
     """The sentence that every result carries."""
@@ -467,6 +474,10 @@ class Workload(Protocol):
 
         Raises ``SchemaProblem`` when it is half built, or not of this workload.
         """
+        ...
+
+    def advice_to_build(self, command: str) -> str:
+        """What to do where the schema is missing; ``command`` would build it."""
         ...
 
     def user(self, session: Session, load: Load, plan: UserPlan) -> User:

@@ -86,12 +86,12 @@ def user_seed(run_seed: int, index: int) -> int:
 
 
 def reconnect_seed(user: UserPlan, connection: int) -> int:
-    """The seed of a virtual user's inputs after it lost its ``connection``-th connection; of the first it is its own."""
+    """The seed of a virtual user's inputs on its ``connection``-th connection; on the first (0) its own."""
     return user.seed if connection == 0 else user_seed(user.seed, connection)
 
 
 def new_run_id(at: datetime, target: Target, spec: WorkloadSpec, load: Load) -> str:
-    """An id that sorts by time and states what ran: time, database, workload with its scale, virtual users, six letters."""
+    """An id that sorts by time and states what ran: database, workload and scale, virtual users; six letters."""
     return f"{at:%Y%m%d-%H%M%S}-{target.kind}-{workload(spec).slug}-u{load.virtual_users}-{random_letters()}"
 
 

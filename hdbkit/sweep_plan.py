@@ -23,21 +23,23 @@ from typing import Any
 from pydantic import Field
 
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
-from hdbkit.config.sweep_factors import LOAD_FACTORS, SCHEMA_FACTORS, factor_values
+from hdbkit.config.sweep_factors import factor_values, load_factors, schema_factors
 from hdbkit.config.sweep_grid import Grid, grid_of
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.errors import InputError
 from hdbkit.plan import Bar, Limits, RunPlan, SweepPlace, new_run_id, random_letters
+from hdbkit.workloads import workload
 
 ASSUMED_OVERHEAD_S = 6.0
 """What a run is assumed to need besides its phases: settings, data, clients, checks."""
 
-ASSUMED_BUILD_S_A_WAREHOUSE = 3.0
-"""What a rebuild of the schema is assumed to need."""
+ASSUMED_ROWS_PER_S = 160_000
+"""How fast a rebuild of the schema is assumed to be."""
 
-MOST_RUNS = 100_000
-FEWEST_BLOCKS = 2
+MAX_RUNS = 100_000
+MIN_BLOCKS = 2
 
 
 class PlannedRun(ConfigModel):
@@ -70,11 +72,16 @@ class SweepPlan(ConfigModel):
     )
 
     @property
+    def metric(self) -> Metric:
+        """The metric by which its configurations are judged."""
+        return workload(self.spec.workload or WorkloadSpec()).metric
+
+    @property
     def estimated_s(self) -> float:
         """About how long the sweep takes, in seconds."""
-        longest_s = [self._load(one).longest_s for one in self.configurations]
-        runs_s = sum(longest_s[planned.configuration] for planned in self.runs)
-        beside_s = estimated_run_s(self.spec) - self.spec.load.longest_s
+        max_s = [self._load(one).max_duration_s for one in self.configurations]
+        runs_s = sum(max_s[planned.configuration] for planned in self.runs)
+        beside_s = estimated_run_s(self.spec) - self.spec.load.max_duration_s
         whole_s = runs_s + len(self.runs) * beside_s + sum(_assumed_build_s(one) for one in self.rebuilds.values())
         if self.spec.strategy is Strategy.GRID or self.winners:
             return whole_s
@@ -103,11 +110,11 @@ class SweepPlan(ConfigModel):
         return self._workload(self.configurations[planned.configuration])
 
     def _load(self, configuration: Mapping[str, str]) -> Load:
-        return self.spec.load.model_copy(update=factor_values(LOAD_FACTORS, configuration))
+        return self.spec.load.with_(**factor_values(load_factors(), configuration))
 
     def _workload(self, configuration: Mapping[str, str]) -> WorkloadSpec:
         base = self.spec.workload or WorkloadSpec()
-        return base.model_copy(update=factor_values(SCHEMA_FACTORS, configuration))
+        return base.with_(**factor_values(schema_factors(), configuration))
 
 
 def plan_sweep(
@@ -118,7 +125,7 @@ def plan_sweep(
     A search's blocks have those together that share the values of what ``needs_restart``.
 
     Raises:
-        InputError: the sweep would have more than ``MOST_RUNS`` runs, takes longer than its time budget, or needs
+        InputError: the sweep would have more than ``MAX_RUNS`` runs, takes longer than its time budget, or needs
             facts that are not known.
         ConfigErrors: the baseline breaks a constraint, or an expression makes no sense.
     """
@@ -126,10 +133,10 @@ def plan_sweep(
     grid = grid_of(spec)
     size = len(grid.configurations)
     count = size * len(spec.virtual_users) * spec.blocks
-    if count > MOST_RUNS:
+    if count > MAX_RUNS:
         raise InputError(
             f"the sweep '{spec.name}' would have {count} runs ({size} configurations x {len(spec.virtual_users)} "
-            f"counts of virtual users x {spec.blocks} blocks), more than {MOST_RUNS}; give fewer values"
+            f"counts of virtual users x {spec.blocks} blocks), more than {MAX_RUNS}; give fewer values"
         )
     if spec.strategy is not Strategy.GRID:
         return _search(target, spec, sweep_id, command, grid, needs_restart)
@@ -260,12 +267,12 @@ def run_plan(
         prepared: what was done before.
         bar: what it must be able to reach.
     """
-    load = plan.load_of(planned).model_copy(update={"virtual_users": planned.virtual_users, "seed": planned.seed})
-    workload = plan.workload_of(planned)
+    load = plan.load_of(planned).with_(virtual_users=planned.virtual_users, seed=planned.seed)
+    schema = plan.workload_of(planned)
     return RunPlan(
-        run_id=new_run_id(at, plan.target, workload, load),
+        run_id=new_run_id(at, plan.target, schema, load),
         target=plan.target,
-        workload=workload,
+        workload=schema,
         load=load,
         sweep=SweepPlace(
             sweep_id=plan.sweep_id,
@@ -281,11 +288,11 @@ def run_plan(
 
 def estimated_run_s(spec: SweepSpec) -> float:
     """About how long one run of a sweep takes, in seconds."""
-    return spec.load.longest_s + spec.cooldown_s + ASSUMED_OVERHEAD_S
+    return spec.load.max_duration_s + spec.cooldown_s + ASSUMED_OVERHEAD_S
 
 
 def _assumed_build_s(spec: WorkloadSpec) -> float:
-    return ASSUMED_BUILD_S_A_WAREHOUSE * spec.warehouses
+    return sum(part.rows for part in workload(spec).parts()) / ASSUMED_ROWS_PER_S
 
 
 def new_sweep_id(at: datetime, spec: SweepSpec) -> str:
@@ -319,7 +326,7 @@ def in_turn(count: int, seed: int, block: int) -> list[int]:
 
 def _schema(configuration: Mapping[str, str]) -> tuple[str | None, ...]:
     """What tells the schema of a configuration from the others'."""
-    return tuple(configuration.get(name) for name in SCHEMA_FACTORS)
+    return tuple(configuration.get(name) for name in schema_factors())
 
 
 def _check_budget(plan: SweepPlan) -> None:
@@ -328,7 +335,7 @@ def _check_budget(plan: SweepPlan) -> None:
     if budget_s is None or plan.estimated_s <= budget_s:
         return
     fit = int(budget_s / (plan.estimated_s / blocks))
-    advice = f"write blocks: {fit}" if fit >= FEWEST_BLOCKS else "give fewer values, shorter phases, or more time"
+    advice = f"write blocks: {fit}" if fit >= MIN_BLOCKS else "give fewer values, shorter phases, or more time"
     raise InputError(
         f"the sweep '{plan.spec.name}' takes about {plan.estimated_s:.0f} s for {blocks} blocks, more than its "
         f"time_budget_s of {budget_s:.0f}, which holds {fit}; {advice}"

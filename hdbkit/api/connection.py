@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pandas as pd
 from pydantic import SecretStr
@@ -13,14 +15,15 @@ from hdbkit.api.running import as_target
 from hdbkit.build import BuildProgress, BuildResult
 from hdbkit.build import build as build_schema
 from hdbkit.build import drop as drop_schema
-from hdbkit.config import SchemaFrom, Target, WorkloadSpec
+from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Capability, Check, Database
 from hdbkit.databases import database
 from hdbkit.errors import InputError, TransactionError
-from hdbkit.execution.precheck import schema_of
 from hdbkit.servers import control
 from hdbkit.servers.values import allowed, with_unit
-from hdbkit.workloads import workload
+from hdbkit.workloads import specification
+from hdbkit.workloads import workload as workload_of
+from hdbkit.workloads.present import schema_in
 
 ADMIN_PASSWORD_VARIABLE = "HDBKIT_ADMIN_PASSWORD"  # noqa: S105  the name of a variable
 
@@ -33,56 +36,54 @@ class Connection:
 
     def build(
         self,
-        warehouses: int | None = None,
+        workload: WorkloadSpec | Path | str | None = None,
         *,
-        workload: WorkloadSpec | None = None,
         loaders: int | None = None,
         progress: BuildProgress | None = None,
         stop: Event | None = None,
+        **fields: Any,
     ) -> BuildResult:
-        """Build the schema, or go on where an earlier build ended; what was loaded, and the checks of the whole.
+        """Build the schema, or continue where an earlier build ended; what was loaded, and the checks of the whole.
 
         Args:
-            warehouses: the scale, when the rest of ``workload`` is as by default.
-            workload: the whole specification.
-            loaders: processes that load; by default one a core.
+            workload: a specification, the name of a workload, or a folder that defines one; by default TPROC-C.
+            loaders: processes that load; by default one per core.
             progress: called with the build's stage, rows and bytes.
-            stop: set it from another thread to end the build; building again goes on from there.
+            stop: set it from another thread to end the build; building again continues from there.
+            fields: fields of the specification, such as ``warehouses=10`` or ``partitions=4``.
 
         Raises:
             BuildFailed: a step failed or was stopped; what was loaded is kept.
-            InputError: the schema is there already, or the database holds something else; nothing was changed.
+            InputError: the schema exists already, or the database holds something else; nothing was changed.
 
         Example:
             >>> hdbkit.connect("postgresql://bench@db1/tpcc").build(warehouses=10).passed  # doctest: +SKIP
         """
-        if warehouses is not None and workload is not None:
-            raise InputError("give either warehouses or workload, not both")
-        spec = workload or WorkloadSpec(warehouses=warehouses or 1)
+        spec = specification(workload, **fields)
         return build_schema(self.target, spec, loaders or os.cpu_count() or 1, progress, stop)
 
-    def schema(self, schema_from: SchemaFrom | str = SchemaFrom.HDBKIT) -> WorkloadSpec | None:
+    def schema(self, workload: WorkloadSpec | Path | str | None = None, **fields: Any) -> WorkloadSpec | None:
         """What the schema in the database was built as; None where there is none.
 
         ``schema_from="hammerdb"`` looks for one that HammerDB made.
 
         Raises:
-            SchemaProblem: it is half built, or somebody else's.
+            SchemaProblem: it is half built, or was made by something else.
         """
-        group = _made_by(schema_from).group
-        session = database(self.target.kind).connect(self.target, group)
+        asked = workload_of(specification(workload, **fields))
+        schema = database(self.target.kind).schema(self.target, asked)
         try:
-            return workload(group).schema(session)
+            return asked.found(schema)
         finally:
-            session.close()
+            schema.close()
 
-    def check(self, schema_from: SchemaFrom | str = SchemaFrom.HDBKIT) -> pd.DataFrame:
+    def check(self, workload: WorkloadSpec | Path | str | None = None, **fields: Any) -> pd.DataFrame:
         """Row counts, indexes, routines and consistency conditions; a row each: name, passed, detail.
 
         ``schema_from="hammerdb"`` checks a schema that HammerDB made, as far as HammerDB keeps the conditions.
 
         Raises:
-            InputError: there is no schema, or the database keeps no tables.
+            InputError: there is no schema, it is of another scale, or the database keeps no tables.
 
         Example:
             >>> hdbkit.connect("postgresql://bench@db1/tpcc").check().query("passed == False")  # doctest: +SKIP
@@ -90,17 +91,17 @@ class Connection:
         engine = database(self.target.kind)
         if Capability.TABLES not in engine.capabilities:
             raise InputError(f"the {engine.title} keeps no tables that could be checked")
-        wanted = _made_by(schema_from)
-        session = engine.connect(self.target, wanted.group)
+        asked = workload_of(specification(workload, **fields))
+        schema = engine.schema(self.target, asked)
         try:
-            spec = schema_of(session, self.target, wanted)
-            return _frame(workload(spec.group).check(session, spec))
+            found = workload_of(schema_in(schema, self.target, asked))
+            return _frame(found.check(schema.session))
         finally:
-            session.close()
+            schema.close()
 
-    def drop(self) -> list[str]:
+    def drop(self, workload: WorkloadSpec | Path | str | None = None, **fields: Any) -> list[str]:
         """Remove the schema's own tables and routines and nothing else; what was removed."""
-        return drop_schema(self.target, WorkloadSpec().kind)
+        return drop_schema(self.target, specification(workload, **fields))
 
     def settings(self) -> pd.DataFrame:
         """Every setting of the server: value, unit, default, range, and whether it needs a reload or a restart.
@@ -138,7 +139,7 @@ def connect(target: Target | str, *, admin: Target | str | None = None) -> Conne
     engine = database(target.kind)
     engine.driver_version()
     created = _provision(engine, _admin(admin), target) if admin is not None else []
-    session = engine.connect(target, WorkloadSpec().kind)
+    session = engine.connect(target)
     try:
         return Connection(target, engine.version(session), created)
     finally:
@@ -159,13 +160,6 @@ def _admin(admin: Target | str) -> Target:
     account = as_target(admin)
     secret = os.environ.get(ADMIN_PASSWORD_VARIABLE)
     return account.with_(password=SecretStr(secret)) if secret and account.password is None else account
-
-
-def _made_by(schema_from: SchemaFrom | str) -> WorkloadSpec:
-    try:
-        return WorkloadSpec(schema_from=SchemaFrom(schema_from))
-    except ValueError:
-        raise InputError(f"schema_from must be {' or '.join(SchemaFrom)}, not '{schema_from}'") from None
 
 
 def _frame(checks: list[Check]) -> pd.DataFrame:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from hdbkit.api.connection import Connection, connect
 from hdbkit.api.private import private
-from hdbkit.api.running import as_target, present_schema
+from hdbkit.api.running import as_target
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.notebook import PRIVATE
 from hdbkit.errors import SchemaProblem
+from hdbkit.workloads import specification
+from hdbkit.workloads.present import present_schema
 
 
 def open_target(target: Target | str) -> Connection:
@@ -21,16 +26,22 @@ def open_target(target: Target | str) -> Connection:
 
 
 def ready(
-    target: Target | str = PRIVATE, *, warehouses: int = 1, loaders: int | None = None, build: bool = False
+    target: Target | str = PRIVATE,
+    *,
+    workload: WorkloadSpec | Path | str | None = None,
+    loaders: int | None = None,
+    build: bool = False,
+    **fields: Any,
 ) -> Target:
     """A target with a schema in it, ready for ``run`` and ``sweep``.
 
     Args:
         target: a target, a URL without password, a name in ``params/targets.yaml``, or ``private``: a private server
             that is started at the first call and lives as long as this process.
-        warehouses: the scale of the schema that is built where there is none.
+        workload: what is needed: a specification, the name of a workload, or a folder that defines one.
         loaders: processes that load it; by default one a core.
         build: whether to build where there is no schema on any server; else on a private one alone.
+        fields: fields of the specification, such as ``warehouses=10``.
 
     Raises:
         InputError: the server does not let us in, or has no schema; the sentence says what to do.
@@ -38,11 +49,12 @@ def ready(
     Example:
         >>> hdbkit.run(hdbkit.ready("private"), load=hdbkit.Load(virtual_users=2))  # doctest: +SKIP
     """
+    spec = specification(workload, **fields)
     connection = open_target(target)
     try:
-        present_schema(connection.target, None)
+        present_schema(connection.target, spec)
     except SchemaProblem:
         if not build and connection.target.server_folder is None:
             raise
-        connection.build(workload=WorkloadSpec(warehouses=warehouses), loaders=loaders)
+        connection.build(spec, loaders=loaders)
     return connection.target

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 from hdbkit.api.result import Result
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.databases import database
 from hdbkit.errors import DamagedResult
 from hdbkit.execution.handle import RunHandle, require_done
 from hdbkit.execution.handle import start as start_run
 from hdbkit.execution.live import LiveView
-from hdbkit.execution.precheck import schema_of
 from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan, new_run_id
 from hdbkit.results.catalog import list_runs
 from hdbkit.results.folder import RunFolder, find_run
 from hdbkit.results.manifest import Manifest, Status
+from hdbkit.workloads import specification
+from hdbkit.workloads import workload as workload_of
+from hdbkit.workloads.present import present_schema
 
 Watch = Callable[["Running"], None]
 
@@ -70,7 +72,7 @@ class Running:
 
 def start(
     target: Target | str,
-    workload: WorkloadSpec | None = None,
+    workload: WorkloadSpec | Path | str | None = None,
     load: Load | None = None,
     *,
     label: str | None = None,
@@ -79,8 +81,9 @@ def start(
 
     Args:
         target: a :class:`~hdbkit.Target`, a URL without password, or a name in ``params/targets.yaml``.
-        workload: what must be in the database; by default whatever hdbkit built there. ``schema_from="hammerdb"``:
-            the routines of a schema that HammerDB made are run, by its input rules.
+        workload: what must be in the database: a specification, the name of a workload, or a folder that defines
+            one; by default TPROC-C at whatever scale was built. ``schema_from="hammerdb"``: the routines of a
+            schema that HammerDB made are run, by its input rules.
         load: how it is driven; by default one virtual user, HammerDB's 2 minutes of rampup and 5 of window.
         label: a name of your own, to find the run again.
 
@@ -93,16 +96,16 @@ def start(
         >>> running.wait().nopm  # doctest: +SKIP
     """
     target = as_target(target)
-    workload = present_schema(target, workload)
-    load = (load or Load()).on(workload)
-    run_id = new_run_id(datetime.now(UTC), target, workload, load)
-    planned = RunPlan(run_id=run_id, target=target, workload=workload, load=load, label=label)
+    spec = present_schema(target, specification(workload))
+    load = workload_of(spec).load(load or Load())
+    run_id = new_run_id(datetime.now(UTC), target, spec, load)
+    planned = RunPlan(run_id=run_id, target=target, workload=spec, load=load, label=label)
     return Running(start_run(planned, results_folder()))
 
 
 def run(
     target: Target | str,
-    workload: WorkloadSpec | None = None,
+    workload: WorkloadSpec | Path | str | None = None,
     load: Load | None = None,
     *,
     label: str | None = None,
@@ -167,12 +170,3 @@ def _goes_on(one: Running) -> bool:
 def as_target(target: Target | str) -> Target:
     """A target from what users give."""
     return target if isinstance(target, Target) else Target.parse(target)
-
-
-def present_schema(target: Target, wanted: WorkloadSpec | None) -> WorkloadSpec:
-    """What was built in the target's database. Raises ``SchemaProblem`` when it is not what is wanted."""
-    session = database(target.kind).connect(target, (wanted or WorkloadSpec()).group)
-    try:
-        return schema_of(session, target, wanted)
-    finally:
-        session.close()

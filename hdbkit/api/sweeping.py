@@ -20,7 +20,7 @@ from hdbkit.analysis.sweep.verdicts import answer, judge
 from hdbkit.analysis.sweep.warnings import doubts, failed_checks, next_step, warning
 from hdbkit.analysis.sweep.winner import winner_answer, winners
 from hdbkit.api.facts import host_facts
-from hdbkit.api.running import as_target, present_schema
+from hdbkit.api.running import as_target
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.config import SweepSpec, Target
@@ -39,6 +39,8 @@ from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
 from hdbkit.sweep_runner import Watcher, resume, start
 from hdbkit.sweep_runner.progress import unwatched
+from hdbkit.workloads import workload
+from hdbkit.workloads.present import present_schema
 
 _SPLIT_PLOT = (
     "A block's runs of one schema stand together; what they share by chance is not in the intervals of comparisons "
@@ -220,7 +222,7 @@ def plan(target: Target | str, spec: SweepSpec | Path | str, *, blocks: int | No
     if spec.missing_facts:
         spec = spec.resolved(host_facts(target))
     if spec.workload is not None:
-        spec = spec.with_(load=spec.load.on(spec.workload))
+        spec = spec.with_(load=workload(spec.workload).load(spec.load))
     return plan_sweep(target, spec, new_sweep_id(datetime.now(UTC), spec))
 
 

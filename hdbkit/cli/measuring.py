@@ -13,12 +13,13 @@ from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
 from hdbkit.cli.options import with_fields
 from hdbkit.cli.progress import BuildBar, RunLines, SweepLines
-from hdbkit.cli.schema import AsJson, MadeBy, TargetArgument
-from hdbkit.config import Load, SchemaFrom, SweepSpec, WorkloadSpec, read_params
+from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, of_the_schema
+from hdbkit.config import Load, SweepSpec, read_params
 from hdbkit.config.sweep_schema import sweep_schema_text
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Status
 from hdbkit.sweep_runner import SweepStatus
+from hdbkit.workloads import specification
 
 Users = Annotated[str | None, typer.Option("--virtual-users", "-u", help="counts to run at, such as 1,4,16")]
 Blocks = Annotated[int | None, typer.Option(min=2, help="passes over all configurations, in all")]
@@ -67,28 +68,28 @@ def demo(
 
 
 @with_fields(Load)
+@of_the_schema
 def run(
     target: TargetArgument,
+    workload: WorkloadOption = None,
     params: Annotated[Path | None, typer.Option(help="a file with any of the options below")] = None,
-    warehouses: Annotated[int | None, typer.Option(min=1, help="refuse a schema of another scale")] = None,
-    schema_from: MadeBy = SchemaFrom.HDBKIT,
     label: Annotated[str | None, typer.Option(help="a name of your own, to find the run again")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="start it and return; see: hdbkit attach")] = False,
     as_json: AsJson = False,
     *,
+    fields: dict[str, Any],
     given: dict[str, Any],
 ) -> int:
     """Run a load against a built schema. Ctrl-C stops it and keeps the result; a second one does not wait."""
     values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
     load = Load(**{**values, **given})
-    scale: dict[str, Any] = {} if warehouses is None else {"warehouses": warehouses}
-    workload = WorkloadSpec(schema_from=schema_from, **scale)
+    spec = specification(workload, **fields)
     if detach:
-        running = api.start(target, workload, load, label=label)
+        running = api.start(target, spec, load, label=label)
         show.print_json({"run_id": running.run_id}) if as_json else show.console.print(running.run_id)
         return Exit.DONE
     with RunLines() as lines:
-        result = api.run(target, workload, load, label=label, watch=lines)
+        result = api.run(target, spec, load, label=label, watch=lines)
     return _tell_run(result, as_json)
 
 

@@ -6,40 +6,59 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
+from hdbkit.config.extensible import Extensible
+from hdbkit.config.sweep_factors import weights_of
 from hdbkit.errors import InputError
 
 PLAIN = (bool, int, float, str)
 
 
-def with_fields(model: type[BaseModel], *left_out: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command an option for each field of ``model``; it receives those that were given as ``given``."""
+def with_fields(
+    model: type[BaseModel],
+    *left_out: str,
+    into: str = "given",
+    also: Callable[[], Mapping[str, FieldInfo]] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command an option for each field of ``model``; it receives those that were given as ``into``.
+
+    Args:
+        model: of one that plugins extend, their fields too.
+        left_out: fields without an option.
+        into: the keyword with which the command takes them.
+        also: more fields by name.
+    """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        options = {name: _option(model, name) for name in model.model_fields if name not in left_out}
+        known = model.known_fields() if issubclass(model, Extensible) else model.model_fields
+        fields = {**known, **(also() if also else {})}
+        options = {name: _option(name, field) for name, field in fields.items() if name not in left_out}
 
         @functools.wraps(command)
         def wrapped(**values: Any) -> Any:
             given = {name: values.pop(name) for name in options}
-            return command(**values, given={k: _plain(k, v) for k, v in given.items() if v is not None})
+            plain = {k: _plain(k, fields[k], v) for k, v in given.items() if v is not None}
+            return command(**values, **{into: plain})
 
         own = inspect.signature(command, eval_str=True)
-        kept = [parameter for name, parameter in own.parameters.items() if name != "given"]
-        wrapped.__signature__ = own.replace(parameters=[*kept, *options.values()])  # type: ignore[attr-defined]
+        kept = [parameter for name, parameter in own.parameters.items() if name != into]
+        wrapped.__signature__ = own.replace(  # type: ignore[attr-defined]
+            parameters=sorted([*kept, *options.values()], key=lambda one: one.kind)
+        )
         wrapped.__annotations__ = {p.name: p.annotation for p in [*kept, *options.values()]}
         return wrapped
 
     return decorate
 
 
-def _option(model: type[BaseModel], name: str) -> inspect.Parameter:
-    field = model.model_fields[name]
+def _option(name: str, field: FieldInfo) -> inspect.Parameter:
     kind = _plain_type(field.annotation)
     flag = f"--{name.replace('_', '-')}"
     names = [f"{flag}/--no-{name.replace('_', '-')}"] if kind is bool else [flag]
@@ -62,12 +81,11 @@ def _plain_type(annotation: Any) -> Any:
     return str
 
 
-def _plain(name: str, value: Any) -> Any:
-    """``new_order=45,payment=55`` as a dict; other values as they are."""
-    if name != "mix":
+def _plain(name: str, field: FieldInfo, value: Any) -> Any:
+    """``read=45,write=55`` as a dict where the field is one; other values as they are."""
+    if "dict" not in str(field.annotation):
         return value
-    pairs = [part.partition("=") for part in value.split(",")]
     try:
-        return {key.strip(): float(weight) for key, _, weight in pairs}
+        return {key: float(weight) for key, weight in weights_of(value).items()}
     except ValueError:
-        raise InputError(f"--mix must read like new_order=45,payment=43,order_status=12, not '{value}'") from None
+        raise InputError(f"--{name.replace('_', '-')} must read like first=45,second=55, not '{value}'") from None

@@ -12,12 +12,18 @@ from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import with_fields
 from hdbkit.cli.progress import BuildBar
-from hdbkit.config import SchemaFrom, Target, WorkloadSpec
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config.workload_spec import storage_fields
 from hdbkit.databases import database
 from hdbkit.paths import data_folder
+from hdbkit.workloads import models, specification
 
 TargetArgument = Annotated[str, typer.Argument(help="URL without password, or a name in params/targets.yaml")]
-MadeBy = Annotated[SchemaFrom, typer.Option(help=WorkloadSpec.model_fields["schema_from"].description)]
+WorkloadOption = Annotated[
+    str | None, typer.Option("--workload", "-w", help="name of a workload, or a folder that defines one")
+]
+of_the_schema = with_fields(WorkloadSpec, "kind", "seed", "storage", into="fields")
+"""Options that state which schema is meant: its scale, and who made it."""
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 
 
@@ -31,25 +37,26 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(about_sql, name="sql")
 
 
-@with_fields(WorkloadSpec, "kind")
+@with_fields(WorkloadSpec, "kind", "storage", into="fields", also=storage_fields)
 def build(
     target: TargetArgument,
+    workload: WorkloadOption = None,
     loaders: Annotated[int | None, typer.Option(min=1, help="loader processes [default: one a core]")] = None,
     admin: Annotated[str | None, typer.Option(help="administrator's URL: creates account and database")] = None,
     as_json: AsJson = False,
     *,
-    given: dict[str, Any],
+    fields: dict[str, Any],
 ) -> int:
     """Build the schema and its data, or go on where an earlier build ended; ends with the checks.
 
     The administrator's password comes from HDBKIT_ADMIN_PASSWORD, the account's from HDBKIT_PASSWORD.
     """
-    workload = WorkloadSpec(**given)
+    spec = specification(workload, **fields)
     connection = connect(target, admin=admin)
     for created in connection.created:
         show.notes.print(f"  created {created}", markup=False)
     with BuildBar() as bar:
-        done = connection.build(workload=workload, loaders=loaders, progress=bar)
+        done = connection.build(spec, loaders=loaders, progress=bar)
     checks = show.checks_frame(done.checks)
     if as_json:
         show.print_json({"rows": done.rows, "duration_s": done.duration_s, "checks": show.frame_json(checks)})
@@ -59,9 +66,12 @@ def build(
     return Exit.DONE if done.passed else Exit.CHECK_FAILED
 
 
-def check(target: TargetArgument, schema_from: MadeBy = SchemaFrom.HDBKIT, as_json: AsJson = False) -> int:
+@of_the_schema
+def check(
+    target: TargetArgument, workload: WorkloadOption = None, as_json: AsJson = False, *, fields: dict[str, Any]
+) -> int:
     """Check row counts, indexes, routines and all consistency conditions of a schema."""
-    found = connect(target).check(schema_from)
+    found = connect(target).check(workload, **fields)
     if as_json:
         show.print_json(show.frame_json(found))
     else:
@@ -69,16 +79,20 @@ def check(target: TargetArgument, schema_from: MadeBy = SchemaFrom.HDBKIT, as_js
     return Exit.CHECK_FAILED if (found["passed"] == False).any() else Exit.DONE  # noqa: E712
 
 
+@of_the_schema
 def drop(
     target: TargetArgument,
+    workload: WorkloadOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
     as_json: AsJson = False,
+    *,
+    fields: dict[str, Any],
 ) -> None:
     """Remove the schema's own tables and routines, and nothing else."""
     url = Target.parse(target).url
     if not yes:
         typer.confirm(f"Drop the schema and all its data in {url}?", abort=True, err=True)
-    dropped = connect(target).drop()
+    dropped = connect(target).drop(workload, **fields)
     if as_json:
         show.print_json({"dropped": dropped})
     else:
@@ -88,11 +102,12 @@ def drop(
 def sql_show(
     kind: Annotated[str, typer.Argument(metavar="DATABASE", help="kind of database, such as postgresql")],
     name: Annotated[str | None, typer.Argument(help="a statement; all names when left out")] = None,
-    group: Annotated[str, typer.Option(help="tproc_c, tproc_c.hammerdb or server")] = "tproc_c",
+    group: Annotated[str | None, typer.Option(help="server, or a workload [default: the first]")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print a statement and the file it comes from, or the list of all."""
     dialects = database(kind).dialects
+    group = group or next(iter(models()))
     known = {name: sql.find(dialects, group, name)} if name else dict(sql.statements(dialects, group))
     if as_json:
         show.print_json([{"name": s.name, "origin": str(s.origin), "text": s.text} for s in known.values()])

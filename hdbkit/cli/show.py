@@ -15,9 +15,10 @@ from rich.table import Table
 
 from hdbkit.api import Result, SweepResult
 from hdbkit.cli.columns import Column, broken, widths
-from hdbkit.config import SchemaFrom
+from hdbkit.config import WorkloadSpec
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.sweep_plan import SweepPlan
+from hdbkit.workloads import workload
 
 _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
 _CONDITION = "schema: "
@@ -139,11 +140,10 @@ def plan(planned: SweepPlan) -> None:
         line = f"{one.number:4}  block {one.block}  {one.virtual_users} users  {settings}{anew}"
         console.print(line, markup=False)
     spec = planned.spec
-    made_by = spec.workload.schema_from if spec.workload else SchemaFrom.HDBKIT
-    told = f", schema from {made_by.value}" if made_by is not SchemaFrom.HDBKIT else ""
+    title = workload(spec.workload or WorkloadSpec()).title
     made_of = f"{len(planned.configurations)} configurations x {len(spec.virtual_users)} counts of virtual users"
     time = f"about {planned.estimated_s / 60:.0f} minutes"
-    console.print(f"{len(planned.runs)} runs, {time}{told}: {made_of} x {spec.blocks} blocks")
+    console.print(f"{len(planned.runs)} runs, {time}, {title}: {made_of} x {spec.blocks} blocks")
     if spec.strategy is not Strategy.GRID:
         console.print(f"this is the first block; the search asks for {spec.asked} configurations in each further one")
         if spec.end_early:

@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from pydantic import ValidatorFunctionWrapHandler, model_validator
 
 from hdbkit.config.model import ConfigModel
+from hdbkit.errors import ConfigErrors, Mistake
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, GetJsonSchemaHandler
+    from pydantic._internal._model_construction import ModelMetaclass
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
+else:
+    ModelMetaclass = type(ConfigModel)
 
 
 @cache
@@ -39,11 +43,14 @@ def storage_models() -> Mapping[str, type[ConfigModel]]:
     return _registered("hdbkit.databases", "schema_option_models")
 
 
-class _ChoosesSubclass(type(ConfigModel)):  # type: ignore[misc]
+class _ChoosesSubclass(ModelMetaclass):
     """Calling a base makes a value of the subclass that its keywords belong to."""
 
     def __call__(cls, /, **values: Any) -> Any:
-        chosen = cls.chosen(values)  # type: ignore[attr-defined]
+        try:
+            chosen = cls.chosen(values)  # type: ignore[attr-defined]
+        except ValueError as error:
+            raise ConfigErrors(cls.__name__, [Mistake("kind", str(error))]) from None
         return super(_ChoosesSubclass, chosen).__call__(**chosen.arranged(values))
 
 
@@ -79,6 +86,16 @@ class Extensible(ConfigModel, metaclass=_ChoosesSubclass):
         models = list(cls.subclasses().values())
         best = max(models, key=lambda model: len(others & model.model_fields.keys()), default=cls)
         return best if others & best.model_fields.keys() else cls
+
+    def with_(self, **changes: Any) -> Self:
+        """The same value with some fields changed, checked as a new one is.
+
+        Raises:
+            ConfigErrors: it makes no sense so.
+        """
+        base = next(one for one in type(self).__mro__ if issubclass(one, Extensible) and one.is_base())
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return cast("Self", base(**{**given, **changes}))
 
     @classmethod
     def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:

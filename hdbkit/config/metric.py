@@ -7,7 +7,7 @@ is always written so that more than 1 is better, whichever direction the figure 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from pydantic import Field
 
@@ -66,11 +66,13 @@ class Metric(ConfigModel):
 
     def score(self, value: Numbers) -> Numbers:
         """``value`` so that more is better, in proportion: a ratio of two scores is how many times better one is."""
-        return value if self.better is Better.HIGHER else cast("Numbers", 1 / value)
+        reciprocal: Numbers = 1 / value
+        return value if self.better is Better.HIGHER else reciprocal
 
     def from_score(self, score: Numbers) -> Numbers:
-        """The inverse of :meth:`score`."""
-        return self.score(score)
+        """The inverse of :meth:`score`, which is its own."""
+        value: Numbers = self.score(score)
+        return value
 
     def number(self, value: float) -> str:
         """A value without its unit: whole from 1,000 on, else with three digits that matter."""

@@ -56,7 +56,8 @@ class WorkloadSpec(Extensible):
         kept = {name: value for name, value in values.items() if name not in found}
         asked = {name: _checked(name, value) for name, value in found.items()}
         given = {name: value for name, value in asked.items() if value is not None}
-        return {**kept, "storage": {**kept.get("storage", {}), **given}}
+        others_stored = {name: value for name, value in kept.get("storage", {}).items() if name not in found}
+        return {**kept, "storage": {**others_stored, **given}}
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -66,14 +67,13 @@ class WorkloadSpec(Extensible):
 
     @property
     def words(self) -> list[str]:
-        """The options of a command line that name this specification; defaults are omitted, but for its own fields."""
+        """The options of a command line that name this specification; defaults are omitted, but for the scale."""
         kind = [] if self.kind == default_kind() else ["--workload", self.kind]
-        own = self.model_dump(mode="json", include=type(self).model_fields.keys() - WorkloadSpec.model_fields.keys())
-        defaults = {
-            name: field.get_default(call_default_factory=True) for name, field in type(self).model_fields.items()
-        }
-        given = {name: value for name, value in own.items() if name == self.scale_field or value != defaults[name]}
-        return [*kind, *(word for name, value in given.items() for word in option_words(name, value))]
+        own = type(self).model_fields.keys() - WorkloadSpec.model_fields.keys()
+        changed = self.model_dump(mode="json", include=own, exclude_defaults=True)
+        if self.scale_field:
+            changed = {self.scale_field: getattr(self, self.scale_field), **changed}
+        return [*kind, *(word for name, value in changed.items() for word in option_words(name, value))]
 
     scale_field: ClassVar[str] = ""
     """The field that states the scale, if there is one; it is always written."""

@@ -7,13 +7,18 @@ import pkgutil
 from typing import cast
 
 from hdbkit.config.mistakes import did_you_mean
-from hdbkit.contracts import Database
+from hdbkit.contracts import Database, SchemaOptions
 from hdbkit.errors import InputError
 
 
 def kinds() -> list[str]:
     """The kinds of database that there is a file for."""
     return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+
+
+def schema_option_models() -> dict[str, type[SchemaOptions]]:
+    """By kind: the model of the options that a schema may have on this engine alone."""
+    return {kind: getattr(database(kind), "schema_options", SchemaOptions) for kind in kinds()}
 
 
 def database(kind: str) -> Database:

@@ -7,6 +7,7 @@ that are gone are forgotten, damaged ones are passed over and told.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
@@ -27,10 +28,10 @@ _COLUMNS = {
     "version": "TEXT",
     "target": "TEXT",
     "workload": "TEXT",
-    "warehouses": "INTEGER",
+    "scale": "TEXT",
     "virtual_users": "INTEGER",
     "duration_s": "REAL",
-    "routines": "TEXT",
+    "metric": "TEXT",
     "metric_value": "REAL",
     "engine_tpm": "REAL",
     "p95_us": "REAL",
@@ -41,6 +42,9 @@ _COLUMNS = {
     "tags": "TEXT",
     "note": "TEXT",
 }
+_HIDDEN = {"options": "TEXT", "changed_ns": "INTEGER"}
+"""Beside the columns: the options of schema and load as JSON, and when the manifest was changed."""
+_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,16 @@ class Listing:
 
 
 def list_runs(root: Path, where: str | None = None) -> Listing:
-    """The runs under ``root``; ``where`` is an SQL condition over the columns, such as ``nopm > 50000``.
+    """The runs under ``root``, newest first.
+
+    Args:
+        root: the folder of all results.
+        where: an SQL condition over the columns, such as ``virtual_users = 8 AND metric_value > 50000``. It may name
+            each option of a schema or a load that some run was given too, and each metric in small letters, which is
+            the value of the runs that have it.
 
     Raises:
-        InputError: the condition is none, or names an unknown column.
+        InputError: it is not a valid filter, or names an unknown column.
     """
     if not root.is_dir():
         return Listing(pd.DataFrame(columns=list(_COLUMNS)), [])
@@ -104,12 +114,12 @@ def _prepared(path: Path) -> sqlite3.Connection:
     catalog = sqlite3.connect(path, timeout=30)
     try:
         catalog.execute("PRAGMA journal_mode = WAL")
-        columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
-        catalog.execute(f"CREATE TABLE IF NOT EXISTS runs ({columns}, changed_ns INTEGER)")
+        columns = ", ".join(f"{name} {kind}" for name, kind in (_COLUMNS | _HIDDEN).items())
+        catalog.execute(f"CREATE TABLE IF NOT EXISTS runs ({columns})")
         found = [row[1] for row in catalog.execute("PRAGMA table_info(runs)")]
-        if found != [*_COLUMNS, "changed_ns"]:
+        if found != [*_COLUMNS, *_HIDDEN]:
             catalog.execute("DROP TABLE runs")
-            catalog.execute(f"CREATE TABLE runs ({columns}, changed_ns INTEGER)")
+            catalog.execute(f"CREATE TABLE runs ({columns})")
     except sqlite3.DatabaseError:
         catalog.close()
         raise
@@ -141,7 +151,7 @@ def _refresh(catalog: sqlite3.Connection, root: Path) -> list[str]:
 
 def _row(manifest: Manifest) -> dict[str, Any]:
     plan, result = manifest.plan, manifest.result
-    target, load, counted = plan["target"], plan["load"], manifest.headline
+    target, load = plan["target"], plan["load"]
     return {
         "started": manifest.history[0].at.isoformat(timespec="seconds") if manifest.history else None,
         "status": manifest.status.value,
@@ -149,29 +159,52 @@ def _row(manifest: Manifest) -> dict[str, Any]:
         "version": manifest.server.get("version"),
         "target": f"{target.get('host') or ''}/{target.get('database') or ''}",
         "workload": plan["workload"]["kind"],
-        "warehouses": plan["workload"]["warehouses"],
+        "scale": manifest.scale,
         "virtual_users": load["virtual_users"],
         "duration_s": load["duration_s"],
-        "routines": load["routines"],
+        "metric": manifest.metric.name,
         "metric_value": result.get("metric_value"),
         "engine_tpm": result.get("engine_tpm"),
-        "p95_us": result.get("operations", {}).get(counted, {}).get("p95_us"),
+        "p95_us": result.get("operations", {}).get(manifest.headline, {}).get("p95_us"),
         "failed": result.get("failed"),
         "checks_failed": sum(check.passed is False for check in manifest.checks),
         "label": plan.get("label"),
         "sweep_id": (plan.get("sweep") or {}).get("sweep_id"),
         "tags": json.dumps(manifest.tags),
         "note": manifest.note,
+        "options": json.dumps(_scalars(plan["workload"]) | _scalars(load)),
     }
+
+
+def _scalars(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that a condition can compare."""
+    return {name: value for name, value in options.items() if isinstance(value, str | int | float | bool)}
 
 
 def _select(catalog: sqlite3.Connection, where: str | None) -> pd.DataFrame:
     catalog.execute("PRAGMA query_only = ON")
+    more = {} if where is None else _more_columns(catalog)
+    columns = ", ".join(["*", *(f'{text} AS "{name}"' for name, text in more.items())])
     condition = f"WHERE ({where})" if where else ""
     try:
-        cursor = catalog.execute(f"SELECT {', '.join(_COLUMNS)} FROM runs {condition} ORDER BY run_id DESC")  # noqa: S608
+        cursor = catalog.execute(
+            f"SELECT {', '.join(_COLUMNS)} FROM (SELECT {columns} FROM runs) {condition} ORDER BY run_id DESC"  # noqa: S608
+        )
         return pd.DataFrame(cursor.fetchall(), columns=list(_COLUMNS))
     except (sqlite3.Error, sqlite3.Warning):  # their own words quote the rest of the query too
         raise InputError(
-            f"'{where}' is no condition over the runs; write one such as nopm > 50000, columns: {', '.join(_COLUMNS)}"
+            f"'{where}' is not a valid filter of runs; write one such as virtual_users = 8, columns: "
+            f"{', '.join([*_COLUMNS, *more])}"
         ) from None
+
+
+def _more_columns(catalog: sqlite3.Connection) -> dict[str, str]:
+    """What a condition can name beside the columns, as SQL: options by their keys, metrics by their names."""
+    keys = [row[0] for row in catalog.execute("SELECT DISTINCT key FROM runs, json_each(options) ORDER BY key")]
+    found = {name: f"options ->> '$.{name}'" for name in keys if _IDENTIFIER.fullmatch(name)}
+    for (metric,) in catalog.execute("SELECT DISTINCT metric FROM runs"):
+        name = re.sub(r"\W+", "_", str(metric).lower())
+        if _IDENTIFIER.fullmatch(name):
+            quoted = str(metric).replace("'", "''")
+            found[name] = f"CASE WHEN metric = '{quoted}' THEN metric_value END"
+    return {name: text for name, text in found.items() if name not in _COLUMNS}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from hdbkit.files import replace_file
 from hdbkit.errors import DamagedResult, InputError
+from hdbkit.files import replace_file
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.manifest import Manifest
 

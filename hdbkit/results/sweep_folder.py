@@ -25,8 +25,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from hdbkit.config.mistakes import mistakes_of
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.processes import birth_of
 from hdbkit.files import replace_file, sync_folder
+from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder, make_folder, only_match
 
 RUN_COLUMNS = (

@@ -13,12 +13,11 @@ from contextlib import suppress
 
 from hdbkit.build import build, drop
 from hdbkit.config import Reset, Target, WorkloadSpec
-from hdbkit.config.sweep_factors import SCHEMA_FACTORS
+from hdbkit.config.sweep_factors import schema_factors
 from hdbkit.contracts import BUILT, ServerControl
-from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, Mistake, SchemaProblem, ServerFailed
 from hdbkit.sweep_plan import PlannedRun, SweepPlan
-from hdbkit.workloads import workload
+from hdbkit.workloads.present import present_schema
 
 
 def restores_data(plan: SweepPlan, control: ServerControl) -> bool:
@@ -69,7 +68,7 @@ def bring_data(plan: SweepPlan, planned: PlannedRun, control: ServerControl) -> 
 def _build(target: Target, wanted: WorkloadSpec, control: ServerControl) -> tuple[float, float]:
     began = time.monotonic()
     with suppress(SchemaProblem):  # there is none
-        drop(target, wanted.kind)
+        drop(target, wanted)
     built = build(target, wanted, loaders=os.cpu_count() or 1)
     if not built.passed:
         failed = ", ".join(check.name for check in built.checks if check.passed is False)
@@ -80,15 +79,12 @@ def _build(target: Target, wanted: WorkloadSpec, control: ServerControl) -> tupl
 
 def _of_schema(plan: SweepPlan) -> list[str]:
     """The factors that need the schema built anew."""
-    return [name for name in plan.spec.factors if name in SCHEMA_FACTORS]
+    return [name for name in plan.spec.factors if name in schema_factors()]
 
 
 def _schema_there(target: Target, wanted: WorkloadSpec) -> WorkloadSpec | None:
     """The complete schema in the database; None where it is missing or half built."""
-    session = database(target.kind).connect(target, wanted.kind)
     try:
-        return workload(wanted.kind).schema(session)
+        return present_schema(target, WorkloadSpec(kind=wanted.kind))
     except SchemaProblem:
         return None
-    finally:
-        session.close()

@@ -122,6 +122,10 @@ class TprocC:
 
         return built_spec(schema, self, advice=", or --schema-from hammerdb where HammerDB made them")
 
+    def advice_to_build(self, command: str) -> str:
+        """Build it."""
+        return f"run: {command}"
+
     def user(self, session: Session, load: Load, plan: UserPlan) -> User:
         """A virtual user, ready to draw."""
         from hdbkit.workloads.tproc_c.user import TprocCUser

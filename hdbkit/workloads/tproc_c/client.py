@@ -12,7 +12,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import wraps
 from typing import Any, Final
 
-from hdbkit.contracts import Arguments, Row, Session
+from hdbkit.contracts import Arguments, Row, SqlSession
 from hdbkit.errors import RolledBackByDesign
 from hdbkit.workloads.tproc_c.tables import DISTRICTS
 
@@ -31,11 +31,11 @@ _BY_ARRAYS: Final = ("client_insert_order_lines",)
 _CENT: Final = Decimal("0.01")
 
 
-def _transaction(work: Callable[[Session, Arguments], Row]) -> Callable[[Session, Arguments], list[Row]]:
+def _transaction(work: Callable[[SqlSession, Arguments], Row]) -> Callable[[SqlSession, Arguments], list[Row]]:
     """``work`` between begin and commit; any failure rolls back."""
 
     @wraps(work)
-    def whole(session: Session, inputs: Arguments) -> list[Row]:
+    def whole(session: SqlSession, inputs: Arguments) -> list[Row]:
         session.begin()
         try:
             row = work(session, inputs)
@@ -48,7 +48,7 @@ def _transaction(work: Callable[[Session, Arguments], Row]) -> Callable[[Session
     return whole
 
 
-def statements(session: Session) -> tuple[str, ...]:
+def statements(session: SqlSession) -> tuple[str, ...]:
     """All that these transactions send on a session, to be prepared."""
     return _STATEMENTS + _BY_ARRAYS if session.takes_arrays else _STATEMENTS
 
@@ -56,7 +56,7 @@ def statements(session: Session) -> tuple[str, ...]:
 class _Batch:
     """Statements for one round trip, as few as the engine needs; ``add`` and ``change`` give an answer's place."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
         self._calls: list[tuple[str, Arguments]] = []
 
@@ -83,7 +83,7 @@ class _Batch:
 
 
 @_transaction
-def new_order(session: Session, inputs: Arguments) -> Row:
+def new_order(session: SqlSession, inputs: Arguments) -> Row:
     """TPC-C 2.4.2. Raises ``RolledBackByDesign`` when an item is unknown, after the work on the others."""
     w_id, d_id, c_id, item_ids, supply_w_ids, quantities = inputs
     lines = list(zip(item_ids, supply_w_ids, quantities, strict=True))
@@ -105,7 +105,7 @@ def new_order(session: Session, inputs: Arguments) -> Row:
 
 
 def _taken(
-    session: Session, order: tuple[Any, ...], lines: list[tuple[int, int, int]], items: list[list[Row]]
+    session: SqlSession, order: tuple[Any, ...], lines: list[tuple[int, int, int]], items: list[list[Row]]
 ) -> tuple[int, ...]:
     """The order and its lines written and the stock taken; the stock left behind each line."""
     w_id, d_id, o_id, c_id, entered = order
@@ -131,7 +131,7 @@ def _brand(i_data: str, s_data: str) -> str:
 
 
 @_transaction
-def payment(session: Session, inputs: Arguments) -> Row:
+def payment(session: SqlSession, inputs: Arguments) -> Row:
     """TPC-C 2.5.2."""
     w_id, d_id, c_w_id, c_d_id, c_id, c_last, amount = inputs
     c_id = c_id or _named(session, c_w_id, c_d_id, c_last)
@@ -148,7 +148,7 @@ def payment(session: Session, inputs: Arguments) -> Row:
 
 
 @_transaction
-def order_status(session: Session, inputs: Arguments) -> Row:
+def order_status(session: SqlSession, inputs: Arguments) -> Row:
     """TPC-C 2.6.2."""
     w_id, d_id, c_id, c_last = inputs
     c_id = c_id or _named(session, w_id, d_id, c_last)
@@ -158,7 +158,7 @@ def order_status(session: Session, inputs: Arguments) -> Row:
 
 
 @_transaction
-def delivery(session: Session, inputs: Arguments) -> Row:
+def delivery(session: SqlSession, inputs: Arguments) -> Row:
     """TPC-C 2.7.4."""
     w_id, carrier_id = inputs
     districts = range(1, DISTRICTS + 1)
@@ -181,13 +181,13 @@ def _delivered(w_id: int, carrier_id: int, orders: list[tuple[Any, ...]]) -> Ite
 
 
 @_transaction
-def stock_level(session: Session, inputs: Arguments) -> Row:
+def stock_level(session: SqlSession, inputs: Arguments) -> Row:
     """TPC-C 2.8.2."""
     (row,) = session.call("client_count_low_stock", *inputs)
     return row
 
 
-def _named(session: Session, w_id: int, d_id: int, c_last: str) -> int:
+def _named(session: SqlSession, w_id: int, d_id: int, c_last: str) -> int:
     """The customer in the middle of those of a name, rounded up (TPC-C 2.5.2.2)."""
     found = session.call("client_select_named", w_id, d_id, c_last)
     return int(found[(len(found) - 1) // 2][0])

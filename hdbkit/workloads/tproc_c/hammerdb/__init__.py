@@ -39,6 +39,10 @@ class HammerDBTprocC(TprocC):
 
         return found_spec(schema.session)
 
+    def advice_to_build(self, command: str) -> str:
+        """HammerDB builds it."""
+        return "build it with HammerDB, or leave out schema_from"
+
     def user(self, session: Session, load: Load, plan: UserPlan) -> User:
         """A virtual user, ready to draw."""
         from hdbkit.workloads.tproc_c.hammerdb.user import HammerDBUser

@@ -1,0 +1,57 @@
+"""The schema that is in a target's database, held against the one that was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.contracts import Schema, Workload
+from hdbkit.databases import database
+from hdbkit.errors import SchemaProblem
+from hdbkit.workloads import workload
+
+
+def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> WorkloadSpec:
+    """What was built in the target's database.
+
+    Args:
+        target: where it is looked for.
+        wanted: what must be there; a field that nobody set may have any value. None: the default workload.
+
+    Raises:
+        SchemaProblem: there is none, it is another one, or half built.
+        CannotConnect: the server refused the connection.
+    """
+    asked = workload(wanted or WorkloadSpec())
+    schema = database(target.kind).schema(target, asked)
+    try:
+        return schema_in(schema, target, asked)
+    finally:
+        schema.close()
+
+
+def schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
+    """The same over a connection that is open already."""
+    spec, found = asked.spec, asked.found(schema)
+    build = " ".join(["hdbkit build", target.url, *spec.words])
+    if found is None:
+        raise SchemaProblem(f"there is no schema of {asked.title} in {target.url}; {asked.advice_to_build(build)}")
+    different = _differences(found, spec)
+    if different:
+        name, value, other = different[0]
+        raise SchemaProblem(
+            f"the schema of {asked.title} in {target.url} has {name} {value}, but the plan needs {other}; "
+            f"leave out {name}, or run: hdbkit drop {target.url}, then: {build}"
+        )
+    return found
+
+
+def _differences(found: WorkloadSpec, asked: WorkloadSpec) -> list[tuple[str, Any, Any]]:
+    """Field, value there, value asked for: of each field that somebody set and that is different."""
+    own = [
+        (name, getattr(found, name), getattr(asked, name))
+        for name in type(asked).model_fields
+        if name != "storage" and name in asked.model_fields_set
+    ]
+    stored = [(name, found.storage.get(name, "unset"), value) for name, value in asked.storage.items()]
+    return [(name, there, value) for name, there, value in [*own, *stored] if there != value]
