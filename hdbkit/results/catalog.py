@@ -201,7 +201,7 @@ def _select(catalog: sqlite3.Connection, where: str | None) -> pd.DataFrame:
 def _more_columns(catalog: sqlite3.Connection) -> dict[str, str]:
     """What a condition can name beside the columns, as SQL: options by their keys, metrics by their names."""
     keys = [row[0] for row in catalog.execute("SELECT DISTINCT key FROM runs, json_each(options) ORDER BY key")]
-    found = {name: f"options ->> '$.{name}'" for name in keys if _IDENTIFIER.fullmatch(name)}
+    found = {name: f"json_extract(options, '$.{name}')" for name in keys if _IDENTIFIER.fullmatch(name)}
     for (metric,) in catalog.execute("SELECT DISTINCT metric FROM runs"):
         name = re.sub(r"\W+", "_", str(metric).lower())
         if _IDENTIFIER.fullmatch(name):
