@@ -46,9 +46,6 @@ class Capability(StrEnum):
     STORED_ROUTINES = "stored_routines"
     CLIENT_ROUTINES = "client_routines"
     SCHEMAS = "schemas"  # a workload's tables stand in a schema of their own inside the database
-    PARTITIONS = "partitions"
-    TABLESPACES = "tablespaces"
-    STORAGE_ENGINES = "storage_engines"
     SETTINGS = "settings"
     SNAPSHOT_CONFLICTS = "snapshot_conflicts"  # repeatable read refuses to change a row changed since
     STATEMENT_TIMEOUT = "statement_timeout"  # ends any statement, not only one that reads
@@ -83,6 +80,11 @@ SERVER = Scope("", MappingProxyType({}))
 
 class Session(Protocol):
     """One connection, used by one process and one thread: what every engine has, SQL or not."""
+
+    @property
+    def client_path(self) -> str:
+        """Which code carries its measured calls, in a few words; a comparison across different paths is doubtful."""
+        ...
 
     def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
         """Run a named operation outside the measured loop and give all its rows (none for one without a result).
@@ -186,10 +188,16 @@ class Schema(Protocol):
     and continues where it stopped. An engine without SQL keeps the same record in its own way.
     """
 
-    session: Session
+    @property
+    def session(self) -> Session:
+        """The connection, with the workload's scope."""
+        ...
 
     def log(self) -> BuildLog:
-        """What is there now. Raises ``TransactionError`` where this account may not read it."""
+        """What is there now; the record itself is none of its tables.
+
+        Raises ``TransactionError`` where this account may not read it.
+        """
         ...
 
     def create(self, spec: str) -> None:

@@ -6,6 +6,7 @@
     |   +-- MissingDriver       the Python driver of a database is not installed
     |   +-- CannotConnect       host, port, account, database or certificate are not right
     |   +-- SchemaProblem       the schema is missing, of another scale, or half built
+    |       +-- HalfBuilt       a build of it has begun and can be resumed
     +-- RunFailed               a run began and did not reach its end (exit 3)
     +-- SweepFailed             a sweep in a process of its own broke down or was killed (exit 3)
     +-- BuildFailed             a build began and did not reach its end; what it loaded is kept (exit 3)
@@ -89,6 +90,10 @@ class CannotConnect(InputError):
 
 class SchemaProblem(InputError):
     """The schema is missing, of another scale than asked for, or half built."""
+
+
+class HalfBuilt(SchemaProblem):
+    """A build of the schema began and did not reach its end; building again resumes it."""
 
 
 class RunFailed(HdbkitError):

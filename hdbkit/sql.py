@@ -3,13 +3,16 @@
 A file holds statements, each behind a line ``-- name: create_stock``; the comment lines that follow are its
 description. ``:word`` is a value (bound by the driver), ``{word}`` an identifier or integer (or a tuple of these) put
 into the text. A statement replaces the one of the same name in the folders before its own.
+
+Behind ``-- commands: set_setting`` stands a query whose rows are texts of commands, for what takes no values; a
+session runs those commands, so that who names the statement need not know.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +21,9 @@ from typing import Any
 from hdbkit.errors import InputError
 from hdbkit.paths import data_folder
 
-_NAME = re.compile(r"^--\s*name:\s*(\S+)\s*$", re.MULTILINE)
+SERVER_GROUP = "server"
+"""The statements of an engine itself, which every session has."""
+_NAME = re.compile(r"^--\s*(name|commands):\s*(\S+)\s*$", re.MULTILINE)
 _VALUE = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 _WORD = re.compile(r"\{([a-z_]+)\}")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*|[0-9]+")
@@ -32,6 +37,8 @@ class Statement:
     text: str
     origin: Path
     description: str
+    makes_commands: bool = False
+    """Each row of its result is the text of a command, which is run in its place."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -40,7 +47,7 @@ class Statement:
 
     def filled(self, words: Mapping[str, Any]) -> Statement:
         """The statement with its ``{word}`` places filled by identifiers or integers."""
-        return Statement(self.name, _WORD.sub(lambda m: _identifier(words, m[1]), self.text), self.origin, "")
+        return replace(self, text=_WORD.sub(lambda m: _identifier(words, m[1]), self.text))
 
     @property
     def words(self) -> frozenset[str]:
@@ -76,6 +83,14 @@ def find(dialects: tuple[str, ...], group: str, name: str) -> Statement:
     return known[name]
 
 
+def in_scope(own: Mapping[str, Statement], dialects: tuple[str, ...], name: str) -> Statement:
+    """A statement of a session's own, else of the engine's group ``server``. Raises ``InputError`` for neither."""
+    found = own.get(name) or statements(dialects, SERVER_GROUP).get(name)
+    if found is None:
+        raise InputError(f"{dialects[-1]} has no statement '{name}'; see: hdbkit sql show {dialects[-1]}")
+    return found
+
+
 def _identifier(words: Mapping[str, Any], name: str) -> str:
     given = words[name]
     parts = [str(part) for part in (given if isinstance(given, tuple) else (given,))]
@@ -88,13 +103,13 @@ def _identifier(words: Mapping[str, Any], name: str) -> str:
 def _parse(path: Path) -> dict[str, Statement]:
     _, *pieces = _NAME.split(path.read_text(encoding="utf-8"))
     found = {}
-    for name, body in zip(pieces[::2], pieces[1::2], strict=True):
+    for what, name, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
         lines = body.strip().splitlines()
         comment = [line.removeprefix("--").strip() for line in _leading_comment(lines)]
         text = "\n".join(lines[len(comment) :]).strip().removesuffix(";")
         if name in found:
             raise InputError(f"{path} has two statements named '{name}'")
-        found[name] = Statement(name, text, path, " ".join(comment))
+        found[name] = Statement(name, text, path, " ".join(comment), what == "commands")
     return found
 
 

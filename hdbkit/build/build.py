@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event
 
-from hdbkit.build.loader import Job, LoadPart, RunStatement, Sent, connect
+from hdbkit.build.loader import LoadPart, Sent, Step
 from hdbkit.build.loaders import STOPPED, Loaders
 from hdbkit.build.progress import BuildProgress, Silent, Stage
-from hdbkit.config import SchemaFrom, Target, WorkloadSpec
-from hdbkit.contracts import Capability, Check, Session
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.contracts import BuildLog, Capability, Check, Schema
 from hdbkit.databases import database
-from hdbkit.errors import BuildFailed, InputError, SchemaProblem, TransactionError
-from hdbkit.sql import Statement, statements
+from hdbkit.errors import BuildFailed, HalfBuilt, InputError, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
-from hdbkit.workloads.build_log import LOG_TABLES, BuildLog, read_build_log
-
-_INDEX = "index_"
-
 
 ROWS_A_SECOND = 140_000
 """What one loader of a small server loads, checks and indexes included; only for the time of an estimate."""
@@ -53,7 +49,7 @@ class BuildResult:
 
 def estimate(spec: WorkloadSpec, loaders: int = 2) -> Estimate:
     """Expected rows and bytes of text of a population, and a rough time to build it with ``loaders`` processes."""
-    parts = workload(spec.kind).parts(spec)
+    parts = workload(spec).parts()
     rows = sum(part.rows for part in parts)
     return Estimate(rows, sum(part.size_bytes for part in parts), rows / (ROWS_A_SECOND * loaders))
 
@@ -75,45 +71,45 @@ def build(
         BuildFailed: a step failed or was stopped; what was loaded is kept.
     """
     started = time.monotonic()
-    progress = progress or Silent()
-    if spec.schema_from is not SchemaFrom.HDBKIT:
+    if loaders < 1:
+        raise InputError(f"loaders must be 1 or more, not {loaders}")
+    if not workload(spec).tables:
         raise SchemaProblem(
-            f"hdbkit builds no schema of HammerDB's; build it with HammerDB, then: "
-            f"hdbkit run {target.given} --schema-from {spec.schema_from.value}"
+            f"hdbkit builds no schema for {workload(spec).title}; build it with the tool that its tables belong to"
         )
-    _refuse_incapable(target, spec, loaders)
-    session = connect(target, spec)
+    schema = database(target.kind).schema(target, workload(spec))
     try:
-        return _Build(target, spec, session, progress, stop or Event()).run(loaders, started)
+        return _Build(target, spec, schema, progress or Silent(), stop or Event()).run(loaders, started)
     finally:
-        session.close()
+        schema.close()
 
 
 class _Build:
     def __init__(
-        self, target: Target, spec: WorkloadSpec, session: Session, progress: BuildProgress, stop: Event
+        self, target: Target, spec: WorkloadSpec, schema: Schema, progress: BuildProgress, stop: Event
     ) -> None:
-        self._target, self._spec, self._session, self._progress = target, spec, session, progress
+        self._target, self._spec, self._schema, self._progress = target, spec, schema, progress
         self._stop = stop
-        self._engine, self._workload = database(target.kind), workload(spec.kind)
-        self._statements: Mapping[str, Statement] = statements(self._engine.dialects, spec.kind)
+        self._engine, self._workload = database(target.kind), workload(spec)
+        self._name = self._workload.scope(self._engine.dialects).schema
         self._rows = self._size_bytes = 0
 
     def run(self, loaders: int, started: float) -> BuildResult:
-        log = read_build_log(self._session, self._spec.kind, self._workload.tables)
-        self._refuse(log, loaders)
+        record = self._spec.model_dump_json()
+        log = self._unfinished(record)
+        self._refuse_too_many(loaders)
         with self._step(Stage.TABLES):
-            self._make_tables(log)
+            self._schema.create(record)
         with Loaders(self._target, self._spec, loaders, self._stop) as pool:
             with self._step(Stage.LOAD):
                 self._load(pool, log)
             with self._step(Stage.INDEXES):
-                pool.do(self._missing_indexes())
+                pool.do(Step(name) for name in self._schema.after_load())
             with self._step(Stage.ROUTINES):
-                self._make_routines()
+                self._schema.routines()
             with self._step(Stage.STATISTICS):
-                pool.do(self._statistics())
-                self._session.query("finish_build")
+                pool.do(Step(name) for name in self._schema.statistics())
+                self._schema.finish()
         with self._step(Stage.CHECKS):
             checks = self._check()
         self._progress.stage(Stage.DONE)
@@ -129,63 +125,33 @@ class _Build:
         except TransactionError as error:
             raise BuildFailed(stage.value, str(error)) from error
 
-    def _refuse(self, log: BuildLog, loaders: int) -> None:
-        place = f"schema {self._spec.kind} in {self._target.url}"
-        if log.finished and log.spec:
+    def _unfinished(self, record: str) -> BuildLog:
+        """What an earlier build of this schema left; raises ``SchemaProblem`` where something else is there."""
+        place = f"schema {self._name} in {self._target.url}"
+        with suppress(HalfBuilt):
+            found = self._workload.found(self._schema)
+            if found is not None:
+                scale = workload(found).scale
+                built = f"already built ({scale})" if scale else "already built"
+                raise SchemaProblem(f"{place} is {built}; run: hdbkit drop {self._target.given}")
+        log = self._schema.log()
+        if log.spec is not None and (different := _difference(log.spec, record)):
             raise SchemaProblem(
-                f"{place} is already built (warehouses: {log.spec.warehouses}); run: hdbkit drop {self._target.given}"
-            )
-        if log.spec and log.spec != self._spec:
-            raise SchemaProblem(
-                f"{place} is half built as another one ({_difference(log.spec, self._spec)}); "
+                f"{place} is half built as another one ({different}); "
                 f"build that one, or run: hdbkit drop {self._target.given}"
             )
-        free = self._engine.free_connections(self._session)
+        return log
+
+    def _refuse_too_many(self, loaders: int) -> None:
+        free = self._engine.free_connections(self._schema.session)
         if free is not None and free < loaders:
             raise InputError(
                 f"{self._target.url} allows {free} more connections, but {loaders} loaders were asked for; "
                 f"ask for {max(1, free)} or raise the server's limit"
             )
 
-    def _make_tables(self, log: BuildLog) -> None:
-        session, spec = self._session, self._spec
-        if not log.schema_exists:
-            self._make_schema()
-        if not log.tables.issuperset(LOG_TABLES):
-            session.query("create_build")
-        if log.spec is None:
-            session.query("insert_build_spec", spec=spec.model_dump_json())
-        for table in self._workload.tables:
-            if table not in log.tables:
-                self._make_table(table)
-
-    def _make_schema(self) -> None:
-        try:
-            self._session.query("create_schema")
-        except TransactionError as error:
-            raise InputError(
-                f"schema {self._spec.kind} cannot be created in {self._target.url}: {error.text}; "
-                "use an account that may create a schema there"
-            ) from error
-
-    def _make_table(self, table: str) -> None:
-        session, partitions = self._session, self._spec.partitions
-        partitioned = partitions and f"create_{table}_partitioned" in self._statements
-        session.begin()
-        try:
-            session.query(f"create_{table}_partitioned" if partitioned else f"create_{table}", partitions=partitions)
-            if partitioned and f"create_{table}_partition" in self._statements:
-                for number in range(partitions):
-                    session.query(f"create_{table}_partition", number=number, partitions=partitions)
-            if self._spec.history_key and f"key_{table}" in self._statements:
-                session.query(f"key_{table}")
-            session.commit()
-        except BaseException:
-            session.rollback()
-            raise
-
     def _load(self, pool: Loaders, log: BuildLog) -> None:
-        parts = self._workload.parts(self._spec)
+        parts = self._workload.parts()
         total = sum(part.rows for part in parts)
         kept = sum(log.parts.values())
         missing = [part for part in parts if part.key not in log.parts]
@@ -201,49 +167,28 @@ class _Build:
         self._progress.loaded(done, done, self._size_bytes)
 
     def _check(self) -> tuple[Check, ...]:
-        """A slow load is told; an engine that keeps no tables has nothing else to check."""
-        slow = self._engine.slow_load(self._session)
+        """A slow load is reported; an engine that keeps no tables has nothing else to check."""
+        session = self._schema.session
+        slow = self._engine.slow_load(session)
         notes = [Check("load", None, slow)] if slow else []
         if Capability.TABLES not in self._engine.capabilities:
             return tuple(notes)
-        return (*notes, *self._workload.check(self._session, self._spec))
-
-    def _missing_indexes(self) -> list[Job]:
-        there = {row[0] for row in self._session.query("list_indexes")}
-        return [
-            RunStatement(name)
-            for name in self._statements
-            if name.startswith(_INDEX) and name.removeprefix(_INDEX) not in there
-        ]
-
-    def _make_routines(self) -> None:
-        if Capability.STORED_ROUTINES not in self._engine.capabilities:
-            return
-        there = {row[0] for row in self._session.query("list_routines")}
-        for routine in self._workload.routines:
-            if routine not in there:
-                self._session.query(f"create_routine_{routine}")
-
-    def _statistics(self) -> list[Job]:
-        names = (f"analyze_{table}" for table in self._workload.tables)
-        return [RunStatement(name) for name in names if name in self._statements]
+        return (*notes, *self._workload.check(session))
 
 
-def _refuse_incapable(target: Target, spec: WorkloadSpec, loaders: int) -> None:
-    engine = database(target.kind)
-    if loaders < 1:
-        raise InputError(f"loaders must be 1 or more, not {loaders}")
-    wanted = {
-        "partitions": Capability.PARTITIONS,
-        "tablespace": Capability.TABLESPACES,
-        "storage_engine": Capability.STORAGE_ENGINES,
-    }
-    for name, capability in wanted.items():
-        asked = getattr(spec, name)
-        if asked and capability not in engine.capabilities:
-            raise InputError(f"{engine.title} has no {capability.value} here; leave out {name}={asked}")
+def _difference(there: str, asked: str) -> str:
+    """What two records of a specification differ in; empty where they are equal."""
+    ours, theirs = _fields(asked), _fields(there)
+    names = [*ours, *(name for name in theirs if name not in ours)]
+    return ", ".join(
+        f"{name} {theirs.get(name, 'by default')}, not {ours.get(name, 'by default')}"
+        for name in names
+        if theirs.get(name) != ours.get(name)
+    )
 
 
-def _difference(there: WorkloadSpec, asked: WorkloadSpec) -> str:
-    fields = [name for name in WorkloadSpec.model_fields if getattr(there, name) != getattr(asked, name)]
-    return ", ".join(f"{name} {getattr(there, name)}, not {getattr(asked, name)}" for name in fields)
+def _fields(record: str) -> dict[str, object]:
+    """The fields of a specification, options of its engine beside its own."""
+    fields: dict[str, object] = json.loads(record)
+    storage = fields.pop("storage", None)
+    return {**fields, **(storage if isinstance(storage, dict) else {})}

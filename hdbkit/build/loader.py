@@ -1,4 +1,4 @@
-"""A loader: a process with one session that does the jobs it is sent, one after the other.
+"""A loader: a process with one connection that does the jobs it is sent, one after the other.
 
 It ends when the building process ends, however that ends: a thread waits on a pipe that only the builder
 holds open. What it had not committed is undone by the server.
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from threading import Thread
 
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.contracts import Session, SessionOptions, Workload
+from hdbkit.contracts import Schema, Workload
 from hdbkit.databases import database
-from hdbkit.errors import HdbkitError, InputError, TransactionError
+from hdbkit.errors import HdbkitError
 from hdbkit.workloads import workload
 
 
@@ -32,16 +32,16 @@ class LoadPart:
 
 
 @dataclass(frozen=True)
-class RunStatement:
-    """The job to run one named statement."""
+class Step:
+    """The job to do one step of a schema, such as an index."""
 
     name: str
 
     def __str__(self) -> str:
-        return f"statement {self.name}"
+        return f"step {self.name}"
 
 
-Job = LoadPart | RunStatement
+Job = LoadPart | Step
 
 
 @dataclass(frozen=True)
@@ -63,21 +63,21 @@ def loader(target: Target, spec: WorkloadSpec, jobs: Connection, alive: Connecti
     """The life of a loader: connect, work until the builder closes ``jobs``, disconnect."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with, args=(alive,), daemon=True).start()
-    session: Session | None = None
+    work, schema = workload(spec), None
     try:
         with suppress(EOFError, BrokenPipeError):
             while True:
                 job = jobs.recv()
                 try:
-                    session = session or connect(target, spec)
-                    _work(session, spec, job, jobs.send)
+                    schema = schema or database(target.kind).schema(target, work)
+                    _do(schema, work, job, jobs.send)
                 except HdbkitError as error:
                     jobs.send(Done(str(error)))
                 else:
                     jobs.send(Done())
     finally:
-        if session:
-            session.close()
+        if schema:
+            schema.close()
 
 
 def _end_with(alive: Connection) -> None:
@@ -86,46 +86,8 @@ def _end_with(alive: Connection) -> None:
     os._exit(1)
 
 
-def connect(target: Target, spec: WorkloadSpec) -> Session:
-    """A session that builds: new tables and indexes go where ``spec`` says.
-
-    Raises:
-        InputError: the tablespace or the storage engine cannot be used.
-    """
-    session = database(target.kind).connect(target, spec.kind, SessionOptions(application="hdbkit build"))
-    for place in ("tablespace", "storage_engine"):
-        wanted = getattr(spec, place)
-        if wanted is None:
-            continue
-        try:
-            session.query(f"use_{place}", **{place: wanted})
-        except TransactionError as error:
-            session.close()
-            raise InputError(f"{place} '{wanted}' cannot be used: {error.text}") from error
-    return session
-
-
-def _work(session: Session, spec: WorkloadSpec, job: Job, tell: Callable[[Sent], None]) -> None:
-    if isinstance(job, RunStatement):
-        session.query(job.name)
+def _do(schema: Schema, work: Workload, job: Job, tell: Callable[[Sent], None]) -> None:
+    if isinstance(job, Step):
+        schema.do(job.name)
     else:
-        _load(session, workload(spec.kind), spec, job.key, tell)
-
-
-def _load(session: Session, work: Workload, spec: WorkloadSpec, key: str, tell: Callable[[Sent], None]) -> None:
-    session.begin()
-    try:
-        rows = 0
-        for load in work.part(spec, key):
-            rows += session.load(load.table, load.columns, _told(load.chunks, tell))
-        session.query("insert_build_part", part=key, rows=rows)
-        session.commit()
-    except BaseException:
-        session.rollback()
-        raise
-
-
-def _told(chunks: Iterable[bytes], tell: Callable[[Sent], None]) -> Iterator[bytes]:
-    for chunk in chunks:
-        yield chunk
-        tell(Sent(chunk.count(b"\n"), len(chunk)))
+        schema.load(job.key, work.part(job.key), lambda rows, size_bytes: tell(Sent(rows, size_bytes)))

@@ -16,6 +16,7 @@ from hdbkit.build.loader import Done, Job, Sent, loader
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed
+from hdbkit.workloads import workload
 
 STOPPED = "it was stopped"
 _PATIENCE_S = 5.0
@@ -33,7 +34,7 @@ class Loaders:
     def __init__(self, target: Target, spec: WorkloadSpec, count: int, stop: Event) -> None:
         self._stop = stop
         context = get_context("forkserver")
-        preload = ["hdbkit.build.loader", f"hdbkit.workloads.{spec.kind}", *database(target.kind).preload]
+        preload = ["hdbkit.build.loader", *workload(spec).preload, *database(target.kind).preload]
         context.set_forkserver_preload(preload)
         self._processes: dict[Connection, ForkServerProcess] = {}
         self._alive, alive = context.Pipe()

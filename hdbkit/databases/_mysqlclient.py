@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, NoReturn
 
 from MySQLdb import Error
 
-from hdbkit.contracts import Arguments, Row
+from hdbkit.contracts import Arguments, Row, Scope, Table
 from hdbkit.databases._mysqlclient_load import insertions, piped
 from hdbkit.databases._mysqlclient_values import ENCODERS, plain, result_of
 from hdbkit.databases._mysqlclient_wire import Call, answer_of, wire
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
-from hdbkit.sql import Statement, find, statements
+from hdbkit.sql import SERVER_GROUP, Statement, find, in_scope, statements
 
 BY_DESIGN = 30001
 """The error number with which a routine rolls back an order for the unused item."""
@@ -48,19 +48,18 @@ class Template(NamedTuple):
 
 
 class MysqlclientSession:
-    """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.Session`."""
+    """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.SqlSession`."""
 
     returns_changed = takes_arrays = False
 
-    def __init__(self, connection: Any, dialects: tuple[str, ...], group: str) -> None:
+    def __init__(self, connection: Any, dialects: tuple[str, ...], scope: Scope) -> None:
         self._driver, self._wire = connection, wire(connection)
-        self._dialects, self._group = dialects, group
+        self._dialects, self._own = dialects, scope.statements
         self._templates: dict[str, Template] = {}
         self._begun = False
         self._sent_begin = False
         self._most_bytes = 1 << 30
-        server = statements(dialects, "server")
-        self._takes_values = "execute_with_values" in server
+        self._takes_values = "execute_with_values" in statements(dialects, SERVER_GROUP)
         self.prepares_calls = False
         """Whether routines' calls are prepared by the server too."""
         packet_bytes, infile = self.query("open_session")[0]
@@ -73,12 +72,25 @@ class MysqlclientSession:
             self._wire.leave()
         return self._driver
 
+    @property
+    def client_path(self) -> str:
+        """What times the calls of routines: our own code over the driver's socket, or the driver."""
+        return "hdbkit wire code" if self._wire and not self.prepares_calls else "mysqlclient"
+
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement (its first result that has any); ``{word}`` and ``:word`` take arguments."""
         found = self._find(statement).filled(arguments)
         text = _rendered(_template(found), [arguments[name] for name in found.parameters])
         results = [result for result in self._answered(text) if not isinstance(result, int)]
-        return self.rows(results[0]) if results else []
+        rows = self.rows(results[0]) if results else []
+        return self._run(rows) if found.makes_commands else rows
+
+    ask = query
+
+    def _run(self, commands: list[Row]) -> list[Row]:
+        for (text,) in commands:
+            self.execute(text)
+        return []
 
     def execute(self, text: str) -> None:
         """Run a command that a named statement composed, such as one that takes no parameters."""
@@ -152,10 +164,10 @@ class MysqlclientSession:
         results = self._answered(b";".join([_rendered(self._templates[name], given) for name, given in calls]))
         return [[] if isinstance(result, int) else list(result.fetch_row(0)) for result in results]
 
-    def load(self, table: str, columns: Sequence[str], chunks: Iterable[bytes]) -> int:
+    def load(self, table: Table, chunks: Iterable[bytes]) -> int:
         """Bulk-load tab-separated text, by LOAD DATA LOCAL where the server lets us; the number of rows."""
         assert self._begun, "a load outside a transaction"
-        words = {"table": table, "columns": tuple(columns)}
+        words = {"table": table.name, "columns": table.columns}
         try:
             if self.local_infile:
                 with piped(chunks) as path:
@@ -195,13 +207,12 @@ class MysqlclientSession:
         if marks and not self._takes_values:
             marks = [f"@hdbkit_{number}" for number in range(len(places))]
             ahead = f"SET {','.join(f'{mark}=%b' for mark in marks)};"
-        execute = find(self._dialects, "server", f"execute_with_{kind}").text
+        execute = find(self._dialects, SERVER_GROUP, f"execute_with_{kind}").text
         using = f" USING {','.join(marks)}" if marks else ""
         return Template(f"{ahead}{execute} {statement.name}{using}".encode(), places)
 
     def _find(self, name: str) -> Statement:
-        own = statements(self._dialects, self._group)
-        return own[name] if name in own else find(self._dialects, "server", name)
+        return in_scope(self._own, self._dialects, name)
 
     def _answered(self, text: bytes) -> list[Any]:
         """The answers to one packet, behind the start of the transaction if that is still to be sent."""

@@ -10,9 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from pydantic import Field
+
 from hdbkit.config import Target
-from hdbkit.contracts import Capability, Session, SessionOptions
+from hdbkit.contracts import SERVER, Capability, Schema, SchemaOptions, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._mysqlclient_connect import connected, has_password, is_on, password_file
+from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import CannotConnect, MissingDriver, TransactionError
 from hdbkit.readings import Footprint
 
@@ -38,6 +41,14 @@ _COUNTERS = {
 """Our names of the server's status values; not every server has each."""
 
 
+class MysqlclientSchemaOptions(SqlSchemaOptions):
+    """What a schema may have on these engines alone."""
+
+    storage_engine: str | None = Field(
+        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="the tables' own engine, such as InnoDB"
+    )
+
+
 class MysqlclientDatabase:
     """Contract: :class:`hdbkit.contracts.Database`, but for what the engine's own class says."""
 
@@ -48,7 +59,8 @@ class MysqlclientDatabase:
     """Names of the server's process."""
     capabilities: frozenset[Capability] = frozenset()
     extra = "mysql"
-    levels = frozenset({"history_list_length", "dirty_pages", "waiting_locks"})
+    gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks"})
+    schema_options: type[SchemaOptions] = MysqlclientSchemaOptions
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient")
 
     def driver_version(self) -> str:
@@ -59,17 +71,16 @@ class MysqlclientDatabase:
             raise MissingDriver(self.kind, "mysqlclient", self.extra) from None
         return f"mysqlclient {release.__version__} (client library {_mysql.get_client_info()})"
 
-    def connect(self, target: Target, group: str, options: SessionOptions | None = None) -> Session:
-        """A session whose tables are those of the target's database."""
-        return self._session(target, group, options)
-
-    def _session(self, target: Target, group: str, options: SessionOptions | None = None) -> MysqlclientSession:
+    def connect(
+        self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None
+    ) -> MysqlclientSession:
+        """A session whose tables are those of the target's database, whatever the scope's schema."""
         wanted = options or SessionOptions()
         connection = connected(target, wanted)
         from hdbkit.databases._mysqlclient import MysqlclientSession
 
         try:
-            session = MysqlclientSession(connection, self.dialects, group)
+            session = MysqlclientSession(connection, self.dialects, scope)
         except TransactionError as error:
             raise CannotConnect(target.url, error.text, "check the server and the account") from None
         if not is_on(target, "local_infile", unless_said=True):
@@ -83,28 +94,32 @@ class MysqlclientDatabase:
             session.query("set_statement_timeout", milliseconds=wanted.statement_timeout_ms)
         return session
 
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's schema, which is the target's database."""
+        return SqlSchema(self, target, workload)
+
     def version(self, session: Session) -> str:
         """Such as ``MariaDB 10.11.19``."""
-        return f"{self.title} {session.query('server_version')[0][0].partition('-')[0]}"
+        return f"{self.title} {session.ask('server_version')[0][0].partition('-')[0]}"
 
     def free_connections(self, session: Session) -> int | None:
         """The least that the server and the account still allow."""
-        (limits,) = session.query("free_connections")
+        (limits,) = session.ask("free_connections")
         return max(0, min(int(limit) for limit in limits if limit is not None))
 
     def counters(self, session: Session) -> dict[str, float]:
-        """Totals of the whole server, and its levels."""
-        status = {name: value for name, value in session.query("status") if name in _COUNTERS}
+        """Totals of the whole server, and its gauges."""
+        status = {name: value for name, value in session.ask("status") if name in _COUNTERS}
         return {_COUNTERS[name]: float(value) for name, value in status.items()}
 
     def footprint(self, session: Session) -> Footprint:
         """The tables of the database with their indexes, and the buffer pool."""
-        data_bytes, cache, cache_bytes = session.query("footprint")[0]
+        data_bytes, cache, cache_bytes = session.ask("footprint")[0]
         return Footprint(int(data_bytes), cache, int(cache_bytes))
 
     def server_process(self, session: Session) -> int | None:
         """The server, when its process runs on this host and its file of the process id can be read."""
-        folder, file = session.query("process_file")[0]
+        folder, file = session.ask("process_file")[0]
         try:
             process = int(Path(os.path.join(folder, file)).read_text(encoding="ascii"))  # noqa: PTH118  may be absolute
             name = Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
@@ -116,7 +131,7 @@ class MysqlclientDatabase:
         """Every setting of the server; ``changed`` where somebody chose its value."""
         return {
             name: {"value": value, "unit": None, "default": default, "changed": bool(changed)}
-            for name, value, default, changed in session.query("read_settings")
+            for name, value, default, changed in session.ask("read_settings")
         }
 
     def slow_load(self, session: Session) -> str | None:
@@ -134,7 +149,7 @@ class MysqlclientDatabase:
         """Create the account and its database where missing, and give it that database whole."""
         role = target.user or target.database or ""
         database = target.database or role
-        session = self._session(admin, "server")
+        session = self.connect(admin)
         try:
             roles, databases = session.query("account", role=role, database=database)[0]
             created = []
@@ -142,12 +157,12 @@ class MysqlclientDatabase:
                 session.query("create_role", role=role, **self._identified_by(target.secret()))
                 created.append(f"role {role}")
             if not databases:
-                session.execute(str(session.query("create_database", database=database)[0][0]))
+                session.query("create_database", database=database)
                 created.append(f"database {database}")
             if created:
-                session.execute(str(session.query("grant_database", database=database, role=role)[0][0]))
+                session.query("grant_database", database=database, role=role)
                 with suppress(TransactionError):  # not every administrator may hand that on
-                    session.execute(str(session.query("grant_sight", role=role)[0][0]))
+                    session.query("grant_sight", role=role)
             return created
         finally:
             session.close()

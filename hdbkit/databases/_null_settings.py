@@ -1,4 +1,4 @@
-"""The settings of a null database, behind the statements that the control of a real server's settings sends.
+"""The settings of a null database, behind the operations that the control of a real server's settings asks for.
 
 ``speed`` divides every latency (reload), ``commit`` off makes calls a fifth shorter (session), ``buffers`` changes
 nothing and needs a restart, which a null server cannot do by itself.
@@ -32,27 +32,24 @@ class NullSettings:
         """The value in force."""
         return str(self._entries().get(name, _KNOWN[name][1]))
 
-    def answer(self, statement: str, arguments: Mapping[str, Any]) -> list[Row] | None:
-        """The rows of a statement about settings; None for any other."""
-        match statement:
+    def answer(self, operation: str, arguments: Mapping[str, Any]) -> list[Row] | None:
+        """The rows of an operation on settings; None for any other."""
+        match operation:
             case "control_settings":
                 return [self._row(name) for name in _KNOWN]
             case "file_entries":
                 return list(self._entries().items())
-            case "make_set_setting" | "make_reset_setting":
-                return [(json.dumps([arguments["name"], arguments.get("value")]),)]
             case "settings_loaded_at":
                 return [(self._read().get("loaded_ns", 0), 0)]
+            case "set_setting":
+                self._write({**self._entries(), str(arguments["name"]): str(arguments["value"])})
+            case "reset_setting":
+                self._write({name: old for name, old in self._entries().items() if name != arguments["name"]})
             case "reload_settings":
                 self._write(self._entries())
-                return []
-        return None
-
-    def execute(self, text: str) -> None:
-        """Run a command that ``make_set_setting`` or ``make_reset_setting`` made."""
-        name, value = json.loads(text)
-        kept = {key: old for key, old in self._entries().items() if key != name}
-        self._write(kept if value is None else {**kept, name: value})
+            case _:
+                return None
+        return []
 
     def all(self) -> dict[str, dict[str, Any]]:
         """Every setting, and whether somebody chose its value."""

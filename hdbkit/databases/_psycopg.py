@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from psycopg import Error, adapt, pq
 
-from hdbkit.contracts import Arguments, Row
+from hdbkit.contracts import Arguments, Row, Scope, Table
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
-from hdbkit.sql import Statement, find, statements
+from hdbkit.sql import Statement, in_scope
 
 if TYPE_CHECKING:
     from psycopg.abc import Transformer
@@ -47,14 +47,15 @@ T = TypeVar("T")
 
 
 class PsycopgSession:
-    """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.Session`."""
+    """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.SqlSession`."""
 
     returns_changed = takes_arrays = True
+    client_path = "psycopg"
 
-    def __init__(self, connection: PGconn, dialects: tuple[str, ...], group: str) -> None:
+    def __init__(self, connection: PGconn, dialects: tuple[str, ...], scope: Scope) -> None:
         self.connection = connection
         self._exec_prepared = connection.exec_prepared  # looked up once: it is the measured call
-        self._dialects, self._group = dialects, group
+        self._dialects, self._own = dialects, scope.statements
         self._prepared: set[str] = set()
         self._readers: dict[str, Transformer] = {}
         self._begun = False
@@ -66,8 +67,17 @@ class PsycopgSession:
         text, values = _filled(found, arguments)
         self._send_begin()
         if values:
-            return self.rows(self._checked(self._exchanged(self.connection.exec_params, text, values)))
-        return self.rows(self._checked(self._exchanged(self.connection.exec_, text)))
+            rows = self.rows(self._checked(self._exchanged(self.connection.exec_params, text, values)))
+        else:
+            rows = self.rows(self._checked(self._exchanged(self.connection.exec_, text)))
+        return self._run(rows) if found.makes_commands else rows
+
+    ask = query
+
+    def _run(self, commands: list[Row]) -> list[Row]:
+        for (text,) in commands:
+            self.execute(text)
+        return []
 
     def execute(self, text: str) -> None:
         """Run a command that a named statement composed, such as one that takes no parameters."""
@@ -144,12 +154,12 @@ class PsycopgSession:
         reader.set_pgresult(result, set_loaders=known is None)
         return [_plain(row) for row in reader.load_rows(0, result.ntuples, tuple)]
 
-    def load(self, table: str, columns: Sequence[str], chunks: Iterable[bytes]) -> int:
+    def load(self, table: Table, chunks: Iterable[bytes]) -> int:
         """Bulk-load tab-separated text by COPY; the number of rows."""
         assert self._begun, "a load outside a transaction"
         self._send_begin()
-        names = ", ".join(self._identifier(column) for column in columns)
-        text = f"COPY {self._identifier(table)} ({names}) FROM STDIN"
+        names = ", ".join(self._identifier(column) for column in table.columns)
+        text = f"COPY {self._identifier(table.name)} ({names}) FROM STDIN"
         started = self._exchanged(self.connection.exec_, text.encode())
         if started.status != pq.ExecStatus.COPY_IN:
             self._refuse(started)
@@ -171,8 +181,7 @@ class PsycopgSession:
         self.connection.finish()
 
     def _find(self, name: str) -> Statement:
-        own = statements(self._dialects, self._group)
-        return own[name] if name in own else find(self._dialects, "server", name)
+        return in_scope(self._own, self._dialects, name)
 
     def _identifier(self, name: str) -> str:
         return pq.Escaping(self.connection).escape_identifier(name.encode()).decode()

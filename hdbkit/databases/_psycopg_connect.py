@@ -46,10 +46,8 @@ _REFUSALS = (
 )
 
 
-def connected(target: Target, group: str, options: SessionOptions) -> PGconn:
-    """An open libpq connection whose search path is the schema named after ``group``.
-
-    For a group inside another, whose schema is not ours, it is the account's own.
+def connected(target: Target, schema: str, options: SessionOptions) -> PGconn:
+    """An open libpq connection whose search path is ``schema``; the account's own where that is empty.
 
     Raises:
         CannotConnect: with what is wrong and what to do, never with a password.
@@ -59,7 +57,7 @@ def connected(target: Target, group: str, options: SessionOptions) -> PGconn:
         from psycopg import pq
     except ImportError:
         raise MissingDriver(target.kind, "psycopg", target.kind) from None
-    connection = pq.PGconn.connect_start(_connection_string(target, group, options))
+    connection = pq.PGconn.connect_start(_connection_string(target, schema, options))
     in_time = _awaited(connection, options.connect_timeout_s)
     if connection.status != pq.ConnStatus.OK:
         text = connection.error_message.decode("utf-8", "replace").strip() if in_time else "timeout expired"
@@ -83,7 +81,7 @@ def _awaited(connection: PGconn, timeout_s: float) -> bool:
     return True
 
 
-def _connection_string(target: Target, group: str, options: SessionOptions) -> bytes:
+def _connection_string(target: Target, schema: str, options: SessionOptions) -> bytes:
     settings = {
         **target.options,
         "host": target.host,
@@ -95,15 +93,15 @@ def _connection_string(target: Target, group: str, options: SessionOptions) -> b
         "connect_timeout": options.connect_timeout_s,
         "application_name": options.application,
         "client_encoding": "UTF8",
-        "options": " ".join(filter(None, [target.options.get("options"), *_session_settings(group, options)])),
+        "options": " ".join(filter(None, [target.options.get("options"), *_session_settings(schema, options)])),
     }
     given = {name: str(value) for name, value in settings.items() if value is not None}
     return " ".join(f"{name}={_quoted(value)}" for name, value in given.items()).encode()
 
 
-def _session_settings(group: str, options: SessionOptions) -> list[str]:
+def _session_settings(schema: str, options: SessionOptions) -> list[str]:
     settings = {
-        "search_path": None if "." in group else group,
+        "search_path": schema or None,
         "datestyle": "ISO",
         "statement_timeout": options.statement_timeout_ms or None,
         "lock_timeout": options.lock_timeout_ms or None,

@@ -18,7 +18,6 @@ class MariaDB(MysqlclientDatabase):
     processes = ("mariadbd", "mysqld")
     capabilities = frozenset(Capability) - {
         Capability.SCHEMAS,
-        Capability.TABLESPACES,
         Capability.SNAPSHOT_CONFLICTS,
     }
 

@@ -19,7 +19,6 @@ class MySQL(MysqlclientDatabase):
     processes = ("mysqld",)
     capabilities = frozenset(Capability) - {
         Capability.SCHEMAS,
-        Capability.TABLESPACES,
         Capability.SNAPSHOT_CONFLICTS,
         Capability.STATEMENT_TIMEOUT,
     }
@@ -28,7 +27,7 @@ class MySQL(MysqlclientDatabase):
         """With the length of the history list and the deadlocks where the account may see them."""
         counters = super().counters(session)
         with suppress(TransactionError):
-            counters |= {str(name): float(value) for name, value in session.query("metrics")}
+            counters |= {str(name): float(value) for name, value in session.ask("metrics")}
         return counters
 
     def _identified_by(self, password: str | None) -> dict[str, Any]:

@@ -7,10 +7,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from pydantic import Field
+
 from hdbkit.config import Target
-from hdbkit.contracts import Capability, Session, SessionOptions
+from hdbkit.contracts import SERVER, Capability, Schema, SchemaOptions, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._password_files import in_colon_file
 from hdbkit.databases._psycopg_connect import connected
+from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import MissingDriver
 from hdbkit.readings import Footprint
 
@@ -20,16 +23,25 @@ if TYPE_CHECKING:
 _KIND = "postgresql"
 
 
+class PostgreSQLSchemaOptions(SqlSchemaOptions):
+    """What a schema may have here alone."""
+
+    tablespace: str | None = Field(
+        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$", description="where tables and indexes are stored"
+    )
+
+
 class PostgreSQL:
     """Contract: :class:`hdbkit.contracts.Database`."""
 
     kind = _KIND
     title = "PostgreSQL"
-    capabilities = frozenset(Capability) - {Capability.STORAGE_ENGINES}
+    capabilities = frozenset(Capability)
     extra = "postgresql"
-    dialects = (_KIND,)
-    levels = frozenset({"waiting_locks"})
-    preload = ("psycopg.pq", "hdbkit.databases._psycopg")
+    dialects: tuple[str, ...] = (_KIND,)
+    gauges = frozenset({"waiting_locks"})
+    schema_options: type[SchemaOptions] = PostgreSQLSchemaOptions
+    preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases._psycopg")
 
     def driver_version(self) -> str:
         """Psycopg, and how it reaches which libpq."""
@@ -40,36 +52,37 @@ class PostgreSQL:
         libpq = psycopg.pq.version()
         return f"psycopg {psycopg.__version__} ({psycopg.pq.__impl__}, libpq {libpq // 10000}.{libpq % 10000})"
 
-    def connect(self, target: Target, group: str, options: SessionOptions | None = None) -> Session:
-        """A session whose search path is the schema named after ``group``."""
-        return self._session(target, group, options)
-
-    def _session(self, target: Target, group: str, options: SessionOptions | None = None) -> PsycopgSession:
-        connection = connected(target, group, options or SessionOptions())
+    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> PsycopgSession:
+        """A session whose search path is the scope's schema, or the account's own."""
+        connection = connected(target, scope.schema, options or SessionOptions())
         from hdbkit.databases._psycopg import PsycopgSession
 
-        return PsycopgSession(connection, self.dialects, group)
+        return PsycopgSession(connection, self.dialects, scope)
+
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's schema, in a schema of the database."""
+        return SqlSchema(self, target, workload)
 
     def version(self, session: Session) -> str:
         """Such as ``PostgreSQL 18.4``."""
-        return f"{self.title} {session.query('server_version')[0][0]}"
+        return f"{self.title} {session.ask('server_version')[0][0]}"
 
     def free_connections(self, session: Session) -> int | None:
         """The least that server, database and role still allow."""
-        (limits,) = session.query("free_connections")
+        (limits,) = session.ask("free_connections")
         return max(0, min(int(limit) for limit in limits if limit is not None))
 
     def counters(self, session: Session) -> dict[str, float]:
         """Totals over all databases; a backend reports its own at most once a second."""
         major = _major(session)
-        rows = session.query("counters") + (session.query("file_operations") if major >= 16 else [])
+        rows = session.ask("counters") + (session.ask("file_operations") if major >= 16 else [])
         totals = {name: float(value or 0) for name, value in rows}
         before = "" if major >= 17 else "_before_17"
-        return {**totals, "checkpoints": float(session.query(f"checkpoints{before}")[0][0])}
+        return {**totals, "checkpoints": float(session.ask(f"checkpoints{before}")[0][0])}
 
     def footprint(self, session: Session) -> Footprint:
         """The database with all its schemas, and the shared buffers."""
-        return Footprint(*session.query("footprint")[0])
+        return Footprint(*session.ask("footprint")[0])
 
     def server_process(self, session: Session) -> int | None:
         """The postmaster, when it is a process of this host."""
@@ -83,7 +96,7 @@ class PostgreSQL:
         """Every setting as this session sees it; ``changed`` where somebody chose another than the default."""
         return {
             name: {"value": value, "unit": unit, "default": default, "changed": changed}
-            for name, value, unit, default, changed in session.query("read_settings")
+            for name, value, unit, default, changed in session.ask("read_settings")
         }
 
     def slow_load(self, session: Session) -> str | None:
@@ -106,7 +119,7 @@ class PostgreSQL:
         """Create the account and its database where missing. No password travels: the client makes the verifier."""
         role = target.user or target.database or ""
         database = target.database or role
-        session = self._session(admin, "server")
+        session = self.connect(admin)
         try:
             superuser, roles, databases = session.query("account", role=role, database=database)[0]
             created = []
@@ -114,7 +127,7 @@ class PostgreSQL:
                 _create_role(session, role, target.secret(), superuser)
                 created.append(f"role {role}")
             if not databases:
-                session.execute(_text(session, "create_database", database=database, role=role))
+                session.query("create_database", database=database, role=role)
                 created.append(f"database {database}")
             return created
         finally:
@@ -123,16 +136,12 @@ class PostgreSQL:
 
 def _create_role(session: PsycopgSession, role: str, password: str | None, superuser: bool) -> None:
     if password is None:
-        session.execute(_text(session, "create_role_without_password", role=role))
+        session.query("create_role_without_password", role=role)
     else:
         verifier = session.connection.encrypt_password(password.encode(), role.encode(), None).decode()
-        session.execute(_text(session, "create_role", role=role, verifier=verifier))
+        session.query("create_role", role=role, verifier=verifier)
     if not superuser:  # only a member may make the role an owner
-        session.execute(_text(session, "grant_role", role=role))
-
-
-def _text(session: PsycopgSession, statement: str, **arguments: Any) -> str:
-    return str(session.query(statement, **arguments)[0][0])
+        session.query("grant_role", role=role)
 
 
 def _major(session: Session) -> int:

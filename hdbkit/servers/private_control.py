@@ -34,7 +34,7 @@ class PrivateControl(FileControl):
         """Remove the kept copies, if there are any."""
         with self._session() as session:
             for copy in (KEPT, BUILT):
-                session.query("remove_database", copy=self._kept(copy))
+                session.ask("remove_database", copy=self._kept(copy))
 
     def _start_again(self) -> None:
         """As others do; a database that went with a server which was killed while it was replaced is brought back."""
@@ -49,7 +49,7 @@ class PrivateControl(FileControl):
         """Whether the database is missing, and its copy is there."""
         with self._session() as session:
             there = [
-                bool(session.query("database_exists", database_name=name))
+                bool(session.ask("database_exists", database_name=name))
                 for name in (self._database, self._kept(KEPT))
             ]
         return there == [False, True]
@@ -74,15 +74,15 @@ class PrivateControl(FileControl):
         """Make ``copy`` anew from ``original``; a ``closed`` one lets nobody connect. Seconds it took."""
         began = time.monotonic()
         with self._session() as session:
-            session.query("copy_alone")
-            if not session.query("database_exists", database_name=original):
+            session.ask("copy_alone")
+            if not session.ask("database_exists", database_name=original):
                 raise ServerFailed(f"there is no database '{original}' in {self.identity} to copy")
             try:
-                session.query("remove_database", copy=copy)
-                session.query("end_other_sessions", database_name=original)
-                session.query("copy_database", copy=copy, original=original, owner=self._target.user)
+                session.ask("remove_database", copy=copy)
+                session.ask("end_other_sessions", database_name=original)
+                session.ask("copy_database", copy=copy, original=original, owner=self._target.user)
                 if closed:
-                    session.query("close_database", copy=copy)
+                    session.ask("close_database", copy=copy)
             except TransactionError as error:
                 raise ServerFailed(f"database {original} was not copied to {copy}: {error.text}") from error
         return time.monotonic() - began

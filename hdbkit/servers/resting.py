@@ -7,7 +7,6 @@ server that lists no such settings is at rest after its checkpoint.
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol, cast
 
 from hdbkit.contracts import Database, Session
 
@@ -19,34 +18,20 @@ _STUCK_S = 5.0
 """So long may nothing of what is left go down; some servers never come to nothing."""
 
 
-class CommandSession(Session, Protocol):
-    """A session that also runs a command which a named statement made: some commands take no values."""
-
-    def execute(self, text: str) -> None:
-        """Run the text of a command."""
-        ...
-
-
-def run_made(session: Session, statement: str, **arguments: Any) -> None:
-    """Run the commands that a named statement makes; it may make none."""
-    for (text,) in session.query(statement, **arguments):
-        cast(CommandSession, session).execute(text)
-
-
 def come_to_rest(session: Session, engine: Database) -> None:
     """Wait for the clients' end and for what is left to do, with settings that hasten it; then put those back."""
-    helping = {str(name): str(value) for name, value in session.query("rest_settings")}
+    helping = {str(name): str(value) for name, value in session.ask("rest_settings")}
     if not helping:
         return
     _wait_for_clients(session, engine)
-    present = {str(name): str(value) for name, value in session.query("running_settings")}
+    present = {str(name): str(value) for name, value in session.ask("running_settings")}
     try:
         for name, value in helping.items():
-            run_made(session, "make_running_setting", name=name, value=value)
+            session.ask("set_running_setting", name=name, value=value)
         _wait_for_the_rest(session)
     finally:
         for name in reversed(helping):
-            run_made(session, "make_running_setting", name=name, value=present[name])
+            session.ask("set_running_setting", name=name, value=present[name])
 
 
 def _wait_for_clients(session: Session, engine: Database) -> None:
@@ -70,7 +55,7 @@ def _wait_for_the_rest(session: Session) -> None:
     least: dict[str, float] = {}
     began = moved = time.monotonic()
     while time.monotonic() < began + _PATIENCE_S and time.monotonic() < moved + _STUCK_S:
-        left = {str(what): float(amount) for what, amount in session.query("rest_left")}
+        left = {str(what): float(amount) for what, amount in session.ask("rest_left")}
         if not any(left.values()):
             return
         if any(amount < least.get(what, amount + 1) for what, amount in left.items()):

@@ -8,7 +8,6 @@ from typing import Any
 
 from hdbkit.contracts import ApplyBy, Session, Setting
 from hdbkit.errors import TransactionError
-from hdbkit.servers.resting import run_made
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Seen:
 def tried(session: Session, name: str) -> ApplyBy:
     """What a setting needs, of a server that tells it only when asked to set it, by a command that always fails."""
     try:
-        run_made(session, "make_trial_setting", name=name)
+        session.ask("try_setting", name=name)
     except TransactionError as refused:
         if f"'{name}'" in refused.text:
             return ApplyBy.RESTART

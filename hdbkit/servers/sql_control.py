@@ -1,10 +1,10 @@
-"""Settings of a server that is reached through SQL alone, such as a managed service.
+"""Settings of a server that is reached through its sessions alone, such as a managed service.
 
 The server says itself what a setting needs. Changes go to its own file of settings, where it has one; they take
 effect by a reload, at once, or by the target's restart command, and count only when a fresh session of a client reads
 them back: a role's or a database's own setting would win. What fails is undone.
 
-Servers differ in the statements of ``settings.sql`` alone. One that takes changes at once lists in
+Servers differ in the operations of ``settings.sql`` alone. One that takes changes at once lists in
 ``running_settings`` the values it runs with, to be told again; one that reads a file lists none there.
 """
 
@@ -23,11 +23,10 @@ from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HdbkitError, ServerFailed, TransactionError
 from hdbkit.readings import HostLoad
 from hdbkit.servers.power import Power, power_of
-from hdbkit.servers.resting import come_to_rest, run_made
+from hdbkit.servers.resting import come_to_rest
 from hdbkit.servers.seen import Seen, seen, tried
 from hdbkit.servers.values import may_read_back_otherwise, mistake_in, plain_value, same_value
 
-GROUP = "server"
 _RELOAD_PATIENCE_S = 15.0
 _RESTART_PATIENCE_S = 120.0
 _ROUNDS = 3
@@ -56,7 +55,7 @@ class SqlControl:
         """
         try:
             with self._session() as session:
-                rows = session.query("server_identity")
+                rows = session.ask("server_identity")
         except TransactionError:
             rows = []
         own = rows[0][0] if rows else self._target.port or "default"
@@ -121,7 +120,7 @@ class SqlControl:
         wanted, present = snapshot["entries"], self._entries()
         with self._session() as session:
             for name in present.keys() - wanted.keys():
-                run_made(session, "make_reset_setting", name=name)
+                session.ask("reset_setting", name=name)
             changed = {name: value for name, value in wanted.items() if present.get(name) != value}
             self._keep(session, changed)
         self._take_effect({**present, **wanted}, snapshot.get("running", {}))
@@ -131,8 +130,8 @@ class SqlControl:
         began = time.monotonic()
         try:
             with self._session(self._admin.with_(database=self._target.database)) as session:
-                session.query("remove_old_rows")
-                session.query("checkpoint")
+                session.ask("remove_old_rows")
+                session.ask("checkpoint")
                 come_to_rest(session, database(self._target.kind))
         except TransactionError:
             return 0.0
@@ -211,21 +210,21 @@ class SqlControl:
 
     def _kept_in(self, session: Session) -> str:
         """Where changed settings are kept, for a reader who must remove them by hand."""
-        rows = session.query("settings_file")
+        rows = session.ask("settings_file")
         return str(rows[0][0]) if rows else "its file of settings"
 
     def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
         """Have the server keep these; what it must still be told for now is returned."""
         known = self.settings()
         for name, value in changes.items():
-            run_made(session, "make_set_setting", name=name, value=value, apply_by=known[name].apply_by.value)
+            session.ask("set_setting", name=name, value=value, apply_by=known[name].apply_by.value)
         return {}
 
     def _take_effect(self, kept: Collection[str], running: Mapping[str, str]) -> ApplyBy:
         """Reload, and tell the server what to run with; restart when one of them waits for it."""
         before = self._times()
         with self._session() as session:
-            session.query("reload_settings")
+            session.ask("reload_settings")
         self._wait(lambda now: now[0] > before[0], _RELOAD_PATIENCE_S, "did not read its settings again", ())
         read = self._read(self._admin)
         waiting = [name for name in kept if name in read and read[name].waiting]
@@ -244,7 +243,7 @@ class SqlControl:
             unlike = self._unlike(wanted)
             with self._session() as session:
                 for name, value in unlike.items():
-                    run_made(session, "make_running_setting", name=name, value=value)
+                    session.ask("set_running_setting", name=name, value=value)
             if not unlike:
                 return
 
@@ -279,7 +278,7 @@ class SqlControl:
     def _entries(self) -> dict[str, str]:
         try:
             with self._session() as session:
-                return {str(name): str(value) for name, value in session.query("file_entries")}
+                return {str(name): str(value) for name, value in session.ask("file_entries")}
         except TransactionError as error:
             raise ServerFailed(
                 f"account {self._admin.user} may not read which settings were changed, so they could not be "
@@ -289,11 +288,11 @@ class SqlControl:
     def _running(self) -> dict[str, str]:
         """The values that the server runs with, where it is to be told them; else nothing."""
         with self._session() as session:
-            return {str(name): str(value) for name, value in session.query("running_settings")}
+            return {str(name): str(value) for name, value in session.ask("running_settings")}
 
     def _times(self) -> tuple[Any, Any]:
         with self._session() as session:
-            (row,) = session.query("settings_loaded_at")
+            (row,) = session.ask("settings_loaded_at")
         return row[0], row[1]
 
     def _wait(
@@ -326,7 +325,7 @@ class SqlControl:
     def _read(self, target: Target) -> dict[str, Seen]:
         """Every setting as a session of ``target`` sees it."""
         with self._session(target) as session:
-            rows = session.query("control_settings")
+            rows = session.ask("control_settings")
             untold = [row[0] for row in rows if row[4] is None and row[0] not in self._tried]
             may = self._target.may_change_settings
             for name in untold:
@@ -337,7 +336,7 @@ class SqlControl:
     def _session(self, target: Target | None = None) -> Iterator[Session]:
         """A fresh session; the one from before a change where that change lets no new one in."""
         try:
-            session = database(self._target.kind).connect(target or self._admin, GROUP)
+            session = database(self._target.kind).connect(target or self._admin)
         except CannotConnect:
             if self._standby is None or not self._undoing:
                 raise

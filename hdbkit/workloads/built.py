@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from hdbkit.config import WorkloadSpec
 from hdbkit.contracts import Schema, Workload
-from hdbkit.errors import ConfigErrors, SchemaProblem, TransactionError
+from hdbkit.errors import ConfigErrors, HalfBuilt, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
 
 
@@ -19,7 +19,8 @@ def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec |
         advice: what else can be done where somebody else made the tables.
 
     Raises:
-        SchemaProblem: it is half built, holds tables that hdbkit did not make, or cannot be read.
+        HalfBuilt: a build of it has begun.
+        SchemaProblem: it holds tables that hdbkit did not make, or cannot be read.
     """
     kind = of.spec.kind
     try:
@@ -38,7 +39,7 @@ def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec |
     if log.spec is None:
         return None
     if not log.finished:
-        raise SchemaProblem(
+        raise HalfBuilt(
             f"schema {kind} is half built ({len(log.parts)} of {_parts(kind, log.spec)} parts are loaded); "
             "run: hdbkit build ... to resume, or: hdbkit drop ..."
         )

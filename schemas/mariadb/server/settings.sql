@@ -59,15 +59,15 @@ SELECT 'its option files';
 -- The port the server itself listens on, and a number of its host and data folder.
 SELECT concat(@@port, '/', md5(concat(@@hostname, @@datadir)));
 
--- name: make_set_setting
--- Makes the command that sets a setting for now; none keeps it for later. A number is not quoted.
+-- commands: set_setting
+-- Sets a setting for now; none keeps it for later. A number is not quoted.
 SELECT concat(
     'SET GLOBAL `', :name, '` = ',
     CASE WHEN :value REGEXP '^-?[0-9]+([.][0-9]+)?$' THEN :value ELSE quote(:value) END)
 FROM information_schema.system_variables
 WHERE variable_name = :name AND read_only = 'NO';
 
--- name: make_reset_setting
+-- commands: reset_setting
 -- None, since none is kept.
 SELECT concat(variable_name, :name)
 FROM information_schema.system_variables

@@ -95,15 +95,14 @@ SELECT (SELECT COUNT(*) FROM mysql.user WHERE user = :role AND host = '%'),
 -- name: create_role
 CREATE USER :role@'%' IDENTIFIED BY :password;
 
--- name: create_database
--- The text of a command: a name is no value.
+-- commands: create_database
 SELECT CONCAT('CREATE DATABASE `', REPLACE(:database, '`', '``'), '`');
 
--- name: grant_database
--- The text of a command that gives an account a database; _ and % in its name stand for themselves.
+-- commands: grant_database
+-- Gives an account a database; _ and % in its name stand for themselves.
 SELECT CONCAT('GRANT ALL ON `', REPLACE(REPLACE(REPLACE(:database, '`', '``'), '_', '\\_'), '%', '\\%'), '`.* TO ',
               QUOTE(:role), '@''%''');
 
--- name: grant_sight
--- The text of a command that lets an account see the counts of the whole server; it reads no data by that.
+-- commands: grant_sight
+-- Lets an account see the counts of the whole server; it reads no data by that.
 SELECT CONCAT('GRANT PROCESS ON *.* TO ', QUOTE(:role), '@''%''');

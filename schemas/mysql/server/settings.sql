@@ -30,8 +30,8 @@ LEFT JOIN performance_schema.session_variables AS s ON s.variable_name = g.varia
 LEFT JOIN performance_schema.persisted_variables AS p ON p.variable_name = g.variable_name
 ORDER BY g.variable_name;
 
--- name: make_trial_setting
--- Makes a command that sets nothing, since its last part is refused: what is refused first may only be set at a start.
+-- commands: try_setting
+-- Sets nothing, since its last part is refused: what is refused first may only be set at a start.
 SELECT concat('SET GLOBAL `', :name, '` = @@GLOBAL.`', :name, '`, GLOBAL version = 1');
 
 -- name: running_settings
@@ -53,20 +53,20 @@ SELECT concat(@@datadir, 'mysqld-auto.cnf');
 -- The port the server itself listens on, and the number its data folder got when it was made.
 SELECT concat(@@port, '/', @@server_uuid);
 
--- name: make_set_setting
--- Makes the command that sets a setting for now and for later. A number is not quoted.
+-- commands: set_setting
+-- Sets a setting for now and for later. A number is not quoted.
 SELECT concat(
     'SET ', CASE :apply_by WHEN 'restart' THEN 'PERSIST_ONLY' ELSE 'PERSIST' END, ' `', :name, '` = ',
     CASE WHEN :value REGEXP '^-?[0-9]+([.][0-9]+)?$' THEN :value ELSE quote(:value) END);
 
--- name: make_running_setting
--- Makes the command that sets a setting for now.
+-- commands: set_running_setting
+-- Sets a setting for now.
 SELECT concat(
     'SET GLOBAL `', :name, '` = ',
     CASE WHEN :value REGEXP '^-?[0-9]+([.][0-9]+)?$' THEN :value ELSE quote(:value) END);
 
--- name: make_reset_setting
--- Makes the command that removes what SET PERSIST wrote.
+-- commands: reset_setting
+-- Removes what SET PERSIST wrote.
 SELECT concat('RESET PERSIST IF EXISTS `', :name, '`');
 
 -- name: reload_settings

@@ -73,17 +73,17 @@ SELECT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
        (SELECT count(*) FROM pg_roles WHERE rolname = :role),
        (SELECT count(*) FROM pg_database WHERE datname = :database);
 
--- name: create_role
--- The text of a command: it takes no parameters. The verifier is made by the client, so that no password is sent.
+-- commands: create_role
+-- The verifier is made by the client, so that no password is sent.
 SELECT format('CREATE ROLE %I LOGIN PASSWORD %L', :role::text, :verifier::text);
 
--- name: create_role_without_password
+-- commands: create_role_without_password
 SELECT format('CREATE ROLE %I LOGIN', :role::text);
 
--- name: grant_role
+-- commands: grant_role
 SELECT format('GRANT %I TO CURRENT_USER', :role::text);
 
--- name: create_database
+-- commands: create_database
 SELECT format('CREATE DATABASE %I OWNER %I', :database::text, :role::text);
 
 -- name: server_version

@@ -49,8 +49,8 @@ SELECT coalesce((SELECT setting || '/' FROM pg_settings WHERE name = 'data_direc
 SELECT current_setting('port') || '/' || system_identifier
 FROM pg_control_system();
 
--- name: make_set_setting
--- Makes the command that sets a setting for all. The items of a list are quoted one by one; an empty list is removed,
+-- commands: set_setting
+-- Sets a setting for all. The items of a list are quoted one by one; an empty list is removed,
 -- since set to '' it would hold one item without a name.
 SELECT CASE
            WHEN s.is_list AND btrim(:value::text) = '' THEN 'ALTER SYSTEM RESET ' || s.quoted
@@ -64,8 +64,8 @@ FROM (SELECT string_agg(quote_ident(p.part), '.' ORDER BY p.position) AS quoted,
                              'shared_preload_libraries', 'temp_tablespaces', 'unix_socket_directories') AS is_list
       FROM unnest(string_to_array(:name::text, '.')) WITH ORDINALITY AS p (part, position)) AS s;
 
--- name: make_reset_setting
--- Makes the command that removes a setting's entry.
+-- commands: reset_setting
+-- Removes a setting's entry.
 SELECT 'ALTER SYSTEM RESET ' || string_agg(quote_ident(p.part), '.' ORDER BY p.position)
 FROM unnest(string_to_array(:name::text, '.')) WITH ORDINALITY AS p (part, position);
 
@@ -116,7 +116,7 @@ SELECT 1 FROM pg_database WHERE datname = :database_name AND datconnlimit <> -2;
 -- None: what the server runs with comes from its file alone.
 SELECT name, setting FROM pg_settings WHERE false;
 
--- name: make_running_setting
+-- commands: set_running_setting
 -- None, as above.
 SELECT :name::text || :value::text WHERE false;
 

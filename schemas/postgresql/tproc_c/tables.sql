@@ -121,27 +121,3 @@ CREATE TABLE order_line (
 -- name: create_order_line_partition
 CREATE TABLE order_line_{number} PARTITION OF order_line
 FOR VALUES WITH (MODULUS {partitions}, REMAINDER {number}) WITH (fillfactor = 80);
-
--- name: use_tablespace
--- Where this session's new tables and indexes are put.
-SELECT set_config('default_tablespace', :tablespace, false);
-
--- name: schema_exists
-SELECT count(*) FROM pg_namespace WHERE nspname = 'tproc_c';
-
--- name: list_tables
--- Tables of the schema; a partition is no table of its own.
-SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-WHERE nspname = 'tproc_c' AND relkind IN ('r', 'p') AND NOT relispartition
-ORDER BY relname;
-
--- name: list_indexes
--- Indexes of the schema that can be used; those of partitions belong to their parent's.
-SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-JOIN pg_index ON indexrelid = pg_class.oid
-WHERE nspname = 'tproc_c' AND NOT relispartition AND indisvalid
-ORDER BY relname;
-
--- name: list_routines
-SELECT DISTINCT proname FROM pg_proc JOIN pg_namespace ON pg_namespace.oid = pronamespace
-WHERE nspname = 'tproc_c' ORDER BY proname;

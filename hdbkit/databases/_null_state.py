@@ -1,0 +1,105 @@
+"""What the sessions of one null database share: a small folder.
+
+Its content is the record of what was built, the settings, and one file of running totals a session, which that
+session alone writes.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import shutil
+import struct
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from hdbkit.config import Target
+from hdbkit.errors import InputError
+from hdbkit.files import draft_of
+
+_NUMBER = struct.Struct("<q")
+ROLLBACKS = "rollbacks"
+
+
+class State:
+    """The folder of a null database."""
+
+    def __init__(self, target: Target) -> None:
+        name = target.database or "null"
+        if not name.replace("-", "").replace("_", "").isalnum():
+            raise InputError(f"a null database is named by letters, digits, - and _, not {name!r}")
+        self.folder = Path(tempfile.gettempdir()) / f"hdbkit-nulldb-{os.getuid()}" / name
+
+    def record(self, schema: str) -> dict[str, Any]:
+        """What a build noted of a schema, without its parts; empty where there is none."""
+        try:
+            content: dict[str, Any] = json.loads((self._schema(schema) / "build.json").read_bytes())
+        except FileNotFoundError:
+            return {}
+        return content
+
+    def write_record(self, schema: str, content: Mapping[str, Any]) -> None:
+        """Replace what a build noted."""
+        folder = self._schema(schema)
+        folder.mkdir(parents=True, exist_ok=True)
+        with draft_of(folder / "build.json") as draft:
+            draft.write_text(json.dumps(content))
+
+    def parts(self, schema: str) -> dict[str, int]:
+        """The parts that were loaded, with their rows."""
+        files = self._schema(schema).glob("*.part")
+        return {unquote(file.stem): int(file.read_text()) for file in sorted(files)}
+
+    def write_part(self, schema: str, part: str, rows: int) -> None:
+        """Note a part; a file each, since several processes load."""
+        (self._schema(schema) / f"{quote(part, safe='')}.part").write_text(str(rows))
+
+    def remove_schema(self, schema: str) -> None:
+        """Forget what was built."""
+        shutil.rmtree(self._schema(schema), ignore_errors=True)
+
+    def _schema(self, schema: str) -> Path:
+        return self.folder / "schemas" / quote(schema, safe="")
+
+    def totals(self) -> Counter[str]:
+        """Commits of each operation, and ``rollbacks``, of all sessions that ever were."""
+        found: Counter[str] = Counter()
+        for path in (self.folder / "totals").glob("*.bin"):
+            head, newline, numbers = path.read_bytes().partition(b"\n")
+            names = head.decode().split()
+            if newline and len(numbers) == _NUMBER.size * len(names):
+                found.update(dict(zip(names, (value for (value,) in _NUMBER.iter_unpack(numbers)), strict=True)))
+        return found
+
+
+class Totals:
+    """Running totals of one session: rollbacks, and the commits of some operations."""
+
+    def __init__(self, state: State, operations: Sequence[str]) -> None:
+        names = (ROLLBACKS, *operations)
+        head = " ".join(names).encode() + b"\n"
+        folder = state.folder / "totals"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{os.getpid()}-{time.monotonic_ns()}.bin"
+        path.write_bytes(head + bytes(_NUMBER.size * len(names)))
+        with path.open("r+b") as file:
+            self._file = mmap.mmap(file.fileno(), 0)
+        self._numbers = [0] * len(names)
+        self._start = len(head)
+
+    def add(self, index: int) -> int:
+        """Count one more, of the rollbacks (0) or of an operation (from 1 on); how many that makes."""
+        number = self._numbers[index] + 1
+        self._numbers[index] = number
+        _NUMBER.pack_into(self._file, self._start + _NUMBER.size * index, number)
+        return number
+
+    def close(self) -> None:
+        """Let go of the file, which stays."""
+        self._file.close()

@@ -1,0 +1,62 @@
+"""What the null engine must know of a workload: named texts in ``schemas/nulldb/<workload>/``, in two forms.
+
+A **count** is a sum of products. A factor is a whole number, a field of the specification that the schema was built
+as, or ``commits(operation)``: how often that operation was committed in this database.
+
+    -- name: count_new_orders
+    30010 * warehouses + commits(call_new_order)
+
+An **operation** needs a text only if it is rolled back by design. The text lists its parameters in their order and
+says when: if the value, or one of an array's values, is above a number.
+
+    -- name: call_new_order
+    (:w_id, :d_id, :c_id, :item_ids) ROLLBACK IF :item_ids > 100000
+
+Any other text, such as SQL that all engines have, tells the null engine nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+
+from hdbkit.contracts import Arguments
+from hdbkit.sql import Statement
+
+_FACTOR = r"(?:\d+|\w+|commits\(\w+\))"
+_TERM = rf"{_FACTOR}(?:\s*\*\s*{_FACTOR})*"
+_COUNT = re.compile(rf"{_TERM}(?:\s*\+\s*{_TERM})*")
+_COMMITS = re.compile(r"commits\((\w+)\)")
+_ROLLBACK = re.compile(r"\bROLLBACK IF :(\w+) > (\d+)$")
+
+
+def is_count(statement: Statement | None) -> bool:
+    """Whether a text is a count."""
+    return statement is not None and _COUNT.fullmatch(statement.text) is not None
+
+
+def counted(text: str, spec: Mapping[str, object], totals: Mapping[str, int]) -> int:
+    """The value of a count."""
+
+    def factor(word: str) -> int:
+        operation = _COMMITS.fullmatch(word)
+        if operation:
+            return totals.get(operation[1], 0)
+        return int(word) if word.isdigit() else int(str(spec[word]))
+
+    return sum(math.prod(factor(word.strip()) for word in term.split("*")) for term in text.split("+"))
+
+
+def by_design(statement: Statement | None) -> Callable[[Arguments], bool]:
+    """Whether a call with these arguments is to be rolled back by design."""
+    rule = _ROLLBACK.search(statement.text) if statement is not None else None
+    if statement is None or rule is None:
+        return lambda _: False
+    position, bound = statement.parameters.index(rule[1]), int(rule[2])
+
+    def is_above(arguments: Arguments) -> bool:
+        value = arguments[position]
+        return bool((max(value) if isinstance(value, tuple) else value) > bound)
+
+    return is_above

@@ -1,0 +1,206 @@
+"""A workload's schema on an engine that speaks SQL: one implementation, over named statements.
+
+A workload's own statements say how its tables come to be: ``create_<table>``, ``create_routine_<routine>`` and
+``drop_routine_<routine>``, and ``index_<index>`` for each index that is made after the load. The engine's group
+``server`` has what is equal for all workloads: ``list_tables``, ``analyze``, ``drop_table``, the record of a build.
+
+Options of a schema act by statements too. ``partitions`` takes ``create_<table>_partitioned`` instead, where there is
+one, and then ``create_<table>_partition`` for each. ``history_key`` runs ``key_<table>``. Any other option is set in
+each session that builds, by the engine's statement ``use_<option>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Protocol
+
+from pydantic import Field
+
+from hdbkit.config import Target
+from hdbkit.contracts import (
+    SERVER,
+    BuildLog,
+    Capability,
+    Database,
+    SchemaOptions,
+    Scope,
+    SessionOptions,
+    SqlSession,
+    TableLoad,
+    Workload,
+)
+from hdbkit.databases._schema_options import options_of
+from hdbkit.errors import InputError, TransactionError
+from hdbkit.sql import SERVER_GROUP, statements
+
+_RECORD = frozenset({"build_spec", "build_part"})
+"""The tables that keep what is built, and how far."""
+_INDEX = "index_"
+_ANALYZE = "analyze"
+
+
+class SqlSchemaOptions(SchemaOptions):
+    """The options of a schema on every engine that speaks SQL."""
+
+    partitions: int = Field(default=0, ge=0, le=1000, description="partitions of the largest tables; 0 for none")
+    history_key: bool = Field(default=False, description="add a key to a table that has none by its specification")
+
+
+class SqlDatabase(Database, Protocol):
+    """An engine that speaks SQL."""
+
+    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> SqlSession:
+        """A session that speaks SQL."""
+        ...
+
+
+class SqlSchema:
+    """Contract: :class:`hdbkit.contracts.Schema`."""
+
+    session: SqlSession
+
+    def __init__(self, engine: SqlDatabase, target: Target, workload: Workload) -> None:
+        options = options_of(engine, workload.spec.storage)
+        assert isinstance(options, SqlSchemaOptions)
+        self._options, self._workload, self._place = options, workload, target.url
+        self._scope = workload.scope(engine.dialects)
+        self._capabilities = engine.capabilities
+        self.session = engine.connect(target, self._scope, SessionOptions(application="hdbkit build"))
+        try:
+            self._use_options(statements(engine.dialects, SERVER_GROUP))
+        except BaseException:
+            self.session.close()
+            raise
+
+    def _use_options(self, known: Iterable[str]) -> None:
+        for name, value in self._options:
+            if value is None or f"use_{name}" not in known:
+                continue
+            try:
+                self.session.query(f"use_{name}", **{name: value})
+            except TransactionError as error:
+                raise InputError(f"{name} '{value}' cannot be used: {error.text}") from error
+
+    def log(self) -> BuildLog:
+        """What is there now; the record's own tables are not among its tables."""
+        if not self.session.query("schema_exists")[0][0]:
+            return BuildLog(exists=False)
+        found = self._listed("tables")
+        if not found >= _RECORD:
+            return BuildLog(exists=True, tables=found)
+        spec, finished, parts = (self.session.query(f"select_build_{name}") for name in ("spec", "finished", "parts"))
+        tables = found - _RECORD
+        if not spec:
+            return BuildLog(exists=True, tables=tables)
+        return BuildLog(True, tables, str(spec[0][0]), bool(finished[0][0]), {key: int(rows) for key, rows in parts})
+
+    def create(self, spec: str) -> None:
+        """Make what is missing of the schema, its record and its tables."""
+        log = self.log()
+        if not log.exists:
+            self._create_schema()
+        if not self._listed("tables") >= _RECORD:
+            self.session.query("create_build")
+        if log.spec is None:
+            self.session.query("insert_build_spec", spec=spec)
+        for table in self._workload.tables:
+            if table not in log.tables:
+                with self._transaction():
+                    self._create_table(table)
+
+    def _create_schema(self) -> None:
+        try:
+            self.session.query("create_schema", schema=self._scope.schema)
+        except TransactionError as error:
+            raise InputError(
+                f"schema {self._scope.schema} cannot be created in {self._place}: {error.text}; "
+                "use an account that may create a schema there"
+            ) from error
+
+    def _create_table(self, table: str) -> None:
+        known, partitions = self._scope.statements, self._options.partitions
+        partitioned = partitions and f"create_{table}_partitioned" in known
+        self.session.query(f"create_{table}_partitioned" if partitioned else f"create_{table}", partitions=partitions)
+        if partitioned and f"create_{table}_partition" in known:
+            for number in range(partitions):
+                self.session.query(f"create_{table}_partition", number=number, partitions=partitions)
+        if self._options.history_key and f"key_{table}" in known:
+            self.session.query(f"key_{table}")
+
+    def load(self, part: str, loads: Iterable[TableLoad], sent: Callable[[int, int], None]) -> None:
+        """Load a part and note it, in one transaction."""
+        with self._transaction():
+            rows = sum(self.session.load(load.table, counted(load.chunks, sent)) for load in loads)
+            self.session.query("insert_build_part", part=part, rows=rows)
+
+    def after_load(self) -> list[str]:
+        """The indexes that are missing."""
+        there = self._listed("indexes")
+        names = (name for name in self._scope.statements if name.startswith(_INDEX))
+        return [name for name in names if name.removeprefix(_INDEX) not in there]
+
+    def routines(self) -> None:
+        """Make the stored routines that are missing."""
+        if Capability.STORED_ROUTINES not in self._capabilities:
+            return
+        there = self._listed("routines")
+        for routine in self._workload.routines:
+            if routine not in there:
+                self.session.query(f"create_routine_{routine}")
+
+    def statistics(self) -> list[str]:
+        """One step a table."""
+        return [f"{_ANALYZE} {table}" for table in self._workload.tables]
+
+    def do(self, name: str) -> None:
+        """Run the statement of an index, or ``analyze`` with its table."""
+        statement, _, table = name.partition(" ")
+        self.session.query(statement, table=table)
+
+    def finish(self) -> None:
+        """Note that the schema is whole."""
+        self.session.query("finish_build")
+
+    def drop(self) -> list[str]:
+        """Routines and tables of the workload, then the record, then the schema where nothing is left in it."""
+        work, tables, routines = self._workload, self._listed("tables"), self._listed("routines")
+        dropped = []
+        for routine in filter(routines.__contains__, work.routines):
+            self.session.query(f"drop_routine_{routine}")
+            dropped.append(f"routine {routine}")
+        for table in filter(tables.__contains__, work.tables):
+            self.session.query("drop_table", table=table)
+            dropped.append(f"table {table}")
+        if tables >= _RECORD:
+            self.session.query("drop_build")
+        if tables <= {*work.tables, *_RECORD}:
+            with suppress(TransactionError):
+                self.session.query("drop_schema", schema=self._scope.schema)
+                if Capability.SCHEMAS in self._capabilities:
+                    dropped.append(f"schema {self._scope.schema}")
+        return dropped
+
+    def close(self) -> None:
+        """End the connection; never raises."""
+        self.session.close()
+
+    def _listed(self, what: str) -> frozenset[str]:
+        return frozenset(row[0] for row in self.session.query(f"list_{what}"))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self.session.begin()
+        try:
+            yield
+            self.session.commit()
+        except BaseException:
+            self.session.rollback()
+            raise
+
+
+def counted(chunks: Iterable[bytes], sent: Callable[[int, int], None]) -> Iterator[bytes]:
+    """The chunks as they are; ``sent(rows, size_bytes)`` is called as each is taken."""
+    for chunk in chunks:
+        yield chunk
+        sent(chunk.count(b"\n"), len(chunk))

@@ -1,0 +1,44 @@
+-- A workload's schema, which is the database that the target names, and the record that a build keeps in it.
+
+-- name: schema_exists
+-- The database that the target names is the schema; it counts as there when something is in it.
+SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE())
+     + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE());
+
+-- name: create_schema
+-- Nothing to make: the database is the schema.
+DO 0;
+
+-- name: drop_schema
+-- Nothing to drop: the database stays.
+DO 0;
+
+-- name: use_storage_engine
+-- The engine of this session's new tables.
+SET SESSION default_storage_engine = :storage_engine;
+
+-- name: create_build
+-- What is being built and how far it came; a build goes on where it stopped.
+CREATE TABLE build_spec (spec VARCHAR(4000) NOT NULL, finished SMALLINT NOT NULL) CHARACTER SET utf8mb4;
+CREATE TABLE build_part (part VARCHAR(100) NOT NULL PRIMARY KEY, `rows` BIGINT NOT NULL) CHARACTER SET utf8mb4;
+
+-- name: insert_build_part
+INSERT INTO build_part (part, `rows`) VALUES (:part, :rows);
+
+-- name: select_build_parts
+SELECT part, `rows` FROM build_part ORDER BY part;
+
+-- name: list_tables
+SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME;
+
+-- name: list_indexes
+-- A primary key has no name of its own here: it is called after its table.
+SELECT DISTINCT CASE INDEX_NAME WHEN 'PRIMARY' THEN CONCAT(TABLE_NAME, '_pk') ELSE INDEX_NAME END
+FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE();
+
+-- name: list_routines
+SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() ORDER BY ROUTINE_NAME;
+
+-- name: analyze
+-- Statistics for the optimizer, after the load.
+ANALYZE TABLE {table};

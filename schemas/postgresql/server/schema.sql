@@ -1,0 +1,29 @@
+-- A workload's schema, which is the only one of the session's search path: what is in it, and where new tables go.
+
+-- name: use_tablespace
+-- Where this session's new tables and indexes are put.
+SELECT set_config('default_tablespace', :tablespace, false);
+
+-- name: schema_exists
+SELECT count(*) FROM pg_namespace WHERE nspname = lower(current_setting('search_path'));
+
+-- name: list_tables
+-- Tables of the schema; a partition is no table of its own.
+SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE nspname = lower(current_setting('search_path')) AND relkind IN ('r', 'p') AND NOT relispartition
+ORDER BY relname;
+
+-- name: list_indexes
+-- Indexes of the schema that can be used; those of partitions belong to their parent's.
+SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+JOIN pg_index ON indexrelid = pg_class.oid
+WHERE nspname = lower(current_setting('search_path')) AND NOT relispartition AND indisvalid
+ORDER BY relname;
+
+-- name: list_routines
+SELECT DISTINCT proname FROM pg_proc JOIN pg_namespace ON pg_namespace.oid = pronamespace
+WHERE nspname = lower(current_setting('search_path')) ORDER BY proname;
+
+-- name: analyze
+-- Statistics for the planner, and a visibility map, after the load.
+VACUUM (ANALYZE) {table};
