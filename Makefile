@@ -2,6 +2,7 @@
 #
 #   make demo [QUICK=1]   the main job on a private server: build, sweep, verdict, report
 #   make test             ruff, mypy, and every test
+#   make stress [TIMES=5] make test again and again beside two busy processes
 #   make soak             the long tests: random kills of runs and sweeps, 10,000 spoilt files
 #   make lint             ruff, mypy, import-linter
 #   make bench [QUICK=1]  hdbkit's speed beside that of others; each figure with its target
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test bench soak lint tools lab clean
+.PHONY: help demo test stress bench soak lint tools lab clean
 .DELETE_ON_ERROR:
 
 help:
@@ -23,7 +24,10 @@ demo: $(INSTALLED)
 	@$(BIN)/hdbkit demo $(if $(QUICK),--quick)
 
 test: tools lint
-	@$(BIN)/python -m pytest -n 4 --dist loadfile
+	@sh .ci/tests $(BIN)/python
+
+stress: $(INSTALLED)
+	@sh .ci/stress $(or $(TIMES),5)
 
 soak: $(INSTALLED)
 	@lscpu | sed -n 's/^Model name: */processor: /p; s/^CPU(s): */cores: /p'; uname -sr
