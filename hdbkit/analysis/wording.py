@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -49,6 +50,21 @@ def many(count: int, what: str) -> str:
 def share(fraction: float) -> str:
     """``0.021`` as ``2.1 %``, ``0.02`` as ``2 %``."""
     return f"{round(fraction * 100, 1):g} %"
+
+
+def percent(ratio: float) -> str:
+    """A ratio as a signed change: ``+3.4 %``."""
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def percents(low: float, high: float) -> str:
+    """The ends of an interval of ratios: ``+1.2 % to +5.6 %``."""
+    return f"{percent(low)} to {percent(high)}"
+
+
+def percent_within(ratio: float, low: float, high: float) -> str:
+    """A ratio with its interval, where it has one: ``+3.4 % (+1.2 % to +5.6 %)``."""
+    return percent(ratio) + (f" ({percents(low, high)})" if math.isfinite(low) else "")
 
 
 def change(ratio: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.style import HEIGHT, NOPM, colour, figure, log_axis, series
+from hdbkit.config.quantities import quantity
 
 MOST_DOTS = 3000
 BELOW = 0.28
@@ -26,6 +28,13 @@ _WIDE = 8
 def plain(values: Iterable[Any]) -> list[float | None]:
     """Whole numbers for JSON; what is not known as None."""
     return [round(float(one)) if np.isfinite(float(one)) else None for one in values]
+
+
+def by_worth(values: pd.Index) -> pd.Index:
+    """A sort key for values of a setting: numbers and sizes by what they are worth, then texts as they came."""
+    worth = {value: found.amount if (found := quantity(str(value))) else math.inf for value in values}
+    ranks = {value: rank for rank, value in enumerate(sorted(worth, key=lambda one: worth[one]))}
+    return values.map(ranks)
 
 
 def dots(x: Sequence[float], y: Sequence[float], hover: str) -> go.Scatter:

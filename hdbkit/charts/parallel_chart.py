@@ -14,7 +14,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.natural import natural
+from hdbkit.charts.marks import by_worth
 from hdbkit.charts.style import HEIGHT, colour, figure
 
 MOST_RUNS = 400
@@ -80,7 +80,7 @@ def _positions(values: pd.Series[Any]) -> tuple[np.ndarray, list[tuple[float, st
         return at, ticks if high > low else [(0.5, _rounded(low))], False
     words = values.astype(str)
     kinds = pd.Index(sorted(words.unique()))
-    ordered = kinds[natural(kinds).argsort()]
+    ordered = kinds[by_worth(kinds).argsort()]
     spots = np.linspace(0, 1, len(ordered)) if len(ordered) > 1 else np.array([0.5])
     place = dict(zip(ordered, spots, strict=True))
     return words.map(place).to_numpy(dtype=float), [(float(spot), str(name)) for name, spot in place.items()], True

@@ -20,10 +20,10 @@ from hdbkit.analysis.run.server_host import (
     network_course,
     server_host_use,
 )
-from hdbkit.analysis.run.warnings import size
 from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import PATTERNS, SERIES, colour, figure, series, shade_rampup
+from hdbkit.config.quantities import size_text
 
 MOST_LINES = len(SERIES)
 """Disks, or directions of networks, that are drawn; tables hold all."""
@@ -117,8 +117,8 @@ def _cpu_words(use: Use | None) -> str:
     if use["pressure_pct"] is not None:
         words += f" Some task waited for a core {use['pressure_pct']:.0f} % of the time."
     if "memory_used_bytes" in use:
-        words += f" In memory {size(use['memory_used_bytes'])} were in use"
-        cached = f", and {size(use['memory_cached_bytes'])} held files" if use.get("memory_cached_bytes") else ""
+        words += f" In memory {size_text(use['memory_used_bytes'])} were in use"
+        cached = f", and {size_text(use['memory_cached_bytes'])} held files" if use.get("memory_cached_bytes") else ""
         words += f"{cached}."
     return words
 

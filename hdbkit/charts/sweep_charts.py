@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.statistics.block_model import usable
-from hdbkit.analysis.wording import many, virtual_users
+from hdbkit.analysis.wording import many, percent_within, virtual_users
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import BELOW, dots, in_rows, intervals, name_rows, over_users, plain
-from hdbkit.charts.natural import natural
+from hdbkit.charts.marks import BELOW, by_worth, dots, in_rows, intervals, name_rows, over_users, plain
 from hdbkit.charts.style import SERIES, colour, figure
 
 MOST_LINES = len(SERIES)
@@ -77,9 +76,7 @@ def _effect_label(row: dict[Hashable, Any], several: bool) -> str:
 
 
 def _effect_words(row: dict[Hashable, Any]) -> str:
-    low, high = 100 * (row["low"] - 1), 100 * (row["high"] - 1)
-    interval = f" ({low:+.1f} to {high:+.1f})" if np.isfinite([low, high]).all() else ""
-    change = f"{100 * (row['ratio'] - 1):+.1f} %{interval}"
+    change = percent_within(row["ratio"], row["low"], row["high"])
     return f"{row['setting']} = {row['value']} against {row['reference']}: {change}, {row['verdict']}."
 
 
@@ -143,7 +140,7 @@ def _in_order(runs: pd.DataFrame, name: str) -> list[Any]:
     """The values of a setting by their worth; words as the sweep has them, the baseline's first."""
     ordered = runs.sort_values("configuration") if "configuration" in runs else runs
     values = pd.Index(ordered[name].unique())
-    return list(values[natural(values).argsort(kind="stable")])
+    return list(values[by_worth(values).argsort(kind="stable")])
 
 
 def grid(runs: pd.DataFrame, across: str, down: str) -> Chart:

@@ -15,6 +15,7 @@ from hdbkit.cli.options import with_fields
 from hdbkit.cli.progress import BuildBar, RunLines, SweepLines
 from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, of_the_schema
 from hdbkit.config import Load, SweepSpec, read_params
+from hdbkit.config.quantities import counts_in
 from hdbkit.config.sweep_schema import sweep_schema_text
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Status
@@ -160,11 +161,8 @@ def _spec(path: Path, virtual_users: str | None, given: dict[str, Any]) -> Sweep
     """The sweep in a file, with what the command line says besides."""
     spec = SweepSpec.read(path)
     load = Load(**{**spec.load.model_dump(exclude_unset=True), **given})
-    try:
-        counts = [int(word) for word in virtual_users.split(",")] if virtual_users else spec.virtual_users
-    except ValueError:
-        raise InputError(f"--virtual-users must read like 1,4,16, not '{virtual_users}'") from None
-    return spec.with_(load=load, virtual_users=tuple(counts))
+    counts = counts_in(virtual_users, "--virtual-users") if virtual_users else spec.virtual_users
+    return spec.with_(load=load, virtual_users=counts)
 
 
 def attach(run_id: AnyId = "last", as_json: AsJson = False) -> int:

@@ -14,7 +14,7 @@ from hdbkit.cli.options import with_fields
 from hdbkit.cli.progress import RunLines
 from hdbkit.cli.schema import AsJson, TargetArgument
 from hdbkit.config import Load, WorkloadSpec, read_params
-from hdbkit.errors import InputError
+from hdbkit.config.quantities import counts_in
 
 Name = Annotated[str, typer.Argument(help="the profile's name, one word")]
 
@@ -46,7 +46,13 @@ def profile(
     with RunLines() as lines:
         watch = None if as_json else lines
         done = api.profile(
-            name, target, workload, load, virtual_users=_counts(virtual_users), blocks=blocks, watch=watch
+            name,
+            target,
+            workload,
+            load,
+            virtual_users=counts_in(virtual_users, "--virtual-users"),
+            blocks=blocks,
+            watch=watch,
         )
     if as_json:
         show.print_json({name: show.frame_json(getattr(done, name)) for name in ("levels", "scaling", "runs")})
@@ -54,13 +60,6 @@ def profile(
     show.console.print(show.table(done.levels, title=f"Profile {name}: {len(done.runs)} runs so far"))
     for sentence in done.scaling["sentence"]:
         show.console.print(sentence, markup=False)
-
-
-def _counts(text: str) -> list[int]:
-    try:
-        return [int(word) for word in text.split(",")]
-    except ValueError:
-        raise InputError(f"--virtual-users must read like 1,4,16, not '{text}'") from None
 
 
 def profiles(as_json: AsJson = False) -> None:

@@ -16,6 +16,7 @@ from rich.table import Table
 from hdbkit.api import Result, SweepResult
 from hdbkit.cli.columns import Column, broken, widths
 from hdbkit.config import WorkloadSpec
+from hdbkit.config.quantities import duration_text
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.sweep_plan import SweepPlan
 from hdbkit.workloads import workload
@@ -142,7 +143,7 @@ def plan(planned: SweepPlan) -> None:
     spec = planned.spec
     title = workload(spec.workload or WorkloadSpec()).title
     made_of = f"{len(planned.configurations)} configurations x {len(spec.virtual_users)} counts of virtual users"
-    time = f"about {planned.estimated_s / 60:.0f} minutes"
+    time = f"about {duration_text(planned.estimated_s)}"
     console.print(f"{len(planned.runs)} runs, {time}, {title}: {made_of} x {spec.blocks} blocks")
     if spec.strategy is not Strategy.GRID:
         console.print(f"this is the first block; the search asks for {spec.asked} configurations in each further one")

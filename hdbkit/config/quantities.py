@@ -1,4 +1,4 @@
-"""Numbers with units as people write them: ``128MB``, ``16G``, ``30s``. They are exact: ten steps of 0.1 are 1.
+"""Numbers with units as people write and read them: ``128MB``, ``16G``, ``30s``. They are exact: ten steps of 0.1 are 1.
 
 Sizes are powers of 1024 (``kB MB GB TB``, also ``K M G T`` and ``KiB MiB GiB TiB``), times are seconds (``us ms s min
 h d``). A number without unit is a plain number: what it means is the business of the setting, so that it goes with
@@ -12,18 +12,19 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
-_KIB = 1024
-_LADDERS: tuple[dict[str, Fraction], ...] = tuple(
-    {unit: Fraction(amount) for unit, amount in ladder.items()}
-    for ladder in (
-        {"B": 1, "kB": _KIB, "MB": _KIB**2, "GB": _KIB**3, "TB": _KIB**4},
-        {"K": _KIB, "M": _KIB**2, "G": _KIB**3, "T": _KIB**4},
-        {"k": _KIB, "m": _KIB**2, "g": _KIB**3, "t": _KIB**4},
-        {"KB": _KIB, "MB": _KIB**2, "GB": _KIB**3, "TB": _KIB**4},
-        {"KiB": _KIB, "MiB": _KIB**2, "GiB": _KIB**3, "TiB": _KIB**4},
-    )
+from hdbkit.errors import InputError
+
+_KIB = Fraction(1024)
+SIZES = {"B": Fraction(1), "kB": _KIB, "MB": _KIB**2, "GB": _KIB**3, "TB": _KIB**4}
+MULTIPLES = {"K": _KIB, "M": _KIB**2, "G": _KIB**3, "T": _KIB**4, "P": _KIB**5}
+_LADDERS: tuple[dict[str, Fraction], ...] = (
+    SIZES,
+    MULTIPLES,
+    {unit.lower(): amount for unit, amount in MULTIPLES.items()},
+    {f"{unit}B": amount for unit, amount in MULTIPLES.items()},
+    {f"{unit}iB": amount for unit, amount in MULTIPLES.items()},
 )
-_TIMES = {
+TIMES = {
     "us": Fraction(1, 1_000_000),
     "ms": Fraction(1, 1000),
     "s": Fraction(1),
@@ -63,8 +64,8 @@ def quantity(text: str) -> Quantity | None:
     number, unit = Fraction(found[1]), found[2]
     if not unit:
         return Quantity(number)
-    if unit in _TIMES:
-        return Quantity(number * _TIMES[unit], Kind.TIME, unit)
+    if unit in TIMES:
+        return Quantity(number * TIMES[unit], Kind.TIME, unit)
     ladder = next((ladder for ladder in _LADDERS if unit in ladder), None)
     return Quantity(number * ladder[unit], Kind.SIZE, unit) if ladder else None
 
@@ -87,10 +88,38 @@ def quantity_text(of: Quantity, units: tuple[str, ...] = ()) -> str:
     return f"{_number_text(amount / allowed[unit])}{unit}"
 
 
+def size_text(size_bytes: float) -> str:
+    """A measured size, rounded: ``134217728`` as ``128 MiB``."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if abs(size_bytes) < 1024:
+            return f"{size_bytes:.3g} {unit}" if size_bytes < 999.5 else f"{size_bytes:.0f} {unit}"
+        size_bytes /= 1024
+    return f"{size_bytes:,.3g} TiB"
+
+
+def duration_text(duration_s: float) -> str:
+    """A time to wait, rounded: ``20 s``, ``12 minutes``, ``1.5 hours``."""
+    if duration_s < 90:
+        return f"{max(1, round(duration_s))} s"
+    return f"{duration_s / 60:.0f} minutes" if duration_s < 5400 else f"{duration_s / 3600:.1f} hours"
+
+
+def counts_in(text: str, what: str) -> tuple[int, ...]:
+    """Whole numbers between commas or spaces, such as ``1,4,16``.
+
+    Raises:
+        InputError: there is anything else; the sentence begins with ``what`` they are.
+    """
+    try:
+        return tuple(int(word) for word in text.replace(",", " ").split())
+    except ValueError:
+        raise InputError(f"{what} must read like 1,4,16, not {text!r}") from None
+
+
 def _ladder(kind: Kind, units: tuple[str, ...]) -> dict[str, Fraction]:
     """The units that go together with those that were written."""
     if kind is Kind.TIME:
-        return _TIMES
+        return TIMES
     return next((ladder for ladder in _LADDERS if set(units) <= ladder.keys()), _LADDERS[0])
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Groups
 from hdbkit.analysis.comparison.sides import Ratio
+from hdbkit.analysis.wording import percent, percents
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
@@ -40,7 +41,7 @@ def compare_report(
     """
     names, (base, new) = list(sides), list(sides.values())
     manifests = [manifest for side in (base, new) for _, manifest in side]
-    percent = "" if pd.isna(ratio.low) else _interval(ratio.low, ratio.high)
+    interval = "" if pd.isna(ratio.low) else percents(ratio.low, ratio.high)
     page = Page(
         kicker=f"{names[1]} against {names[0]}",
         question="Is the new side faster than the base?",
@@ -51,9 +52,9 @@ def compare_report(
         figures=[
             Figure("base", _metric_value(figures, "base"), f"NOPM, {_runs(base)}"),
             Figure("new", _metric_value(figures, "new"), f"NOPM, {_runs(new)}"),
-            Figure("change", _change(ratio.ratio), "of geometric means"),
+            Figure("change", percent(ratio.ratio), "of geometric means"),
             Figure(
-                "95 % interval", percent or cell(None), "by the noise between runs" if percent else "2 runs a side"
+                "95 % interval", interval or cell(None), "by the noise between runs" if interval else "2 runs a side"
             ),
         ],
         tables=[*levels_table(levels), figures_table(figures), *differences_table(differences)],
@@ -75,7 +76,7 @@ def figures_table(figures: pd.DataFrame) -> Table:
     """Both sides' figures and the change between them."""
     head = ["figure", "base", "new", "change"]
     rows = [
-        [_named(str(name)), cell(base), cell(new), _change(ratio) if pd.notna(ratio) else cell(None)]
+        [_named(str(name)), cell(base), cell(new), percent(ratio) if pd.notna(ratio) else cell(None)]
         for name, base, new, ratio in figures[["base", "new", "ratio"]].itertuples()
     ]
     return Table("Both sides, means over their runs", head, rows, [False, True, True, True])
@@ -87,8 +88,8 @@ def levels_table(levels: pd.DataFrame) -> list[Table]:
         return []
     head = ["users", "base NOPM", "new NOPM", "change", "95 % interval", "verdict", "in words"]
     rows = [
-        [cell(row["virtual_users"]), f"{row['base']:,.0f}", f"{row['new']:,.0f}", _change(row["ratio"]),
-         "" if pd.isna(row["low"]) else _interval(row["low"], row["high"]),
+        [cell(row["virtual_users"]), f"{row['base']:,.0f}", f"{row['new']:,.0f}", percent(row["ratio"]),
+         "" if pd.isna(row["low"]) else percents(row["low"], row["high"]),
          cell(row["verdict"]), cell(row["sentence"])]
         for row in levels.to_dict("records")
     ]  # fmt: skip
@@ -138,11 +139,3 @@ def _metric_value(figures: pd.DataFrame, side: str) -> str:
 
 def _runs(side: Sequence[object]) -> str:
     return f"mean of {len(side)} runs" if len(side) > 1 else "1 run"
-
-
-def _interval(low: float, high: float) -> str:
-    return f"{_change(low).removesuffix(' %')} to {_change(high)}"
-
-
-def _change(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %"

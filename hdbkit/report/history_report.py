@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from hdbkit.analysis.run.courses import readable
-from hdbkit.analysis.wording import many
+from hdbkit.analysis.wording import many, percent
 from hdbkit.charts.chart import Chart
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
@@ -84,7 +84,7 @@ def _changes_table(changes: Sequence[str]) -> Table:
 def _segments_table(segments: pd.DataFrame) -> Table:
     rows = [
         [cell(row["virtual_users"]), _minute(row["since"]), cell(row["runs"]), f"{row['metric_value']:,.0f}",
-         cell(None) if pd.isna(row["ratio"]) else f"{100 * (row['ratio'] - 1):+.1f} %", row["cause"], row["what"]]
+         cell(None) if pd.isna(row["ratio"]) else percent(row['ratio']), row["cause"], row["what"]]
         for row in segments.to_dict("records")
     ]  # fmt: skip
     head = ["users", "since", "runs", "mean NOPM", "change", "cause", "what differs"]

@@ -9,8 +9,8 @@ import pandas as pd
 
 from hdbkit.analysis.run.server_host import CPU_WORDS, busy_pct
 from hdbkit.analysis.run.server_work import deeds, found_in_cache_pct
-from hdbkit.analysis.run.warnings import size
 from hdbkit.analysis.sweep.starts import data_by_block
+from hdbkit.config.quantities import size_text
 from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table, number
 from hdbkit.results.manifest import Manifest
 
@@ -46,9 +46,9 @@ def server_work(result: Mapping[str, Any]) -> list[Table]:
         rows += [[what, "", number(share)]] if share is not None else []
     data = result.get("data")
     if data and data["bytes_before"]:
-        rows.append(["size of the data before the run", "", size(data["bytes_before"])])
+        rows.append(["size of the data before the run", "", size_text(data["bytes_before"])])
         after = data["bytes_after"]
-        rows += [["size of the data after it", "", size(after)]] if after else []
+        rows += [["size of the data after it", "", size_text(after)]] if after else []
     head = ["by its own counters", "a transaction", "in the window"]
     return [Table(TITLE, head, rows, [False, True, True])] if rows else []
 
@@ -62,7 +62,7 @@ def server_host_work(result: Mapping[str, Any]) -> list[Table]:
     rows = [[f"CPU: {CPU_WORDS[part]} (%)", number(share)] for part, share in shares.items()]
     if use["pressure_pct"] is not None:
         rows.append(["some task waited for a core (% of the time)", number(use["pressure_pct"])])
-    rows += [[what, size(use[name])] for name, what in _MEMORY.items() if name in use]
+    rows += [[what, size_text(use[name])] for name, what in _MEMORY.items() if name in use]
     for device, figures in {**use["disks"], **use["networks"]}.items():
         rows += [[f"{device}: {_OF_DEVICES[name]}", number(value)] for name, value in figures.items()]
     return [Table("What the database's host did", ["mean over the window", "value"], rows, [False, True])]
@@ -108,8 +108,8 @@ def growth_table(manifests: Sequence[Manifest]) -> list[Table]:
     rows = [
         [
             cell(row["block"]),
-            _known(size, row["bytes_before"]),
-            _known(size, row["bytes_after"]),
+            _known(size_text, row["bytes_before"]),
+            _known(size_text, row["bytes_after"]),
             _known(cell, row["orders_after"] - row["orders_before"]),
         ]
         for row in data_by_block(manifests).to_dict("records")

@@ -13,7 +13,7 @@ import pandas as pd
 
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
-from hdbkit.analysis.wording import virtual_users
+from hdbkit.analysis.wording import percent, percent_within, percents, virtual_users
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
@@ -153,7 +153,7 @@ def winner_table(winners: pd.DataFrame | None) -> list[Table]:
         return []
     rows = []
     for row in winners.to_dict("records"):
-        first = _interval(row["first_ratio"], row["first_low"], row["first_high"])
+        first = percent_within(row["first_ratio"], row["first_low"], row["first_high"])
         rows.append([*_verdict_row(row)[:7], first])
     marks = [MARKS.get(str(verdict), "") for verdict in winners["verdict"]]
     head = [
@@ -177,7 +177,7 @@ def interaction_table(found: pd.DataFrame | None) -> list[Table]:
         return []
     rows = [
         [f"{row['setting']}={row['value']}", f"{row['other']}={row['other_value']}",
-         _change(row["alone"]), _change(row["together"]), _interval(row["ratio"], row["low"], row["high"]),
+         percent(row["alone"]), percent(row["together"]), percent_within(row["ratio"], row["low"], row["high"]),
          cell(row["verdict"])]
         for row in found.to_dict("records")
     ]  # fmt: skip
@@ -193,10 +193,6 @@ def interaction_table(found: pd.DataFrame | None) -> list[Table]:
     return [Table("How settings work together", head, rows, [False, False, True, True, True, False], marks)]
 
 
-def _interval(ratio: float, low: float, high: float) -> str:
-    return _change(ratio) + (f" ({_change(low)} to {_change(high)})" if pd.notna(low) else "")
-
-
 def _blocks(runs: pd.DataFrame) -> int:
     return int(runs[~runs["fresh"]]["block"].nunique())
 
@@ -207,14 +203,10 @@ def _sentence(text: str) -> str:
 
 def _verdict_row(row: dict[Hashable, Any]) -> list[str]:
     metric_value = f"{row['metric_value']:,.0f}" if pd.notna(row["metric_value"]) else UNKNOWN
-    change = _change(row["ratio"]) if pd.notna(row["ratio"]) and row["verdict"] != "baseline" else ""
-    interval = f"{_change(row['low'])} to {_change(row['high'])}" if change and pd.notna(row["low"]) else ""
+    change = percent(row["ratio"]) if pd.notna(row["ratio"]) and row["verdict"] != "baseline" else ""
+    interval = percents(row["low"], row["high"]) if change and pd.notna(row["low"]) else ""
     counts = [cell(row["virtual_users"]), cell(row["runs"])]
     return [cell(row["label"]), *counts, metric_value, change, interval, cell(row["verdict"]), cell(row["sentence"])]
-
-
-def _change(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %"
 
 
 def _listed(names: Sequence[str]) -> str:

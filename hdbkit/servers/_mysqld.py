@@ -20,6 +20,7 @@ from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
 from hdbkit.processes import is_alive
 from hdbkit.servers._mysqld_control import LOOSE, MysqldControl, option_lines, option_values
+from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 from hdbkit.servers.place import Place
 from hdbkit.sql import find
 
@@ -93,8 +94,8 @@ class MysqldServer:
         pid, end = int(done.stdout), time.monotonic() + _READY_S
         while not _greets(socket_of(place)):
             if not is_alive(pid, str(place.folder)):
-                told = place.log.read_bytes()[seen:].decode(errors="replace")
-                raise ServerFailed(f"the server in {place.folder} did not start: {complaints(told)}")
+                told = complaints(read_since(place.log, seen))
+                raise ServerFailed(f"the server in {place.folder} did not start: {told}")
             if time.monotonic() > end:
                 raise ServerFailed(f"the server in {place.folder} was not ready within {_READY_S:g} s")
             time.sleep(0.02)
@@ -156,10 +157,10 @@ def socket_of(place: Place) -> Path:
     return place.sockets / "mysqld.sock"
 
 
-def complaints(text: str, count: int = 6) -> str:
+def complaints(text: str) -> str:
     """The last lines of a log that tell an error, or its last lines where none does."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " | ".join([line for line in lines if "ERROR" in line][-count:] or lines[-count:]) or "it left no message"
+    errors = "\n".join(line for line in text.splitlines() if "ERROR" in line)
+    return last_lines(errors or text) or NO_MESSAGE
 
 
 def _write_new(place: Place, path: Path, text: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from hdbkit.contracts import BUILT, KEPT, Session
 from hdbkit.errors import ServerFailed
+from hdbkit.servers.log import last_lines
 from hdbkit.servers.place import run_as
 from hdbkit.servers.private_control import PrivateControl
 
@@ -110,7 +111,7 @@ class MysqldControl(PrivateControl):
             done = run_as(None, command, _COPY_PATIENCE_S)
             if done.returncode:
                 shutil.rmtree(draft, ignore_errors=True)
-                raise ServerFailed(f"{original} was not copied: {done.stdout.strip()[-400:]}")
+                raise ServerFailed(f"{original} was not copied: {last_lines(done.stdout)}")
         draft.rename(copy)
 
     def _swap(self) -> None:

@@ -20,6 +20,7 @@ from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
 from hdbkit.processes import is_leaving
 from hdbkit.servers.binaries import chosen, installed, program_folder, told_version
+from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 from hdbkit.servers.place import Binaries, Place
 from hdbkit.servers.private_control import PrivateControl
 
@@ -74,7 +75,7 @@ class PostgresServer:
         finally:
             secret.unlink()
         if done.returncode:
-            raise ServerFailed(f"initdb failed in {place.data}: {_last_lines(done.stdout)}")
+            raise ServerFailed(f"initdb failed in {place.data}: {last_lines(done.stdout) or NO_MESSAGE}")
         values = {
             **_FOR_BENCHMARKS,
             "unix_socket_directories": str(place.sockets),
@@ -95,10 +96,8 @@ class PostgresServer:
         seen = place.log.stat().st_size
         done = place.run("pg_ctl", "start", "-s", "-w", "-t", "60", "-D", str(place.data), "-l", str(place.log))
         if done.returncode:
-            with place.log.open(encoding="utf-8", errors="replace") as file:
-                file.seek(seen)
-                told = file.read()
-            raise ServerFailed(f"the server in {place.folder} did not start: {_last_lines(told or done.stdout)}")
+            told = last_lines(read_since(place.log, seen)) or last_lines(done.stdout) or NO_MESSAGE
+            raise ServerFailed(f"the server in {place.folder} did not start: {told}")
 
     def password_lines(self, place: Place, passwords: Mapping[str, SecretStr]) -> str:
         """A pgpass file: ``host:port:database:user:password``; for every port, since a kept server may move."""
@@ -156,10 +155,6 @@ def _quoted(value: str) -> str:
 
 def _unquoted(text: str) -> str:
     return re.sub(r"''|\\(.)", lambda two: {None: "'", "n": "\n"}.get(two[1], two[1]), text)
-
-
-def _last_lines(text: str, count: int = 6) -> str:
-    return " | ".join(line.strip() for line in text.strip().splitlines()[-count:]) or "it left no message"
 
 
 ENGINE = PostgresServer()

@@ -19,12 +19,11 @@ from typing import Protocol
 from hdbkit.config import Commands, ControlSpec
 from hdbkit.config.mistakes import SECRET
 from hdbkit.errors import ServerFailed
+from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 
 _PATIENCE_S = 120.0
 _SEEN_S = 5.0
 """How long after a start command the status command may still say that nothing runs."""
-_LAST_LINES = 6
-_LONGEST_WORDS = 600
 
 
 class Power(Protocol):
@@ -85,10 +84,7 @@ class CommandPower:
     def last_words(self) -> str:
         """The end of what was added to the log."""
         try:
-            with self._log.open("rb") if self._log else open(os.devnull, "rb") as file:  # noqa: PTH123
-                size = file.seek(0, os.SEEK_END)
-                file.seek(self._read if self._read <= size else 0)
-                return _end_of(file.read())
+            return last_lines(read_since(self._log, self._read)) if self._log else ""
         except OSError:
             return ""
 
@@ -107,7 +103,7 @@ class CommandPower:
         code, told = _run(command)
         if code:
             words = " | ".join(one for one in (told, self.last_words()) if one)
-            raise ServerFailed(f"the command {command[0]} ended with {code}: {words or 'it left no message'}")
+            raise ServerFailed(f"the command {command[0]} ended with {code}: {words or NO_MESSAGE}")
 
 
 def power_of(spec: ControlSpec) -> CommandPower | None:
@@ -135,9 +131,4 @@ def _run(command: Sequence[str]) -> tuple[int, str]:
         except subprocess.TimeoutExpired as error:
             raise ServerFailed(f"the command {command[0]} did not end within {_PATIENCE_S:g} s") from error
         said.seek(0)
-        return done.returncode, _end_of(said.read())
-
-
-def _end_of(text: bytes) -> str:
-    lines = [line.strip() for line in text.decode(errors="replace").splitlines() if line.strip()]
-    return " | ".join(lines[-_LAST_LINES:])[-_LONGEST_WORDS:]
+        return done.returncode, last_lines(said.read().decode(errors="replace"))

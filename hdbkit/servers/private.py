@@ -25,6 +25,7 @@ from hdbkit.control_groups import give_group
 from hdbkit.databases import database
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.servers import _guard
+from hdbkit.servers.log import last_lines, read_since
 from hdbkit.servers.place import (
     SERVER_UID,
     Binaries,
@@ -38,7 +39,6 @@ from hdbkit.servers.place import (
 )
 
 _STOP_PATIENCE_S = 120.0
-_LAST_LINES = 6
 _owned: set[PrivateServer] = set()
 
 
@@ -208,8 +208,7 @@ class PrivateServer:
 
     def last_words(self) -> str:
         """The end of its log."""
-        lines = self.place.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_LINES:]
-        return " | ".join(line.strip() for line in lines if line.strip())
+        return last_lines(read_since(self.place.log, 0))
 
     def close(self) -> None:
         """End what this process owns: leave it if it is to be kept, else stop it, and remove what it made itself."""

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import math
 import re
+from fractions import Fraction
 
 from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.quantities import MULTIPLES, SIZES, TIMES
 from hdbkit.contracts import Setting
 
-_KIB = 1024
-_BYTES = {"B": 1, "kB": _KIB, "MB": _KIB**2, "GB": _KIB**3, "TB": _KIB**4}
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _NUMBER = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))\s*([A-Za-z]*)\s*")
 _ON = frozenset({"on", "true", "yes", "1", "t", "tr", "tru", "y", "ye"})
 _OFF = frozenset({"off", "of", "false", "no", "0", "f", "fa", "fal", "fals", "n"})
 _AUTOMATIC = -1.0
-_MULTIPLES = {"": 1, "K": _KIB, "M": _KIB**2, "G": _KIB**3, "T": _KIB**4, "P": _KIB**5}
+_MULTIPLES = {"": Fraction(1), **MULTIPLES}
 _UNBOUNDED = 2.0**63
 """A bound from here on is that of the server's numbers, not the setting's."""
 _NUMBERS = ("integer", "real", "size")
@@ -52,7 +51,7 @@ def number_in(setting: Setting, text: str) -> float | None:
         factor = _MULTIPLES.get(_bare(unit)) if setting.kind == "size" else _factor(unit, setting.unit)
         if factor is None:
             return None
-        number *= factor
+        number *= float(factor)
     return number if setting.kind == "real" else float(round(number))
 
 
@@ -85,14 +84,14 @@ def with_unit(setting: Setting, number: str) -> str:
     """
     if setting.kind == "size" and number.isdecimal() and number != "0":
         return next(
-            (f"{int(number) // _MULTIPLES[one]}{one}" for one in "TGM" if not int(number) % _MULTIPLES[one]), number
+            (f"{int(number) // MULTIPLES[one]}{one}" for one in "TGM" if not int(number) % MULTIPLES[one]), number
         )
     if not setting.unit or setting.kind not in ("integer", "real") or not number.isdecimal() or number == "0":
         return number
     for unit in reversed(_family(setting.unit)):
         factor = _factor(unit, setting.unit)
-        if factor and (int(number) / factor).is_integer():
-            return f"{int(number) / factor:.0f}{unit}"
+        if factor and (int(number) / factor).denominator == 1:
+            return f"{int(number) / factor}{unit}"
     return number
 
 
@@ -127,7 +126,7 @@ def _items(text: str) -> list[str]:
 def _mistake_in_number(setting: Setting, text: str) -> str | None:
     number = number_in(setting, text)
     if number is None:
-        kinds = _BYTES if _family(setting.unit) is _BYTES else _SECONDS if setting.unit else {}
+        kinds = _family(setting.unit) if setting.unit else {}
         units = f" (in {setting.unit}, or with one of {', '.join(kinds)})" if kinds else " (it has no unit)"
         if setting.kind == "size":
             units = " (alone, or with one of K, M, G, T)"
@@ -156,12 +155,11 @@ def _bare(unit: str) -> str:
     return unit.upper().removesuffix("B").removesuffix("I")
 
 
-def _family(unit: str | None) -> dict[str, int] | dict[str, float]:
-    bare = (unit or "").lstrip("0123456789")
-    return _BYTES if bare in _BYTES else _SECONDS
+def _family(unit: str) -> dict[str, Fraction]:
+    return SIZES if unit.lstrip("0123456789") in SIZES else TIMES
 
 
-def _factor(unit: str, base: str | None) -> float | None:
+def _factor(unit: str, base: str | None) -> Fraction | None:
     """How many ``base`` (such as ``8kB``) make one ``unit``; None when they do not go together."""
     if base is None:
         return None

@@ -16,7 +16,7 @@ from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.charts import run_charts, style, sweep_charts
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.natural import natural
+from hdbkit.charts.marks import by_worth
 from hdbkit.results import columns
 from tests.unit.sweeps import synthetic_runs
 from tests.unit.synthetic import GRID, Synthetic, sweep_frames, write_run, write_table
@@ -155,7 +155,7 @@ def test_of_many_configurations_the_baseline_and_the_fastest_are_lines_beside_ea
 
 def test_values_stand_in_the_order_of_their_worth() -> None:
     values = pd.Index(["1GB", "64MB", "off", "8MB", "100", "on", "512kB"])
-    assert values[natural(values).argsort()].tolist() == ["100", "512kB", "8MB", "64MB", "1GB", "off", "on"]
+    assert values[by_worth(values).argsort()].tolist() == ["100", "512kB", "8MB", "64MB", "1GB", "off", "on"]
 
 
 def test_a_sweep_without_intervals_is_drawn_without_them() -> None:

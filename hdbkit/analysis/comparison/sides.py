@@ -20,7 +20,7 @@ import pandas as pd
 import scipy
 
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
-from hdbkit.analysis.wording import Interval, change, sentence, share, virtual_users
+from hdbkit.analysis.wording import Interval, change, percents, sentence, share, virtual_users
 
 _LEVEL_COLUMNS = (
     "virtual_users",
@@ -129,12 +129,8 @@ def gate(found: pd.DataFrame, below: float, confidence: float = 0.95) -> Gate:
 
 
 def _within(row: pd.Series[Any], several: bool, confidence: float) -> str:
-    ends = f"{share(confidence)} interval {_percent(row['low'])} to {_percent(row['high'])}"
+    ends = f"{share(confidence)} interval {percents(row['low'], row['high'])}"
     return f"{ends} at {virtual_users(int(row['virtual_users']))}" if several else ends
-
-
-def _percent(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %"
 
 
 def _ratio(estimate: float, half: float, subject: str, smallest_effect: float, confidence: float) -> Ratio:

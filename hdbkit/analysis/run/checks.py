@@ -22,6 +22,7 @@ from hdbkit.analysis.run.host import MOST_STEAL_PCT, grown, pressure_pct
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.analysis.wording import percents
 from hdbkit.config import InputRules, Load
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
@@ -179,7 +180,7 @@ def _steady(run: _Run) -> Line:
     word = "more" if found.change >= 0 else "less"
     detail = (
         f"the second half of the window completed {100 * abs(found.change):.1f} % {word} than the first "
-        f"(95 % interval {100 * found.low:+.1f} % to {100 * found.high:+.1f} %)"
+        f"(95 % interval {percents(1 + found.low, 1 + found.high)})"
     )
     return found.steady, detail
 

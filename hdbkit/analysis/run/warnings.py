@@ -7,6 +7,7 @@ from typing import Any
 from hdbkit.analysis.run.host import MOST_STEAL_PCT
 from hdbkit.analysis.run.server_host import busy_pct
 from hdbkit.analysis.run.server_work import deeds, found_in_cache_pct
+from hdbkit.config.quantities import size_text
 from hdbkit.readings import IDLE_BUSY_PCT
 from hdbkit.results.manifest import Manifest
 
@@ -27,15 +28,6 @@ def run_doubts(manifest: Manifest) -> dict[str, str]:
     return {kind: sentence for kind, sentence in found.items() if sentence}
 
 
-def size(data_bytes: float) -> str:
-    """``134217728`` as ``128 MiB``."""
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if abs(data_bytes) < 1024:
-            return f"{data_bytes:.3g} {unit}" if data_bytes < 999.5 else f"{data_bytes:.0f} {unit}"
-        data_bytes /= 1024
-    return f"{data_bytes:,.3g} TiB"
-
-
 def _fit(manifest: Manifest) -> str:
     """That the data are larger than the host's memory or the server's cache."""
     server = manifest.server
@@ -45,12 +37,12 @@ def _fit(manifest: Manifest) -> str:
     memory_bytes = manifest.host.get("memory_bytes") if server.get("on_this_host") else None
     if memory_bytes and data_bytes > memory_bytes:
         return (
-            f"the data ({size(data_bytes)}) are larger than the memory of the host ({size(memory_bytes)}): "
+            f"the data ({size_text(data_bytes)}) are larger than the memory of the host ({size_text(memory_bytes)}): "
             f"the disks are measured with the server{_reads(manifest.result)}"
         )
     if data_bytes > server["cache_bytes"]:
         return (
-            f"the data ({size(data_bytes)}) are larger than {server['cache']} ({size(server['cache_bytes'])}): "
+            f"the data ({size_text(data_bytes)}) are larger than {server['cache']} ({size_text(server['cache_bytes'])}): "
             f"the other pages are read from files, at best out of the system's memory{_reads(manifest.result)}"
         )
     return ""

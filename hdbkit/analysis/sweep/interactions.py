@@ -20,7 +20,7 @@ import pandas as pd
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats, usable
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.sweep.effects import Grid, grid_of
-from hdbkit.analysis.wording import Interval, change, share
+from hdbkit.analysis.wording import Interval, change, percents, share
 
 _COLUMNS = (
     *("setting", "value", "reference", "other", "other_value", "other_reference", "fours", "ratio", "low", "high"),
@@ -157,7 +157,7 @@ def _row(
 def _said(interval: Interval, verdict: str, smallest_effect: float, confidence: float) -> str:
     if not np.isfinite(interval.low):
         return "undecided: too few runs to tell noise from blocks"
-    within = f"{share(confidence)} interval {_percent(interval.low)} to {_percent(interval.high)}"
+    within = f"{share(confidence)} interval {percents(interval.low, interval.high)}"
     if verdict == "interact":
         more = "more" if interval.ratio > 1 else "less"
         far = f"{abs(interval.ratio - 1) * 100:.1f} % {more} than their effects multiplied"
@@ -166,10 +166,6 @@ def _said(interval: Interval, verdict: str, smallest_effect: float, confidence: 
     if verdict == "no interaction":
         return f"their effects multiply within {share(smallest_effect)} ({within})"
     return f"undecided whether their effects multiply ({within})"
-
-
-def _percent(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %"
 
 
 def changed_effects(found: pd.DataFrame, effects: pd.DataFrame, smallest_effect: float = 0.02) -> list[str]:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hdbkit.analysis.run.warnings import run_doubts, size
+from hdbkit.analysis.run.warnings import run_doubts
 from hdbkit.analysis.wording import many, share
+from hdbkit.config.quantities import size_text
 from hdbkit.results.manifest import Manifest
 
 MOST_GROWTH = 0.05
@@ -50,6 +51,6 @@ def _grown(manifests: Sequence[Manifest]) -> list[str]:
         return []
     grown = met.iloc[-1] / met.iloc[0] - 1
     return [
-        f"the data grew by {share(grown)} from the first block to the last ({size(met.iloc[0])} to "
-        f"{size(met.iloc[-1])}), so that later runs had more to do; 'reset: restore' begins each with the same"
+        f"the data grew by {share(grown)} from the first block to the last ({size_text(met.iloc[0])} to "
+        f"{size_text(met.iloc[-1])}), so that later runs had more to do; 'reset: restore' begins each with the same"
     ]

@@ -14,6 +14,7 @@ import pandas as pd
 
 from hdbkit import api
 from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config.quantities import duration_text, size_text
 from hdbkit.errors import BuildFailed, InputError
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import LABELS, button, grid, html_table, row, target_code, warehouses
@@ -52,7 +53,9 @@ class BuildWatch:
             return self.step
         spent_s = max(self._clock() - self._begun_s, 1e-3)
         rate = (self.rows - (self._first_rows or 0)) / spent_s
-        left = f", about {_duration((self.total_rows - self.rows) / rate)} left" if rate > 0 and spent_s > 1 else ""
+        left = (
+            f", about {duration_text((self.total_rows - self.rows) / rate)} left" if rate > 0 and spent_s > 1 else ""
+        )
         return (
             f"{self.rows:,} of {self.total_rows:,} rows, {self.size_bytes / 1e6 / spent_s:,.0f} MB/s{left}"
             if rate > 0
@@ -141,8 +144,8 @@ class SchemaPanel(Panel):
         spec, loaders = self.spec(), self.loaders.value
         expected = api.estimate(spec, loaders)
         self.estimate.value = (
-            f"{expected.rows:,} rows, {_size(expected.size_bytes)} as text, "
-            f"about {_duration(expected.duration_s)} with {loaders} loaders on a small server."
+            f"{expected.rows:,} rows, {size_text(expected.size_bytes)} as text, "
+            f"about {duration_text(expected.duration_s)} with {loaders} loaders on a small server."
         )
         given = {name: value for name, value in spec.model_dump().items() if value != _DEFAULT[name]}
         asked = f"workload=hdbkit.WorkloadSpec({_arguments(given)})" if given.keys() - {"warehouses"} else ""
@@ -176,7 +179,7 @@ class SchemaPanel(Panel):
                 done = connection.build(workload=spec, loaders=loaders, progress=watch, stop=stop)
                 self.shared.tell_schema(target, spec)
                 self._show_checks(pd.DataFrame([vars(check) for check in done.checks]))
-                self.say(f"built: {done.rows:,} rows in {_duration(done.duration_s)}")
+                self.say(f"built: {done.rows:,} rows in {duration_text(done.duration_s)}")
             except BuildFailed:
                 if not stop.is_set():
                     raise
@@ -258,13 +261,3 @@ _DEFAULT: dict[str, Any] = WorkloadSpec().model_dump()
 
 def _arguments(given: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in given.items())
-
-
-def _size(size_bytes: int) -> str:
-    return f"{size_bytes / 1e9:,.1f} GB" if size_bytes >= 1e9 else f"{size_bytes / 1e6:,.0f} MB"
-
-
-def _duration(duration_s: float) -> str:
-    if duration_s < 90:
-        return f"{max(1, round(duration_s))} s"
-    return f"{duration_s / 60:.0f} min" if duration_s < 5400 else f"{duration_s / 3600:.1f} h"

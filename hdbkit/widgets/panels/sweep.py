@@ -13,11 +13,12 @@ import hdbkit
 from hdbkit import api
 from hdbkit.analysis.wording import many
 from hdbkit.config import SweepSpec, Target
+from hdbkit.config.quantities import duration_text
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.sweep_form import SweepForm, sweep_code
-from hdbkit.widgets.parts.sweep_view import SweepView, duration
+from hdbkit.widgets.parts.sweep_view import SweepView
 
 _ANYWHERE = "nulldb:///anywhere"
 """A target for a plan while none is chosen."""
@@ -254,7 +255,7 @@ def plan_html(plan: Any) -> str:
     return (
         f"<b>{many(len(plan.runs), 'run')}</b>: {many(len(plan.configurations), 'configuration')} x "
         f"{many(len(spec.virtual_users), 'count')} of virtual users x {spec.blocks} blocks; "
-        f"<b>about {duration(plan.estimated_s)}</b>. The first value of each setting or option is the "
+        f"<b>about {duration_text(plan.estimated_s)}</b>. The first value of each setting or option is the "
         f"baseline's.{more}"
     )
 

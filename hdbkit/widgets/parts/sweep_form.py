@@ -8,6 +8,7 @@ from typing import Any
 import ipywidgets
 
 from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.config.quantities import counts_in
 from hdbkit.errors import InputError
 from hdbkit.widgets.parts.layout import LABELS, grid, target_code
 from hdbkit.widgets.parts.sweep_factors import FactorsPicker
@@ -55,9 +56,9 @@ class SweepForm:
             factors=factors,
             baseline={name: value for name, value in self._base.baseline.items() if value in tried.get(name, ())},
             special={name: values for name, values in self._base.special.items() if name in tried},
-            virtual_users=_counts(self.users.value, "counts of virtual users must read like 1, 4, 16"),
+            virtual_users=counts_in(self.users.value, "virtual users"),
             blocks=self.blocks.value,
-            looks=_counts(self.looks.value, "numbers of blocks of the looks must read like 4, 8"),
+            looks=counts_in(self.looks.value, "looks"),
             winner_blocks=self.winners.value,
             cooldown_s=self.cooldown.value,
             smallest_effect=round(self.effect.value / 100, 6),
@@ -122,10 +123,3 @@ def _seconds(name: str, hint: str) -> ipywidgets.FloatText:
     made = ipywidgets.FloatText(description=name, style=LABELS)
     made.tooltip = hint
     return made
-
-
-def _counts(text: str, rule: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(word) for word in text.replace(",", " ").split())
-    except ValueError:
-        raise InputError(f"the {rule}, not {text!r}") from None

@@ -16,8 +16,10 @@ import ipywidgets
 import pandas as pd
 
 from hdbkit import api
+from hdbkit.analysis.wording import percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import sweep_charts
+from hdbkit.config.quantities import duration_text
 from hdbkit.errors import HdbkitError
 from hdbkit.results.sweep_folder import ENDED_EARLY
 from hdbkit.widgets.parts.base import Panel
@@ -176,20 +178,13 @@ def progress_words(now: api.Standing, settings: dict[str, str]) -> str:
         early = f", {now.ended_early} ended early" if now.ended_early else ""
         failed = f", {now.failed} failed" if now.failed else ""
         return f"{end}{early}{failed}{'; ' + now.note if now.note else ''}"
-    left = f"about {duration(now.left_s)} left"
+    left = f"about {duration_text(now.left_s)} left"
     one = now.planned
     if one is None:
         return f"saving the server's settings, then {now.total} runs in {now.blocks} blocks; {left}"
     tried = ", ".join(f"{name}={value}" for name, value in settings.items())
     users = f"{one.virtual_users} user{'' if one.virtual_users == 1 else 's'}"
     return f"block {one.block} of {now.blocks}, run {one.number} of {now.total} ({users}, {tried}); {left}"
-
-
-def duration(seconds: float) -> str:
-    """A time as one says it."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def answer_html(result: api.SweepResult) -> str:
@@ -226,10 +221,7 @@ def _number(value: float) -> str:
 def _change(row: dict[Any, Any]) -> str:
     if row["verdict"] == "baseline" or not math.isfinite(row["ratio"]):
         return ""
-    words = f"{100 * (row['ratio'] - 1):+.1f} %"
-    if math.isfinite(row["low"]):
-        words += f" ({100 * (row['low'] - 1):+.1f} to {100 * (row['high'] - 1):+.1f})"
-    return words
+    return percent_within(row["ratio"], row["low"], row["high"])
 
 
 def grid_html(runs: pd.DataFrame, verdicts: pd.DataFrame) -> str:

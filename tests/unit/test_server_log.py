@@ -1,0 +1,34 @@
+"""What a server said last."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hdbkit.servers._mysqld import complaints
+from hdbkit.servers.log import last_lines, read_since
+
+
+def test_the_last_lines_are_told_in_one_line_without_the_empty_ones() -> None:
+    assert last_lines("".join(f"line {number}\n\n" for number in range(9))) == " | ".join(
+        f"line {number}" for number in range(3, 9)
+    )
+    assert last_lines(" \n\n") == ""
+    assert len(last_lines("x" * 10_000)) == 600
+
+
+def test_a_log_is_read_from_where_it_ended_and_anew_where_it_was_begun_anew(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("before\n")
+    size = log.stat().st_size
+    assert read_since(log, size) == ""
+    with log.open("a") as file:
+        file.write("after\n")
+    assert read_since(log, size) == "after\n"
+    log.write_text("new\n")
+    assert read_since(log, size) == "new\n"
+
+
+def test_errors_come_before_other_last_lines() -> None:
+    assert complaints("[ERROR] port in use\n[Note] ended\n") == "[ERROR] port in use"
+    assert complaints("[Note] ended\n") == "[Note] ended"
+    assert complaints("") == "it left no message"
