@@ -1,0 +1,180 @@
+"""A workload that its users define in a folder: operations of SQL, variables, a metric; optionally tables and checks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config.metric import DetailChart, Metric
+from hdbkit.contracts import (
+    Capability,
+    Check,
+    Part,
+    PlannedPhase,
+    Schema,
+    Scope,
+    Session,
+    Table,
+    TableLoad,
+    User,
+    UserPlan,
+    Workload,
+)
+from hdbkit.errors import ConfigErrors, InputError, Mistake, SchemaProblem, TransactionError
+from hdbkit.sql import Statement, statements
+from hdbkit.workloads.custom.folder import ALL
+from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
+from hdbkit.workloads.phases import rampup_and_window
+
+_GROUP = "custom"
+_CHECK = "check_"
+
+
+class Custom:
+    """Contract: :class:`hdbkit.contracts.Workload`."""
+
+    noun = "operation"
+    routines: tuple[str, ...] = ()
+    preload: tuple[str, ...] = ("hdbkit.workloads.custom.user",)
+    detail_charts: tuple[DetailChart, ...] = ()
+
+    def __init__(self, spec: CustomSpec) -> None:
+        definition = spec.definition
+        unknown = sorted(spec.parameters.keys() - definition.parameters.keys())
+        if unknown:
+            known = ", ".join(definition.parameters) or "none"
+            raise InputError(f"the workload {definition.name} has no parameter '{unknown[0]}' (it has: {known})")
+        self.spec = spec
+        self.title = definition.title or definition.name
+        self.notice = definition.notice
+        self.scale = definition.scale.format_map({name: f"{value:,}" for name, value in spec.values.items()})
+        self.slug = definition.name
+        self.operations = tuple(definition.operations)
+        self.metric: Metric = definition.metric
+        self.details: Mapping[str, str] = dict.fromkeys(definition.details, "i8")
+        self.tables: Mapping[str, Table] = {
+            name: Table(name, tuple(content.columns)) for name, content in definition.tables.items()
+        }
+
+    def scope(self, dialects: tuple[str, ...]) -> Scope:
+        """The folder's statements, those for all engines first; parameters are filled in."""
+        found: dict[str, Statement] = dict(statements(dialects, _GROUP))
+        for dialect in (ALL, *dialects):
+            texts = self.spec.statements.get(dialect, {})
+            found |= {name: Statement(name, text, Path(self.spec.folder), "") for name, text in texts.items()}
+        words = {name: int(value) for name, value in self.spec.values.items()}
+        filled = {name: one.filled(words) if one.words and one.words <= words.keys() else one for name, one in found.items()}
+        return Scope(self.spec.definition.schema_name, filled)
+
+    def load(self, given: Load) -> CustomLoad:
+        """``given`` with this workload's options."""
+        load = given if isinstance(given, CustomLoad) else CustomLoad(**given.model_dump(exclude_unset=True))
+        unknown = sorted((load.weights or {}).keys() - {*self.operations})
+        if unknown:
+            listed = ", ".join(self.operations)
+            raise ConfigErrors("Load", [Mistake("weights", f"there is no operation '{unknown[0]}' (known: {listed})")])
+        if not sum(self._weights(load).values()):
+            raise ConfigErrors("Load", [Mistake("weights", "at least one operation needs a weight above 0")])
+        return load
+
+    def _weights(self, load: CustomLoad) -> dict[str, float]:
+        if load.weights is not None:
+            return {name: load.weights.get(name, 0.0) for name in self.operations}
+        return {name: one.weight for name, one in self.spec.definition.operations.items()}
+
+    def mix(self, load: Load) -> dict[str, float]:
+        """The weight of each operation."""
+        return self._weights(self.load(load))
+
+    def rollback_shares(self, load: Load) -> dict[str, float]:  # noqa: ARG002
+        """Nothing is rolled back by design."""
+        return {}
+
+    def needs(self, load: Load) -> frozenset[Capability]:  # noqa: ARG002
+        """SQL."""
+        return frozenset({Capability.SQL})
+
+    def paced(self, load: Load) -> bool:  # noqa: ARG002
+        """Operations follow each other at once."""
+        return False
+
+    def details_from_results(self, load: Load) -> bool:  # noqa: ARG002
+        """All details are variables."""
+        return False
+
+    def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
+        """Ramp-up and window."""
+        return rampup_and_window(load)
+
+    def parts(self) -> list[Part]:
+        """Pieces of the tables."""
+        from hdbkit.workloads.custom import population
+
+        return population.parts(self.spec)
+
+    def part(self, key: str) -> Iterator[TableLoad]:
+        """What a part holds."""
+        from hdbkit.workloads.custom import population
+
+        return population.part(self.spec, dict(self.tables), key)
+
+    @property
+    def record(self) -> str:
+        """What a build keeps in the schema: a digest stands for the definition."""
+        spec = self.spec
+        kept = {"kind": spec.kind, "name": spec.definition.name, "digest": spec.digest, "seed": spec.seed}
+        return json.dumps(kept | {"parameters": dict(spec.values), "storage": spec.storage})
+
+    def found(self, schema: Schema) -> WorkloadSpec | None:
+        """This specification, with the parameters of what was built; tables of somebody else's are taken as they are."""
+        if not self.tables:
+            return self.spec
+        try:
+            log = schema.log()
+        except TransactionError as error:
+            raise SchemaProblem(f"the schema of {self.title} cannot be read: {error.text}") from None
+        name = self.spec.definition.schema_name
+        if log.spec is None:
+            if log.tables:
+                listed = ", ".join(sorted(log.tables))
+                raise SchemaProblem(f"schema {name} holds tables that hdbkit did not make ({listed})")
+            return None
+        kept = json.loads(log.spec)
+        if kept.get("name") != self.spec.definition.name or not log.finished:
+            state = "half built" if not log.finished else f"of another workload ({kept.get('name') or kept.get('kind')})"
+            raise SchemaProblem(f"schema {name} is {state}; run: hdbkit build ..., or: hdbkit drop ...")
+        return self.spec.model_copy(update={"parameters": kept["parameters"], "seed": kept["seed"]})
+
+    def advice_to_build(self, command: str) -> str:
+        """Build it."""
+        return f"run: {command}"
+
+    def user(self, session: Session, load: Load, plan: UserPlan) -> User:
+        """A virtual user, ready to draw."""
+        from hdbkit.workloads.custom.user import CustomUser
+
+        own = self.load(load)
+        return CustomUser(session, self.spec, self._known, self._weights(own), self.details, own, plan)
+
+    def check(self, session: Session) -> list[Check]:
+        """Row counts of the tables, and the folder's own checks: each counts what is wrong."""
+        from hdbkit.workloads.custom.checks import check
+
+        return check(session, self.spec, self.scope(()).statements)
+
+    @property
+    def _known(self) -> Mapping[str, Statement]:
+        """The statements with their parameters, whatever the dialect: their order is that of the text for all."""
+        found: dict[str, Statement] = {}
+        for of in self.spec.statements.values():
+            found |= {name: Statement(name, text, Path(self.spec.folder), "") for name, text in of.items()}
+        return found
+
+
+def workload(spec: WorkloadSpec) -> Workload:
+    """The workload that a specification defines."""
+    if not isinstance(spec, CustomSpec):
+        raise InputError(f"this is not the specification of a user-defined workload: {spec!r}")
+    return Custom(spec)

@@ -1,0 +1,200 @@
+"""What ``workload.yaml`` says: operations, variables, tables and the metric of a user-defined workload.
+
+A number may be an expression over the parameters, such as ``100000 * scale``. Each model is checked when it is made;
+what concerns several parts of a folder (names of statements and variables) is checked in ``folder``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, model_validator
+
+from hdbkit.config.expressions import Expression, ExpressionMistake, value_of
+from hdbkit.config.metric import Metric
+from hdbkit.config.model import ConfigModel
+from hdbkit.config.quantities import Quantity
+
+Number = int | float
+NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+
+
+def _understood(text: Number | str) -> Number | str:
+    if isinstance(text, str):
+        try:
+            Expression(text)
+        except ExpressionMistake as mistake:
+            raise ValueError(f"'{text}' {mistake}") from None
+    return text
+
+
+Bound = Annotated[Number | str, AfterValidator(_understood)]
+"""A number, or an expression over the parameters."""
+
+
+def number(bound: Bound, parameters: Mapping[str, Number]) -> float:
+    """The value of a bound. Raises ``ValueError`` where it comes to no number."""
+    if not isinstance(bound, str):
+        return bound
+    found = Expression(bound).value({name: value_of(str(value)) for name, value in parameters.items()})
+    if not isinstance(found, Quantity):
+        raise ValueError(f"'{bound}' is not a number")
+    return float(found.amount)
+
+
+def names_in(bound: Bound) -> frozenset[str]:
+    """The parameters that a bound names."""
+    return Expression(bound).names if isinstance(bound, str) else frozenset()
+
+
+class Range(ConfigModel):
+    """Numbers from ``min`` to ``max``, both included."""
+
+    min: Bound = 1
+    max: Bound
+
+
+class Uniform(Range):
+    """Every number is equally likely."""
+
+    decimals: int = Field(default=0, ge=0, le=9, description="digits after the point; 0: whole numbers")
+
+
+class Normal(Range):
+    """A normal distribution, drawn again outside ``min`` to ``max``; whole numbers."""
+
+    mean: Bound
+    stddev: Bound
+
+
+class Exponential(Range):
+    """A negative exponential distribution that begins at ``min``, drawn again above ``max``; whole numbers."""
+
+    mean: Bound = Field(description="mean distance from min, before it is cut at max")
+
+
+class Zipf(Range):
+    """Zipf's distribution: the k-th most frequent number has a probability in proportion to 1 / k ** exponent."""
+
+    exponent: float = Field(default=1.0, gt=0, le=10)
+    shuffled: bool = Field(default=False, description="spread the frequent numbers over the range")
+
+
+class NURand(Range):
+    """The non-uniform random distribution of TPC-C 2.1.6."""
+
+    a: int = Field(ge=0, description="A, a power of two less 1")
+    c: int = Field(default=0, ge=0, description="the constant C")
+
+
+class Sequence(ConfigModel):
+    """Numbers that no two virtual users of a run share: ``start``, ``start + step``, ..."""
+
+    start: Bound = 1
+    step: int = Field(default=1, ge=1)
+    max: Bound | None = Field(default=None, description="begins again after it")
+
+
+class Text(ConfigModel):
+    """Random text of ``min`` to ``max`` characters."""
+
+    min: int = Field(default=1, ge=0, le=100_000)
+    max: int = Field(ge=0, le=100_000)
+    alphabet: str = Field(default="abcdefghijklmnopqrstuvwxyz", min_length=1)
+
+
+class Choice(ConfigModel):
+    """One of a list of values, equally likely or by ``weights``."""
+
+    values: tuple[int | float | str, ...] = Field(min_length=1)
+    weights: tuple[float, ...] | None = None
+
+    @model_validator(mode="after")
+    def _a_weight_each(self) -> Choice:
+        if self.weights is not None and len(self.weights) != len(self.values):
+            raise ValueError(f"{len(self.values)} values need as many weights, not {len(self.weights)}")
+        return self
+
+
+class Key(ConfigModel):
+    """A number between the lowest and the highest key that a table has when a user connects."""
+
+    table: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$.]*$")
+    column: str = Field(pattern=NAME)
+    exponent: float | None = Field(default=None, gt=0, le=10, description="of Zipf's distribution; none: uniform")
+
+
+class Variable(ConfigModel):
+    """A value that is drawn anew for each operation; exactly one kind is given."""
+
+    uniform: Uniform | None = None
+    normal: Normal | None = None
+    exponential: Exponential | None = None
+    zipf: Zipf | None = None
+    nurand: NURand | None = None
+    sequence: Sequence | None = None
+    text: Text | None = None
+    list: Choice | None = None
+    key: Key | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Variable:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            known = ", ".join(type(self).model_fields)
+            raise ValueError(f"give exactly one of {known}, not {' and '.join(given) or 'none'}")
+        return self
+
+    @property
+    def kind(self) -> Any:
+        """The model of the kind that is given."""
+        return next(value for _, value in self if value is not None)
+
+
+class Operation(ConfigModel):
+    """What a virtual user executes: statements in one transaction, by default the one of the operation's name."""
+
+    weight: float = Field(default=1.0, ge=0, description="how often it is drawn, relative to the others")
+    statements: tuple[str, ...] = Field(default=(), description="names of statements; none: the operation's own name")
+
+
+class RoundTrips(StrEnum):
+    """How the statements of an operation travel."""
+
+    ONE = "one"
+    EACH = "each"
+
+
+class TableContent(ConfigModel):
+    """The rows that a build loads into a table, a value for each column; a variable is drawn for each row."""
+
+    rows: Bound = Field(description="number of rows")
+    columns: dict[str, str | Number | None] = Field(
+        min_length=1, description="by column: the name of a variable, 'row' (the row's number from 1), or a constant"
+    )
+
+
+class Definition(ConfigModel):
+    """A user-defined workload."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,30}$", description="a short name, for the ids of runs")
+    title: str = Field(default="", description="what it is; none: its name")
+    notice: str = Field(
+        default="a user-defined workload; comparable only to runs of the same definition",
+        description="the sentence that every result carries",
+    )
+    schema_name: str = Field(
+        default="", pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$", description="the schema that a build makes; none: no build"
+    )
+    parameters: dict[str, Number] = Field(default_factory=dict, description="numbers that expressions and SQL can name")
+    scale: str = Field(default="", description="the size in words, with parameters in braces: {rows} rows")
+    metric: Metric = Metric(name="operations/s", title="operations per second", unit="operations/s")
+    operations: dict[str, Operation] = Field(min_length=1, max_length=250)
+    variables: dict[str, Variable] = Field(default_factory=dict)
+    details: tuple[str, ...] = Field(default=(), max_length=8, description="whole numbers to keep with each operation")
+    round_trips: RoundTrips = Field(
+        default=RoundTrips.ONE, description="one: all statements of an operation in one where the engine can; each"
+    )
+    tables: dict[str, TableContent] = Field(default_factory=dict, description="what a build loads, in this order")

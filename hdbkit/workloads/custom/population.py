@@ -1,0 +1,76 @@
+"""The rows that a user-defined workload loads: a value for each column, drawn by the same variables as in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from hdbkit.contracts import Part, Table, TableLoad
+from hdbkit.workloads.custom.definition import Number, number
+from hdbkit.workloads.custom.spec import CustomSpec
+from hdbkit.workloads.custom.variables import Drawing
+
+_PART_ROWS: Final = 100_000
+_CHUNK_ROWS: Final = 5_000
+_COLUMN_BYTES: Final = 12
+"""What a value is assumed to take as text, for the estimate of a build."""
+
+
+def parts(spec: CustomSpec) -> list[Part]:
+    """Pieces of at most 100,000 rows of one table, named ``accounts-0``, ``accounts-1``."""
+    found = []
+    for table, content in spec.definition.tables.items():
+        rows = rows_of(spec, table)
+        for at in range(-(-rows // _PART_ROWS)):
+            size = min(_PART_ROWS, rows - at * _PART_ROWS)
+            found.append(Part(f"{table}-{at}", size, size * _COLUMN_BYTES * len(content.columns)))
+    return found
+
+
+def part(spec: CustomSpec, tables: dict[str, Table], key: str) -> Iterator[TableLoad]:
+    """What a part holds."""
+    table, _, number_text = key.rpartition("-")
+    first = int(number_text) * _PART_ROWS
+    rows = min(_PART_ROWS, rows_of(spec, table) - first)
+    yield TableLoad(tables[table], _chunks(spec, table, first, rows))
+
+
+def rows_of(spec: CustomSpec, table: str) -> int:
+    """How many rows a table has."""
+    return int(number(spec.definition.tables[table].rows, spec.values))
+
+
+def _chunks(spec: CustomSpec, table: str, first: int, rows: int) -> Iterator[bytes]:
+    definition = spec.definition
+    index = list(definition.tables).index(table)
+    generator = np.random.default_rng([spec.seed, index, first])
+    drawing = Drawing(spec.values, generator, 0, 1)
+    draws = {
+        value: drawing.of(f"{table}.{value}", definition.variables[value])
+        for value in definition.tables[table].columns.values()
+        if isinstance(value, str) and value in definition.variables
+    }
+    for start in range(first, first + rows, _CHUNK_ROWS):
+        count = min(_CHUNK_ROWS, first + rows - start)
+        drawn = {name: draw(count) for name, draw in draws.items()}
+        columns = [_column(value, drawn, start, count) for value in definition.tables[table].columns.values()]
+        yield "".join("\t".join(row) + "\n" for row in zip(*columns, strict=True)).encode()
+
+
+def _column(value: str | Number | None, drawn: dict[str, list[Any]], start: int, count: int) -> list[str]:
+    if isinstance(value, str) and value in drawn:
+        return [_text(one) for one in drawn[value]]
+    if value == "row":
+        return [str(number) for number in range(start + 1, start + count + 1)]
+    return [_text(value)] * count
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return r"\N"
+    text = str(value)
+    for mark, written in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n")):
+        text = text.replace(mark, written)
+    return text

@@ -1,0 +1,82 @@
+"""A user-defined workload's own part of a specification and of a load.
+
+A specification holds the whole definition and the SQL texts, not only where they were read: a run folder is complete by
+itself, and a load host needs no copy of the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field
+
+from hdbkit import config
+from hdbkit.config.words import option_words
+from hdbkit.workloads import Models
+from hdbkit.workloads.custom.definition import Definition, Number
+from hdbkit.workloads.custom.folder import read_folder
+
+
+class CustomSpec(config.WorkloadSpec):
+    """A workload that its users define in a folder: operations, variables, SQL. ``parameters`` replace its own values.
+
+    Example:
+        >>> spec = CustomSpec(folder="params/workloads/key-value", parameters={"rows": 1000})
+        >>> spec.definition.operations["read"].weight
+        95.0
+    """
+
+    kind: Literal["custom"] = Field(default="custom", description="the workload: custom (defined in a folder)")
+    folder: str = Field(default="", description="the folder that defines the workload")
+    parameters: dict[str, Number] = Field(default_factory=dict, description="values of its parameters: rows=100000")
+    definition: Definition = Field(description="what workload.yaml says")
+    statements: dict[str, dict[str, str]] = Field(
+        default_factory=dict, description="SQL by dialect ('ansi' for all) and name"
+    )
+
+    @classmethod
+    def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """A folder is read where the definition is not given with it."""
+        values = super().arranged(values)
+        if "definition" in values or not isinstance(values.get("folder"), str | Path):
+            return values
+        definition, statements = read_folder(Path(values["folder"]))
+        return {**values, "folder": str(values["folder"]), "definition": definition, "statements": statements}
+
+    @property
+    def values(self) -> Mapping[str, Number]:
+        """The parameters as they are in force."""
+        return {**self.definition.parameters, **self.parameters}
+
+    @property
+    def digest(self) -> str:
+        """What tells this definition, with its SQL, from every other."""
+        content = {"definition": self.definition.model_dump(mode="json"), "statements": self.statements}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def words(self) -> list[str]:
+        """The options of a command line that name it."""
+        given = {"parameters": self.parameters} if self.parameters else {}
+        options = [word for name, value in given.items() for word in option_words(name, value)]
+        return ["--workload", self.folder, *options]
+
+    @classmethod
+    def of_folder(cls, folder: Path) -> Self:
+        """The workload that a folder defines. Raises ``InputError``."""
+        return cls(folder=str(folder))
+
+
+class CustomLoad(config.Load):
+    """How a user-defined workload is driven."""
+
+    weights: dict[str, float] | None = Field(
+        default=None, description="weight of each operation; none: those of the definition"
+    )
+
+
+MODELS = Models("user-defined", CustomSpec, CustomLoad, order=90, read_folder=CustomSpec.of_folder)

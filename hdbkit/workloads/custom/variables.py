@@ -1,0 +1,207 @@
+"""Draws the values of variables, many at once; everything random follows from one generator.
+
+Zipf's distribution over a finite range is drawn by rejection-inversion (Hörmann and Derflinger, Rejection-inversion to
+generate variates from monotone discrete distributions, ACM TOMACS 6, 1996): no table of the range is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdbkit.contracts import Session
+from hdbkit.errors import InputError
+from hdbkit.workloads.custom.definition import (
+    Choice,
+    Exponential,
+    Key,
+    Normal,
+    Number,
+    NURand,
+    Sequence,
+    Text,
+    Uniform,
+    Variable,
+    Zipf,
+    number,
+)
+
+Draw = Callable[[int], list[Any]]
+"""So many values, as plain Python ones."""
+_MAX_TRIES: Final = 100
+_SHUFFLE: Final = 0x9E3779B97F4A7C15
+_positions: dict[tuple[int, str], int] = {}
+"""How far each sequence of each user came in this process; a user that connects anew continues there."""
+
+
+class Drawing:
+    """Makes the draws of one virtual user of ``users``; ``index`` counts from 0."""
+
+    def __init__(
+        self, parameters: Mapping[str, Number], generator: np.random.Generator, index: int, users: int
+    ) -> None:
+        self._parameters, self._generator = parameters, generator
+        self._index, self._users = index, users
+
+    def of(self, name: str, variable: Variable, session: Session | None = None) -> Draw:
+        """The draw of a variable; ``session`` is asked for the range of a key."""
+        kind, generator = variable.kind, self._generator
+        match kind:
+            case Uniform():
+                return _uniform(*self._range(kind), kind.decimals, generator)
+            case Normal():
+                mean, stddev = self._number(kind.mean), self._number(kind.stddev)
+                return _within(*self._range(kind), lambda count: generator.normal(mean, stddev, count))
+            case Exponential():
+                low, high = self._range(kind)
+                mean = self._number(kind.mean)
+                return _within(low, high, lambda count: low + generator.exponential(mean, count))
+            case Zipf():
+                return _zipf(*self._range(kind), kind.exponent, kind.shuffled, generator)
+            case NURand():
+                return _nurand(*self._range(kind), kind.a, kind.c, generator)
+            case Sequence():
+                return self._sequence(name, kind)
+            case Text():
+                return _text(kind, generator)
+            case Choice():
+                return _choice(kind, generator)
+            case Key():
+                return self._key(kind, session)
+        raise AssertionError(f"{kind!r} is not a variable")
+
+    def _number(self, bound: Number | str) -> float:
+        return number(bound, self._parameters)
+
+    def _range(self, kind: Any) -> tuple[int, int]:
+        low, high = self._number(kind.min), self._number(kind.max)
+        if low > high:
+            raise InputError(f"a variable's min ({low:g}) is above its max ({high:g})")
+        return int(low), int(high)
+
+    def _sequence(self, name: str, kind: Sequence) -> Draw:
+        start, place = int(self._number(kind.start)), (self._index, name)
+        most = None if kind.max is None else (int(self._number(kind.max)) - start) // kind.step + 1
+
+        def draw(count: int) -> list[Any]:
+            first = _positions.get(place, 0)
+            _positions[place] = first + count
+            numbers = (np.arange(first, first + count) * self._users + self._index)
+            return list((start + kind.step * (numbers if most is None else numbers % most)).tolist())
+
+        return draw
+
+    def _key(self, kind: Key, session: Session | None) -> Draw:
+        assert session is not None, "a key needs a session"
+        low, high = session.ask("key_range", table=kind.table, column=kind.column)[0]
+        if low is None:
+            raise InputError(f"the table {kind.table} has no row, so {kind.column} has no range to draw keys from")
+        if kind.exponent is None:
+            return _uniform(int(low), int(high), 0, self._generator)
+        return _zipf(int(low), int(high), kind.exponent, True, self._generator)
+
+
+def _uniform(low: int, high: int, decimals: int, generator: np.random.Generator) -> Draw:
+    scale = 10**decimals
+
+    def draw(count: int) -> list[Any]:
+        drawn = generator.integers(low * scale, high * scale, count, endpoint=True)
+        return list((drawn / scale if decimals else drawn).tolist())
+
+    return draw
+
+
+def _within(low: int, high: int, source: Callable[[int], NDArray[np.float64]]) -> Draw:
+    """Whole numbers of a continuous distribution, drawn again where they lie outside."""
+
+    def draw(count: int) -> list[Any]:
+        kept = np.empty(0)
+        for _ in range(_MAX_TRIES):
+            drawn = np.floor(source(2 * count))
+            kept = np.concatenate([kept, drawn[(drawn >= low) & (drawn <= high)]])
+            if kept.size >= count:
+                return list(kept[:count].astype(np.int64).tolist())
+        raise InputError(f"hardly any value of the distribution lies within {low} to {high}")
+
+    return draw
+
+
+def _nurand(low: int, high: int, a: int, c: int, generator: np.random.Generator) -> Draw:
+    def draw(count: int) -> list[Any]:
+        wide, narrow = generator.integers(0, a, count, endpoint=True), generator.integers(low, high, count, endpoint=True)
+        return list((((wide | narrow) + c) % (high - low + 1) + low).tolist())
+
+    return draw
+
+
+def _text(kind: Text, generator: np.random.Generator) -> Draw:
+    letters = np.array(list(kind.alphabet))
+
+    def draw(count: int) -> list[Any]:
+        lengths = generator.integers(kind.min, kind.max, count, endpoint=True).tolist()
+        drawn = "".join(letters[generator.integers(0, len(letters), sum(lengths))].tolist())
+        ends = np.cumsum(lengths).tolist()
+        return [drawn[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+    return draw
+
+
+def _choice(kind: Choice, generator: np.random.Generator) -> Draw:
+    weights = None if kind.weights is None else np.array(kind.weights) / sum(kind.weights)
+
+    def draw(count: int) -> list[Any]:
+        return [kind.values[at] for at in generator.choice(len(kind.values), count, p=weights).tolist()]
+
+    return draw
+
+
+def _zipf(low: int, high: int, exponent: float, shuffled: bool, generator: np.random.Generator) -> Draw:
+    ranks = ZipfRanks(high - low + 1, exponent, generator)
+
+    def draw(count: int) -> list[Any]:
+        drawn = ranks.draw(count)
+        return list((low + (spread(drawn, high - low + 1) if shuffled else drawn - 1)).tolist())
+
+    return draw
+
+
+def spread(ranks: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Each rank (from 1) at a fixed place of 0 to ``size`` - 1, the frequent ones far apart; several may share one."""
+    with np.errstate(over="ignore"):
+        mixed = ranks.astype(np.uint64) * np.uint64(_SHUFFLE)
+        mixed ^= mixed >> np.uint64(29)
+        mixed *= np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(32)
+    return (mixed % np.uint64(size)).astype(np.int64)
+
+
+class ZipfRanks:
+    """Ranks from 1 to ``size`` with a probability in proportion to 1 / rank ** exponent."""
+
+    def __init__(self, size: int, exponent: float, generator: np.random.Generator) -> None:
+        self._size, self._exponent, self._generator = size, exponent, generator
+        self._low, self._high = self._integral(1.5) - 1.0, self._integral(size + 0.5)
+
+    def _integral(self, x: Any) -> Any:
+        """The integral of x ** -exponent, but for a constant."""
+        if self._exponent == 1:
+            return np.log(x)
+        return (x ** (1 - self._exponent) - 1) / (1 - self._exponent)
+
+    def _inverse(self, y: Any) -> Any:
+        if self._exponent == 1:
+            return np.exp(y)
+        return np.maximum(1 + y * (1 - self._exponent), 1e-300) ** (1 / (1 - self._exponent))
+
+    def draw(self, count: int) -> NDArray[np.int64]:
+        """So many ranks."""
+        kept = np.empty(0, np.int64)
+        while kept.size < count:
+            u = self._generator.uniform(self._low, self._high, 2 * (count - kept.size) + 8)
+            ranks = np.clip(np.floor(self._inverse(u) + 0.5), 1, self._size)
+            accepted = u >= self._integral(ranks + 0.5) - ranks**-self._exponent
+            kept = np.concatenate([kept, ranks[accepted].astype(np.int64)])
+        return kept[:count]
