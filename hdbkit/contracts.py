@@ -94,6 +94,10 @@ class Session(Protocol):
         """
         ...
 
+    def parameters(self, operation: str) -> tuple[str, ...]:
+        """The names of an operation's values, in the order in which ``bind`` takes them."""
+        ...
+
     def prepare(self, operations: Iterable[str]) -> None:
         """Prepare named operations for ``bind``, ``call`` and ``batch``."""
         ...
@@ -153,6 +157,21 @@ class SqlSession(Session, Protocol):
 
     def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
         """Several prepared statements in one round trip where the engine can, in their order."""
+        ...
+
+    def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> Any:
+        """Several prepared statements, made ready ahead of the clock, for ``perform_all`` and ``perform_each``."""
+        ...
+
+    def perform_all(self, bound: Any) -> Any:
+        """A whole transaction of several statements, in one round trip where the engine can.
+
+        Begin and commit are part of it. Raises as ``perform`` does.
+        """
+        ...
+
+    def perform_each(self, bound: Any) -> Any:
+        """The same with a round trip for each statement, for begin and for commit, as a plain client sends them."""
         ...
 
     def load(self, table: Table, chunks: Iterable[bytes]) -> int:
@@ -482,6 +501,11 @@ class Workload(Protocol):
 
         Raises ``SchemaProblem`` when it is half built, or not of this workload.
         """
+        ...
+
+    @property
+    def record(self) -> str:
+        """What a build keeps of the specification in the schema itself; short enough for every engine."""
         ...
 
     def advice_to_build(self, command: str) -> str:

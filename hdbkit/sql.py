@@ -39,6 +39,8 @@ class Statement:
     description: str
     makes_commands: bool = False
     """Each row of its result is the text of a command, which is run in its place."""
+    line: int = 0
+    """The line of its name in that file."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -70,7 +72,7 @@ def statements(dialects: tuple[str, ...], group: str) -> Mapping[str, Statement]
     found: dict[str, Statement] = dict(statements(dialects, outer)) if outer else {}
     for folder in ("ansi", *dialects):
         for path in sorted((data_folder("schemas") / folder).joinpath(*group.split(".")).glob("*.sql")):
-            found.update(_parse(path))
+            found.update(parsed(path))
     return MappingProxyType(found)
 
 
@@ -100,16 +102,19 @@ def _identifier(words: Mapping[str, Any], name: str) -> str:
     return ", ".join(parts)
 
 
-def _parse(path: Path) -> dict[str, Statement]:
-    _, *pieces = _NAME.split(path.read_text(encoding="utf-8"))
+def parsed(path: Path) -> dict[str, Statement]:
+    """The statements of a file by name. Raises ``InputError`` where two have one name."""
+    whole = path.read_text(encoding="utf-8")
+    _, *pieces = _NAME.split(whole)
+    starts = [whole.count("\n", 0, match.start()) + 1 for match in _NAME.finditer(whole)]
     found = {}
-    for what, name, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+    for line, what, name, body in zip(starts, pieces[::3], pieces[1::3], pieces[2::3], strict=True):
         lines = body.strip().splitlines()
         comment = [line.removeprefix("--").strip() for line in _leading_comment(lines)]
         text = "\n".join(lines[len(comment) :]).strip().removesuffix(";")
         if name in found:
             raise InputError(f"{path} has two statements named '{name}'")
-        found[name] = Statement(name, text, path, " ".join(comment), what == "commands")
+        found[name] = Statement(name, text, path, " ".join(comment), what == "commands", line)
     return found
 
 

@@ -95,7 +95,7 @@ class _Build:
         self._rows = self._size_bytes = 0
 
     def run(self, loaders: int, started: float) -> BuildResult:
-        record = self._spec.model_dump_json()
+        record = self._workload.record
         log = self._unfinished(record)
         self._refuse_too_many(loaders)
         with self._step(Stage.TABLES):

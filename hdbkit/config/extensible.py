@@ -46,7 +46,7 @@ def storage_models() -> Mapping[str, type[ConfigModel]]:
 class _ChoosesSubclass(ModelMetaclass):
     """Calling a base makes a value of the subclass that its keywords belong to."""
 
-    def __call__(cls, /, **values: Any) -> Any:
+    def __call__(cls, /, **values: Any) -> Any:  # noqa: N805  a metaclass
         try:
             chosen = cls.chosen(values)  # type: ignore[attr-defined]
         except ValueError as error:
@@ -93,9 +93,8 @@ class Extensible(ConfigModel, metaclass=_ChoosesSubclass):
         Raises:
             ConfigErrors: it makes no sense so.
         """
-        base = next(one for one in type(self).__mro__ if issubclass(one, Extensible) and one.is_base())
         given = {name: getattr(self, name) for name in self.model_fields_set}
-        return cast("Self", base(**{**given, **changes}))
+        return type(self)(**{**given, **changes})
 
     @classmethod
     def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:

@@ -114,6 +114,10 @@ class MysqlclientSession:
         if sent:
             self._undo()
 
+    def parameters(self, statement: str) -> tuple[str, ...]:
+        """The names of its values, in the order of ``bind``."""
+        return self._find(statement).parameters
+
     def prepare(self, statements: Iterable[str]) -> None:
         """Make named statements ready to be filled with values, each once.
 
@@ -163,6 +167,22 @@ class MysqlclientSession:
         self.prepare(name for name, _ in calls)
         results = self._answered(b";".join([_rendered(self._templates[name], given) for name, given in calls]))
         return [[] if isinstance(result, int) else list(result.fetch_row(0)) for result in results]
+
+    def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[bytes]:
+        """Several calls as the bytes that are sent."""
+        return [_rendered(self._templates[name], given) for name, given in calls]
+
+    def perform_all(self, bound: Sequence[bytes]) -> list[Any]:
+        """A whole transaction of several calls in one packet, committed when it returns."""
+        return self._exchanged(b";".join([b"START TRANSACTION", *bound, b"COMMIT"]))
+
+    def perform_each(self, bound: Sequence[bytes]) -> list[Any]:
+        """The same with a packet for each statement."""
+        send = self._exchanged
+        send(b"START TRANSACTION")
+        results = [send(text) for text in bound]
+        send(b"COMMIT")
+        return results
 
     def load(self, table: Table, chunks: Iterable[bytes]) -> int:
         """Bulk-load tab-separated text, by LOAD DATA LOCAL where the server lets us; the number of rows."""

@@ -102,6 +102,10 @@ class PsycopgSession:
             return
         self._exchanged(self.connection.exec_, b"ROLLBACK")
 
+    def parameters(self, statement: str) -> tuple[str, ...]:
+        """The names of its values, in the order of ``bind``."""
+        return self._find(statement).parameters
+
     def prepare(self, statements: Iterable[str]) -> None:
         """Prepare named statements, each once."""
         for name in statements:
@@ -144,6 +148,32 @@ class PsycopgSession:
         for result in results:
             self._checked(result)
         return [self._rows_of(name, result) for (name, _), result in zip(calls, results, strict=True)]
+
+    def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[Bound]:
+        """Several calls as bytes."""
+        return [self.bind(*call) for call in calls]
+
+    def perform_all(self, bound: Sequence[Bound]) -> list[PGresult]:
+        """A whole transaction of several calls in one round trip, committed when it returns."""
+        self._begun = True
+        results = self._exchanged(self._pipelined, bound, True)
+        for result in results:
+            self._checked(result)
+        self._begun = self._sent_begin = False
+        return results
+
+    def perform_each(self, bound: Sequence[Bound]) -> list[PGresult]:
+        """The same with a round trip for each statement."""
+        run, call = self.connection.exec_, self._exec_prepared
+        self._begun = self._sent_begin = True
+        try:
+            self._checked(run(b"BEGIN"))
+            results = [self._checked(call(*one)) for one in bound]
+            self._checked(run(b"COMMIT"))
+        except Error as error:
+            self._lost(str(error))
+        self._begun = self._sent_begin = False
+        return results
 
     def _rows_of(self, statement: str, result: PGresult) -> list[Row]:
         """As ``rows``; what reads a prepared statement's columns is found once."""
@@ -196,8 +226,8 @@ class PsycopgSession:
             return [self._exchanged(self.connection.exec_prepared, *calls[0])]
         return self._exchanged(self._pipelined, calls)
 
-    def _pipelined(self, calls: Sequence[Bound]) -> list[PGresult]:
-        """All calls, behind BEGIN if that is still to be sent, in one round trip."""
+    def _pipelined(self, calls: Sequence[Bound], commit: bool = False) -> list[PGresult]:
+        """All calls in one round trip, behind BEGIN if that is still to be sent, with ``commit`` before COMMIT."""
         connection, ahead = self.connection, 0 if self._sent_begin else 1
         connection.enter_pipeline_mode()
         if ahead:
@@ -205,9 +235,11 @@ class PsycopgSession:
             self._sent_begin = True
         for call in calls:
             connection.send_query_prepared(*call)
+        if commit:
+            connection.send_query_params(b"COMMIT", None)
         connection.pipeline_sync()
         results = []
-        for _ in range(ahead + len(calls)):
+        for _ in range(ahead + len(calls) + commit):
             results.append(self._next_result())
             if connection.status != pq.ConnStatus.OK:
                 self._refuse(results[-1])

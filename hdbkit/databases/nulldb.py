@@ -69,6 +69,10 @@ class NullSession:
         self.connections = int(numbers["connections"]) if "connections" in numbers else None
         self._prepared: dict[str, tuple[Totals, int, Callable[[Arguments], bool]]] = {}
 
+    def parameters(self, operation: str) -> tuple[str, ...]:
+        """It takes any arguments."""
+        return ()
+
     def prepare(self, operations: Iterable[str]) -> None:
         """Open running totals of those that are not prepared yet."""
         fresh = list(dict.fromkeys(name for name in operations if name not in self._prepared))

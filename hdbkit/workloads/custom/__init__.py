@@ -1,4 +1,4 @@
-"""A workload that its users define in a folder: operations of SQL, variables, a metric; optionally tables and checks."""
+"""A workload that users define in a folder: operations of SQL, variables, a metric; optionally tables and checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hdbkit.contracts import (
     UserPlan,
     Workload,
 )
-from hdbkit.errors import ConfigErrors, InputError, Mistake, SchemaProblem, TransactionError
+from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Mistake, SchemaProblem, TransactionError
 from hdbkit.sql import Statement, statements
 from hdbkit.workloads.custom.folder import ALL
 from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
@@ -65,7 +65,9 @@ class Custom:
             texts = self.spec.statements.get(dialect, {})
             found |= {name: Statement(name, text, Path(self.spec.folder), "") for name, text in texts.items()}
         words = {name: int(value) for name, value in self.spec.values.items()}
-        filled = {name: one.filled(words) if one.words and one.words <= words.keys() else one for name, one in found.items()}
+        filled = {
+            name: one.filled(words) if one.words and one.words <= words.keys() else one for name, one in found.items()
+        }
         return Scope(self.spec.definition.schema_name, filled)
 
     def load(self, given: Load) -> CustomLoad:
@@ -74,7 +76,9 @@ class Custom:
         unknown = sorted((load.weights or {}).keys() - {*self.operations})
         if unknown:
             listed = ", ".join(self.operations)
-            raise ConfigErrors("Load", [Mistake("weights", f"there is no operation '{unknown[0]}' (known: {listed})")])
+            raise ConfigErrors(
+                "Load", [Mistake("weights", f"there is no operation '{unknown[0]}' (known: {listed})")]
+            )
         if not sum(self._weights(load).values()):
             raise ConfigErrors("Load", [Mistake("weights", "at least one operation needs a weight above 0")])
         return load
@@ -88,19 +92,19 @@ class Custom:
         """The weight of each operation."""
         return self._weights(self.load(load))
 
-    def rollback_shares(self, load: Load) -> dict[str, float]:  # noqa: ARG002
+    def rollback_shares(self, load: Load) -> dict[str, float]:
         """Nothing is rolled back by design."""
         return {}
 
-    def needs(self, load: Load) -> frozenset[Capability]:  # noqa: ARG002
+    def needs(self, load: Load) -> frozenset[Capability]:
         """SQL."""
         return frozenset({Capability.SQL})
 
-    def paced(self, load: Load) -> bool:  # noqa: ARG002
+    def paced(self, load: Load) -> bool:
         """Operations follow each other at once."""
         return False
 
-    def details_from_results(self, load: Load) -> bool:  # noqa: ARG002
+    def details_from_results(self, load: Load) -> bool:
         """All details are variables."""
         return False
 
@@ -128,7 +132,7 @@ class Custom:
         return json.dumps(kept | {"parameters": dict(spec.values), "storage": spec.storage})
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
-        """This specification, with the parameters of what was built; tables of somebody else's are taken as they are."""
+        """This specification with the parameters that were built; tables of somebody else's are not looked at."""
         if not self.tables:
             return self.spec
         try:
@@ -142,9 +146,12 @@ class Custom:
                 raise SchemaProblem(f"schema {name} holds tables that hdbkit did not make ({listed})")
             return None
         kept = json.loads(log.spec)
-        if kept.get("name") != self.spec.definition.name or not log.finished:
-            state = "half built" if not log.finished else f"of another workload ({kept.get('name') or kept.get('kind')})"
-            raise SchemaProblem(f"schema {name} is {state}; run: hdbkit build ..., or: hdbkit drop ...")
+        built = kept.get("name") or kept.get("kind")
+        if built != self.spec.definition.name:
+            raise SchemaProblem(f"schema {name} is of another workload ({built}); run: hdbkit drop ...")
+        if not log.finished:
+            parts = f"{len(log.parts)} of {len(self.parts())} parts are loaded"
+            raise HalfBuilt(f"schema {name} is half built ({parts}); run: hdbkit build ..., or: hdbkit drop ...")
         return self.spec.model_copy(update={"parameters": kept["parameters"], "seed": kept["seed"]})
 
     def advice_to_build(self, command: str) -> str:
@@ -156,7 +163,7 @@ class Custom:
         from hdbkit.workloads.custom.user import CustomUser
 
         own = self.load(load)
-        return CustomUser(session, self.spec, self._known, self._weights(own), self.details, own, plan)
+        return CustomUser(session, self.spec, self._weights(own), self.details, own, plan)
 
     def check(self, session: Session) -> list[Check]:
         """Row counts of the tables, and the folder's own checks: each counts what is wrong."""
@@ -164,13 +171,9 @@ class Custom:
 
         return check(session, self.spec, self.scope(()).statements)
 
-    @property
-    def _known(self) -> Mapping[str, Statement]:
-        """The statements with their parameters, whatever the dialect: their order is that of the text for all."""
-        found: dict[str, Statement] = {}
-        for of in self.spec.statements.values():
-            found |= {name: Statement(name, text, Path(self.spec.folder), "") for name, text in of.items()}
-        return found
+
+def _wrong_weights(what: str) -> ConfigErrors:
+    return ConfigErrors("Load", [Mistake("weights", what)])
 
 
 def workload(spec: WorkloadSpec) -> Workload:

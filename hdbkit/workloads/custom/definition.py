@@ -121,7 +121,7 @@ class Choice(ConfigModel):
 class Key(ConfigModel):
     """A number between the lowest and the highest key that a table has when a user connects."""
 
-    table: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$.]*$")
+    table: str = Field(pattern=NAME)
     column: str = Field(pattern=NAME)
     exponent: float | None = Field(default=None, gt=0, le=10, description="of Zipf's distribution; none: uniform")
 
@@ -186,14 +186,16 @@ class Definition(ConfigModel):
         description="the sentence that every result carries",
     )
     schema_name: str = Field(
-        default="", pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$", description="the schema that a build makes; none: no build"
+        default="",
+        pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$",
+        description="the schema that a build makes; none: no build",
     )
-    parameters: dict[str, Number] = Field(default_factory=dict, description="numbers that expressions and SQL can name")
+    parameters: dict[str, Number] = Field(default_factory=dict, description="numbers for expressions and SQL")
     scale: str = Field(default="", description="the size in words, with parameters in braces: {rows} rows")
     metric: Metric = Metric(name="operations/s", title="operations per second", unit="operations/s")
     operations: dict[str, Operation] = Field(min_length=1, max_length=250)
     variables: dict[str, Variable] = Field(default_factory=dict)
-    details: tuple[str, ...] = Field(default=(), max_length=8, description="whole numbers to keep with each operation")
+    details: tuple[str, ...] = Field(default=(), max_length=8, description="variables to keep with each operation")
     round_trips: RoundTrips = Field(
         default=RoundTrips.ONE, description="one: all statements of an operation in one where the engine can; each"
     )

@@ -97,9 +97,7 @@ def _listed(name: str, one: Any) -> list[str]:
     return [str(word) for word in given] if isinstance(given, list) and given else [name]
 
 
-def _of_operations(
-    operations: Mapping[str, Any], lines: Lines, known: Mapping[str, Statement]
-) -> Iterator[Mistake]:
+def _of_operations(operations: Mapping[str, Any], lines: Lines, known: Mapping[str, Statement]) -> Iterator[Mistake]:
     for name, one in operations.items():
         for statement in _listed(name, one):
             if statement not in known:
@@ -120,9 +118,13 @@ def _of_statements(
             where = f"{one.origin.name}: {name}"
             for value in one.parameters:
                 if name in used and value not in variables:
-                    yield Mistake(where, f":{value} is not a variable.{did_you_mean(value, list(variables))}", one.line)
+                    yield Mistake(
+                        where, f":{value} is not a variable.{did_you_mean(value, list(variables))}", one.line
+                    )
             for word in sorted(one.words - parameters.keys() - {"partitions", "number"}):
-                yield Mistake(where, f"{{{word}}} is not a parameter.{did_you_mean(word, list(parameters))}", one.line)
+                yield Mistake(
+                    where, f"{{{word}}} is not a parameter.{did_you_mean(word, list(parameters))}", one.line
+                )
             if name not in used and not name.startswith(_PREFIXES) and not name.startswith("count_"):
                 begin = ", ".join(f"{prefix}..." for prefix in (*_PREFIXES, "count_"))
                 yield Mistake(where, f"no operation uses this statement (others begin with {begin})", one.line)

@@ -1,7 +1,7 @@
 """A user-defined workload's own part of a specification and of a load.
 
-A specification holds the whole definition and the SQL texts, not only where they were read: a run folder is complete by
-itself, and a load host needs no copy of the folder.
+A specification holds the whole definition and the SQL texts, not only where they were read: a run folder is complete
+by itself, and a load host needs no copy of the folder.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ from hdbkit.workloads.custom.folder import read_folder
 
 
 class CustomSpec(config.WorkloadSpec):
-    """A workload that its users define in a folder: operations, variables, SQL. ``parameters`` replace its own values.
+    """A workload that users define in a folder; ``parameters`` replace its own values.
 
     Example:
         >>> spec = CustomSpec(folder="params/workloads/key-value", parameters={"rows": 1000})

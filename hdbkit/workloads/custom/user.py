@@ -10,7 +10,6 @@ from numpy.random import default_rng
 
 from hdbkit.contracts import Arguments, Prepared, Session, SqlSession, UserPlan
 from hdbkit.results.records import Heads
-from hdbkit.sql import Statement
 from hdbkit.workloads.custom.definition import RoundTrips
 from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
 from hdbkit.workloads.custom.variables import Draw, Drawing
@@ -26,7 +25,6 @@ class CustomUser:
         self,
         session: Session,
         spec: CustomSpec,
-        statements: Mapping[str, Statement],
         weights: Mapping[str, float],
         details: Mapping[str, str],
         load: CustomLoad,
@@ -38,7 +36,7 @@ class CustomUser:
         drawing = Drawing(spec.values, self._generator, plan.index, load.virtual_users)
         variables = spec.definition.variables
         self._operations = [
-            _Operation(session, spec.definition.round_trips, [statements[name] for name in one.statements or (key,)])
+            _Operation(session, spec.definition.round_trips, one.statements or (key,))
             for key, one in spec.definition.operations.items()
         ]
         used = {name for one in self._operations for name in one.variables}
@@ -57,7 +55,7 @@ class CustomUser:
             batch.append(Prepared(kind, operation.perform, operation.bind(drawn, at), head))
         return batch
 
-    def head(self, prepared: Prepared, raw: Any) -> bytes:  # noqa: ARG002
+    def head(self, prepared: Prepared, raw: Any) -> bytes:
         """All details are known ahead."""
         return prepared.head
 
@@ -65,14 +63,14 @@ class CustomUser:
 class _Operation:
     """The statements of an operation on a session, prepared."""
 
-    def __init__(self, session: Session, round_trips: RoundTrips, statements: Sequence[Statement]) -> None:
-        self._names = [one.name for one in statements]
-        self._parameters = [one.parameters for one in statements]
+    def __init__(self, session: Session, round_trips: RoundTrips, names: Sequence[str]) -> None:
+        self._names = names
+        self._parameters = [session.parameters(name) for name in names]
         self.variables = {name for one in self._parameters for name in one}
         session.prepare(self._names)
         self.perform: Callable[[Any], Any] = session.perform
         self._ready: Callable[[Calls], Any] = lambda calls: session.bind(*calls[0])
-        if len(statements) > 1:
+        if len(names) > 1:
             sql = cast("SqlSession", session)
             whole = round_trips is RoundTrips.ONE
             self.perform = sql.perform_all if whole else sql.perform_each

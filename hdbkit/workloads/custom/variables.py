@@ -1,7 +1,7 @@
 """Draws the values of variables, many at once; everything random follows from one generator.
 
-Zipf's distribution over a finite range is drawn by rejection-inversion (Hörmann and Derflinger, Rejection-inversion to
-generate variates from monotone discrete distributions, ACM TOMACS 6, 1996): no table of the range is kept.
+Zipf's distribution over a finite range is drawn by rejection-inversion (Hörmann and Derflinger, Rejection-inversion
+to generate variates from monotone discrete distributions, ACM TOMACS 6, 1996): no table of the range is kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from hdbkit.workloads.custom.definition import (
     Choice,
     Exponential,
     Key,
-    Normal,
     Number,
     NURand,
     Sequence,
@@ -48,30 +47,29 @@ class Drawing:
 
     def of(self, name: str, variable: Variable, session: Session | None = None) -> Draw:
         """The draw of a variable; ``session`` is asked for the range of a key."""
-        kind, generator = variable.kind, self._generator
-        match kind:
-            case Uniform():
-                return _uniform(*self._range(kind), kind.decimals, generator)
-            case Normal():
-                mean, stddev = self._number(kind.mean), self._number(kind.stddev)
-                return _within(*self._range(kind), lambda count: generator.normal(mean, stddev, count))
-            case Exponential():
-                low, high = self._range(kind)
-                mean = self._number(kind.mean)
-                return _within(low, high, lambda count: low + generator.exponential(mean, count))
-            case Zipf():
-                return _zipf(*self._range(kind), kind.exponent, kind.shuffled, generator)
-            case NURand():
-                return _nurand(*self._range(kind), kind.a, kind.c, generator)
-            case Sequence():
-                return self._sequence(name, kind)
-            case Text():
-                return _text(kind, generator)
-            case Choice():
-                return _choice(kind, generator)
-            case Key():
-                return self._key(kind, session)
-        raise AssertionError(f"{kind!r} is not a variable")
+        kind = variable.kind
+        if isinstance(kind, Key):
+            return self._key(kind, session)
+        if isinstance(kind, Sequence):
+            return self._sequence(name, kind)
+        if isinstance(kind, Text | Choice):
+            return (_text if isinstance(kind, Text) else _choice)(kind, self._generator)  # type: ignore[arg-type]
+        return self._of_range(kind, *self._range(kind))
+
+    def _of_range(self, kind: Any, low: int, high: int) -> Draw:
+        """The draw of a number from ``low`` to ``high``."""
+        generator = self._generator
+        if isinstance(kind, Uniform):
+            return _uniform(low, high, kind.decimals, generator)
+        if isinstance(kind, Zipf):
+            return _zipf(low, high, kind.exponent, kind.shuffled, generator)
+        if isinstance(kind, NURand):
+            return _nurand(low, high, kind.a, kind.c, generator)
+        mean = self._number(kind.mean)
+        if isinstance(kind, Exponential):
+            return _within(low, high, lambda count: low + generator.exponential(mean, count))
+        stddev = self._number(kind.stddev)
+        return _within(low, high, lambda count: generator.normal(mean, stddev, count))
 
     def _number(self, bound: Number | str) -> float:
         return number(bound, self._parameters)
@@ -89,7 +87,7 @@ class Drawing:
         def draw(count: int) -> list[Any]:
             first = _positions.get(place, 0)
             _positions[place] = first + count
-            numbers = (np.arange(first, first + count) * self._users + self._index)
+            numbers = np.arange(first, first + count) * self._users + self._index
             return list((start + kind.step * (numbers if most is None else numbers % most)).tolist())
 
         return draw
@@ -131,7 +129,10 @@ def _within(low: int, high: int, source: Callable[[int], NDArray[np.float64]]) -
 
 def _nurand(low: int, high: int, a: int, c: int, generator: np.random.Generator) -> Draw:
     def draw(count: int) -> list[Any]:
-        wide, narrow = generator.integers(0, a, count, endpoint=True), generator.integers(low, high, count, endpoint=True)
+        wide, narrow = (
+            generator.integers(0, a, count, endpoint=True),
+            generator.integers(low, high, count, endpoint=True),
+        )
         return list((((wide | narrow) + c) % (high - low + 1) + low).tolist())
 
     return draw
@@ -169,7 +170,7 @@ def _zipf(low: int, high: int, exponent: float, shuffled: bool, generator: np.ra
 
 
 def spread(ranks: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Each rank (from 1) at a fixed place of 0 to ``size`` - 1, the frequent ones far apart; several may share one."""
+    """Each rank (from 1) at a fixed place of 0 to ``size`` - 1, frequent ones far apart; several may share one."""
     with np.errstate(over="ignore"):
         mixed = ranks.astype(np.uint64) * np.uint64(_SHUFFLE)
         mixed ^= mixed >> np.uint64(29)

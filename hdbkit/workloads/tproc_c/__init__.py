@@ -122,6 +122,11 @@ class TprocC:
 
         return built_spec(schema, self, advice=", or --schema-from hammerdb where HammerDB made them")
 
+    @property
+    def record(self) -> str:
+        """The specification."""
+        return self.spec.model_dump_json()
+
     def advice_to_build(self, command: str) -> str:
         """Build it."""
         return f"run: {command}"
