@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from hdbkit.config import Target
-from hdbkit.contracts import Capability, Database, Session, SessionOptions
-from hdbkit.databases import database, kinds
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.contracts import Capability, Database, Schema, SessionOptions, SqlSession
+from hdbkit.databases import database, kinds, sql_session
 from hdbkit.errors import InputError
 from hdbkit.servers import private_server
-from hdbkit.sql import statements
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c import client
 from tests.conformance.small import Small, fill
 from tests.quick import QUICK
 
 KINDS = [kind for kind in kinds() if Capability.TABLES in database(kind).capabilities]
-Connect = Callable[..., Session]
+WORK = workload(WorkloadSpec(warehouses=1))
+Connect = Callable[..., SqlSession]
 Run = Callable[..., tuple[Any, ...]]
 
 
@@ -32,32 +33,28 @@ class Tables:
 
     def __init__(self, target: Target) -> None:
         self._target, self._made = target, False
-        names, own = list(statements(database(target.kind).dialects, "tproc_c")), workload("tproc_c").tables
-        self._rows = own
-        self._makes = ["create_schema", "create_build", *(f"create_{table}" for table in own)]
-        self._behind = [name for name in names if name.startswith(("index_", "create_routine_"))]
-        self._drops = [name for name in names if name.startswith("drop_routine_")]
-        self._drops += [*(f"drop_{table}" for table in own), "drop_build", "drop_schema"]
 
-    def session(self) -> Session:
-        return database(self._target.kind).connect(self._target, "tproc_c", SessionOptions(lock_timeout_ms=10_000))
+    def schema(self) -> Schema:
+        return database(self._target.kind).schema(self._target, WORK)
 
-    def emptied(self) -> Session:
+    def session(self) -> SqlSession:
+        return connected(self._target, SessionOptions(lock_timeout_ms=10_000))
+
+    def emptied(self) -> SqlSession:
         """A session on the tables, with nothing in them."""
-        session = self.session()
         if not self._made:
-            self._make(session)
-        for table in self._rows:
-            session.execute(f"DELETE FROM {table}")  # type: ignore[attr-defined]  every session of an engine has it
+            self._make()
+        session = self.session()
+        for table in WORK.tables:
+            session.execute(f"DELETE FROM {table}")
         return session
 
-    def _make(self, session: Session) -> None:
-        for name in self._makes:
-            session.query(name)
-        there = {f"index_{row[0]}" for row in session.query("list_indexes")}  # some engines make a key with its table
-        for name in self._behind:
-            if name not in there:
-                session.query(name)
+    def _make(self) -> None:
+        with closing(self.schema()) as schema:
+            schema.create(WORK.spec.model_dump_json())
+            for step in schema.after_load():
+                schema.do(step)
+            schema.routines()
         self._made = True
 
     def gone(self) -> None:
@@ -67,11 +64,14 @@ class Tables:
     def drop(self) -> None:
         """Leave no table behind."""
         if self._made:
-            session = self.session()
-            for name in self._drops:
-                session.query(name)
-            session.close()
+            with closing(self.schema()) as schema:
+                schema.drop()
         self._made = False
+
+
+def connected(target: Target, options: SessionOptions | None = None) -> SqlSession:
+    """A session on the workload's tables."""
+    return sql_session(target, WORK.scope(database(target.kind).dialects), options)
 
 
 @pytest.fixture(scope="session", params=KINDS)
@@ -111,12 +111,12 @@ def engine(target: Target) -> Database:
 
 
 @pytest.fixture
-def connect(target: Target, engine: Database) -> Iterator[Connect]:
+def connect(target: Target) -> Iterator[Connect]:
     """Makes sessions that are closed at the end of the test."""
-    made: list[Session] = []
+    made: list[SqlSession] = []
 
-    def session(**options: Any) -> Session:
-        made.append(engine.connect(target, "tproc_c", SessionOptions(**options)))
+    def session(**options: Any) -> SqlSession:
+        made.append(connected(target, SessionOptions(**options)))
         return made[-1]
 
     yield session
@@ -125,7 +125,7 @@ def connect(target: Target, engine: Database) -> Iterator[Connect]:
 
 
 @pytest.fixture
-def schema(tables: Tables) -> Iterator[Session]:
+def schema(tables: Tables) -> Iterator[SqlSession]:
     """A session on empty tables with indexes and routines."""
     session = tables.emptied()
     yield session
@@ -133,27 +133,27 @@ def schema(tables: Tables) -> Iterator[Session]:
 
 
 @pytest.fixture
-def small(schema: Session) -> Small:
+def small(schema: SqlSession) -> Small:
     """The small database of ``small.py``, to read from."""
     fill(schema)
     return Small(schema)
 
 
 @pytest.fixture
-def db(small: Small, connect: Connect) -> Session:
+def db(small: Small, connect: Connect) -> SqlSession:
     """A session on the small database."""
     return connect()
 
 
 @pytest.fixture(params=["stored", "client"])
-def run(request: pytest.FixtureRequest, engine: Database, db: Session) -> Run:
+def run(request: pytest.FixtureRequest, engine: Database, db: SqlSession) -> Run:
     """Runs one transaction, by its stored routine or as client SQL, and gives its one row."""
     if request.param == "stored" and Capability.STORED_ROUTINES not in engine.capabilities:
         pytest.skip("this engine has no stored routines")
     return runner(request.param, db)
 
 
-def runner(way: str, session: Session) -> Run:
+def runner(way: str, session: SqlSession) -> Run:
     """``run(name, *arguments)`` by stored routines or client SQL."""
 
     def run_stored(name: str, *arguments: Any) -> tuple[Any, ...]:

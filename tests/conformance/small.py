@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from hdbkit.contracts import Session
+from hdbkit.contracts import SqlSession, Table
 from hdbkit.workloads.tproc_c.tables import TABLES
 
 FIRST_NAMES = {1: "DORA", 2: "CARL", 3: "BERT", 4: "ANNA", 5: "EMIL"}
@@ -18,7 +18,7 @@ FIRST_NAMES = {1: "DORA", 2: "CARL", 3: "BERT", 4: "ANNA", 5: "EMIL"}
 NAMED, BAD_CREDIT = 3, 5
 
 
-def fill(session: Session) -> None:
+def fill(session: SqlSession) -> None:
     """Load the small database."""
     session.begin()
     load(session, "item", [item(i) for i in range(1, 21)])
@@ -30,12 +30,12 @@ def fill(session: Session) -> None:
     session.commit()
 
 
-def load(session: Session, table: str, rows: Iterable[dict[str, Any]]) -> int:
+def load(session: SqlSession, table: str, rows: Iterable[dict[str, Any]]) -> int:
     """Load rows given as ``{column: value}``; None is null."""
     given = list(rows)
     columns = tuple(given[0])
     lines = ("\t".join(r"\N" if row[c] is None else str(row[c]) for c in columns) for row in given)
-    return session.load(table, columns, ["".join(f"{line}\n" for line in lines).encode()])
+    return session.load(Table(table, columns), ["".join(f"{line}\n" for line in lines).encode()])
 
 
 def address(prefix: str) -> dict[str, str]:
@@ -49,7 +49,7 @@ def item(i: int) -> dict[str, Any]:
 
 
 def stock(w: int, i: int) -> dict[str, Any]:
-    row = {"s_i_id": i, "s_w_id": w, "s_quantity": 12 if i == 7 else 50}
+    row: dict[str, Any] = {"s_i_id": i, "s_w_id": w, "s_quantity": 12 if i == 7 else 50}
     row |= {f"s_dist_{d:02d}": f"warehouse {w} district {d:02d} .."[:24].ljust(24, ".") for d in range(1, 11)}
     data = "ORIGINAL stock" if i % 2 else "stock"
     return {**row, "s_ytd": 0, "s_order_cnt": 0, "s_remote_cnt": 0, "s_data": data}
@@ -75,7 +75,7 @@ def customer(w: int, d: int, c: int, balance: int = 0, paid: int = 0) -> dict[st
 class Small:
     """Reads the database back, by column names."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self.session = session
 
     def rows(self, table: str, **where: Any) -> list[dict[str, Any]]:

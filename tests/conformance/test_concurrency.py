@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from hdbkit.contracts import Session
+from hdbkit.contracts import SqlSession
 from tests.conformance.conftest import Connect, runner
 from tests.conformance.small import Small
 
 
 @pytest.mark.parametrize("ways", [("stored",) * 4, ("client",) * 4, ("stored", "client") * 2], ids=" ".join)
 def test_deliveries_of_one_warehouse_skip_no_district_and_deliver_once(
-    connect: Connect, db: Session, small: Small, ways: tuple[str, ...]
+    connect: Connect, db: SqlSession, small: Small, ways: tuple[str, ...]
 ) -> None:
     """20 orders in each of two districts, 20 deliveries by four at once: each takes one of each district."""
     order = runner("stored", db)
@@ -38,7 +38,7 @@ def test_deliveries_of_one_warehouse_skip_no_district_and_deliver_once(
     assert (receiver["c_balance"], receiver["c_delivery_cnt"]) == (Decimal("25.00"), 20)
 
 
-def test_orders_of_the_same_items_in_any_order_never_deadlock(connect: Connect, db: Session, small: Small) -> None:
+def test_orders_of_the_same_items_in_any_order_never_deadlock(connect: Connect, db: SqlSession, small: Small) -> None:
     """Stock is locked by (warehouse, item), whatever the order of the lines: no failure, and nothing is lost."""
 
     def twenty(way: str, forwards: bool) -> None:

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import WorkloadSpec
-from hdbkit.contracts import Check, Session
+from hdbkit.contracts import Check, SqlSession
 from hdbkit.errors import RolledBackByDesign
 from hdbkit.workloads.tproc_c.consistency import check, sample
+from hdbkit.workloads.tproc_c.spec import TprocCSpec
 from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conformance.conftest import Connect, runner
 from tests.conformance.small import Small, customer, district, fill, item, load, stock, warehouse
 
 DELIVERED, ORDERS = 2100, 3000
-SPEC = WorkloadSpec(warehouses=1)
+SPEC = TprocCSpec(warehouses=1)
 
 
 @pytest.fixture
-def sound(schema: Session, connect: Connect) -> Session:
+def sound(schema: SqlSession, connect: Connect) -> SqlSession:
     """One district as a population leaves it, small: 2100 orders of customer 1 delivered, 900 open ones of 5.00."""
     session = connect()
     session.begin()
@@ -49,24 +49,31 @@ def order(o: int) -> dict[str, Any]:
 
 def line(o: int, number: int = 1) -> dict[str, Any]:
     delivered = o <= DELIVERED
-    row = {"ol_o_id": o, "ol_d_id": 1, "ol_w_id": 1, "ol_number": number, "ol_i_id": 1, "ol_supply_w_id": 1}
+    row: dict[str, Any] = {
+        "ol_o_id": o,
+        "ol_d_id": 1,
+        "ol_w_id": 1,
+        "ol_number": number,
+        "ol_i_id": 1,
+        "ol_supply_w_id": 1,
+    }
     row |= {"ol_delivery_d": "2026-01-02 03:04:05" if delivered else None, "ol_quantity": 5}
     return {**row, "ol_amount": "0.00" if delivered else "5.00", "ol_dist_info": "x" * 24}
 
 
-def broken(session: Session) -> set[str]:
+def broken(session: SqlSession) -> set[str]:
     """The conditions that do not hold."""
     lines = [line for line in check(session, SPEC) if line.name == "stock" or line.name.startswith("condition")]
     assert len(lines) == 13
     return {line.name.removeprefix("condition ") for line in lines if not line.passed}
 
 
-def test_a_sound_database_breaks_no_condition(sound: Session) -> None:
+def test_a_sound_database_breaks_no_condition(sound: SqlSession) -> None:
     assert broken(sound) == set()
 
 
 @pytest.mark.parametrize("way", ["stored", "client"])
-def test_a_sound_database_stays_sound_under_every_transaction(sound: Session, way: str) -> None:
+def test_a_sound_database_stays_sound_under_every_transaction(sound: SqlSession, way: str) -> None:
     run = runner(way, sound)
     for _ in range(3):
         run("new_order", 1, 1, 2, (1, 2, 1), (1, 1, 1), (5, 1, 2))
@@ -98,27 +105,27 @@ def test_a_sound_database_stays_sound_under_every_transaction(sound: Session, wa
     ],
 )
 def test_what_breaks_a_condition_is_found(
-    sound: Session, statement: str, values: dict[str, Any], conditions: set[str]
+    sound: SqlSession, statement: str, values: dict[str, Any], conditions: set[str]
 ) -> None:
     sound.query(statement, **values)
     assert broken(sound) == conditions
 
 
-def test_a_line_too_many_is_found(sound: Session) -> None:
+def test_a_line_too_many_is_found(sound: SqlSession) -> None:
     sound.begin()
     load(sound, "order_line", [line(2101, number=2)])
     sound.commit()
     assert broken(sound) == {"4", "6"}
 
 
-def test_a_payment_without_effect_is_found(sound: Session) -> None:
+def test_a_payment_without_effect_is_found(sound: SqlSession) -> None:
     sound.begin()
     load(sound, "history", [payment(2)])
     sound.commit()
     assert broken(sound) == {"8", "9", "10"}
 
 
-def test_the_stock_of_orders_since_the_build_is_counted(schema: Session, connect: Connect) -> None:
+def test_the_stock_of_orders_since_the_build_is_counted(schema: SqlSession, connect: Connect) -> None:
     fill(schema)
     for way in ("stored", "client"):
         run = runner(way, connect())
@@ -133,7 +140,7 @@ def named(lines: list[Check], name: str) -> Check:
     return found
 
 
-def test_missing_rows_indexes_and_routines_are_told(small: Small, db: Session) -> None:
+def test_missing_rows_indexes_and_routines_are_told(small: Small, db: SqlSession) -> None:
     db.query("drop_routine_payment")
     try:
         lines = check(db, SPEC)
@@ -144,8 +151,8 @@ def test_missing_rows_indexes_and_routines_are_told(small: Small, db: Session) -
     assert named(lines, "rows of item") == Check("rows of item", False, "20, 100000 expected")
 
 
-def test_a_missing_table_is_told(schema: Session) -> None:
-    schema.query("drop_history")
+def test_a_missing_table_is_told(schema: SqlSession) -> None:
+    schema.query("drop_table", table="history")
     try:
         assert check(schema, SPEC) == [Check("tables", False, "missing: history")]
     finally:

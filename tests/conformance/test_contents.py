@@ -11,28 +11,28 @@ import pytest
 
 from hdbkit.build import drop
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.contracts import Capability, Database, Session
+from hdbkit.contracts import Capability, Database, SqlSession
 from hdbkit.errors import SchemaProblem
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conformance.conftest import Connect, Tables, runner
 from tests.conformance.small import fill
 
-WORK = workload("tproc_c")
+WORK = workload(WorkloadSpec(warehouses=1))
 
 
-def test_a_population_arrives_as_it_was_made(schema: Session, connect: Connect) -> None:
+def test_a_population_arrives_as_it_was_made(schema: SqlSession, connect: Connect) -> None:
     """The oracle is the text itself: items and the first chunk of each table of a warehouse, 132,000 rows."""
     session = connect()
     for key in ("item", "warehouse-1"):
-        for load in WORK.part(WorkloadSpec(warehouses=1), key):
+        for load in WORK.part(key):
             text = next(load.chunks)
             session.begin()
-            rows = session.load(load.table, load.columns, [text])
+            rows = session.load(load.table, [text])
             session.commit()
-            content = [_line(row) for row in session.query(f"content_{load.table}")]
-            assert (load.table, len(content)) == (load.table, rows)
-            assert (load.table, _digest("".join(content).encode())) == (load.table, _digest(text))
+            content = [_line(row) for row in session.query(f"content_{load.table.name}")]
+            assert (load.table.name, len(content)) == (load.table.name, rows)
+            assert (load.table.name, _digest("".join(content).encode())) == (load.table.name, _digest(text))
 
 
 def _digest(text: bytes) -> str:
@@ -49,7 +49,7 @@ def _field(value: Any) -> str:
     return value.isoformat(" ") if isinstance(value, datetime) else str(value)
 
 
-def test_a_keyed_history_takes_payments_as_ever(schema: Session, connect: Connect) -> None:
+def test_a_keyed_history_takes_payments_as_ever(schema: SqlSession, connect: Connect) -> None:
     schema.query("key_history")
     try:
         fill(schema)
@@ -58,29 +58,29 @@ def test_a_keyed_history_takes_payments_as_ever(schema: Session, connect: Connec
         assert ("history_pk",) in schema.query("list_indexes")
         assert [len(row) for row in schema.query("content_history")] == [len(TABLES["history"].columns)] * 2
     finally:
-        schema.query("drop_history")
+        schema.query("drop_table", table="history")
         schema.query("create_history")
 
 
 def test_a_drop_takes_tables_and_routines(target: Target, engine: Database, tables: Tables) -> None:
     tables.emptied().close()
-    dropped = drop(target, "tproc_c")
+    dropped = drop(target, WORK.spec)
     tables.gone()
     assert {f"table {table}" for table in WORK.tables} <= set(dropped)
     routines = {f"routine {name}" for name in WORK.routines}
     assert routines <= set(dropped) or Capability.STORED_ROUTINES not in engine.capabilities
     with pytest.raises(SchemaProblem, match="nothing was dropped"):
-        drop(target, "tproc_c")
+        drop(target, WORK.spec)
 
 
 def test_a_drop_leaves_what_is_somebody_elses(target: Target, tables: Tables) -> None:
     session = tables.emptied()
-    session.execute("CREATE TABLE mine (a INTEGER)")  # type: ignore[attr-defined]
+    session.execute("CREATE TABLE mine (a INTEGER)")
     try:
-        assert not any("mine" in what for what in drop(target, "tproc_c"))
+        assert not any("mine" in what for what in drop(target, WORK.spec))
         assert session.query("list_tables") == [("mine",)]
     finally:
-        session.execute("DROP TABLE mine")  # type: ignore[attr-defined]
+        session.execute("DROP TABLE mine")
         session.close()
         drop_the_rest(target)
         tables.gone()
@@ -89,6 +89,6 @@ def test_a_drop_leaves_what_is_somebody_elses(target: Target, tables: Tables) ->
 def drop_the_rest(target: Target) -> None:
     """What an engine keeps of a schema whose tables are gone."""
     try:
-        drop(target, "tproc_c")
+        drop(target, WORK.spec)
     except SchemaProblem:
         return

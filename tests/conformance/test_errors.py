@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from decimal import Decimal
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 from pydantic import SecretStr
 
 from hdbkit.config import Isolation, Target
-from hdbkit.contracts import Capability, Database, Session
+from hdbkit.contracts import Capability, Database, SqlSession
 from hdbkit.errors import CannotConnect, ErrorClass, TransactionError
+from tests.conformance.conftest import connected
 from tests.conformance.small import Small, load, warehouse
 
 PAY = "client_update_warehouse_ytd"
-Connect = Callable[..., Session]
+Connect = Callable[..., SqlSession]
 
 
 def refused(work: Callable[..., Any], *arguments: Any) -> ErrorClass | None:
@@ -28,7 +30,7 @@ def refused(work: Callable[..., Any], *arguments: Any) -> ErrorClass | None:
     return None
 
 
-def end_other_sessions(session: Session, target: Target) -> None:
+def end_other_sessions(session: SqlSession, target: Target) -> None:
     """Where an engine has no such statement, there is one that gives the commands."""
     for (command,) in session.query("end_other_sessions", database_name=target.database):
         if isinstance(command, str):
@@ -53,7 +55,7 @@ def test_two_sessions_in_each_others_way_are_a_deadlock(connect: Connect, small:
 
 
 @pytest.mark.needs(Capability.SNAPSHOT_CONFLICTS, "never: it changes the newest version of the row")
-def test_a_row_that_changed_since_is_a_serialization_failure(connect: Connect, db: Session) -> None:
+def test_a_row_that_changed_since_is_a_serialization_failure(connect: Connect, db: SqlSession) -> None:
     session = connect(isolation=Isolation.REPEATABLE_READ)
     session.begin()
     session.query("count_warehouse")
@@ -62,7 +64,7 @@ def test_a_row_that_changed_since_is_a_serialization_failure(connect: Connect, d
     assert session.query("count_warehouse") == [(2,)]
 
 
-def test_waiting_too_long_for_a_lock_is_a_lock_timeout(connect: Connect, db: Session) -> None:
+def test_waiting_too_long_for_a_lock_is_a_lock_timeout(connect: Connect, db: SqlSession) -> None:
     db.begin()
     db.call(PAY, Decimal(1), 1)
     session = connect(lock_timeout_ms=50)
@@ -73,7 +75,7 @@ def test_waiting_too_long_for_a_lock_is_a_lock_timeout(connect: Connect, db: Ses
 
 
 @pytest.mark.needs(Capability.STATEMENT_TIMEOUT, "never: the server times out only what reads")
-def test_a_statement_that_takes_too_long_is_a_statement_timeout(connect: Connect, db: Session) -> None:
+def test_a_statement_that_takes_too_long_is_a_statement_timeout(connect: Connect, db: SqlSession) -> None:
     db.begin()
     db.call(PAY, Decimal(1), 1)
     session = connect(statement_timeout_ms=50, lock_timeout_ms=1000)
@@ -83,7 +85,7 @@ def test_a_statement_that_takes_too_long_is_a_statement_timeout(connect: Connect
     assert session.query("count_warehouse") == [(2,)]
 
 
-def test_a_duplicate_key_is_a_constraint(db: Session) -> None:
+def test_a_duplicate_key_is_a_constraint(db: SqlSession) -> None:
     db.begin()
     assert refused(load, db, "warehouse", [warehouse(1)]) is ErrorClass.CONSTRAINT
     assert db.query("count_warehouse") == [(2,)]
@@ -128,7 +130,7 @@ def test_a_refused_connection_says_which_part_is_wrong(
     target: Target, engine: Database, changes: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(CannotConnect) as met:
-        engine.connect(target.with_(**changes), "tproc_c")
+        engine.connect(target.with_(**changes))
     assert reason in str(met.value)
     assert "not-this-one" not in str(met.value)
     assert (target.secret() or "not-this-one") not in str(met.value)
@@ -144,6 +146,5 @@ def test_an_administrator_makes_what_is_missing_once(target: Target, engine: Dat
     wanted = target.with_(user='O\'Neil "x"', database="new-one", password=SecretStr("it's \\secret"))
     assert engine.provision(admin, wanted) == ['role O\'Neil "x"', "database new-one"]
     assert engine.provision(admin, wanted) == []
-    session = engine.connect(wanted, "tproc_c")
-    session.query("create_schema")
-    session.close()
+    with closing(connected(wanted)) as session:
+        session.query("create_schema", schema="tproc_c")

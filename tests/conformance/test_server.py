@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from hdbkit.config import ControlSpec, Target
-from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting
+from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Setting, SqlSession
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.values import with_unit
 from tests.conformance.conftest import Connect
@@ -58,7 +58,7 @@ def test_a_setting_is_set_seen_by_a_client_and_put_back(
     try:
         done = controlled.apply({setting.name: wanted})
         assert done.read_back == {setting.name: with_unit(setting, wanted)}
-        session = engine.connect(target, "tproc_c")
+        session = engine.connect(target)
         assert engine.settings_of(session)[setting.name]["value"] == wanted
         session.close()
     finally:
@@ -75,7 +75,7 @@ def test_what_cannot_be_set_is_told_before_anything_changes(controlled: ServerCo
 
 
 def test_maintenance_brings_rest_and_puts_every_setting_back(
-    controlled: ServerControl, engine: Database, db: Session
+    controlled: ServerControl, engine: Database, db: SqlSession
 ) -> None:
     for _ in range(20):
         db.query("client_update_warehouse_ytd", h_amount=Decimal(1), w_id=1)
@@ -101,7 +101,7 @@ def test_a_restart_leaves_data_and_settings_as_they_are(
     assert connect().query("count_item") == [(20,)]
 
 
-def test_the_size_of_the_data_and_of_the_cache_is_told(engine: Database, db: Session) -> None:
+def test_the_size_of_the_data_and_of_the_cache_is_told(engine: Database, db: SqlSession) -> None:
     found = engine.footprint(db)
     if found is None:
         assert Capability.TABLES not in engine.capabilities

@@ -7,14 +7,15 @@ from decimal import Decimal
 
 import pytest
 
-from hdbkit.contracts import Database, Session
+from hdbkit.contracts import Database, SqlSession, Table
 from hdbkit.errors import ErrorClass, InputError, TransactionError
+from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conformance.small import Small, item, load
 
 PAY = "client_update_warehouse_ytd"
 
 
-def test_what_is_committed_stays(db: Session, small: Small) -> None:
+def test_what_is_committed_stays(db: SqlSession, small: Small) -> None:
     db.begin()
     db.call(PAY, Decimal("1.50"), 1)
     assert small.row("warehouse", w_id=1)["w_ytd"] == Decimal(0)
@@ -22,19 +23,19 @@ def test_what_is_committed_stays(db: Session, small: Small) -> None:
     assert small.row("warehouse", w_id=1)["w_ytd"] == Decimal("1.50")
 
 
-def test_what_is_rolled_back_is_gone(db: Session, small: Small) -> None:
+def test_what_is_rolled_back_is_gone(db: SqlSession, small: Small) -> None:
     db.begin()
     db.call(PAY, Decimal("1.50"), 1)
     db.rollback()
     assert small.row("warehouse", w_id=1)["w_ytd"] == Decimal(0)
 
 
-def test_a_rollback_outside_a_transaction_does_nothing(db: Session) -> None:
+def test_a_rollback_outside_a_transaction_does_nothing(db: SqlSession) -> None:
     db.rollback()
     assert db.query("count_warehouse") == [(2,)]
 
 
-def test_an_empty_transaction_commits(db: Session) -> None:
+def test_an_empty_transaction_commits(db: SqlSession) -> None:
     db.begin()
     db.commit()
     db.begin()
@@ -46,30 +47,30 @@ def test_an_empty_transaction_commits(db: Session) -> None:
     [
         lambda db: db.call(PAY, Decimal(1), 1),
         lambda db: db.batch([(PAY, (Decimal(1), 1))]),
-        lambda db: db.load("item", ("i_id",), [b"1\n"]),
+        lambda db: db.load(Table("item", ("i_id",)), [b"1\n"]),
         lambda db: db.commit(),
     ],
     ids=["call", "batch", "load", "commit"],
 )
-def test_work_outside_a_transaction_is_an_error(db: Session, misuse: Callable[[Session], object]) -> None:
+def test_work_outside_a_transaction_is_an_error(db: SqlSession, misuse: Callable[[SqlSession], object]) -> None:
     db.prepare([PAY])
     with pytest.raises(AssertionError):
         misuse(db)
 
 
-def test_a_query_outside_a_transaction_commits_by_itself(db: Session, small: Small) -> None:
+def test_a_query_outside_a_transaction_commits_by_itself(db: SqlSession, small: Small) -> None:
     db.query("client_number_order", w_id=1, d_id=1)
     assert small.row("district", d_w_id=1, d_id=1)["d_next_o_id"] == 3002
 
 
-def test_a_query_inside_a_transaction_belongs_to_it(db: Session, small: Small) -> None:
+def test_a_query_inside_a_transaction_belongs_to_it(db: SqlSession, small: Small) -> None:
     db.begin()
     db.query("client_number_order", w_id=1, d_id=1)
     db.rollback()
     assert small.row("district", d_w_id=1, d_id=1)["d_next_o_id"] == 3001
 
 
-def test_a_batch_answers_in_its_order(db: Session) -> None:
+def test_a_batch_answers_in_its_order(db: SqlSession) -> None:
     db.begin()
     replies = db.batch(
         [
@@ -83,7 +84,7 @@ def test_a_batch_answers_in_its_order(db: Session) -> None:
     assert replies == [[(12,)], [(100,)] if db.returns_changed else [], [(100,)], []]
 
 
-def test_a_refused_batch_leaves_nothing_and_the_session_goes_on(db: Session, small: Small) -> None:
+def test_a_refused_batch_leaves_nothing_and_the_session_goes_on(db: SqlSession, small: Small) -> None:
     db.begin()
     with pytest.raises(TransactionError) as refused:
         db.batch([(PAY, (Decimal(5), 1)), ("client_insert_new_order", (None, 1, 1)), (PAY, (Decimal(5), 2))])
@@ -95,7 +96,7 @@ def test_a_refused_batch_leaves_nothing_and_the_session_goes_on(db: Session, sma
     assert small.row("warehouse", w_id=1)["w_ytd"] == Decimal(5)
 
 
-def test_values_come_back_as_they_were_given(db: Session, small: Small) -> None:
+def test_values_come_back_as_they_were_given(db: SqlSession, small: Small) -> None:
     name = 'a\\b"{c},é'
     db.begin()
     loaded = load(db, "item", [{**item(30), "i_name": name.replace("\\", r"\\"), "i_price": "99.99"}])
@@ -105,7 +106,7 @@ def test_values_come_back_as_they_were_given(db: Session, small: Small) -> None:
     assert (found["i_name"], found["i_price"]) == (name, Decimal("99.99"))
 
 
-def test_a_refused_load_leaves_nothing_and_the_session_goes_on(db: Session, small: Small) -> None:
+def test_a_refused_load_leaves_nothing_and_the_session_goes_on(db: SqlSession, small: Small) -> None:
     db.begin()
     with pytest.raises(TransactionError) as refused:
         load(db, "item", [item(40), item(41), item(40)])
@@ -117,24 +118,36 @@ def test_a_refused_load_leaves_nothing_and_the_session_goes_on(db: Session, smal
     assert len(small.rows("item")) == 22
 
 
-def test_a_load_whose_source_fails_leaves_nothing_and_the_session_goes_on(db: Session, small: Small) -> None:
+def test_a_load_whose_source_fails_leaves_nothing_and_the_session_goes_on(db: SqlSession, small: Small) -> None:
     def source() -> Iterator[bytes]:
         yield b"50\t1\tx\t1.00\tdata\n"
         raise KeyError("the source")
 
     db.begin()
     with pytest.raises(KeyError):
-        db.load("item", ("i_id", "i_im_id", "i_name", "i_price", "i_data"), source())
+        db.load(TABLES["item"], source())
     assert len(small.rows("item")) == 20
     assert db.query("count_item") == [(20,)]
 
 
-def test_an_unknown_statement_is_named(db: Session) -> None:
+def test_an_operation_that_is_asked_is_the_statement_of_that_name(db: SqlSession) -> None:
+    assert db.ask("count_item") == db.query("count_item") == [(20,)]
+    db.ask("client_number_order", w_id=1, d_id=1)
+    assert db.ask("client_select_order_number", w_id=1, d_id=1) == db.query(
+        "client_select_order_number", w_id=1, d_id=1
+    )
+
+
+def test_a_session_names_the_code_that_carries_its_calls(db: SqlSession) -> None:
+    assert db.client_path
+
+
+def test_an_unknown_statement_is_named(db: SqlSession) -> None:
     with pytest.raises(InputError, match="no statement 'count_wharehouse'"):
         db.query("count_wharehouse")
 
 
-def test_a_closed_session_is_a_lost_connection(db: Session) -> None:
+def test_a_closed_session_is_a_lost_connection(db: SqlSession) -> None:
     db.close()
     with pytest.raises(TransactionError) as lost:
         db.query("count_item")
@@ -143,7 +156,7 @@ def test_a_closed_session_is_a_lost_connection(db: Session) -> None:
     db.close()
 
 
-def test_the_server_tells_about_itself(engine: Database, db: Session) -> None:
+def test_the_server_tells_about_itself(engine: Database, db: SqlSession) -> None:
     assert engine.version(db).startswith(f"{engine.title} ")
     free = engine.free_connections(db)
     assert free is None or free > 0

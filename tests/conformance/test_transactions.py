@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.contracts import Session
+from hdbkit.contracts import SqlSession
 from hdbkit.errors import RolledBackByDesign
 from tests.conformance.conftest import Tables, runner
 from tests.conformance.small import BAD_CREDIT, NAMED, Small, fill, item, load, stock, timeless
@@ -231,7 +231,7 @@ def _some_of_each(run: Run) -> list[tuple[Any, ...]]:
     return [*orders, *payments, *deliveries, run("order_status", 1, 1, 3, None), run("stock_level", 1, 1, 49)]
 
 
-def test_a_hot_item_is_counted_beyond_32767_orders(db: Session, run: Run, small: Small) -> None:
+def test_a_hot_item_is_counted_beyond_32767_orders(db: SqlSession, run: Run, small: Small) -> None:
     """The hottest item of NURand(8191) is in 0.2 % of all lines: hours of load must not overflow its counters."""
     db.begin()
     load(db, "item", [item(21)])

@@ -10,22 +10,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from hdbkit.build import Stage, build, drop, estimate
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.contracts import Session
-from hdbkit.databases import database
-from hdbkit.databases.nulldb import State
-from hdbkit.errors import BuildFailed, InputError, SchemaProblem
+from hdbkit.contracts import Schema, SqlSession
+from hdbkit.databases import database, sql_session
+from hdbkit.databases._null_state import State
+from hdbkit.errors import BuildFailed, HalfBuilt, InputError, SchemaProblem
 from hdbkit.processes import is_alive
 from hdbkit.servers import private_server
 from hdbkit.workloads import workload
 
 ONE = WorkloadSpec(warehouses=1, seed=3)
-WORK = workload("tproc_c")
+WORK = workload(ONE)
 
 
 @pytest.fixture(scope="module")
@@ -37,21 +38,20 @@ def server() -> Iterator[Target]:
 @pytest.fixture
 def target(server: Target) -> Iterator[Target]:
     yield server
-    with _session(server) as session:
-        exists = session.query("schema_exists")[0][0]
-    if exists:
-        drop(server, "tproc_c")
+    with suppress(SchemaProblem):  # there is none
+        drop(server, ONE)
 
 
-class _session:  # noqa: N801  a context manager, used as one
-    def __init__(self, target: Target) -> None:
-        self._session = database(target.kind).connect(target, "tproc_c")
+@contextmanager
+def _session(target: Target) -> Iterator[SqlSession]:
+    with closing(sql_session(target, WORK.scope(database(target.kind).dialects))) as session:
+        yield session
 
-    def __enter__(self) -> Session:
-        return self._session
 
-    def __exit__(self, *_: object) -> None:
-        self._session.close()
+@contextmanager
+def _schema(target: Target) -> Iterator[Schema]:
+    with closing(database(target.kind).schema(target, WORK)) as schema:
+        yield schema
 
 
 class Watcher:
@@ -88,21 +88,21 @@ def test_a_build_passes_its_own_checks_and_is_not_built_twice(target: Target) ->
     assert watcher.rows[-1] == (result.rows, result.rows, result.size_bytes)
     assert result.rows == pytest.approx(estimate(ONE).rows, rel=0.01)
     assert result.size_bytes == pytest.approx(estimate(ONE).size_bytes, rel=0.01)
-    with _session(target) as session:
-        assert WORK.schema(session) == WorkloadSpec(warehouses=1, partitions=2)
-        assert WORK.counted_total(session) == 10 * 3001
-    with pytest.raises(SchemaProblem, match=r"already built \(warehouses: 1\); run: hdbkit drop"):
+    with _schema(target) as schema:
+        assert WORK.found(schema) == WorkloadSpec(warehouses=1, partitions=2)
+        assert schema.session.ask("count_new_orders") == [(10 * 3001,)]
+    with pytest.raises(SchemaProblem, match=r"already built \(1 warehouse\); run: hdbkit drop"):
         build(target, ONE)
 
 
 def test_a_dead_loader_ends_the_build_which_is_resumed(target: Target) -> None:
     with pytest.raises(BuildFailed, match=r"loading warehouse-1: its process ended by itself .*again to resume"):
         build(target, ONE, loaders=1, progress=Killer())
-    with _session(target) as session:
-        assert session.query("select_build_parts") == [("item", 100_000)]
-        assert session.query("count_stock") == [(0,)]
-        with pytest.raises(SchemaProblem, match=r"half built \(1 of 2 parts"):
-            WORK.schema(session)
+    with _schema(target) as schema:
+        assert schema.log().parts == {"item": 100_000}
+        assert schema.session.ask("count_stock") == [(0,)]
+        with pytest.raises(HalfBuilt, match=r"half built \(1 of 2 parts"):
+            WORK.found(schema)
     with pytest.raises(SchemaProblem, match=r"half built as another one \(seed 3, not 4\)"):
         build(target, ONE.model_copy(update={"seed": 4}))
     watcher = Watcher()
@@ -116,31 +116,33 @@ def test_drop_leaves_what_is_not_its_own(target: Target, monkeypatch: pytest.Mon
     """As if the table ``history`` were somebody else's."""
     with pytest.raises(BuildFailed):
         build(target, ONE, loaders=1, progress=Killer())
-    monkeypatch.setattr(WORK, "tables", tuple(name for name in WORK.tables if name != "history"))
+    own = {name: table for name, table in WORK.tables.items() if name != "history"}
+    monkeypatch.setattr(type(WORK), "tables", own)
     with pytest.raises(SchemaProblem, match=r"did not make \(history\)"):
         build(target, ONE)
-    dropped = drop(target, "tproc_c")
+    dropped = drop(target, ONE)
     assert "table stock" in dropped
     assert "schema tproc_c" not in dropped
     with _session(target) as session:
         assert session.query("list_tables") == [("history",)]
-        session.query("drop_history")
-    assert drop(target, "tproc_c") == ["schema tproc_c"]
+        session.query("drop_table", table="history")
+    assert drop(target, ONE) == ["schema tproc_c"]
     with pytest.raises(SchemaProblem, match="there is no schema tproc_c"):
-        drop(target, "tproc_c")
+        drop(target, ONE)
 
 
 def test_tables_that_no_build_made_are_left_alone(target: Target) -> None:
     with _session(target) as session:
-        session.query("create_schema")
+        session.query("create_schema", schema="tproc_c")
         session.query("create_item")
-        for attempt in (lambda: build(target, ONE), lambda: WORK.schema(session)):
-            with pytest.raises(SchemaProblem, match=r"did not make \(item\)"):
-                attempt()
+        with pytest.raises(SchemaProblem, match=r"did not make \(item\)"):
+            build(target, ONE)
+        with _schema(target) as schema, pytest.raises(SchemaProblem, match=r"did not make \(item\)"):
+            WORK.found(schema)
         with pytest.raises(SchemaProblem, match="was not made by hdbkit"):
-            drop(target, "tproc_c")
+            drop(target, ONE)
         assert session.query("list_tables") == [("item",)]
-        session.query("drop_item")
+        session.query("drop_table", table="item")
 
 
 _SCRIPT = """
@@ -165,7 +167,7 @@ def test_no_loader_outlives_a_killed_build_and_no_guard_is_needed(target: Target
     script, pids = tmp_path / "builds.py", tmp_path / "pids"
     script.write_text(_SCRIPT)
     with _session(target) as session:
-        session.query("create_schema")
+        session.query("create_schema", schema="tproc_c")
         session.query("create_build")
         session.query("insert_build_spec", spec=ONE.model_dump_json())
         session.begin()
@@ -200,8 +202,10 @@ def test_what_the_engine_cannot_do_is_refused_before_anything_begins(target: Tar
         build(target, WorkloadSpec(tablespace="nowhere"))
     with pytest.raises(InputError, match=r"schema tproc_c cannot be created in .*; use an account that may"):
         build(target.with_(database="postgres"), ONE)
-    with pytest.raises(InputError, match="has no partitions here; leave out partitions=2"):
+    with pytest.raises(InputError, match=r"has no schema option 'partitions' \(it has: none\)"):
         build(Target(kind="nulldb", database="refuses"), WorkloadSpec(partitions=2))
+    with pytest.raises(InputError, match=r"'storage_engine' \(it has: partitions, history_key, tablespace\)"):
+        build(target, WorkloadSpec(storage_engine="InnoDB"))
     with _session(target) as session:
         assert session.query("schema_exists") == [(0,)]
 
@@ -217,10 +221,13 @@ def test_an_engine_without_tables_remembers_what_was_built(null: Target) -> None
     result = build(null, ONE, loaders=2)
     assert result.checks == ()
     assert result.rows == pytest.approx(estimate(ONE).rows, rel=0.01)
-    with _session(null) as session:
-        assert WORK.schema(session) == ONE
+    with _schema(null) as schema:
+        assert WORK.found(schema) == ONE
     with pytest.raises(SchemaProblem, match="already built"):
         build(null, ONE)
+    assert drop(null, ONE) == ["schema tproc_c"]
+    with pytest.raises(SchemaProblem, match="nothing was dropped"):
+        drop(null, ONE)
 
 
 def test_stop_by_the_keyboard_ends_all_loaders(target: Target) -> None:

@@ -19,22 +19,24 @@ from typing import Any
 
 import pytest
 
-from hdbkit.build.loader import connect as build_session
+from hdbkit.build import build
 from hdbkit.config import Isolation, Target, WorkloadSpec
-from hdbkit.contracts import SessionOptions
+from hdbkit.contracts import Scope, SessionOptions
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
 from hdbkit.databases._mysqlclient_wire import Call
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.sql import statements
+from hdbkit.workloads import workload
+from hdbkit.workloads.tproc_c.tables import TABLES
 
 KINDS = ["mariadb", "mysql"]
 SLEEPING = b"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'"
 ISOLATION = b"SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')"
 PARTS = b"SELECT COUNT(*) FROM information_schema.PARTITIONS WHERE PARTITION_NAME IS NOT NULL"
 PAUSE = Call.of(b"CALL pause();SELECT 1")
-ITEM = ("i_id", "i_im_id", "i_name", "i_price", "i_data")
+ITEM, HISTORY = TABLES["item"], TABLES["history"]
 Sessions = Callable[..., Any]
 
 
@@ -114,7 +116,11 @@ def admin(server: PrivateServer) -> Iterator[Any]:
 
 
 def _session(target: Target) -> Any:
-    return database(target.kind).connect(target, "tproc_c")
+    return database(target.kind).connect(target, scope(target))
+
+
+def scope(target: Target) -> Scope:
+    return workload(WorkloadSpec()).scope(database(target.kind).dialects)
 
 
 def refused(work: Callable[..., Any], *arguments: Any) -> ErrorClass:
@@ -191,9 +197,9 @@ def test_where_the_server_forbids_loads_rows_go_in_by_insert_and_that_is_told(
         slow = database(server.target.kind).slow_load(session)
         assert slow is None if local_infile == "ON" else "set local_infile=ON" in str(slow)
         session.begin()
-        assert refused(session.load, "item", ITEM, rows) is ErrorClass.CONSTRAINT  # i_im_id is no null
+        assert refused(session.load, ITEM, rows) is ErrorClass.CONSTRAINT  # i_im_id is no null
         session.begin()
-        assert session.load("item", ITEM, [row.replace(rb"\N", b"7") for row in rows]) == 3
+        assert session.load(ITEM, [row.replace(rb"\N", b"7") for row in rows]) == 3
         found.append(session.query("content_item"))
         session.rollback()
     assert found[0] == found[1]
@@ -213,7 +219,7 @@ def test_a_packet_that_is_too_large_is_refused_before_it_is_sent(
     assert met.value.error_class is ErrorClass.RESOURCES
     session.begin()
     rows = b"".join(b"%d\t1\tname\t1.00\t%b\n" % (i, b"d" * 50) for i in range(200))
-    assert session.load("item", ITEM, [rows]) == 200  # in packets that fit
+    assert session.load(ITEM, [rows]) == 200  # in packets that fit
     session.commit()
     assert session.query("count_item") == [(200,)]
 
@@ -225,12 +231,12 @@ def test_the_servers_sql_mode_changes_nothing(admin: Any, connect: Sessions, mod
     session.begin()
     name = "a\\b'\"c"
     assert session.call("client_select_named", 1, 1, name) == []
-    session.load("item", ITEM, [rb"1	1	a\\b'\"c	1.00	d" + b"\n"])
+    session.load(ITEM, [rb"1	1	a\\b'\"c	1.00	d" + b"\n"])
     assert session.query("content_item")[0][2] == name
     session.commit()
     session.begin()
     too_long = b"2\t1\t%b\t1.00\td\n" % (b"x" * 25)
-    assert refused(session.load, "item", ITEM, [too_long]) is ErrorClass.OTHER
+    assert refused(session.load, ITEM, [too_long]) is ErrorClass.OTHER
     assert session.query("count_item") == [(1,)]
 
 
@@ -259,7 +265,7 @@ def test_routines_calls_are_prepared_on_request_and_answer_alike(server: Private
 @pytest.mark.parametrize("level", Isolation)
 def test_every_level_of_isolation_is_the_sessions(server: PrivateServer, level: Isolation) -> None:
     """MariaDB 10.11 and MySQL 8 know it by different names."""
-    session: Any = database(server.target.kind).connect(server.target, "tproc_c", SessionOptions(level))
+    session: Any = database(server.target.kind).connect(server.target, scope(server.target), SessionOptions(level))
     ((_, told),) = session.rows(session.perform(ISOLATION))
     assert told == level.replace("_", "-").upper()
     session.close()
@@ -271,6 +277,7 @@ def test_an_answer_that_comes_compressed_is_the_same(server: PrivateServer, conn
     assert session.rows(session.perform(b"SELECT @greeting")) == [(7,)]
     assert session.query("count_item") == [(0,)]
     plain = connect(with_options(server.target, compress="off"))
+    assert (session.client_path, plain.client_path) == ("mysqlclient", "hdbkit wire code")
     assert plain.rows(plain.perform(b"SHOW SESSION STATUS LIKE 'Compression'")) == [("Compression", "OFF")]
 
 
@@ -279,7 +286,7 @@ def test_a_target_may_forbid_loads_from_the_client(server: PrivateServer, admin:
     session = connect(with_options(server.target, local_infile="off"))
     assert database(server.target.kind).slow_load(session)
     session.begin()
-    assert session.load("item", ITEM, [b"1\t7\tname\t1.25\tdata\n"]) == 1
+    assert session.load(ITEM, [b"1\t7\tname\t1.25\tdata\n"]) == 1
     session.rollback()
 
 
@@ -381,18 +388,17 @@ def test_lines_and_history_are_partitioned_and_history_keyed_unseen(connect: Ses
         (parts,) = session.rows(session.perform(PARTS))
         assert parts == (6,)
         session.begin()
-        columns = ("h_c_id", "h_c_d_id", "h_c_w_id", "h_d_id", "h_w_id", "h_date", "h_amount", "h_data")
-        assert session.load("history", columns, [b"1\t1\t7\t1\t7\t2026-01-02 03:04:05\t1.50\tnote\n"]) == 1
-        assert len(session.query("content_history")[0]) == len(columns)
+        assert session.load(HISTORY, [b"1\t1\t7\t1\t7\t2026-01-02 03:04:05\t1.50\tnote\n"]) == 1
+        assert len(session.query("content_history")[0]) == len(HISTORY.columns)
         session.commit()
     finally:
-        session.query("drop_order_line")
-        session.query("drop_history")
+        session.query("drop_table", table="order_line")
+        session.query("drop_table", table="history")
 
 
 def test_a_storage_engine_that_is_not_there_is_refused_before_anything_is_made(server: PrivateServer) -> None:
     with pytest.raises(InputError, match="storage_engine 'Nowhere' cannot be used"):
-        build_session(server.target, WorkloadSpec(storage_engine="Nowhere"))
+        build(server.target, WorkloadSpec(storage_engine="Nowhere"))
 
 
 def test_both_kinds_share_all_but_their_files() -> None:

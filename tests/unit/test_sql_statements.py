@@ -108,3 +108,22 @@ def test_a_group_inside_another_has_its_statements_and_its_own_instead(schemas: 
     assert sql.find(("own",), "shop", "take_item").text == "SELECT 1"
     assert sql.find(("own",), "shop.stall", "take_item").text == "SELECT 2"
     assert sql.find(("own",), "shop.stall", "count_rows") == sql.find(("own",), "shop", "count_rows")
+
+
+def test_a_session_finds_its_own_statements_before_its_engines(schemas: Path) -> None:
+    (schemas / "own" / "server").mkdir()
+    (schemas / "own" / "server" / "s.sql").write_text("-- name: take_item\nSELECT 1\n-- name: version\nSELECT 2\n")
+    own = sql.statements(("own",), "shop")
+    assert sql.in_scope(own, ("own",), "take_item") == own["take_item"]
+    assert sql.in_scope(own, ("own",), "version").text == "SELECT 2"
+    with pytest.raises(InputError, match="own has no statement 'nothing'; see: hdbkit sql show own"):
+        sql.in_scope(own, ("own",), "nothing")
+
+
+def test_a_statement_may_make_commands(schemas: Path) -> None:
+    text = "-- commands: set\n-- Sets it.\nSELECT 'SET x'\n-- name: get\nSELECT x\n"
+    (schemas / "own" / "shop" / "b.sql").write_text(text, encoding="utf-8")
+    found = sql.statements(("own",), "shop")
+    assert (found["set"].makes_commands, found["get"].makes_commands) == (True, False)
+    assert found["set"].description == "Sets it."
+    assert found["set"].filled({}).makes_commands
