@@ -84,6 +84,7 @@ def test_removing_asks_first(
     assert kept.folder.path.is_dir()
 
 
+@pytest.mark.alone
 def test_compare_fails_below_a_limit(command: HdbkitCommand, null_target: NullTarget) -> None:
     load = Load(virtual_users=2, rampup_s=0, duration_s=1)
     for label, latency_us in (("fast", 1000), ("slow", 20_000)):

@@ -22,7 +22,7 @@ from hdbkit.results.spool import SpoolReader, spool_path
 from tests.run.conftest import NullTarget
 from tests.run.faults import client_pids, folder_of, gone, log_of, rows, supervisor_of, until, wait_for
 
-SOME = Load(virtual_users=4, rampup_s=0.2, duration_s=2, counter_interval_s=0.2)
+SOME = Load(virtual_users=4, rampup_s=0.2, duration_s=3, counter_interval_s=0.2)
 LONG = SOME.model_copy(update={"duration_s": 600})
 
 
@@ -93,6 +93,7 @@ def test_a_killed_forkserver_ends_the_run_in_a_sentence_and_everything_finished_
     assert set(result.table("clients")["ended"]) == {"killed"}
 
 
+@pytest.mark.alone
 def test_a_killed_supervisor_takes_all_its_processes_with_it(null_target: NullTarget) -> None:
     running = measuring(null_target, LONG)
     supervisor = supervisor_of(running)
@@ -154,7 +155,7 @@ def test_clients_whose_transactions_all_fail_rest_between_them(null_target: Null
     assert result.manifest.status is Status.DONE
     counts = dict(rows(result, "select virtual_user, count(*) from {t} where outcome = 2 group by 1"))
     assert len(counts) == 4
-    assert max(counts.values()) < 50  # without a rest they would be tens of thousands
+    assert max(counts.values()) < 75  # without a rest they would be tens of thousands
 
 
 def test_an_interrupted_kernel_stops_the_run_and_has_its_result(null_target: NullTarget) -> None:

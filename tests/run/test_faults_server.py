@@ -39,6 +39,7 @@ from tests.run.faults import (
 
 USERS = 4
 SOME = Load(virtual_users=USERS, rampup_s=0.3, duration_s=5, counter_interval_s=0.25, keep_order_ids=True)
+ENDLESS = SOME.model_copy(update={"duration_s": 600})
 BRACKET = "schema's count bracketed by the clients"
 
 
@@ -72,10 +73,19 @@ def client_cpu_s(running: Running) -> float:
     return sum(sum(psutil.Process(pid).cpu_times()[:2]) for pid in client_pids(running))
 
 
+def stopped(running: Running) -> Result:
+    """Let it work again for two seconds, and stop it."""
+    view = running.live()
+    until(lambda: view.tick().transactions_per_s > 20, "it works again")
+    view.close()
+    time.sleep(2)
+    running.stop()
+    return running.wait()
+
+
 def assert_survived(result: Result) -> None:
-    """The run ended as asked, every client lived, and it worked again at the end."""
-    assert result.manifest.status is Status.DONE
-    assert result.summary["window_s"] == pytest.approx(result.manifest.plan["load"]["duration_s"], abs=2)
+    """Every client lived until the run was stopped, and it worked again at the end."""
+    assert result.manifest.status is Status.STOPPED
     assert list(result.table("clients")["ended"]) == ["done"] * USERS
     assert result.checks.set_index("name").loc[BRACKET, "passed"], result.checks.to_string()
     (again,) = rows(
@@ -97,7 +107,7 @@ def assert_on_the_timeline(result: Result, error_class: str) -> None:
 
 
 def test_a_server_restarted_in_the_window(server: PrivateServer) -> None:
-    running = measuring(server, SOME.model_copy(update={"duration_s": 10}))
+    running = measuring(server, ENDLESS)
     server.stop()
     until(lambda: not server.running, "it is down")
     time.sleep(0.5)
@@ -105,7 +115,7 @@ def test_a_server_restarted_in_the_window(server: PrivateServer) -> None:
     time.sleep(1)
     assert client_cpu_s(running) - before_s < 0.1 * USERS, "the clients spin"
     server.start()
-    result = running.wait()
+    result = stopped(running)
     assert_survived(result)
     assert_on_the_timeline(result, "connection_lost")
     connecting = result.table("errors").query("transaction == '(connecting)'")
@@ -117,7 +127,7 @@ def test_a_server_that_is_away_at_the_start_of_the_window_opens_it_later(server:
     load = SOME.model_copy(update={"rampup_s": 2, "duration_s": 4})
     running = hdbkit.start(server.target, load=load)
     wait_for(running, Status.RAMPUP)
-    server.stop()
+    kill_server(server)
     time.sleep(3)
     server.start()
     result = running.wait()
@@ -132,7 +142,7 @@ def test_a_server_that_is_away_at_the_start_of_the_window_opens_it_later(server:
 
 def test_a_server_that_stays_away_fails_the_run_and_its_last_count_closes_the_window(server: PrivateServer) -> None:
     running = measuring(server, SOME.model_copy(update={"duration_s": 3}))
-    server.stop()
+    kill_server(server)
     with pytest.raises(RunFailed, match=r"counters could not be read \(end\) for 10 s: cannot connect to .*nothing"):
         running.wait()
     result = result_of(running.run_id)
@@ -145,7 +155,7 @@ def test_a_server_that_stays_away_fails_the_run_and_its_last_count_closes_the_wi
 
 
 def test_a_server_frozen_for_5_seconds(server: PrivateServer) -> None:
-    running = measuring(server, SOME.model_copy(update={"duration_s": 8}))
+    running = measuring(server, ENDLESS)
     frozen = server_processes(server)
     signal_all(frozen, signal.SIGSTOP)
     time.sleep(1)
@@ -153,9 +163,8 @@ def test_a_server_frozen_for_5_seconds(server: PrivateServer) -> None:
     time.sleep(4)
     spent_s = client_cpu_s(running) - before_s
     signal_all(frozen, signal.SIGCONT)
-    result = running.wait()
+    result = stopped(running)
     assert spent_s < 0.1 * USERS, "the clients spin"
-    assert result.manifest.status is Status.DONE
     assert result.summary["failed"] == 0
     assert list(result.table("clients")["ended"]) == ["done"] * USERS
     assert result.checks.set_index("name").loc[BRACKET, "passed"]
@@ -164,6 +173,7 @@ def test_a_server_frozen_for_5_seconds(server: PrivateServer) -> None:
     assert len(set(range(max(busy))) - busy) >= 3  # seconds without a single end
 
 
+@pytest.mark.alone
 def test_a_server_frozen_at_the_end_of_the_window_makes_its_edge_doubtful(server: PrivateServer) -> None:
     running = measuring(server, SOME.model_copy(update={"duration_s": 3, "counter_interval_s": 60}))
     time.sleep(0.2)
@@ -178,7 +188,7 @@ def test_a_server_frozen_at_the_end_of_the_window_makes_its_edge_doubtful(server
 
 def test_a_server_out_of_connections(server: PrivateServer) -> None:
     user = server.target.user
-    running = measuring(server, SOME.model_copy(update={"duration_s": 8}))
+    running = measuring(server, ENDLESS)
     ask(server, f"ALTER ROLE {user} CONNECTION LIMIT 0")
     try:
         ask(server, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{user}'")
@@ -188,7 +198,7 @@ def test_a_server_out_of_connections(server: PrivateServer) -> None:
         assert client_cpu_s(running) - before_s < 0.1 * USERS, "the clients spin"
     finally:
         ask(server, f"ALTER ROLE {user} CONNECTION LIMIT -1")
-    result = running.wait()
+    result = stopped(running)
     assert_survived(result)
     assert_on_the_timeline(result, "connection_lost")
     connecting = result.table("errors").query("transaction == '(connecting)'")
@@ -244,15 +254,14 @@ def small_log(server: PrivateServer) -> Iterator[Path]:
 
 
 def test_a_server_out_of_disk(server: PrivateServer, small_disk: Path) -> None:
-    running = measuring(server, SOME.model_copy(update={"duration_s": 8}))
+    running = measuring(server, ENDLESS)
     with full(small_disk):
         time.sleep(2.5)
         before_s = client_cpu_s(running)
         time.sleep(1)
         spent_s = client_cpu_s(running) - before_s
-    result = running.wait()
+    result = stopped(running)
     assert spent_s < 0.5 * USERS, "the clients spin"
-    assert result.manifest.status is Status.DONE
     assert result.summary["errors"]["resources"] == result.summary["failed"] > 0
     errors = result.table("errors").query("error_class == 'resources'")
     assert errors["text"].str.contains("could not").all()
@@ -263,13 +272,11 @@ def test_a_server_whose_log_has_no_disk_loses_no_acknowledged_new_order(
     server: PrivateServer, small_log: Path
 ) -> None:
     before = schema_orders(server)
-    running = measuring(server, SOME.model_copy(update={"duration_s": 600}))
+    running = measuring(server, ENDLESS)
     with full(small_log):
         until(lambda: not server.running, "the server has ended", timeout_s=200)
     server.start()
-    time.sleep(2)
-    running.stop()
-    result = running.wait()
+    result = stopped(running)
     kept, there = kept_orders(result), schema_orders(server) - before
     assert len(kept) > 20
     assert kept - there == set()
@@ -279,11 +286,11 @@ def test_a_server_whose_log_has_no_disk_loses_no_acknowledged_new_order(
 
 def test_every_acknowledged_new_order_outlives_a_killed_server(server: PrivateServer) -> None:
     before = schema_orders(server)
-    running = measuring(server, SOME.model_copy(update={"duration_s": 12}))  # it has a crash to recover from
+    running = measuring(server, ENDLESS)
     kill_server(server)
     time.sleep(0.5)
     server.start()
-    result = running.wait()
+    result = stopped(running)
     assert_survived(result)
     kept, there = kept_orders(result), schema_orders(server) - before
     assert len(kept) > 20
@@ -294,7 +301,7 @@ def test_every_acknowledged_new_order_outlives_a_killed_server(server: PrivateSe
 
 def test_after_a_killed_supervisor_schema_and_parquet_hold_the_same_new_orders(server: PrivateServer) -> None:
     before = schema_orders(server)
-    running = measuring(server)
+    running = measuring(server, ENDLESS)
     time.sleep(1)
     supervisor = supervisor_of(running)
     supervisor.kill()

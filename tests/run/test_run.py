@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -115,7 +116,7 @@ def test_keying_and_thinking_keep_to_their_schedule(null_target: NullTarget) -> 
     [(count, first_us, most_wait_us)] = rows(result, "select count(*), min(t_start_us), max(wait_us) from {t}")
     assert first_us >= 3_000_000  # TPC-C 5.2.5.7: a payment is keyed in 3 s
     assert 1 <= count <= 8
-    assert 0 <= most_wait_us < 500_000
+    assert 0 <= most_wait_us < 2_000_000  # a fraction of the keying time
 
 
 def test_stopping_closes_the_window_and_keeps_the_result(null_target: NullTarget) -> None:
@@ -143,13 +144,14 @@ def test_live_ticks_tell_throughput_and_latency(null_target: NullTarget) -> None
     running = hdbkit.start(null_target(latency_us=2000), load=Load(virtual_users=2, rampup_s=0, duration_s=60))
     wait_for(running, Status.MEASURING)
     view = running.live()
-    time.sleep(1)
-    tick = view.tick()
+    while not (tick := view.tick()).p50_us.get("new_order"):
+        assert not running.status.ended, "no look at the run told of a new order"
+        time.sleep(0.3)
     view.close()
     running.stop()
     running.wait()
-    assert tick.metric_value > 1000
-    assert 2000 <= tick.p50_us["new_order"] < 20_000
+    assert 0 < tick.metric_value < 60_000  # 2 users at 2 ms a call
+    assert 2000 <= tick.p50_us["new_order"] < 200_000
 
 
 def test_a_live_tick_tells_how_busy_the_server_on_this_host_is(built: PrivateServer) -> None:
@@ -161,7 +163,7 @@ def test_a_live_tick_tells_how_busy_the_server_on_this_host_is(built: PrivateSer
         time.sleep(0.3)
     view.close()
     running.stop(at_once=True)
-    assert tick.server_cpu_cores < 1000
+    assert tick.server_cpu_cores < 2 * (os.cpu_count() or 1)
 
 
 def test_a_missing_schema_is_told_before_anything_is_made(null_target: NullTarget) -> None:
@@ -190,11 +192,20 @@ def test_runs_are_found_again_by_condition(null_target: NullTarget, short_load: 
         hdbkit.runs("speed > 3")
 
 
-def test_a_copied_folder_is_whole(null_target: NullTarget, short_load: Load, tmp_path: Path) -> None:
-    result = hdbkit.run(null_target(latency_us=1000), load=short_load)
-    manifest = json.loads((result.folder.path / "manifest.json").read_text())
-    assert manifest["plan"]["load"]["virtual_users"] == 2
-    assert "not comparable to published results" in manifest["notice"]
+def test_a_copied_folder_is_whole(
+    null_target: NullTarget, short_load: Load, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = hdbkit.run(null_target(latency_us=1000), load=short_load)
+    shutil.copytree(made.folder.path, tmp_path / made.run_id)
+    shutil.rmtree(results)
+    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
+    copied = hdbkit.result(made.run_id)
+    assert copied.folder.path == tmp_path / made.run_id
+    assert (copied.manifest, copied.summary) == (made.manifest, made.summary)
+    assert rows(copied, "select count(*) from {t}") == [(copied.table("clients")["operations"].sum(),)]
+    assert copied.report().is_file()
+    assert list(hdbkit.runs()["run_id"]) == [made.run_id]
+    assert "not comparable to published results" in copied.manifest.notice
 
 
 def test_iterations_that_end_in_the_rampup_claim_no_figure(null_target: NullTarget) -> None:

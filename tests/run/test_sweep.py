@@ -21,6 +21,7 @@ SPEC = SweepSpec(
 )
 
 
+@pytest.mark.alone
 def test_a_sweep_finds_the_known_effect_and_puts_the_settings_back(null_target: NullTarget) -> None:
     target = null_target(latency_us=8000).with_(may_change_settings=True)
     done = hdbkit.sweep(target, SPEC)

@@ -30,6 +30,7 @@ from tests.run.sweep_server import FileServer, runner
 SHORT = Load(rampup_s=0, duration_s=0.5)
 
 
+@pytest.mark.alone
 def test_a_sweep_of_factors_alone_needs_no_leave_and_finds_their_effect(null_target: NullTarget) -> None:
     target = null_target(latency_us=3000)
     mixes = ["new_order=1", "new_order=1,payment=3"]

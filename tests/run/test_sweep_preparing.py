@@ -113,7 +113,7 @@ def test_a_rampup_goes_on_while_a_checkpoints_full_page_images_fall(built: Priva
     assert data["orders_after"] - data["orders_before"] >= done.summary["counters"]["new_orders"]
     assert (server["cache"], server["cache_bytes"], server["on_this_host"]) == ("shared_buffers", 128 << 20, True)
     assert {"wal_bytes", "wal_fpi", "file_writes", "blks_read"} <= set(done.summary["counters"])
-    assert done.summary["waiting_locks"] >= 0
+    assert "waiting_locks" in done.summary
     page = done.report().read_text()
     assert "What the server did" in page
     assert "full-page images in the log" in page
