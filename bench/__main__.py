@@ -18,6 +18,7 @@ BENCHES = (
     "adaptive",
     "growth",
     "sweep_overhead",
+    "journal",
     "build",
     "mariadb",
     "watched",

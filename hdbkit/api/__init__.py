@@ -22,7 +22,7 @@ from hdbkit.api.sweeping import SweepResult, plan, sweep, sweep_result
 from hdbkit.api.targets import databases, password_place
 from hdbkit.build import Estimate, estimate
 from hdbkit.execution.live import LiveView, Tick
-from hdbkit.sweep_runner import Standing, SweepStatus
+from hdbkit.sweep_runner import SweepProgress, SweepStatus
 
 __all__ = [
     "BatchResult",
@@ -35,7 +35,7 @@ __all__ = [
     "Result",
     "Running",
     "RunningSweep",
-    "Standing",
+    "SweepProgress",
     "SweepResult",
     "SweepStatus",
     "Tick",

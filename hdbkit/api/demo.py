@@ -14,7 +14,7 @@ from hdbkit.execution.handle import Watch
 from hdbkit.paths import data_folder
 from hdbkit.servers import private_server
 from hdbkit.sweep_runner import Watcher
-from hdbkit.sweep_runner.progress import unwatched
+from hdbkit.sweep_runner.events import unwatched
 
 
 def demo(

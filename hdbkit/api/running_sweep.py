@@ -18,11 +18,11 @@ from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.handle import Watch as RunWatch
 from hdbkit.paths import results_folder
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.sweep_folder import SweepFolder, SweepState, find_sweep, sweep_folders
+from hdbkit.results.sweep_folder import SweepFolder, find_sweep, sweep_folders
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan
-from hdbkit.sweep_runner import Follower, Standing, SweepStatus, Watcher, prepare, standing
-from hdbkit.sweep_runner.progress import unwatched
+from hdbkit.sweep_runner import Follower, SweepProgress, SweepStatus, Watcher, prepare, sweep_progress
+from hdbkit.sweep_runner.events import unwatched
 
 _POLL_S = 0.2
 
@@ -48,13 +48,13 @@ class RunningSweep:
         """What there is so far; verdicts are over the finished runs."""
         return SweepResult(self.folder)
 
-    def progress(self) -> Standing:
+    def progress(self) -> SweepProgress:
         """Where it stands, from its journal: runs done and failed, the run that is going on, seconds left."""
-        return standing(self.folder)
+        return sweep_progress(self.folder)
 
     def stop(self) -> None:
         """End it as Ctrl-C does: the running run ends, the settings come back; it can be resumed."""
-        pid = SweepState(self.folder.journal()).executed_by
+        pid = self.folder.journal.state.executed_by
         if pid is not None:
             with suppress(ProcessLookupError):  # it has ended since
                 os.kill(pid, signal.SIGINT)
@@ -86,7 +86,7 @@ class RunningSweep:
             raise SweepFailed(self.sweep_id, now.note)
         return self.result
 
-    def _look_at_the_run(self, now: Standing, watch_run: RunWatch | None) -> None:
+    def _look_at_the_run(self, now: SweepProgress, watch_run: RunWatch | None) -> None:
         run = RunHandle(RunFolder(self.folder.root / now.run_id))
         if watch_run is None or not now.run_id:
             return
@@ -126,7 +126,7 @@ def start_sweep(
     folder = find_sweep(results_folder(), resume_id)
     at = as_target(target) if target is not None else folder.read_plan(SweepPlan).target
     with folder.starting():
-        if standing(folder).status is SweepStatus.RUNNING:
+        if sweep_progress(folder).status is SweepStatus.RUNNING:
             raise InputError(f"{folder.sweep_id} goes on already; watch it with: hdbkit attach {folder.sweep_id}")
         return RunningSweep(folder, launch(folder, at, blocks))
 
@@ -145,4 +145,4 @@ def attach_sweep(sweep_id: str = "last") -> RunningSweep:
 
 def running_sweeps() -> list[RunningSweep]:
     """The sweeps that are going on, newest first, whoever started them."""
-    return [RunningSweep(one) for one in sweep_folders(results_folder()) if SweepState(one.journal()).executed_by]
+    return [RunningSweep(one) for one in sweep_folders(results_folder()) if one.journal.state.executed_by]

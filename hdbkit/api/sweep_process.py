@@ -19,7 +19,8 @@ from hdbkit.api.sweeping import sweep
 from hdbkit.config import Target
 from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.errors import HdbkitError
-from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState
+from hdbkit.results.journal import Step
+from hdbkit.results.sweep_folder import SweepFolder
 
 _started: list[subprocess.Popen[bytes]] = []
 """Those that this process started and has not seen ending: a dropped handle leaves neither warning nor zombie."""
@@ -92,7 +93,7 @@ def _interrupted(*_: object) -> NoReturn:
 
 def _note(folder: SweepFolder, step: Step, note: str) -> None:
     """Say in the journal how it ended, unless that is there already."""
-    state = SweepState(folder.journal())
+    state = folder.journal.state
     if state.executed_by == os.getpid():
         with suppress(OSError):
             folder.append(step, note=note)

@@ -38,7 +38,7 @@ from hdbkit.results.sweep_folder import ENDED_EARLY, SweepFolder, find_sweep, ru
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
 from hdbkit.sweep_runner import Watcher, resume, start
-from hdbkit.sweep_runner.progress import unwatched
+from hdbkit.sweep_runner.events import unwatched
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema
 
@@ -138,7 +138,7 @@ class SweepResult:
     @property
     def restored(self) -> str:
         """That the server has its settings again, in a sentence; empty where it has not, or never lost them."""
-        return restored(self.folder.journal())
+        return restored(self.folder.journal.lines)
 
     @property
     def failed(self) -> int:
@@ -177,7 +177,7 @@ class SweepResult:
             interactions=self.interactions,
             winners=self.winners,
             remarks=self.remarks,
-            journal=self.folder.journal(),
+            journal=self.folder.journal.lines,
         )
 
     def _repr_html_(self) -> str:

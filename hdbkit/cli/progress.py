@@ -14,8 +14,7 @@ from hdbkit.cli.show import notes
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.live import LiveView
 from hdbkit.results.manifest import Status
-from hdbkit.sweep_runner import Kind
-from hdbkit.sweep_runner import Progress as SweepStep
+from hdbkit.sweep_runner import EventKind, SweepEvent
 
 _EVERY_S = 5.0
 
@@ -102,23 +101,23 @@ class BuildBar:
 class SweepLines:
     """A line a finished run of a sweep, and one for what else happens to the server."""
 
-    def __call__(self, step: SweepStep) -> None:
+    def __call__(self, step: SweepEvent) -> None:
         """Say what has just happened."""
-        if step.kind in (Kind.SETTLED, Kind.WAITING):
+        if step.kind in (EventKind.SETTLED, EventKind.WAITING):
             notes.print(f"  {escape(step.note)}")
-        elif step.kind is Kind.RESTORED:
+        elif step.kind is EventKind.RESTORED:
             notes.print("  settings are what they were before the sweep")
-        elif step.kind in (Kind.FINISHED, Kind.ENDED_EARLY, Kind.FAILED) and step.planned:
+        elif step.kind in (EventKind.FINISHED, EventKind.ENDED_EARLY, EventKind.FAILED) and step.planned:
             notes.print(f"  run {step.planned.number:3} of {step.total}  {escape(_outcome(step))}")
 
 
-def _outcome(step: SweepStep) -> str:
+def _outcome(step: SweepEvent) -> str:
     planned, manifest = step.planned, step.manifest
     assert planned is not None
     place = f"block {planned.block}  {planned.virtual_users} users"
     sweep = (manifest.plan.get("sweep") or {}) if manifest else {}
     settings = ", ".join(f"{name}={value}" for name, value in sweep.get("settings", {}).items())
-    if step.kind is Kind.FAILED:
+    if step.kind is EventKind.FAILED:
         return f"{place}  {settings or f'configuration {planned.configuration}'}  FAILED: {step.note}"
     metric_value = (manifest.result.get("metric_value") if manifest else None) or float("nan")
     return f"{place}  {metric_value:10,.0f} NOPM  {settings}" + (f"  {step.note}" if step.note else "")

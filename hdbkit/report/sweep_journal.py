@@ -9,7 +9,7 @@ from datetime import datetime
 import pandas as pd
 
 from hdbkit.report.tables import UNKNOWN, Table, cell, text_table
-from hdbkit.results.sweep_folder import JournalLine, Step, SweepState
+from hdbkit.results.journal import JournalLine, Step, SweepState
 
 _PREPARED = {
     "applied_s": "{applied_by}",

@@ -22,8 +22,8 @@ from hdbkit.report.server_work import growth_table, work_by_configuration
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
 from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import JournalLine
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import JournalLine
 
 _AGAINST = "Configurations against the baseline"
 

@@ -14,20 +14,21 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, Final, TypeVar
+from typing import IO, Any, Final, NamedTuple, TypeVar
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from hdbkit.config.mistakes import mistakes_of
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import replace_file, sync_folder
 from hdbkit.processes import birth_of
-from hdbkit.results.folder import RunFolder, make_folder, only_match
+from hdbkit.results.folder import RunFolder, is_run, make_folder, only_match
+from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, Journal, JournalLine, Step
+from hdbkit.results.manifest import Manifest
 
 RUN_COLUMNS = (
     *("number", "block", "configuration", "virtual_users"),
@@ -42,42 +43,6 @@ ENDED_EARLY = "ended early"
 Plan = TypeVar("Plan", bound=BaseModel)
 _ENDING_S: Final = 2.0
 """How long a sweep that has told its end may still hold its server."""
-
-
-class Step(StrEnum):
-    """What a line of the journal says."""
-
-    STARTED = "started"  # by the process that the details name; also when it is resumed
-    SETTINGS_SAVED = "settings_saved"
-    DATA_KEPT = "data_kept"
-    RUN_STARTED = "run_started"
-    RUN_FINISHED = "run_finished"
-    RUN_ENDED_EARLY = "run_ended_early"  # by itself, for the reason in the note; it is not done again
-    RUN_FAILED = "run_failed"
-    RUN_DISCARDED = (
-        "run_discarded"  # started, but not finished when the sweep was killed or stopped; it is done again
-    )
-    SETTINGS_RESTORED = "settings_restored"  # and the kept data dropped
-    DATA_RESTORED = "data_restored"  # after the last run, to what was kept
-    NOTED = "noted"  # what the sweep waits for, and that it goes on
-    EXTENDED = "extended"
-    LOOKED = "looked"  # at all configurations after so many blocks; it ends there when none is undecided
-    WINNERS_CHOSEN = "winners_chosen"  # and their fresh blocks planned
-    STOPPED = "stopped"  # by an interrupt; it can be resumed
-    FAILED = "failed"  # for the reason in the note; it can be resumed
-    SWEEP_FINISHED = "sweep_finished"
-
-
-class JournalLine(BaseModel):
-    """One step: ``number`` is the planned run's; ``details`` are for the reader (durations in seconds, identity)."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-    step: Step
-    at: datetime
-    number: int | None = None
-    run_id: str = ""
-    note: str = ""
-    details: dict[str, Any] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,6 +71,11 @@ class SweepFolder:
         """What the server's control needs to bring the settings back; readable by its owner alone."""
         return self.path / "before.json"
 
+    @cached_property
+    def journal(self) -> Journal:
+        """The journal, which goes on where this folder's journal was read last."""
+        return Journal(self.path / "journal.ndjson")
+
     @property
     def planned(self) -> bool:
         """Whether the sweep exists: it does from the moment its plan is on disk."""
@@ -118,10 +88,19 @@ class SweepFolder:
         sync_folder(self.path)
 
     def read_plan(self, model: type[Plan]) -> Plan:
-        """The plan as a value of ``model``. Raises ``DamagedResult`` when it is missing or spoilt."""
+        """The plan as a value of ``model``, read again only where the file has changed.
+
+        Raises ``DamagedResult`` when it is missing or spoilt.
+        """
         path = self.path / "plan.json"
         try:
-            return model.model_validate_json(path.read_bytes())
+            found = path.stat()
+            signature = (found.st_ino, found.st_mtime_ns, found.st_size)
+            known, plan = self._plans.get(model, (None, None))
+            if known != signature or not isinstance(plan, model):
+                plan = model.model_validate_json(path.read_bytes())
+                self._plans[model] = (signature, plan)
+            return plan
         except FileNotFoundError:
             raise DamagedResult(f"{self.path} is no sweep: it has no plan.json") from None
         except ValidationError as error:
@@ -130,17 +109,13 @@ class SweepFolder:
         except OSError as error:
             raise DamagedResult(f"{path} cannot be read: {error.strerror}") from None
 
+    @cached_property
+    def _plans(self) -> dict[type[BaseModel], tuple[tuple[int, int, int], BaseModel]]:
+        return {}
+
     def append(self, step: Step, number: int | None = None, run_id: str = "", note: str = "", **details: Any) -> None:
         """Add a line to the journal; it is on disk when this returns."""
-        line = JournalLine(step=step, at=datetime.now(UTC), number=number, run_id=run_id, note=note, details=details)
-        path = self.path / "journal.ndjson"
-        with path.open("a+b") as file:
-            if file.tell() and not _ends_a_line(file.fileno(), file.tell()):
-                file.write(b"\n")
-            file.write(line.model_dump_json(exclude_defaults=True).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        sync_folder(self.path)
+        self.journal.append(step, number, run_id, note, details)
 
     @contextmanager
     def starting(self) -> Iterator[None]:
@@ -154,22 +129,8 @@ class SweepFolder:
 
     def note_started(self, pid: int) -> None:
         """Put into the journal which process executes the sweep, unless it says so already."""
-        if SweepState(self.journal()).executed_by != pid:
+        if self.journal.state.executed_by != pid:
             self.append(Step.STARTED, pid=pid, birth=birth_of(pid))
-
-    def journal(self) -> list[JournalLine]:
-        """Every whole line of the journal, oldest first."""
-        try:
-            raw = (self.path / "journal.ndjson").read_bytes()
-        except FileNotFoundError:
-            return []
-        found = []
-        for line in raw.splitlines():
-            try:
-                found.append(JournalLine.model_validate_json(line))
-            except ValidationError:
-                continue
-        return found
 
     def save_before(
         self, identity: str, snapshot: dict[str, Any], found: Mapping[str, str] = MappingProxyType({})
@@ -188,70 +149,6 @@ class SweepFolder:
             return dict(json.loads(self.before.read_bytes())["snapshot"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedResult(f"{self.before} cannot be read, so the settings are not restored: {error}") from None
-
-
-class SweepState:
-    """Where a sweep stands, from its journal; ``broken_off`` is the line that says why it ended before its end.
-
-    ``found`` are the settings that it tries as it found them, ``restored`` is the line that says they are back.
-    """
-
-    def __init__(self, journal: list[JournalLine]) -> None:
-        self.runs: dict[int, JournalLine] = {}
-        self.decisions: list[JournalLine] = []
-        self.identity: str | None = None
-        self.broken_off: JournalLine | None = None
-        self.found: dict[str, str] = {}
-        self.restored: JournalLine | None = None
-        self._process: tuple[int, str] | None = None
-        self.changed = self.data_kept = self.finished = False
-        for line in journal:
-            self._take(line)
-
-    def _take(self, line: JournalLine) -> None:
-        match line.step:
-            case Step.STARTED:
-                self._process = int(line.details.get("pid", 0)), str(line.details.get("birth"))
-                self.broken_off = None
-            case Step.STOPPED | Step.FAILED:
-                self.broken_off, self._process = line, None
-            case Step.SETTINGS_SAVED:
-                self.changed, self.identity = True, str(line.details.get("identity"))
-                self.found, self.restored = dict(line.details.get("found", {})), None
-            case Step.SETTINGS_RESTORED:
-                self.changed, self.restored = False, line
-            case Step.DATA_KEPT:
-                self.data_kept = True
-            case Step.DATA_RESTORED:
-                self.data_kept = False
-            case Step.NOTED:
-                pass
-            case Step.EXTENDED:
-                self.finished = False
-            case Step.LOOKED | Step.WINNERS_CHOSEN:
-                self.decisions.append(line)
-            case Step.SWEEP_FINISHED:
-                self.finished, self._process = True, None
-            case Step.RUN_DISCARDED:
-                self.runs.pop(line.number or 0, None)
-            case _:
-                self.runs[line.number or 0] = line
-
-    @property
-    def executed_by(self) -> int | None:
-        """The process that executes the sweep now; None when it has ended, in whatever way."""
-        pid, birth = self._process or (0, "")
-        return pid if birth and birth_of(pid) == birth else None
-
-    @property
-    def open_run(self) -> JournalLine | None:
-        """The run that was started and has no end in the journal."""
-        return next((line for line in self.runs.values() if line.step is Step.RUN_STARTED), None)
-
-    @property
-    def ended(self) -> frozenset[int]:
-        """The numbers of the planned runs that are finished or failed."""
-        return frozenset(number for number, line in self.runs.items() if line.step is not Step.RUN_STARTED)
 
 
 def sweep_folder(root: Path, sweep_id: str) -> SweepFolder:
@@ -276,7 +173,7 @@ def find_sweep(root: Path, sweep_id: str) -> SweepFolder:
 
 def unrestored(root: Path, identity: str) -> list[SweepFolder]:
     """The sweeps that changed the server ``identity`` and never brought it back, newest first."""
-    states = ((folder, SweepState(folder.journal())) for folder in sweep_folders(root))
+    states = ((folder, folder.journal.settings_state) for folder in sweep_folders(root))
     return [folder for folder, state in states if state.identity == identity and state.changed]
 
 
@@ -339,36 +236,56 @@ def runs_frame(folder: SweepFolder) -> pd.DataFrame:
 
     Raises ``DamagedResult`` when the plan is missing or spoilt.
     """
-    plan = folder.read_plan(_Grid)
-    state = SweepState(folder.journal())
-    rows = []
-    for planned in plan.runs:
-        outcome = _outcome(folder.root, state.runs.get(planned.number))
-        rows.append(planned.model_dump() | outcome | plan.configurations[planned.configuration])
+    state = folder.journal.state
+    plan = folder.read_plan(_Grid)  # after the journal: it has every run that the journal names
+    columns: dict[str, list[Any]] = {name: [getattr(run, name) for run in plan.runs] for name in _Planned.model_fields}
+    outcomes = [_outcome(folder.root, state.runs.get(run.number)) for run in plan.runs]
+    columns |= {name: [getattr(outcome, name) for outcome in outcomes] for name in _Outcome._fields}
+    settings = [plan.configurations[run.configuration] for run in plan.runs]
     names = list(plan.configurations[0])
-    return pd.DataFrame(rows, columns=[*RUN_COLUMNS, *names])
+    columns |= {name: [one.get(name) for one in settings] for name in names}
+    return pd.DataFrame(columns, columns=[*RUN_COLUMNS, *names])
 
 
-def _outcome(root: Path, line: JournalLine | None) -> dict[str, Any]:
-    empty: dict[str, Any] = {"run_id": line.run_id if line else "", "metric_value": float("nan"), "note": ""}
-    empty["checks_failed"] = ()
+class _Outcome(NamedTuple):
+    """What became of a planned run: the columns of a runs frame that the plan does not have."""
+
+    status: str
+    run_id: str = ""
+    metric_value: float = float("nan")
+    note: str = ""
+    checks_failed: tuple[str, ...] = ()
+
+
+def _outcome(root: Path, line: JournalLine | None) -> _Outcome:
     if line is None:
-        return empty | {"status": "planned"}
+        return _Outcome("planned")
     if line.step is Step.RUN_STARTED:
-        return empty | {"status": "running"}
+        return _Outcome("running", line.run_id)
     if line.step is Step.RUN_FAILED:
-        return empty | {"status": "failed", "note": line.note}
+        return _Outcome("failed", line.run_id, note=line.note)
     try:
-        manifest = RunFolder(root / line.run_id).read()
+        facts = _facts(root, line)
     except DamagedResult as error:
-        return empty | {"status": "missing", "note": str(error)}
-    metric_value = manifest.result.get("metric_value")
-    throughput = float("nan") if metric_value is None else float(metric_value)
+        return _Outcome("missing", line.run_id, note=str(error))
+    value = facts.get(METRIC_VALUE)
+    measured = float("nan") if value is None else float(value)
     if line.step is Step.RUN_ENDED_EARLY:
-        return empty | {"status": ENDED_EARLY, "metric_value": throughput, "note": line.note}
-    checks = tuple(check.name for check in manifest.checks if check.passed is False)
-    return empty | {"status": str(manifest.status), "metric_value": throughput, "checks_failed": checks}
+        return _Outcome(ENDED_EARLY, line.run_id, measured, line.note)
+    return _Outcome("done", line.run_id, measured, checks_failed=tuple(facts.get(CHECKS_FAILED, ())))
 
 
-def _ends_a_line(descriptor: int, size: int) -> bool:
-    return os.pread(descriptor, 1, size - 1) == b"\n"
+def _facts(root: Path, line: JournalLine) -> Mapping[str, Any]:
+    """What the journal keeps of an ended run; what its manifest says, where the journal is older than that.
+
+    Raises ``DamagedResult`` when the run is not there any more.
+    """
+    if METRIC_VALUE in line.details and is_run(root, line.run_id):
+        return line.details
+    return run_facts(RunFolder(root / line.run_id).read())
+
+
+def run_facts(manifest: Manifest) -> dict[str, Any]:
+    """What the journal keeps of an ended run, so that its manifest need not be read for a runs frame."""
+    failed = [check.name for check in manifest.checks if check.passed is False]
+    return {METRIC_VALUE: manifest.result.get("metric_value"), CHECKS_FAILED: failed}

@@ -6,22 +6,22 @@ exists exactly once in the end; the settings are brought back at the end, at an 
 sweep after a kill.
 """
 
+from hdbkit.sweep_runner.events import EventKind, Follower, SweepEvent, Watcher
 from hdbkit.sweep_runner.executing import RunOne, prepare, resume, start
-from hdbkit.sweep_runner.progress import Kind, Progress, Watcher
+from hdbkit.sweep_runner.progress import SweepProgress, SweepStatus, sweep_progress
 from hdbkit.sweep_runner.settling import settle_earlier
-from hdbkit.sweep_runner.standing import Follower, Standing, SweepStatus, standing
 
 __all__ = [
+    "EventKind",
     "Follower",
-    "Kind",
-    "Progress",
     "RunOne",
-    "Standing",
+    "SweepEvent",
+    "SweepProgress",
     "SweepStatus",
     "Watcher",
     "prepare",
     "resume",
     "settle_earlier",
-    "standing",
     "start",
+    "sweep_progress",
 ]

@@ -10,14 +10,15 @@ from typing import Any
 
 from hdbkit.analysis.statistics.sequential import level_after
 from hdbkit.analysis.sweep.verdicts import fastest, judge
-from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState, runs_frame
+from hdbkit.results.journal import Step, SweepState
+from hdbkit.results.sweep_folder import SweepFolder, runs_frame
 from hdbkit.sweep_plan import SweepPlan, ended_at, with_winners
 from hdbkit.sweep_runner.searching import searched
 
 
 def decide(plan: SweepPlan, folder: SweepFolder) -> SweepPlan:
     """The plan as the finished blocks have it, which is the same one where they decide nothing."""
-    state = SweepState(folder.journal())
+    state = folder.journal.state
     return _with_winners(_at_a_look(searched(plan, folder, state), folder, state), folder, state)
 
 
@@ -30,7 +31,7 @@ def _at_a_look(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sweep
     level = level_after(plan.spec.looks, blocks)
     verdicts = judge(runs[runs["block"] <= blocks], smallest_effect=plan.spec.smallest_effect, level=level)
     undecided = int((verdicts["verdict"] == "undecided").sum())
-    _tell_once(folder, state, Step.LOOKED, blocks=blocks, level=round(level, 6), undecided=undecided)
+    _note_once(folder, state, Step.LOOKED, blocks=blocks, level=round(level, 6), undecided=undecided)
     if undecided:
         return plan
     shorter = ended_at(plan, blocks)
@@ -40,28 +41,29 @@ def _at_a_look(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sweep
 
 def _finished_blocks(plan: SweepPlan, state: SweepState) -> int:
     """How many blocks are done while the next has not begun; 0 within a block."""
-    missing = [planned.block for planned in plan.runs if planned.number not in state.ended]
-    begun = {planned.block for planned in plan.runs if planned.number in state.ended}
-    return min(missing) - 1 if missing and min(missing) not in begun else 0
+    place = state.next_number - 1  # runs are done in their order
+    if not 0 < place < len(plan.runs) or plan.runs[place].block == plan.runs[place - 1].block:
+        return 0
+    return plan.runs[place - 1].block
 
 
 def _with_winners(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPlan:
     """After the last block: the three fastest configurations and the baseline get fresh blocks."""
     spec = plan.spec
-    if not spec.winner_blocks or plan.winners or not {one.number for one in plan.runs} <= state.ended:
+    if not spec.winner_blocks or plan.winners or state.next_number <= len(plan.runs):
         return plan
     runs = runs_frame(folder)
     level = level_after(spec.looks, plan.ended_after or spec.blocks)
     winners = fastest(judge(runs, smallest_effect=spec.smallest_effect, level=level))
     if not winners:
         return plan
-    _tell_once(folder, state, Step.WINNERS_CHOSEN, configurations=winners, blocks=spec.winner_blocks)
+    _note_once(folder, state, Step.WINNERS_CHOSEN, configurations=winners, blocks=spec.winner_blocks)
     longer = with_winners(plan, winners)
     folder.write_plan(longer)
     return longer
 
 
-def _tell_once(folder: SweepFolder, state: SweepState, step: Step, **details: Any) -> None:
+def _note_once(folder: SweepFolder, state: SweepState, step: Step, **details: Any) -> None:
     """A line in the journal, ahead of the plan; it is there already where the sweep was killed between the two."""
     if (step, details) not in [(line.step, line.details) for line in state.decisions]:
         folder.append(step, **details)

@@ -13,15 +13,15 @@ from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import AgentLost, ConfigErrors, HdbkitError, InputError, Mistake
 from hdbkit.plan import RunPlan
+from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState, only_sweep, sweep_folder, unrestored
+from hdbkit.results.sweep_folder import SweepFolder, only_sweep, sweep_folder, unrestored
 from hdbkit.sweep_plan import PlannedRun, SweepPlan, extended, run_plan
-from hdbkit.sweep_runner.aborting import given_up
 from hdbkit.sweep_runner.data import keeps_data
 from hdbkit.sweep_runner.deciding import decide
-from hdbkit.sweep_runner.ending import ending
+from hdbkit.sweep_runner.events import KINDS, EventKind, SweepEvent, Watcher, unwatched
+from hdbkit.sweep_runner.outcomes import given_up, outcome
 from hdbkit.sweep_runner.preparing import prepare_run, unprepared
-from hdbkit.sweep_runner.progress import KINDS, Kind, Progress, Watcher, unwatched
 from hdbkit.sweep_runner.searching import bar_for
 from hdbkit.sweep_runner.settling import settings_now, settle, settle_earlier
 
@@ -37,7 +37,7 @@ def start(
     Failed runs are kept as failed and the sweep goes on.
 
     Raises:
-        ConfigErrors: the server would refuse values of the settings, all told at once; nothing was started.
+        ConfigErrors: the server would refuse values of the settings, all reported at once; nothing was started.
         InputError: the sweep exists, another sweep is running on the server, data cannot be restored as asked, or a
             run at the baseline's settings cannot be started at all.
         ServerFailed: the server did not take its settings back; they are restored at the next start.
@@ -81,7 +81,7 @@ def resume(
     plan = folder.read_plan(SweepPlan)
     if target is not None:
         plan = plan.model_copy(update={"target": target})
-    identity = SweepState(folder.journal()).identity
+    identity = folder.journal.state.identity
     if identity not in (None, control.identity):
         raise InputError(f"{folder.sweep_id} was run on {identity}, not on {control.identity}; resume it there")
     longer = plan if blocks is None else extended(plan, blocks)
@@ -118,15 +118,15 @@ def _changes(plan: SweepPlan) -> bool:
 def _held(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -> Iterator[None]:
     """The server for this sweep alone, as it was before any other.
 
-    Mistakes are told before anything is made, unless a killed sweep left the server where it cannot be asked.
+    Mistakes are reported before anything is made, unless a killed sweep left the server where it cannot be asked.
     """
-    control.say = lambda note: watch(Progress(Kind.WAITING, len(plan.runs), note=note))
+    control.say = lambda note: watch(SweepEvent(EventKind.WAITING, len(plan.runs), note=note))
     if not unrestored(root, control.identity):
         _check(plan, control)
     with only_sweep(root, control.identity):
         settled = settle_earlier(root, control)
         for note in settled:
-            watch(Progress(Kind.SETTLED, len(plan.runs), note=note))
+            watch(SweepEvent(EventKind.SETTLED, len(plan.runs), note=note))
         if settled:
             _check(plan, control)
         yield
@@ -134,7 +134,7 @@ def _held(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -
 
 @contextmanager
 def _noted(folder: SweepFolder) -> Iterator[None]:
-    """The journal tells which process executes the sweep, and what broke it off.
+    """The journal names the process that executes the sweep, and says what broke it off.
 
     A note that cannot be written, on a full disk, hides no error.
     """
@@ -168,7 +168,7 @@ class _Execution:
         if self._next() is not None:
             with _noted(self.folder):
                 self._execute()
-        if not SweepState(self.folder.journal()).finished:
+        if not self.folder.journal.state.finished:
             self.folder.append(Step.SWEEP_FINISHED)
 
     def _execute(self) -> None:
@@ -178,18 +178,18 @@ class _Execution:
                 self._one(planned)
         finally:
             settle(self.folder, self.control)
-            self._tell(Kind.RESTORED)
+            self._report(EventKind.RESTORED)
 
     def _waits(self, note: str) -> None:
         with suppress(OSError):
             self.folder.append(Step.NOTED, note=note)
-        self._tell(Kind.WAITING, note=note)
+        self._report(EventKind.WAITING, note=note)
 
     def _next(self) -> PlannedRun | None:
         """The next planned run without an end, after what the finished blocks decide about the rest."""
         self.plan = decide(self.plan, self.folder)
-        ended = SweepState(self.folder.journal()).ended
-        return next((planned for planned in self.plan.runs if planned.number not in ended), None)
+        number = self.folder.journal.state.next_number
+        return self.plan.runs[number - 1] if number <= len(self.plan.runs) else None
 
     def _save(self) -> None:
         """What the server is now, on disk, before the first change."""
@@ -198,7 +198,7 @@ class _Execution:
         if keeps_data(self.plan, self.control):
             took_s = self.control.keep_data()
             self.folder.append(Step.DATA_KEPT, took_s=took_s)
-        self._tell(Kind.SAVED)
+        self._report(EventKind.SAVED)
 
     def _one(self, planned: PlannedRun) -> None:
         """One planned run to its end; a failure of it is noted and does not end the sweep."""
@@ -207,13 +207,13 @@ class _Execution:
             return
         run_id = ""
         try:
-            self._tell(Kind.PREPARING, planned)
+            self._report(EventKind.PREPARING, planned)
             prepared = prepare_run(self.plan, planned, self.control)
             bar = bar_for(self.plan, self.folder, planned)
             plan = run_plan(self.plan, planned, datetime.now(UTC), prepared, bar)
             run_id = plan.run_id
             self.folder.append(Step.RUN_STARTED, planned.number, run_id, **prepared)
-            self._tell(Kind.STARTED, planned)
+            self._report(EventKind.STARTED, planned)
             manifest = self.run_one(plan)
         except AgentLost:
             raise
@@ -227,9 +227,9 @@ class _Execution:
             self._ended(planned, manifest)
 
     def _ended(self, planned: PlannedRun, manifest: Manifest) -> None:
-        if end := ending(manifest):
+        if end := outcome(manifest):
             self.folder.append(end.step, planned.number, manifest.run_id, end.note, **end.details)
-            self._tell(KINDS[end.step], planned, manifest, end.note)
+            self._report(KINDS[end.step], planned, manifest, end.note)
         elif manifest.status is Status.STOPPED:
             raise KeyboardInterrupt(f"{manifest.run_id} was stopped, and the sweep with it")
         else:
@@ -238,9 +238,9 @@ class _Execution:
 
     def _failed(self, planned: PlannedRun, run_id: str, note: str, manifest: Manifest | None = None) -> None:
         self.folder.append(Step.RUN_FAILED, planned.number, run_id, note)
-        self._tell(Kind.FAILED, planned, manifest, note)
+        self._report(EventKind.FAILED, planned, manifest, note)
 
-    def _tell(
-        self, kind: Kind, planned: PlannedRun | None = None, manifest: Manifest | None = None, note: str = ""
+    def _report(
+        self, kind: EventKind, planned: PlannedRun | None = None, manifest: Manifest | None = None, note: str = ""
     ) -> None:
-        self.watch(Progress(kind, len(self.plan.runs), planned, manifest, note))
+        self.watch(SweepEvent(kind, len(self.plan.runs), planned, manifest, note))

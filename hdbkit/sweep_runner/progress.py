@@ -1,54 +1,94 @@
-"""What a sweep tells while it goes on, for a table on the screen."""
+"""The progress of a sweep, seen from outside: from its plan and its journal alone, whatever process executes it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
-from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import Step
-from hdbkit.sweep_plan import PlannedRun
+from hdbkit.results.journal import Step, SweepState
+from hdbkit.results.sweep_folder import SweepFolder
+from hdbkit.sweep_plan import PlannedRun, SweepPlan, estimated_run_s
 
 
-class Kind(StrEnum):
-    """What has just happened."""
+class SweepStatus(StrEnum):
+    """The life of a sweep. All but the first are ends; each of them but ``done`` can be resumed."""
 
-    SETTLED = "settled"  # an earlier sweep that was killed: its settings are restored
-    SAVED = "saved"  # the settings as they were are on disk, the data is kept
-    WAITING = "waiting"  # for what the note says, or no longer
-    PREPARING = "preparing"  # the server is brought to a run's configuration
-    STARTED = "started"
-    FINISHED = "finished"
-    ENDED_EARLY = "ended early"  # for the reason in the note
+    RUNNING = "running"
+    DONE = "done"
+    STOPPED = "stopped"
     FAILED = "failed"
-    RESTORED = "restored"
+    KILLED = "killed"  # its process vanished; the next sweep brings the settings back
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more happens to the sweep by itself."""
+        return self is not SweepStatus.RUNNING
 
 
 @dataclass(frozen=True)
-class Progress:
-    """One step of a sweep: ``planned`` is the run it is about, ``total`` the number of planned runs."""
+class SweepProgress:
+    """A sweep at one moment; ``note`` says why it was broken off.
 
-    kind: Kind
+    ``done``, ``ended_early`` and ``failed`` count runs of ``total``.
+
+    ``planned`` is the run that is going on or was the last to begin, ``run_id`` its id; ``left_s`` is about how many
+    seconds remain, from the pace so far.
+    """
+
+    status: SweepStatus
     total: int
+    blocks: int
+    done: int = 0
+    ended_early: int = 0
+    failed: int = 0
     planned: PlannedRun | None = None
-    manifest: Manifest | None = None
+    run_id: str = ""
     note: str = ""
+    left_s: float = 0.0
+
+    @property
+    def ended_runs(self) -> int:
+        """The runs that need not be done again."""
+        return self.done + self.ended_early + self.failed
 
 
-KINDS = {
-    Step.SETTINGS_SAVED: Kind.SAVED,
-    Step.NOTED: Kind.WAITING,
-    Step.RUN_STARTED: Kind.STARTED,
-    Step.RUN_FINISHED: Kind.FINISHED,
-    Step.RUN_ENDED_EARLY: Kind.ENDED_EARLY,
-    Step.RUN_FAILED: Kind.FAILED,
-    Step.SETTINGS_RESTORED: Kind.RESTORED,
-}
-"""What a watcher is told of a step of the journal; of the others nothing."""
+def sweep_progress(folder: SweepFolder) -> SweepProgress:
+    """How far the sweep is. Raises ``DamagedResult`` when its plan is missing or spoilt."""
+    state = folder.journal.state
+    begun, ended = state.begun, state.ended
+    plan = folder.read_plan(SweepPlan)  # after the journal: it has every run that the journal names
+    status, note = _status(folder, state)
+    return SweepProgress(
+        status=status,
+        total=len(plan.runs),
+        blocks=plan.runs[-1].block,
+        done=state.counts[Step.RUN_FINISHED],
+        ended_early=state.counts[Step.RUN_ENDED_EARLY],
+        failed=state.counts[Step.RUN_FAILED],
+        planned=plan.runs[begun.number - 1] if begun and begun.number else None,
+        run_id=begun.run_id if begun else "",
+        note=note,
+        left_s=0.0 if status.ended else _left_s(plan, state, len(plan.runs) - ended),
+    )
 
-Watcher = Callable[[Progress], None]
+
+def _status(folder: SweepFolder, state: SweepState) -> tuple[SweepStatus, str]:
+    if state.executed_by is not None:
+        return SweepStatus.RUNNING, ""
+    if state.finished:
+        return SweepStatus.DONE, ""
+    if state.broken_off:
+        stopped = state.broken_off.step is Step.STOPPED
+        return SweepStatus.STOPPED if stopped else SweepStatus.FAILED, state.broken_off.note
+    back = "the next sweep brings the settings back; " if state.changed else ""
+    return SweepStatus.KILLED, f"its process was killed; {back}go on with: hdbkit sweep --resume {folder.sweep_id}"
 
 
-def unwatched(_: Progress) -> None:
-    """Nobody looks."""
+def _left_s(plan: SweepPlan, state: SweepState, missing: int) -> float:
+    """The runs that are missing at the pace since the sweep's process began; as planned, before its first run."""
+    now = datetime.now(UTC)
+    since, ends, pace_s = state.since or now, state.ends_since, estimated_run_s(plan.spec)
+    if ends:
+        pace_s, since = (ends[-1] - since).total_seconds() / len(ends), ends[-1]
+    return max(missing * pace_s - (now - since).total_seconds(), 0.0)

@@ -10,7 +10,8 @@ from hdbkit.analysis.sweep.search import bar, log_ratios, next_configurations
 from hdbkit.config.sweep_grid import grid_of
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.plan import Bar
-from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState, runs_frame
+from hdbkit.results.journal import Step, SweepState
+from hdbkit.results.sweep_folder import SweepFolder, runs_frame
 from hdbkit.sweep_plan import PlannedRun, SweepPlan, with_asked
 
 
@@ -19,7 +20,7 @@ def searched(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPl
     spec, last = plan.spec, plan.runs[-1].block
     if spec.strategy is Strategy.GRID or plan.winners or last >= spec.blocks:
         return plan
-    if not {one.number for one in plan.runs} <= state.ended:
+    if state.next_number <= len(plan.runs):
         return plan
     reached = log_ratios(runs_frame(folder))
     tried = [(configuration, reached.get(index)) for index, configuration in enumerate(plan.configurations)]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,16 +14,17 @@ from hdbkit.contracts import ServerControl
 from hdbkit.errors import DamagedResult, HdbkitError
 from hdbkit.processes import is_alive
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import JournalLine, Step, SweepState
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import JournalLine, Step, SweepFolder, SweepState, unrestored
+from hdbkit.results.sweep_folder import SweepFolder, unrestored
 from hdbkit.servers.values import with_unit
-from hdbkit.sweep_runner.ending import ending
-from hdbkit.sweep_runner.interrupts import signals_held
+from hdbkit.sweep_runner.outcomes import outcome
 
+_HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TEXTS = ("string", "list")
 _LOOK_S = 0.2
 _STARTING_S = 30.0
-"""How long a run may take until it tells its process."""
+"""How long a run may take until its manifest names its process."""
 _PATIENCE_S = 120.0
 """How long a run that outlives its sweep may need besides its phases; then it is given up."""
 
@@ -45,13 +49,13 @@ def settle(folder: SweepFolder, control: ServerControl) -> None:
     goes on is waited for, since it must not lose its settings in the middle; an interrupt ends that wait, and no
     interrupt ends the restoring.
     """
-    state = SweepState(folder.journal())
+    state = folder.journal.state
     manifest: Manifest | None = None
     try:
         if state.open_run:
             manifest = _waited_for(RunFolder(folder.root / state.open_run.run_id))
     finally:
-        with signals_held():
+        with _signals_held():
             _restore(folder, control, state, manifest)
 
 
@@ -65,8 +69,8 @@ def settings_now(control: ServerControl, names: Iterable[str]) -> dict[str, str]
         known = control.settings() if wanted else {}
     except HdbkitError:
         return {}
-    told = [known[name] for name in wanted if name in known and known[name].kind not in _TEXTS]
-    return {one.name: with_unit(one, one.value) for one in told}
+    found = [known[name] for name in wanted if name in known and known[name].kind not in _TEXTS]
+    return {one.name: with_unit(one, one.value) for one in found}
 
 
 def _restore(folder: SweepFolder, control: ServerControl, state: SweepState, manifest: Manifest | None) -> None:
@@ -94,7 +98,7 @@ def _close(folder: SweepFolder, line: JournalLine, manifest: Manifest | None) ->
     A run has a process of its own and may outlive its sweep: it counts when it is whole. Any other is discarded, to
     be done again.
     """
-    if manifest and (end := ending(manifest)):
+    if manifest and (end := outcome(manifest)):
         note = "; ".join(one for one in (end.note, "it ended by itself after the sweep was killed") if one)
         folder.append(end.step, line.number, line.run_id, note, **end.details)
     else:
@@ -119,7 +123,7 @@ def _waited_for(run: RunFolder) -> Manifest | None:
         if manifest.status.ended:
             return manifest
         load = manifest.plan.get("load", {})
-        rampup_s = max(load.get("rampup_s", 0), load.get("rampup_most_s", 0))
+        rampup_s = max(load.get("rampup_s", 0), load.get("rampup_max_s", 0))
         until = until or time.monotonic() + _PATIENCE_S + rampup_s + load.get("duration_s", 0)
         if time.monotonic() > until:
             return manifest
@@ -130,3 +134,24 @@ def _goes_on(manifest: Manifest) -> bool:
     if manifest.supervisor_pid is not None:
         return is_alive(manifest.supervisor_pid, manifest.run_id)
     return bool(manifest.history) and (datetime.now(UTC) - manifest.history[0].at).total_seconds() < _STARTING_S
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Hold SIGINT, SIGTERM and SIGHUP; what came is delivered once after the block, also after an error in it.
+
+    Processes that are started within do not inherit it. Only the main thread receives signals: elsewhere there is
+    nothing to hold.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda held, _: came.append(held)) for number in _HELD}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for held in dict.fromkeys(came):
+            signal.raise_signal(held)

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hdbkit.config.metric import Metric
 from hdbkit.contracts import ApplyBy, Change, Setting
 from hdbkit.errors import ServerFailed
 from hdbkit.plan import RunPlan
@@ -140,7 +141,7 @@ def begun(plan: RunPlan) -> Manifest:
         history=[Event(status=Status.STARTING, at=datetime.now(UTC))],
         plan=plan.model_dump(mode="json"),
         operations=[],
-        counted="",
+        metric=Metric(name="TPS", title="operations per second", unit="TPS"),
         supervisor_pid=os.getpid(),
     )
 

@@ -12,11 +12,12 @@ from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import AgentLost
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import Step, SweepFolder, runs_frame, sweep_folder
+from hdbkit.results.sweep_folder import SweepFolder, runs_frame, sweep_folder
 from hdbkit.servers import PrivateServer, control
 from hdbkit.sweep_plan import plan_sweep
-from hdbkit.sweep_runner import Kind, Progress, resume, start
+from hdbkit.sweep_runner import EventKind, SweepEvent, resume, start
 from tests.run.agents import HOST, TOKEN, own_target, running_agent, start_agent
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import begun
@@ -72,7 +73,7 @@ class Sweep:
     Who looks after the agent starts it again where it was.
     """
 
-    def __init__(self, own: Target, folder: Path, results: Path, killed_at: Kind, wait_s: float) -> None:
+    def __init__(self, own: Target, folder: Path, results: Path, killed_at: EventKind, wait_s: float) -> None:
         self._own, self._results, self._killed_at = own, results, killed_at
         self.agent = start_agent(own, folder)
         self.told: list[str] = []
@@ -98,8 +99,8 @@ class Sweep:
         folder.write(done)
         return done
 
-    def _watch(self, step: Progress) -> None:
-        if step.kind is Kind.WAITING:
+    def _watch(self, step: SweepEvent) -> None:
+        if step.kind is EventKind.WAITING:
             self.told.append(step.note)
         elif step.kind is self._killed_at and not self.told:
             self.agent.kill()
@@ -109,9 +110,9 @@ def speed(own: Target) -> str:
     return control(own).settings()["speed"].value
 
 
-@pytest.mark.parametrize("killed_at", [Kind.SAVED, Kind.PREPARING, Kind.STARTED, Kind.FINISHED])
+@pytest.mark.parametrize("killed_at", [EventKind.SAVED, EventKind.PREPARING, EventKind.STARTED, EventKind.FINISHED])
 def test_an_agent_that_was_killed_is_waited_for_and_the_sweep_goes_on(
-    own: Target, tmp_path: Path, results: Path, killed_at: Kind
+    own: Target, tmp_path: Path, results: Path, killed_at: EventKind
 ) -> None:
     sweep = Sweep(own, tmp_path, results, killed_at, wait_s=120)
     sweep.agent.look_after(back_after_s=3)
@@ -125,18 +126,18 @@ def test_an_agent_that_was_killed_is_waited_for_and_the_sweep_goes_on(
     assert "does not answer" in away
     assert "at most 120 s" in away
     assert "is back after" in back
-    assert [line.note for line in folder.journal() if line.step is Step.NOTED] == sweep.told
+    assert [line.note for line in folder.journal.lines if line.step is Step.NOTED] == sweep.told
 
 
-@pytest.mark.parametrize(("killed_at", "runs"), [(Kind.SAVED, 0), (Kind.STARTED, 1)])
+@pytest.mark.parametrize(("killed_at", "runs"), [(EventKind.SAVED, 0), (EventKind.STARTED, 1)])
 def test_a_sweep_that_an_agent_left_for_too_long_is_resumed(
-    own: Target, tmp_path: Path, results: Path, killed_at: Kind, runs: int
+    own: Target, tmp_path: Path, results: Path, killed_at: EventKind, runs: int
 ) -> None:
     sweep = Sweep(own, tmp_path, results, killed_at, wait_s=0.5)
     try:
         with pytest.raises(AgentLost, match=r"did not answer.*hdbkit sweep --resume last"):
             sweep.start()
-        steps = [line.step for line in sweep_folder(results, "sweep-1").journal()]
+        steps = [line.step for line in sweep_folder(results, "sweep-1").journal.lines]
         assert (steps.count(Step.RUN_FINISHED), steps.count(Step.RUN_FAILED)) == (runs, 0), "no run pays for it"
         sweep.agent.again()
         frame = runs_frame(sweep.resume())

@@ -16,10 +16,11 @@ from hdbkit.errors import InputError
 from hdbkit.plan import RunPlan, new_run_id
 from hdbkit.report.sweep_report import winner_table
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import Step, SweepFolder, SweepState
+from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
-from hdbkit.sweep_runner import resume, standing, start
+from hdbkit.sweep_runner import resume, start, sweep_progress
 from tests.run.sweep_server import FileServer, runner
 
 RunOne = Callable[[RunPlan], Manifest]
@@ -58,7 +59,7 @@ def noisy(run_one: RunOne, root: Path, noise: float) -> RunOne:
 
 def looks(folder: SweepFolder) -> list[tuple[int, int]]:
     """Blocks and how many were undecided, of each look."""
-    state = SweepState(folder.journal())
+    state = folder.journal.state
     return [
         (line.details["blocks"], line.details["undecided"]) for line in state.decisions if line.step is Step.LOOKED
     ]
@@ -72,7 +73,7 @@ def test_a_sweep_ends_at_the_first_look_that_decides_all(server: FileServer, res
     done = SweepResult(folder)
     assert done.failed == 0
     assert "all was decided at that after 4: the intervals are made at 99.93 %" in done.advice
-    assert standing(folder).total == 24
+    assert sweep_progress(folder).total == 24
     with pytest.raises(InputError, match="has its looks fixed"):
         resume(folder, server, runner(server, results), blocks=16)
 
@@ -114,7 +115,7 @@ def test_killed_between_journal_and_plan_it_decides_the_same(
     undisturbed = start(planned(**spec), tmp_path / "other", whole, runner(whole, tmp_path / "other"))
 
     def killed(folder: SweepFolder, plan: SweepPlan) -> None:
-        if any(line.step is after for line in folder.journal()):
+        if any(line.step is after for line in folder.journal.lines):
             raise SystemExit
         write(folder, plan)
 
@@ -126,6 +127,6 @@ def test_killed_between_journal_and_plan_it_decides_the_same(
     folder = SweepFolder(results / "sweeps" / "sweep-1")
     resume(folder, server, runner(server, results))
     assert folder.read_plan(SweepPlan) == undisturbed.read_plan(SweepPlan)
-    told = [line.step for line in folder.journal()]
+    told = [line.step for line in folder.journal.lines]
     assert (told.count(Step.LOOKED), told.count(Step.WINNERS_CHOSEN)) == (1, 1)
     assert SweepResult(folder).failed == 0

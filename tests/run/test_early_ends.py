@@ -20,12 +20,13 @@ from hdbkit.execution.handle import execute
 from hdbkit.execution.handle import start as start_run
 from hdbkit.plan import Limits, RunPlan, new_run_id
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import ENDED_EARLY, Step, runs_frame, sweep_folder
+from hdbkit.results.sweep_folder import ENDED_EARLY, runs_frame, sweep_folder
 from hdbkit.servers import control
 from hdbkit.sweep_plan import plan_sweep
-from hdbkit.sweep_runner import Follower, Kind, Progress, resume, standing, start
-from hdbkit.sweep_runner.ending import ending
+from hdbkit.sweep_runner import EventKind, Follower, SweepEvent, resume, start, sweep_progress
+from hdbkit.sweep_runner.outcomes import outcome
 from hdbkit.widgets.parts.sweep_view import grid_html, progress_words, ranking_html
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import FileServer, begun, runner
@@ -80,17 +81,17 @@ def test_a_bad_configuration_s_run_ends_early_and_is_told_and_never_done_again(
     with pytest.raises(KeyboardInterrupt):
         start(plan, results, control(target), run_one)
     folder = sweep_folder(results, plan.sweep_id)
-    last = [line for line in folder.journal() if line.number == 5]
+    last = [line for line in folder.journal.lines if line.number == 5]
     assert [line.step for line in last] == [Step.RUN_STARTED, Step.RUN_ENDED_EARLY]
     assert EARLY.match(last[1].note)
 
-    told: list[Progress] = []
+    told: list[SweepEvent] = []
     resume(folder, control(target), run_one)
     Follower(folder, lambda step: (told.append(step), progress.SweepLines()(step))).follow()
-    assert [one.kind for one in told].count(Kind.ENDED_EARLY) == 1
+    assert [one.kind for one in told].count(EventKind.ENDED_EARLY) == 1
     done = SweepResult(folder)
     assert list(done.runs["status"]) == ["done"] * 4 + [ENDED_EARLY]
-    assert (done.failed, standing(folder).ended_early) == (0, 1)
+    assert (done.failed, sweep_progress(folder).ended_early) == (0, 1)
 
     manifest = api.result(last[1].run_id).manifest
     assert (manifest.status, manifest.ended_early) == (Status.STOPPED, done.runs["note"].iloc[4].partition(";")[0])
@@ -103,7 +104,7 @@ def test_a_bad_configuration_s_run_ends_early_and_is_told_and_never_done_again(
         screen.getvalue(),
         done.report().read_text(),
         ranking_html(done.verdicts),
-        progress_words(standing(folder), {}) + grid_html(done.runs, done.verdicts),
+        progress_words(sweep_progress(folder), {}) + grid_html(done.runs, done.verdicts),
     )
     for page in pages[:3]:
         assert EARLY.search(page)
@@ -120,7 +121,7 @@ def test_a_run_that_is_certain_to_break_a_rule_is_ended_then(null_target: NullTa
     manifest = execute(RunPlan(run_id=run_id, target=target, workload=schema, load=load, limits=limits), results)
     assert manifest.ended_early.startswith("ended early after ")
     assert manifest.ended_early.endswith(" s, with more than 10 % of its transactions failed")
-    end = ending(manifest)
+    end = outcome(manifest)
     assert end is not None
     assert (end.step, end.details) == (Step.RUN_FAILED, {"gives_up": True})
     assert "of its transactions failed, more than 10.00%" in end.note
@@ -153,4 +154,4 @@ def test_only_a_search_s_own_configurations_have_a_bar_and_it_goes_on_after_an_e
     assert not (frame.loc[barred, "fresh"] | (frame.loc[barred, "configuration"] == 0)).any()
     assert frame["fresh"].sum() == 8
     assert set(frame.drop(barred)["status"]) == {"done"}
-    assert [one.planned.number for one in told if one.kind is Kind.ENDED_EARLY] == barred
+    assert [one.planned.number for one in told if one.kind is EventKind.ENDED_EARLY] == barred

@@ -21,9 +21,9 @@ from hdbkit.api import RunningSweep, attach_sweep, running_sweeps, start_sweep
 from hdbkit.api.sweep_process import launch
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import ConfigErrors, InputError, SweepFailed
-from hdbkit.results.sweep_folder import SweepFolder, SweepState
+from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.servers import PrivateServer
-from hdbkit.sweep_runner import Kind, SweepStatus
+from hdbkit.sweep_runner import EventKind, SweepStatus
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget, password_of
 
@@ -59,7 +59,7 @@ def speed(target: Target) -> str:
 
 
 def pid_of(running: RunningSweep) -> int:
-    pid = SweepState(running.folder.journal()).executed_by
+    pid = running.folder.journal.state.executed_by
     assert pid is not None
     return pid
 
@@ -87,10 +87,10 @@ def change_plan(running: RunningSweep, change: Callable[[dict[str, Any]], None])
 
 def test_a_sweep_of_its_own_process_ends_as_one_that_is_waited_for(target: Target) -> None:
     running = start_sweep(target, TINY)
-    steps: list[Kind] = []
+    steps: list[EventKind] = []
     done = running.wait(lambda step: steps.append(step.kind))
     assert list(done.runs["status"]) == ["done"] * 2
-    assert steps == [Kind.SAVED, *[Kind.STARTED, Kind.FINISHED] * 2, Kind.RESTORED]
+    assert steps == [EventKind.SAVED, *[EventKind.STARTED, EventKind.FINISHED] * 2, EventKind.RESTORED]
     assert (running.progress().ended_runs, running.progress().left_s) == (2, 0)
     assert speed(target) == "1"
     assert done.folder.report.is_file()
@@ -142,7 +142,7 @@ def test_a_killed_sweep_is_told_as_such_and_the_next_one_puts_the_settings_back(
     assert running_sweeps() == []
     hdbkit.attach().stop()  # its run goes on by itself
     start_sweep(target, TINY).wait()
-    assert SweepState(running.folder.journal()).changed is False
+    assert running.folder.journal.state.changed is False
     assert speed(target) == "1"
 
 

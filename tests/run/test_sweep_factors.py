@@ -18,12 +18,13 @@ from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, SweepFailed
 from hdbkit.execution.precheck import schema_of
 from hdbkit.plan import RunPlan
+from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Event, Manifest, Status
-from hdbkit.results.sweep_folder import Step, SweepState, runs_frame
+from hdbkit.results.sweep_folder import runs_frame
 from hdbkit.servers import PrivateServer
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.sweep_runner import start
-from hdbkit.sweep_runner.aborting import rule_broken
+from hdbkit.sweep_runner.outcomes import rule_broken
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import FileServer, runner
 
@@ -63,10 +64,10 @@ def test_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_bac
     spec = SweepSpec(factors={"partitions": [0, 2]}, blocks=2, load=SHORT)
 
     running = hdbkit.start_sweep(target, spec)
-    while not any(line.details.get("rebuilt_s") for line in running.folder.journal()):
+    while not any(line.details.get("rebuilt_s") for line in running.folder.journal.lines):
         assert not running.status.ended, running.progress().note
         time.sleep(0.02)
-    process = SweepState(running.folder.journal()).executed_by
+    process = running.folder.journal.state.executed_by
     assert process
     os.kill(process, signal.SIGKILL)
     with pytest.raises(SweepFailed, match="was killed"):
@@ -134,4 +135,4 @@ def test_a_run_that_breaks_a_rule_is_failed_and_its_configuration_not_run_again(
     assert (worse["run_id"] != "").sum() == 2, "once at each count of virtual users"
     assert worse["note"].str.contains("50.00% of its transactions failed").all()
     assert worse["note"].str.startswith("not run, since run").sum() == 4
-    assert sum(line.step is Step.RUN_STARTED for line in folder.journal()) == 8
+    assert sum(line.step is Step.RUN_STARTED for line in folder.journal.lines) == 8

@@ -44,7 +44,7 @@ def test_a_cache_is_emptied_after_the_maintenance_that_fills_it(server: FileServ
     folder = start(planned(cache="restart"), results, server, runner(server, results))
     assert server.calls[1:5] == ["apply", "restore_data", "maintain", "restart"]
     assert server.calls.count("restart") == 4
-    runs = [RunFolder(results / line.run_id).read() for line in folder.journal() if line.step == "run_finished"]
+    runs = [RunFolder(results / line.run_id).read() for line in folder.journal.lines if line.step == "run_finished"]
     assert all(run.plan["sweep"]["busy_pct"] is None for run in runs)
 
 

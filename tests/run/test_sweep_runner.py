@@ -12,10 +12,11 @@ import pytest
 from hdbkit.config import Reset, SweepSpec, Target
 from hdbkit.errors import ConfigErrors, InputError, RunFailed, ServerFailed
 from hdbkit.plan import RunPlan
+from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import Step, SweepFolder, only_sweep, runs_frame, sweep_folder
+from hdbkit.results.sweep_folder import SweepFolder, only_sweep, runs_frame, sweep_folder
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
-from hdbkit.sweep_runner import Kind, Progress, resume, settling, start
+from hdbkit.sweep_runner import EventKind, SweepEvent, resume, settling, start
 from tests.run.sweep_server import DATA, DEFAULTS, FileServer, runner
 
 
@@ -30,7 +31,7 @@ def planned(**changes: object) -> SweepPlan:
 
 
 def steps(folder: SweepFolder) -> list[Step]:
-    return [line.step for line in folder.journal()]
+    return [line.step for line in folder.journal.lines]
 
 
 def test_every_planned_run_is_done_once_in_its_order(server: FileServer, results: Path) -> None:
@@ -38,7 +39,7 @@ def test_every_planned_run_is_done_once_in_its_order(server: FileServer, results
     frame = runs_frame(folder)
     assert list(frame["status"]) == ["done"] * 8
     assert frame["run_id"].nunique() == 8
-    started = [line.number for line in folder.journal() if line.step is Step.RUN_STARTED]
+    started = [line.number for line in folder.journal.lines if line.step is Step.RUN_STARTED]
     assert started == list(range(1, 9))
     assert frame.groupby("flush")["metric_value"].mean().to_dict() == pytest.approx(
         {"on": 1004.5, "off": 2004.5}, abs=4
@@ -51,7 +52,7 @@ def test_afterwards_the_server_is_what_it_was(server: FileServer, results: Path)
     assert not (server.folder / "kept").exists()
     assert steps(folder)[-2:] == [Step.SETTINGS_RESTORED, Step.SWEEP_FINISHED]
     saved, restored = (
-        next(line.details["found"] for line in folder.journal() if line.step is step)
+        next(line.details["found"] for line in folder.journal.lines if line.step is step)
         for step in (Step.SETTINGS_SAVED, Step.SETTINGS_RESTORED)
     )
     assert saved == restored == {"flush": "on", "memory": "1GB"}, (
@@ -109,13 +110,13 @@ def test_all_mistakes_are_told_at_once_and_nothing_is_started(tmp_path: Path, re
 
 def test_a_refused_setting_fails_its_runs_with_the_servers_words(server: FileServer, results: Path) -> None:
     server.refused = {"memory": "2GB"}
-    told: list[Progress] = []
+    told: list[SweepEvent] = []
     folder = start(planned(), results, server, runner(server, results), told.append)
     frame = runs_frame(folder)
     assert set(frame[frame["memory"] == "2GB"]["status"]) == {"failed"}
     assert set(frame[frame["memory"] == "1GB"]["status"]) == {"done"}
     assert "not enough memory" in frame[frame["memory"] == "2GB"]["note"].iloc[0]
-    assert sum(one.kind is Kind.FAILED for one in told) == 4
+    assert sum(one.kind is EventKind.FAILED for one in told) == 4
     assert server.now() == DEFAULTS
 
 
@@ -182,7 +183,7 @@ def test_a_stopped_run_stops_the_sweep_and_is_done_again(server: FileServer, res
     assert server.now() == DEFAULTS
     resume(folder, server, whole)
     assert list(runs_frame(folder)["status"]) == ["done"] * 8
-    (discarded,) = [line for line in folder.journal() if line.step is Step.RUN_DISCARDED]
+    (discarded,) = [line for line in folder.journal.lines if line.step is Step.RUN_DISCARDED]
     assert "was stopped when the sweep ended; the planned run 4 is done again" in discarded.note
 
 
@@ -198,9 +199,9 @@ def test_more_blocks_are_added_behind_the_ones_that_are_done(server: FileServer,
 
 def test_resuming_a_finished_sweep_does_nothing(server: FileServer, results: Path) -> None:
     folder = start(planned(), results, server, runner(server, results))
-    before, server.calls = folder.journal(), []
+    before, server.calls = folder.journal.lines, []
     resume(folder, server, runner(server, results))
-    assert (folder.journal(), server.calls) == (before, [])
+    assert (folder.journal.lines, server.calls) == (before, [])
 
 
 def test_a_sweep_is_resumed_on_its_own_server_only(tmp_path: Path, server: FileServer, results: Path) -> None:
@@ -223,12 +224,12 @@ def test_a_server_is_swept_by_one_at_a_time(server: FileServer, results: Path) -
 
 
 def test_the_table_on_the_screen_hears_every_step(server: FileServer, results: Path) -> None:
-    told: list[Progress] = []
+    told: list[SweepEvent] = []
     start(planned(), results, server, runner(server, results), told.append)
     assert [one.kind for one in told] == [
-        Kind.SAVED,
-        *[Kind.PREPARING, Kind.STARTED, Kind.FINISHED] * 8,
-        Kind.RESTORED,
+        EventKind.SAVED,
+        *[EventKind.PREPARING, EventKind.STARTED, EventKind.FINISHED] * 8,
+        EventKind.RESTORED,
     ]
     assert all(one.total == 8 for one in told)
     assert [one.manifest.result["metric_value"] > 0 for one in told if one.manifest] == [True] * 8

@@ -17,10 +17,11 @@ from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import CannotConnect
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import Step, SweepFolder, runs_frame, sweep_folder
+from hdbkit.results.sweep_folder import SweepFolder, runs_frame, sweep_folder
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
-from hdbkit.sweep_runner import Kind, Progress, resume, start
+from hdbkit.sweep_runner import EventKind, SweepEvent, resume, start
 from tests.run.sweep_server import DATA, DEFAULTS, Doom, FileServer, runner
 
 
@@ -62,7 +63,7 @@ def assert_whole(server: FileServer, folder: SweepFolder) -> None:
     frame = runs_frame(folder)
     assert list(frame["status"]) == ["done"] * 4
     assert frame["run_id"].nunique() == 4
-    ended = [line.number for line in folder.journal() if line.step in (Step.RUN_FINISHED, Step.RUN_FAILED)]
+    ended = [line.number for line in folder.journal.lines if line.step in (Step.RUN_FINISHED, Step.RUN_FAILED)]
     assert sorted(ended) == [1, 2, 3, 4]
     assert (server.now(), server.data()) == (DEFAULTS, DATA)
     assert not (server.folder / "kept").exists()
@@ -95,9 +96,9 @@ def test_the_next_sweep_restores_what_a_killed_one_left(tmp_path: Path, results:
     while server.now() == DEFAULTS:
         assert killed_at(30, server.folder, results)
     assert server.data() != DATA or (server.folder / "kept").exists()
-    told: list[Progress] = []
+    told: list[SweepEvent] = []
     start(planned("sweep-2"), results, server, runner(server, results), told.append)
-    assert told[0].kind is Kind.SETTLED
+    assert told[0].kind is EventKind.SETTLED
     assert "sweep-1 was killed; the settings of files in" in told[0].note
     assert server.now() == DEFAULTS
     assert sweep_folder(results, "sweep-2").read_before() == {"settings": DEFAULTS}
@@ -125,7 +126,7 @@ while (manifest := json.load(open(path)))["status"] != "measuring":
     time.sleep(0.01)
 time.sleep(0.6)
 manifest["status"] = sys.argv[2]
-manifest["result"] = {"nopm": 77.0}
+manifest["result"] = {"metric_value": 77.0}
 json.dump(manifest, open(path + ".new", "w"))
 __import__("os").replace(path + ".new", path)
 """
@@ -150,7 +151,7 @@ def test_a_run_that_outlives_its_sweep_is_waited_for(tmp_path: Path, results: Pa
     os.waitpid(child, 0)
     folder = go_on(server, results)
     assert_whole(server, folder)
-    adopted = [line.run_id for line in folder.journal() if "ended by itself" in line.note]
+    adopted = [line.run_id for line in folder.journal.lines if "ended by itself" in line.note]
     assert len(adopted) == (1 if end is Status.DONE else 0)
     if adopted:
         assert json.loads((results / adopted[0] / "manifest.json").read_text())["result"] == {"metric_value": 77.0}

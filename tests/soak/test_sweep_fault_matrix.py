@@ -22,8 +22,8 @@ from hdbkit.databases import database
 from hdbkit.execution.handle import RunHandle
 from hdbkit.paths import results_folder
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Status
-from hdbkit.results.sweep_folder import Step
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.servers.sql_control import GROUP
 from tests.run.agents import HOST, TOKEN, Agent, start_agent
@@ -176,7 +176,7 @@ def test_each_planned_run_exists_once_and_the_settings_are_as_before(
         assert sweep.go_on() == 0, sweep.words
     server.start()  # it stays down where it was struck last of all
     result = sweep_result()
-    journal = result.folder.journal()
+    journal = result.folder.journal.lines
     if struck and step not in UNASKED:
         assert victim.told in " ".join(line.note for line in journal)
     counted = [line.number for line in journal if line.step in (Step.RUN_FINISHED, Step.RUN_FAILED)]

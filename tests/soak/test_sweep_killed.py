@@ -18,8 +18,9 @@ from hdbkit.api import sweep_result
 from hdbkit.build import build
 from hdbkit.config import WorkloadSpec
 from hdbkit.errors import InputError
+from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Status
-from hdbkit.results.sweep_folder import Step, find_sweep
+from hdbkit.results.sweep_folder import find_sweep
 from hdbkit.servers import PrivateServer, control, private_server
 from tests.run.faults import server_processes
 
@@ -101,7 +102,9 @@ def test_killed_at_random_and_resumed_each_run_exists_once(server: PrivateServer
     sweep = go_on(spec)
     assert sweep.wait(timeout=600) in (0, 1, 3), spec.with_suffix(".log").read_text()[-2000:]
     result = sweep_result()
-    counted = [line.number for line in result.folder.journal() if line.step in (Step.RUN_FINISHED, Step.RUN_FAILED)]
+    counted = [
+        line.number for line in result.folder.journal.lines if line.step in (Step.RUN_FINISHED, Step.RUN_FAILED)
+    ]
     assert sorted(counted) == list(range(1, 9))
     done = result.runs.query("status == 'done'")
     assert done["run_id"].is_unique

@@ -14,7 +14,8 @@ from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.sweep_folder import Step, sweep_folder
+from hdbkit.results.journal import Step
+from hdbkit.results.sweep_folder import sweep_folder
 from hdbkit.sweep_plan import plan_sweep
 from tests.conftest import HdbkitCommand
 from tests.unit.every_chart import finished

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
-from hdbkit.results.sweep_folder import JournalLine, Step
+from hdbkit.results.journal import JournalLine, Step
 from tests.unit.synthetic import GRID, sweep_frames
 
 BEGAN = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

@@ -13,8 +13,9 @@ from hdbkit.analysis.sweep.search import Configuration, next_configurations
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import ConfigErrors
 from hdbkit.plan import RunPlan
+from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import Step, SweepFolder, runs_frame
+from hdbkit.results.sweep_folder import SweepFolder, runs_frame
 from hdbkit.sweep_plan import SweepPlan, extended, plan_sweep, with_asked
 from hdbkit.sweep_runner import resume, start
 from tests.run.sweep_server import FileServer, runner
@@ -115,7 +116,7 @@ def test_a_search_that_was_stopped_goes_on_as_it_would_have_gone_on(tmp_path: Pa
     frame = runs_frame(folder)
     assert list(frame["status"]) == ["done"] * 9
     assert frame["configuration"].nunique() == 7
-    grown = [line.details["blocks"] for line in folder.journal() if line.step is Step.EXTENDED]
+    grown = [line.details["blocks"] for line in folder.journal.lines if line.step is Step.EXTENDED]
     assert grown == [2, 3]
 
 

@@ -12,19 +12,12 @@ import numpy as np
 import pytest
 
 from hdbkit.config import SweepSpec, Target
+from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import Step, SweepState
 from hdbkit.results.manifest import CheckLine, Manifest, Status
-from hdbkit.results.sweep_folder import (
-    Step,
-    SweepFolder,
-    SweepState,
-    find_sweep,
-    only_sweep,
-    runs_frame,
-    sweep_folder,
-    unrestored,
-)
+from hdbkit.results.sweep_folder import SweepFolder, find_sweep, only_sweep, runs_frame, sweep_folder, unrestored
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
 
 
@@ -39,7 +32,7 @@ def test_the_journal_gives_back_what_was_noted(tmp_path: Path) -> None:
     folder = made(tmp_path)
     folder.append(Step.RUN_STARTED, 1, "run-a", applied_s=0.5)
     folder.append(Step.RUN_FAILED, 1, "run-a", "out of memory")
-    started, ended = folder.journal()
+    started, ended = folder.journal.lines
     assert (started.number, started.run_id, started.details) == (1, "run-a", {"applied_s": 0.5})
     assert (ended.step, ended.note) == (Step.RUN_FAILED, "out of memory")
 
@@ -50,22 +43,95 @@ def test_a_torn_last_line_is_passed_over_and_spoils_nothing_after_it(tmp_path: P
     folder.append(Step.RUN_FINISHED, 1, "run-a")
     path = folder.path / "journal.ndjson"
     path.write_bytes(path.read_bytes()[:-9])
-    assert [line.step for line in folder.journal()] == [Step.RUN_STARTED]
+    assert [line.step for line in folder.journal.lines] == [Step.RUN_STARTED]
     folder.append(Step.RUN_DISCARDED, 1, "run-a")
-    assert [line.step for line in folder.journal()] == [Step.RUN_STARTED, Step.RUN_DISCARDED]
+    assert [line.step for line in folder.journal.lines] == [Step.RUN_STARTED, Step.RUN_DISCARDED]
+
+
+def test_a_look_reads_no_line_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = made(tmp_path)
+    read: list[int | None] = []
+    take = SweepState.take
+    monkeypatch.setattr(SweepState, "take", lambda state, line: (read.append(line.number), take(state, line))[1])
+    for number in (1, 2, 3):
+        folder.append(Step.RUN_FINISHED, number, "run")
+        assert folder.journal.state.next_number == number + 1
+        assert len(folder.journal.lines) == number
+    assert read == [1, 2, 3]
+
+
+def test_a_line_counts_once_it_is_whole(tmp_path: Path) -> None:
+    folder, other = made(tmp_path), made(tmp_path, "other")
+    other.append(Step.RUN_FINISHED, 1, "run-a")
+    other.append(Step.RUN_FINISHED, 2, "run-b")
+    raw = (other.path / "journal.ndjson").read_bytes()
+    for end in range(len(raw) + 1):
+        (folder.path / "journal.ndjson").write_bytes(raw[:end])
+        assert len(folder.journal.lines) == raw[:end].count(b"\n")
+    assert folder.journal.lines == other.journal.lines
+
+
+@pytest.mark.parametrize("steps", [[], [Step.NOTED], [Step.NOTED] * 3])
+def test_a_journal_that_was_replaced_is_read_anew(tmp_path: Path, steps: list[Step]) -> None:
+    folder, other = made(tmp_path), made(tmp_path, "other")
+    folder.append(Step.RUN_FINISHED, 1, "run-a")
+    assert folder.journal.state.next_number == 2
+    for step in steps:
+        other.append(step)
+    (other.path / "journal.ndjson").touch()
+    (folder.path / "journal.ndjson").write_bytes((other.path / "journal.ndjson").read_bytes())
+    assert [line.step for line in folder.journal.lines] == steps
+    assert folder.journal.state.next_number == 1
+
+
+def test_the_next_run_is_the_first_without_an_end(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    expected = [
+        (Step.RUN_STARTED, 1, 1),
+        (Step.RUN_FINISHED, 1, 2),
+        (Step.RUN_FAILED, 2, 3),
+        (Step.RUN_STARTED, 3, 3),
+        (Step.RUN_DISCARDED, 3, 3),
+        (Step.RUN_ENDED_EARLY, 3, 4),
+        (Step.RUN_FINISHED, 5, 4),
+        (Step.RUN_FINISHED, 4, 6),
+    ]
+    for step, number, after in expected:
+        folder.append(step, number, f"run-{number}")
+        assert folder.journal.state.next_number == after
+    assert folder.journal.state.ended == 5
+
+
+def test_a_plan_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    plan = folder.read_plan(SweepPlan)
+    assert folder.read_plan(SweepPlan) is plan
+    folder.write_plan(plan.model_copy(update={"command": "another"}))
+    assert folder.read_plan(SweepPlan).command == "another"
+
+
+def test_a_frame_needs_no_manifest_where_the_journal_has_its_facts(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    (tmp_path / "run-a").mkdir()
+    (tmp_path / "run-a" / "manifest.json").write_text("not read")
+    for number, run_id in ((1, "run-a"), (2, "run-removed")):
+        folder.append(Step.RUN_FINISHED, number, run_id, metric_value=7.5, checks_failed=["steal time"])
+    frame = runs_frame(folder)
+    assert list(frame["status"]) == ["done", "missing", "planned", "planned"]
+    assert (frame["metric_value"][0], frame["checks_failed"][0]) == (7.5, ("steal time",))
 
 
 def test_a_sweep_is_executed_by_the_very_process_that_began_it_until_there_is_an_end(tmp_path: Path) -> None:
     folder = made(tmp_path)
-    assert SweepState(folder.journal()).executed_by is None
+    assert folder.journal.state.executed_by is None
     folder.note_started(os.getpid())
     folder.note_started(os.getpid())
-    assert [line.step for line in folder.journal()] == [Step.STARTED]
-    assert SweepState(folder.journal()).executed_by == os.getpid()
+    assert [line.step for line in folder.journal.lines] == [Step.STARTED]
+    assert folder.journal.state.executed_by == os.getpid()
     folder.append(Step.FAILED, note="the disk was full")
-    assert SweepState(folder.journal()).executed_by is None
+    assert folder.journal.state.executed_by is None
     folder.append(Step.STARTED, pid=os.getpid(), birth="another boot/1")
-    assert SweepState(folder.journal()).executed_by is None
+    assert folder.journal.state.executed_by is None
 
 
 def test_a_process_that_ended_at_once_executes_nothing(tmp_path: Path) -> None:
@@ -73,7 +139,7 @@ def test_a_process_that_ended_at_once_executes_nothing(tmp_path: Path) -> None:
     with subprocess.Popen(["true"]) as ended:
         ended.wait()
         folder.note_started(ended.pid)
-    assert SweepState(folder.journal()).executed_by is None
+    assert folder.journal.state.executed_by is None
 
 
 @pytest.mark.parametrize(
@@ -100,7 +166,7 @@ def test_the_settings_before_are_on_disk_for_their_owner_alone(tmp_path: Path) -
     folder.save_before("server-1", {"flush": "on"})
     assert folder.read_before() == {"flush": "on"}
     assert stat.S_IMODE(folder.before.stat().st_mode) == 0o600
-    assert SweepState(folder.journal()).identity == "server-1"
+    assert folder.journal.state.identity == "server-1"
 
 
 def test_lost_settings_are_told(tmp_path: Path) -> None:
@@ -141,7 +207,7 @@ def test_the_frame_tells_what_became_of_each_planned_run(tmp_path: Path) -> None
             "load": {"virtual_users": 1, "rampup_s": 0, "duration_s": 1, "routines": "stored"},
         },
         operations=[],
-        counted="",
+        metric=Metric(name="TPS", title="operations per second", unit="TPS"),
         result={"metric_value": 1234.5},
         checks=[
             CheckLine(name="steal time", passed=False, detail=""),

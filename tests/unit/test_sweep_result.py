@@ -9,11 +9,13 @@ import pytest
 
 from hdbkit.api.sweeping import SweepResult, plan
 from hdbkit.config import SweepSpec, Target
+from hdbkit.config.metric import Metric
 from hdbkit.errors import ConfigErrors, DamagedResult
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import Step
 from hdbkit.results.manifest import CheckLine, Manifest, Status
-from hdbkit.results.sweep_folder import Step, SweepFolder, sweep_folder
+from hdbkit.results.sweep_folder import SweepFolder, sweep_folder
 from hdbkit.sweep_plan import PlannedRun, plan_sweep, run_plan
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
@@ -27,7 +29,7 @@ def _manifest(planned: RunPlan, place: PlannedRun) -> Manifest:
         status=Status.DONE,
         plan=planned.model_dump(mode="json"),
         operations=[],
-        counted="",
+        metric=Metric(name="TPS", title="operations per second", unit="TPS"),
         result={"metric_value": 1000.0 + place.number},
         checks=[CheckLine(name="steal time", passed=place.number % 2 == 0, detail="")],
     )

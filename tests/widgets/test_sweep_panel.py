@@ -19,7 +19,6 @@ from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.api import attach_sweep, connect, running_sweeps, start_sweep
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.errors import InputError
-from hdbkit.results.sweep_folder import SweepState
 from hdbkit.servers import PrivateServer
 from hdbkit.widgets import Shared, SweepPanel
 from hdbkit.widgets.parts.picked_values import text_of as values_text
@@ -310,7 +309,7 @@ def test_a_sweep_whose_process_was_killed_is_told_as_such(panel: SweepPanel) -> 
     panel.form.show(SPEC.with_(load=Load(rampup_s=0, duration_s=600)))
     panel.start()
     until(lambda: "measuring:" in text_of(panel))
-    pid = SweepState(attach_sweep().folder.journal()).executed_by
+    pid = attach_sweep().folder.journal.state.executed_by
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     until(lambda: "its process was killed" in text_of(panel))

@@ -144,7 +144,7 @@ class LiveLine:
         self._view: api.LiveView | None = None
         self._load: dict[str, Any] = {}
 
-    def words(self, now: api.Standing) -> str:
+    def words(self, now: api.SweepProgress) -> str:
         """NOPM, p95 of the counted transaction and errors; empty between runs."""
         if now.status.ended or not now.run_id:
             self.close()
@@ -171,7 +171,7 @@ class LiveLine:
         self._run_id, self._view = "", None
 
 
-def progress_words(now: api.Standing, settings: dict[str, str]) -> str:
+def progress_words(now: api.SweepProgress, settings: dict[str, str]) -> str:
     """Where the sweep stands, in a sentence; ``settings`` are those of the run that goes on."""
     if now.status.ended:
         end = f"{now.status.value}: {now.done} of {now.total} runs done"

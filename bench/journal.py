@@ -1,0 +1,159 @@
+"""A sweep of 10,000 finished runs on the null engine: what it takes to plan it, to see its status, and to go on.
+
+The folder is written and not measured: a journal and a manifest for each run, as a sweep leaves them. The runs that
+follow take no time, so that all that is timed is overhead. It is timed at a tenth of the size as well: what grows
+in proportion takes ten times as long at most.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import hdbkit
+from bench.common import quick_or, scratch, tell, title
+from hdbkit.config import SweepSpec, Target
+from hdbkit.config.metric import Metric
+from hdbkit.contracts import ServerControl
+from hdbkit.plan import RunPlan
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import JournalLine, Step
+from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
+from hdbkit.results.sweep_folder import SweepFolder, runs_frame, sweep_folder
+from hdbkit.servers import control
+from hdbkit.sweep_plan import SweepPlan, extended, plan_sweep, run_plan
+from hdbkit.sweep_runner import resume, sweep_progress
+
+CONFIGURATIONS, USERS, BLOCKS = 500, (1, 2, 4, 8), 5
+"""The whole size; the small one has a tenth of the configurations."""
+REPEATS = quick_or(2, 5)
+NEXT_RUNS = 20
+MAX_S = 1.0
+
+
+def spec(configurations: int, blocks: int) -> SweepSpec:
+    """A grid of so many configurations of the null engine's settings."""
+    speeds = tuple(f"{1 + place / 100:g}" for place in range(configurations // 2))
+    settings = {"speed": speeds, "commit": ("on", "off")}
+    return SweepSpec(name="large", settings=settings, virtual_users=USERS, blocks=blocks, cooldown_s=0)
+
+
+def finished(folder: SweepFolder, plan: SweepPlan) -> None:
+    """Write what a sweep leaves whose planned runs are all finished."""
+    at = datetime.now(UTC) - timedelta(days=10)
+    lines = [JournalLine(step=Step.STARTED, at=at, details={"pid": 1, "birth": "another boot/1"})]
+    for planned in plan.runs:
+        at += timedelta(seconds=60)
+        run = run_plan(plan, planned, at)
+        manifest = ended(run)
+        path = RunFolder(folder.root / run.run_id)
+        path.path.mkdir()
+        (path.path / "manifest.json").write_text(manifest.model_dump_json(indent=1))
+        facts = {"metric_value": manifest.result["metric_value"], "checks_failed": []}
+        for step, details in ((Step.RUN_STARTED, PREPARED), (Step.RUN_FINISHED, facts)):
+            lines.append(JournalLine(step=step, at=at, number=planned.number, run_id=run.run_id, details=details))
+    text = "".join(f"{line.model_dump_json(exclude_defaults=True)}\n" for line in lines)
+    (folder.path / "journal.ndjson").write_text(text)
+
+
+PREPARED: dict[str, Any] = {
+    "applied_by": "reload",
+    "applied_s": 0.01,
+    "restored_s": 0.0,
+    "rebuilt_s": 0.0,
+    "maintained_s": 0.0,
+    "restarted_s": 0.0,
+    "rested_s": 0.0,
+    "busy_pct": None,
+}
+
+
+def ended(run: RunPlan) -> Manifest:
+    """The manifest of a run that is done."""
+    now = datetime.now(UTC)
+    stages = (Status.STARTING, Status.RAMPUP, Status.MEASURING, Status.FINISHING, Status.DONE)
+    return Manifest(
+        run_id=run.run_id,
+        notice="",
+        status=Status.DONE,
+        history=[Event(status=status, at=now) for status in stages],
+        plan=run.model_dump(mode="json"),
+        operations=["first", "second"],
+        metric=Metric(name="TPS", title="operations per second", unit="TPS"),
+        result={"metric_value": 1000.0 + (run.sweep.number if run.sweep else 0)},
+        checks=[CheckLine(name=f"check {place}", passed=True, detail="as it should be") for place in range(20)],
+    )
+
+
+class Clocked:
+    """Runs that take no time, and when each began and ended."""
+
+    def __init__(self, folder: SweepFolder) -> None:
+        self.folder, self.begun, self.ended = folder, list[float](), list[float]()
+
+    def __call__(self, run: RunPlan) -> Manifest:
+        self.begun.append(time.monotonic())
+        path = RunFolder(self.folder.root / run.run_id)
+        path.path.mkdir()
+        manifest = ended(run)
+        path.write(manifest)
+        self.ended.append(time.monotonic())
+        return manifest
+
+    @property
+    def between_s(self) -> list[float]:
+        """The time between the end of each run and the beginning of the next."""
+        return [begun - over for over, begun in zip(self.ended, self.begun[1:], strict=False)]
+
+
+def timed(work: Callable[[], object]) -> float:
+    """How long a call takes, in seconds."""
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
+
+
+def measured(root: Path, target: Target, controlled: ServerControl, configurations: int) -> dict[str, list[float]]:
+    """The seconds of each question to a sweep of so many configurations."""
+    at, whole = datetime.now(UTC), spec(configurations, BLOCKS)
+    sweep_id = f"{at:%Y%m%d-%H%M%S}-large-{configurations}"
+    folder = sweep_folder(root, sweep_id)
+    took: dict[str, list[float]] = {}
+    took["plan"] = [timed(lambda: folder.write_plan(plan_sweep(target, whole, sweep_id))) for _ in range(REPEATS)]
+    plan = folder.read_plan(SweepPlan)
+    finished(folder, plan)
+    took["status"] = [timed(lambda: sweep_progress(sweep_folder(root, sweep_id))) for _ in range(REPEATS)]
+    took["results"] = [timed(lambda: runs_frame(sweep_folder(root, sweep_id))) for _ in range(REPEATS)]
+    took["resume"], took["next run"] = [], []
+    for repeat in range(REPEATS):
+        clocked = Clocked(folder)
+        folder.write_plan(short(extended(plan, BLOCKS + repeat + 1), len(plan.runs) + NEXT_RUNS * (repeat + 1)))
+        began = time.monotonic()
+        resume(sweep_folder(root, sweep_id), controlled, clocked)
+        took["resume"].append(clocked.begun[0] - began)
+        took["next run"] += clocked.between_s
+    return took
+
+
+def short(plan: SweepPlan, runs: int) -> SweepPlan:
+    """The same sweep without its runs after so many."""
+    return plan.model_copy(update={"runs": plan.runs[:runs]})
+
+
+def main() -> None:
+    """Tell each figure at both sizes."""
+    title("journal: the overhead of a sweep with many finished runs, on the null engine")
+    for configurations in (CONFIGURATIONS // 10, CONFIGURATIONS):
+        runs = configurations * len(USERS) * BLOCKS
+        with scratch() as root:
+            target = hdbkit.Target(kind="nulldb", database=f"bench-{os.getpid()}", may_change_settings=True)
+            for what, took in measured(root, target, control(target), configurations).items():
+                tell(f"{runs:,} finished runs: {what}", took, unit="s", at_most=MAX_S)
+
+
+if __name__ == "__main__":
+    main()

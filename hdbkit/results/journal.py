@@ -1,0 +1,249 @@
+"""The journal of a sweep: one line for each step, and the state that follows from them.
+
+Every step is on disk (fsync) before the next one begins. A line counts once its newline is there, so a crash can cut
+only the last line, which is skipped. A ``Journal`` reads each line once and reads on from there at each look, so that
+the cost of a look depends on what is new and not on the length of the sweep.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hdbkit.files import sync_folder
+from hdbkit.processes import birth_of
+
+METRIC_VALUE: Final = "metric_value"
+"""The detail of an ended run's line: the value of its metric. With it, the run's manifest need not be read."""
+CHECKS_FAILED: Final = "checks_failed"
+"""The detail of a finished run's line: the names of the checks that failed."""
+GIVES_UP: Final = "gives_up"
+"""The detail of a failed run's line: its configuration is not run in later blocks."""
+
+
+class Step(StrEnum):
+    """What a line of the journal says."""
+
+    STARTED = "started"  # by the process that the details name; also when it is resumed
+    SETTINGS_SAVED = "settings_saved"
+    DATA_KEPT = "data_kept"
+    RUN_STARTED = "run_started"
+    RUN_FINISHED = "run_finished"
+    RUN_ENDED_EARLY = "run_ended_early"  # by itself, for the reason in the note; it is not done again
+    RUN_FAILED = "run_failed"
+    RUN_DISCARDED = (
+        "run_discarded"  # started, but not finished when the sweep was killed or stopped; it is done again
+    )
+    SETTINGS_RESTORED = "settings_restored"  # and the kept data dropped
+    DATA_RESTORED = "data_restored"  # after the last run, to what was kept
+    NOTED = "noted"  # what the sweep waits for, and that it goes on
+    EXTENDED = "extended"
+    LOOKED = "looked"  # at all configurations after so many blocks; it ends there when none is undecided
+    WINNERS_CHOSEN = "winners_chosen"  # and their fresh blocks planned
+    STOPPED = "stopped"  # by an interrupt; it can be resumed
+    FAILED = "failed"  # for the reason in the note; it can be resumed
+    SWEEP_FINISHED = "sweep_finished"
+
+
+RUN_ENDS: Final = (Step.RUN_FINISHED, Step.RUN_ENDED_EARLY, Step.RUN_FAILED)
+"""The steps after which a planned run is not done again."""
+
+
+_SETTINGS = tuple(step.value.encode() for step in (Step.SETTINGS_SAVED, Step.SETTINGS_RESTORED))
+
+
+class JournalLine(BaseModel):
+    """One step: ``number`` is the planned run's.
+
+    ``details`` are for the reader (durations in seconds, identity), but for those named in this module.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    step: Step
+    at: datetime
+    number: int | None = None
+    run_id: str = ""
+    note: str = ""
+    details: dict[str, Any] = Field(default_factory=dict)
+
+
+class SweepState:
+    """The state of a sweep as its journal has it; each line is taken once, at a cost that does not grow.
+
+    ``broken_off`` is the line that says why it ended before its end. ``found`` are the settings that it tries as it
+    found them, ``restored`` is the line that says they are back. ``begun`` is the line of the run that began last.
+    """
+
+    def __init__(self, journal: Iterable[JournalLine] = ()) -> None:
+        self.runs: dict[int, JournalLine] = {}
+        self.counts: Counter[Step] = Counter()
+        self.next_number = 1
+        self.given_up: list[JournalLine] = []
+        self.decisions: list[JournalLine] = []
+        self.identity: str | None = None
+        self.broken_off: JournalLine | None = None
+        self.found: dict[str, str] = {}
+        self.restored: JournalLine | None = None
+        self.begun: JournalLine | None = None
+        self.since: datetime | None = None
+        self.ends_since: list[datetime] = []
+        self._process: tuple[int, str] | None = None
+        self.changed = self.data_kept = self.finished = False
+        for line in journal:
+            self.take(line)
+
+    def take(self, line: JournalLine) -> None:
+        """Take the next line of the journal."""
+        self.since = self.since or line.at
+        match line.step:
+            case Step.STARTED:
+                self._process = int(line.details.get("pid", 0)), str(line.details.get("birth"))
+                self.broken_off = None
+                self.since, self.ends_since = line.at, []
+            case Step.STOPPED | Step.FAILED:
+                self.broken_off, self._process = line, None
+            case Step.SETTINGS_SAVED:
+                self.changed, self.identity = True, str(line.details.get("identity"))
+                self.found, self.restored = dict(line.details.get("found", {})), None
+            case Step.SETTINGS_RESTORED:
+                self.changed, self.restored = False, line
+            case Step.DATA_KEPT:
+                self.data_kept = True
+            case Step.DATA_RESTORED:
+                self.data_kept = False
+            case Step.NOTED:
+                pass
+            case Step.EXTENDED:
+                self.finished = False
+            case Step.LOOKED | Step.WINNERS_CHOSEN:
+                self.decisions.append(line)
+            case Step.SWEEP_FINISHED:
+                self.finished, self._process = True, None
+            case _:
+                self._take_run(line.number or 0, line)
+
+    def _take_run(self, number: int, line: JournalLine) -> None:
+        before = self.runs.pop(number, None)
+        if before:
+            self.counts[before.step] -= 1
+        if line.step is not Step.RUN_DISCARDED:
+            self.runs[number] = line
+            self.counts[line.step] += 1
+        if line.step is Step.RUN_STARTED:
+            self.begun = line
+        if line.step in RUN_ENDS:
+            self.ends_since.append(line.at)
+            if line.details.get(GIVES_UP):
+                self.given_up.append(line)
+        elif number:
+            self.next_number = min(self.next_number, number)
+        while (there := self.runs.get(self.next_number)) and there.step in RUN_ENDS:
+            self.next_number += 1
+
+    @property
+    def executed_by(self) -> int | None:
+        """The process that executes the sweep now; None when it has ended, in whatever way."""
+        pid, birth = self._process or (0, "")
+        return pid if birth and birth_of(pid) == birth else None
+
+    @property
+    def open_run(self) -> JournalLine | None:
+        """The run that was started and has no end in the journal."""
+        if not self.counts[Step.RUN_STARTED]:
+            return None
+        return next(line for line in reversed(self.runs.values()) if line.step is Step.RUN_STARTED)
+
+    @property
+    def ended(self) -> int:
+        """How many planned runs are not done again."""
+        return sum(self.counts[step] for step in RUN_ENDS)
+
+
+class Journal:
+    """The journal in a file, which other processes may write and read at the same time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, Lock()
+        self._forget()
+
+    @property
+    def lines(self) -> list[JournalLine]:
+        """Every whole line, oldest first."""
+        with self._lock:
+            self._read_on()
+            return list(self._lines)
+
+    @property
+    def state(self) -> SweepState:
+        """What follows from the lines. The same object at each look, which a later look brings up to date."""
+        with self._lock:
+            self._read_on()
+            return self._state
+
+    @property
+    def settings_state(self) -> SweepState:
+        """What follows from the lines about the server's settings alone: one look at the file, the rest unparsed.
+
+        For the question that each sweep asks of all others, which may be many and long.
+        """
+        try:
+            lines = self._path.read_bytes().split(b"\n")[:-1]
+        except FileNotFoundError:
+            lines = []
+        about = (_parsed(raw) for raw in lines if any(word in raw for word in _SETTINGS))
+        return SweepState(filter(None, about))
+
+    def append(self, step: Step, number: int | None, run_id: str, note: str, details: dict[str, Any]) -> None:
+        """Add a line of now; it is on disk when this returns."""
+        line = JournalLine(step=step, at=datetime.now(UTC), number=number, run_id=run_id, note=note, details=details)
+        with self._path.open("a+b") as file:
+            if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
+                file.write(b"\n")
+            file.write(line.model_dump_json(exclude_defaults=True).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(self._path.parent)
+
+    def _forget(self) -> None:
+        self._lines: list[JournalLine] = []
+        self._state = SweepState()
+        self._offset, self._last = 0, b""
+
+    def _read_on(self) -> None:
+        """Take the lines that were added since; all of them where the file is another one than it was."""
+        new = self._behind_last()
+        if new is None:
+            self._forget()
+            new = self._behind_last() or b""
+        *whole, torn = new.split(b"\n")
+        for line in filter(None, map(_parsed, whole)):
+            self._lines.append(line)
+            self._state.take(line)
+        if whole:
+            self._offset += len(new) - len(torn)
+            self._last = whole[-1] + b"\n"
+
+    def _behind_last(self) -> bytes | None:
+        """What stands behind the last line that was read; None where that line is not there any more."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset - len(self._last))
+                found = file.read()
+        except FileNotFoundError:
+            found = b""
+        return found[len(self._last) :] if found.startswith(self._last) else None
+
+
+def _parsed(raw: bytes) -> JournalLine | None:
+    try:
+        return JournalLine.model_validate_json(raw)
+    except ValidationError:
+        return None

@@ -1,0 +1,60 @@
+"""How a run of a sweep ended, by the rules that it was bound to, and what follows for later runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hdbkit.config.sweep_spec import AbortRules
+from hdbkit.results.journal import GIVES_UP, Step
+from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.sweep_folder import SweepFolder, run_facts
+from hdbkit.sweep_plan import PlannedRun, SweepPlan
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The step of a run that is not done again, its reason, and the details of the journal's line."""
+
+    step: Step
+    note: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def outcome(manifest: Manifest) -> Outcome | None:
+    """How a run ended that came to its end, or to an early one by itself; None where it did not.
+
+    Its rules are those of its own plan, so that a run which outlived its sweep ends as it would have ended within.
+    """
+    early = manifest.ended_early if manifest.status is Status.STOPPED else ""
+    if manifest.status is not Status.DONE and not early:
+        return None
+    limits = manifest.plan.get("limits") or {}
+    if reason := rule_broken(AbortRules.model_validate(limits.get("abort") or {}), manifest):
+        return Outcome(Step.RUN_FAILED, reason, {GIVES_UP: True})
+    return Outcome(Step.RUN_ENDED_EARLY if early else Step.RUN_FINISHED, early, run_facts(manifest))
+
+
+def rule_broken(rules: AbortRules, manifest: Manifest) -> str:
+    """What a finished run did that it may not, in words; empty when it kept all rules."""
+    result = manifest.result
+    failed, done = result.get("failed") or 0, result.get("completed") or 0
+    if rules.failed_share is not None and failed > rules.failed_share * (failed + done):
+        share = failed / (failed + done)
+        return f"abort rule: {share:.2%} of its transactions failed, more than {rules.failed_share:.2%}"
+    p95_us = result.get("operations", {}).get(manifest.headline, {}).get("p95_us")
+    if rules.latency_p95_ms is not None and p95_us is not None and p95_us > 1000 * rules.latency_p95_ms:
+        limit = f"more than {rules.latency_p95_ms:g} ms"
+        return f"abort rule: the 95 % quantile of {manifest.headline} was {p95_us / 1000:.1f} ms, {limit}"
+    return ""
+
+
+def given_up(plan: SweepPlan, folder: SweepFolder, planned: PlannedRun) -> str:
+    """Why a run is not done: an earlier one of its configuration and virtual users broke a rule; empty: do it."""
+    if plan.spec.abort == AbortRules():
+        return ""
+    for line in folder.journal.state.given_up:
+        earlier = plan.runs[(line.number or 0) - 1]
+        if (earlier.configuration, earlier.virtual_users) == (planned.configuration, planned.virtual_users):
+            return f"not run, since run {line.number} of the same configuration broke an {line.note}"
+    return ""
