@@ -14,8 +14,8 @@ from pathlib import Path
 
 import hdbkit
 from bench.common import Ended, blocks, postgres_environment, program, quick_or, scratch, server, tell, title
-from hdbkit.config import InputRules
 from hdbkit.servers import PrivateServer, control
+from hdbkit.workloads.tproc_c.spec import InputRules
 
 WAREHOUSES = 8
 CLIENTS = quick_or((4,), (1, 2, 4, 8))

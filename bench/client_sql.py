@@ -13,8 +13,9 @@ import hdbkit
 from bench.common import blocks, tell, title
 from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Way, measure
 from hdbkit.build import build
-from hdbkit.config import Load, Routines
+from hdbkit.config import Load
 from hdbkit.servers import PrivateServer, control, private_server
+from hdbkit.workloads.tproc_c.spec import Routines
 
 
 def ways(server: PrivateServer) -> dict[str, Way]:

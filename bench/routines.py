@@ -12,9 +12,10 @@ import hdbkit
 from bench.common import blocks, tell, title
 from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Way, measure
 from hdbkit.build import build
-from hdbkit.config import InputRules, Load
+from hdbkit.config import Load
 from hdbkit.servers import PrivateServer, control, private_server
 from hdbkit.workloads import workload
+from hdbkit.workloads.tproc_c.spec import InputRules
 from tests.hammerdb_like import GROUP, copied
 
 LOAD = Load(virtual_users=CLIENTS, input_rules=InputRules.HAMMERDB)

@@ -15,11 +15,12 @@ import yaml
 
 import hdbkit
 from hdbkit.build import build
-from hdbkit.config import InputRules, Load, Routines, SchemaFrom, Target, WorkloadSpec
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import UserPlan
 from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign, SchemaProblem, TransactionError
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.workloads import workload
+from hdbkit.workloads.tproc_c.spec import InputRules, Routines, SchemaFrom
 from tests.conftest import HdbkitCommand
 from tests.hammerdb_like import GROUP, connect, converted, copied, definitions, execute, rows
 

@@ -95,7 +95,7 @@ def test_this_host_tells_what_it_does() -> None:
 
 
 def test_a_rampup_is_not_prolonged_where_there_are_no_full_page_images(null_target: NullTarget) -> None:
-    load = Load(virtual_users=1, rampup_s=0.3, rampup_most_s=60, duration_s=0.5)
+    load = Load(virtual_users=1, rampup_s=0.3, rampup_max_s=60, duration_s=0.5)
     done = hdbkit.run(null_target(latency_us=2000), load=load)
     assert done.manifest.clock is not None
     assert done.manifest.clock.window_start_us < 20_000_000
@@ -104,7 +104,7 @@ def test_a_rampup_is_not_prolonged_where_there_are_no_full_page_images(null_targ
 def test_a_rampup_goes_on_while_a_checkpoints_full_page_images_fall(built: PrivateServer) -> None:
     """And the run keeps what it met: the size of the data, how the server's cache fared, and how it began."""
     control(built.target).maintain()
-    load = Load(virtual_users=2, rampup_s=0.2, rampup_most_s=3, duration_s=1, counter_interval_s=0.4)
+    load = Load(virtual_users=2, rampup_s=0.2, rampup_max_s=3, duration_s=1, counter_interval_s=0.4)
     done = hdbkit.run(built.target, load=load)
     assert done.manifest.clock is not None
     assert 1_000_000 < done.manifest.clock.window_start_us < 20_000_000

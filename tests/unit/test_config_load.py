@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hdbkit.config import InputRules, Load, Routines, SchemaFrom, WorkloadSpec
+from hdbkit.config import Load, WorkloadSpec
 from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.workloads.tproc_c.spec import InputRules, Routines, SchemaFrom
 
 
 def test_the_mix_is_the_specifications_unless_told_otherwise() -> None:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdbkit.config import Load, SchemaFrom, Target, WorkloadSpec
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.plan import RunPlan
+from hdbkit.workloads.tproc_c.spec import SchemaFrom
 
 SECRET = "hunter2"
 word = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hdbkit.config import InputRules, Load, WorkloadSpec
+from hdbkit.config import Load, WorkloadSpec
 from hdbkit.contracts import UserPlan
 from hdbkit.workloads.tproc_c.hammerdb.user import HammerDBInputs
 from hdbkit.workloads.tproc_c.inputs import Inputs
 from hdbkit.workloads.tproc_c.nurand import LAST_NAMES
+from hdbkit.workloads.tproc_c.spec import InputRules
 
 COUNT = 20_000
 HOME = 3

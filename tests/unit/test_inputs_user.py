@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.config.load import TRANSACTIONS
 from hdbkit.contracts import Arguments, Prepared, Session, User, UserPlan
 from hdbkit.databases import database
 from hdbkit.workloads import workload
+from hdbkit.workloads.tproc_c.spec import TRANSACTIONS
 
 SPEC = WorkloadSpec(warehouses=4)
 PLAN = UserPlan(index=2, home_w_id=3, seed=11)

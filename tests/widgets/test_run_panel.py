@@ -15,7 +15,6 @@ from nbclient import NotebookClient
 import hdbkit
 from hdbkit import api
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.config.load import TRANSACTIONS
 from hdbkit.errors import InputError, RunFailed
 from hdbkit.results.folder import find_run
 from hdbkit.results.manifest import Status
@@ -25,6 +24,7 @@ from hdbkit.widgets.parts.live import MOST_POINTS, LiveChart
 from hdbkit.widgets.parts.load_form import LoadForm
 from hdbkit.widgets.parts.mix import WHOLE, balanced
 from hdbkit.widgets.parts.run_words import doing, whole
+from hdbkit.workloads.tproc_c.spec import TRANSACTIONS
 from tests.conftest import HdbkitCommand
 from tests.widgets.conftest import code_of, text_of, until
 
