@@ -37,7 +37,7 @@ def with_fields(
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        known = model.known_fields() if issubclass(model, Extensible) else model.model_fields
+        known = model.written_fields() if issubclass(model, Extensible) else model.model_fields
         fields = {**known, **(also() if also else {})}
         options = {name: _option(name, field) for name, field in fields.items() if name not in left_out}
 

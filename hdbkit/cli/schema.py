@@ -22,7 +22,7 @@ TargetArgument = Annotated[str, typer.Argument(help="URL without password, or a 
 WorkloadOption = Annotated[
     str | None, typer.Option("--workload", "-w", help="name of a workload, or a folder that defines one")
 ]
-of_the_schema = with_fields(WorkloadSpec, "kind", "seed", "storage", into="fields")
+of_the_schema = with_fields(WorkloadSpec, "kind", "seed", "storage", *storage_fields(), into="fields")
 """Options that state which schema is meant: its scale, and who made it."""
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 
@@ -37,7 +37,7 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(about_sql, name="sql")
 
 
-@with_fields(WorkloadSpec, "kind", "storage", into="fields", also=storage_fields)
+@with_fields(WorkloadSpec, "kind", "storage", into="fields")
 def build(
     target: TargetArgument,
     workload: WorkloadOption = None,

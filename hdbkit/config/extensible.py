@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from pydantic import ValidatorFunctionWrapHandler, model_validator
+from pydantic import ValidationError, ValidatorFunctionWrapHandler, model_validator
 
+from hdbkit.config.mistakes import mistakes_of
 from hdbkit.config.model import ConfigModel
 from hdbkit.errors import ConfigErrors, Mistake
 
@@ -51,7 +52,11 @@ class _ChoosesSubclass(ModelMetaclass):
             chosen = cls.chosen(values)  # type: ignore[attr-defined]
         except ValueError as error:
             raise ConfigErrors(cls.__name__, [Mistake("kind", str(error))]) from None
-        return super(_ChoosesSubclass, chosen).__call__(**chosen.arranged(values))
+        try:
+            arranged = chosen.arranged(values)
+        except ValidationError as error:
+            raise ConfigErrors(chosen.__name__, mistakes_of(error, chosen)) from None
+        return super(_ChoosesSubclass, chosen).__call__(**arranged)
 
 
 class Extensible(ConfigModel, metaclass=_ChoosesSubclass):
@@ -115,13 +120,23 @@ class Extensible(ConfigModel, metaclass=_ChoosesSubclass):
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """For editors, a base accepts the keys of all that extends it."""
         made = handler.resolve_ref_schema(handler(core_schema))
-        if cls.is_base():
-            for model in cls.subclasses().values():
-                own = cast("type[BaseModel]", model).model_json_schema()
-                if "$defs" in own:
-                    own = _inlined(own, own["$defs"])
-                made["properties"] = {**own["properties"], **made["properties"]}
-        return made
+        if not cls.is_base():
+            return made
+        properties = dict(made["properties"])
+        for model in cls.subclasses().values():
+            whole = cast("type[BaseModel]", model).model_json_schema()
+            own = _inlined(whole["properties"], whole.get("$defs", {}))
+            properties |= {name: own[name] for name in cls.written_fields() if name in own and name not in properties}
+        return {**made, "properties": properties, "required": []}
+
+    @classmethod
+    def written_fields(cls) -> dict[str, Any]:
+        """The known fields that people write, by name; others are filled in from what these name."""
+        return {
+            name: field
+            for name, field in cls.known_fields().items()
+            if not (isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get("filled_in"))
+        }
 
 
 def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:

@@ -32,13 +32,13 @@ def schema_factors() -> dict[str, Any]:
     """The options of a schema that can be factors, by name; a change needs the schema built anew."""
     own = {
         name: field
-        for name, field in WorkloadSpec.known_fields().items()
-        if name not in ("kind", "seed", "storage") and not _is_given(field)
+        for name, field in WorkloadSpec.written_fields().items()
+        if name not in ("kind", "seed", "storage") and not _identifies(field)
     }
-    return {**own, **storage_fields()}
+    return own
 
 
-def _is_given(field: Any) -> bool:
+def _identifies(field: Any) -> bool:
     """Whether a field tells which schema is meant, and is nothing that can be tried."""
     return bool((field.json_schema_extra or {}).get("identifies_schema"))
 

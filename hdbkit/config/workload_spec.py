@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from pydantic import Field, SerializeAsAny
+from pydantic import Field, GetJsonSchemaHandler, SerializeAsAny
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from hdbkit.config.extensible import Extensible, storage_models, workload_models
 from hdbkit.config.mistakes import did_you_mean
@@ -58,6 +60,19 @@ class WorkloadSpec(Extensible):
         given = {name: value for name, value in asked.items() if value is not None}
         others_stored = {name: value for name, value in kept.get("storage", {}).items() if name not in found}
         return {**kept, "storage": {**others_stored, **given}}
+
+    @classmethod
+    def known_fields(cls) -> dict[str, Any]:
+        """Every field that a value may be given, options of engines included."""
+        return {**super().known_fields(), **(storage_fields() if cls.is_base() else {})}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """For editors, options of engines stand beside the other keys."""
+        made = super().__get_pydantic_json_schema__(core_schema, handler)
+        for model in storage_models().values() if cls.is_base() else ():
+            made["properties"] = {**model.model_json_schema()["properties"], **made["properties"]}
+        return made
 
     @property
     def fields(self) -> dict[str, Any]:

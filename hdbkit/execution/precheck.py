@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hdbkit.config import Load, Routines, SchemaFrom, Target, WorkloadSpec
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.workloads.tproc_c.spec import Routines, SchemaFrom
 from hdbkit.contracts import Capability, Database, Session
 from hdbkit.databases import database
 from hdbkit.errors import InputError, SchemaProblem

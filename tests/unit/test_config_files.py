@@ -13,7 +13,7 @@ from hdbkit.errors import ConfigErrors, InputError
 
 RANGE = "{from: 128MB, to: 4GB, factor: 2}"
 PARAMS = Path(__file__).resolve().parents[2] / "params"
-SOURCES = {path.name: path.read_bytes() for path in sorted(PARAMS.iterdir())}
+SOURCES = {path.name: path.read_bytes() for path in sorted(PARAMS.rglob("*")) if path.is_file()}
 
 
 def write(folder: Path, text: str, name: str = "file.yaml") -> Path:

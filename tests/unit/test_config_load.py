@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config import Load, WorkloadSpec, validate
+from hdbkit.config.load import AnyLoad
+from hdbkit.config.model import ConfigModel
+from hdbkit.config.workload_spec import AnyWorkload
 from hdbkit.errors import ConfigErrors, InputError
-from hdbkit.workloads.tproc_c.spec import InputRules, Routines, SchemaFrom
+from hdbkit.workloads import workload
+from hdbkit.workloads.custom.spec import CustomLoad
+from hdbkit.workloads.tproc_c.spec import InputRules, Routines, SchemaFrom, TprocCLoad
 
 
 def test_the_mix_is_the_specifications_unless_told_otherwise() -> None:
     """TPC-C 5.2.3."""
-    assert Load().weights == {"new_order": 45, "payment": 43, "order_status": 4, "delivery": 4, "stock_level": 4}
+    assert TprocCLoad().weights == {
+        "new_order": 45,
+        "payment": 43,
+        "order_status": 4,
+        "delivery": 4,
+        "stock_level": 4,
+    }
     hammerdb = Load(input_rules=InputRules.HAMMERDB).weights
     assert hammerdb == {"new_order": 10, "payment": 10, "order_status": 1, "delivery": 1, "stock_level": 1}
     own = Load(mix={"payment": 2}).weights
@@ -49,12 +60,53 @@ def test_a_scale_that_makes_no_sense_is_refused(given: dict[str, object]) -> Non
 
 
 def test_a_load_on_a_schema_of_hammerdb_s_has_its_rules_and_its_mix() -> None:
-    schema = WorkloadSpec(schema_from=SchemaFrom.HAMMERDB)
-    assert Load(virtual_users=3).on(WorkloadSpec()) == Load(virtual_users=3)
-    load = Load(virtual_users=3).on(schema)
+    hammerdb = workload(WorkloadSpec(schema_from=SchemaFrom.HAMMERDB))
+    assert workload(WorkloadSpec()).load(Load(virtual_users=3)) == TprocCLoad(virtual_users=3)
+    load = hammerdb.load(Load(virtual_users=3))
+    assert isinstance(load, TprocCLoad)
     assert (load.virtual_users, load.input_rules, load.weights["payment"]) == (3, InputRules.HAMMERDB, 10)
-    assert load.on(schema) == load
+    assert hammerdb.load(load) == load
     with pytest.raises(InputError, match="with input_rules hammerdb, not spec; leave it out"):
-        Load(input_rules=InputRules.SPEC).on(schema)
+        hammerdb.load(Load(input_rules=InputRules.SPEC))
     with pytest.raises(InputError, match="with routines stored, not client; leave it out"):
-        Load(routines=Routines.CLIENT).on(schema)
+        hammerdb.load(Load(routines=Routines.CLIENT))
+
+
+def test_a_load_is_of_the_workload_whose_options_are_given() -> None:
+    assert type(Load(virtual_users=2)) is Load
+    assert type(Load(keep_order_ids=True)) is TprocCLoad
+    assert type(Load(weights={"read": 1})) is CustomLoad
+    with pytest.raises(ConfigErrors, match="weights: unknown key"):
+        Load(weights={"read": 1}, mix={"payment": 1})
+
+
+def test_a_load_of_another_workload_is_refused() -> None:
+    with pytest.raises(ConfigErrors, match="weights: unknown key"):
+        workload(WorkloadSpec()).load(Load(weights={"read": 1}))
+
+
+def test_what_a_workload_adds_is_kept_when_a_load_is_written_and_read() -> None:
+    class Plan(ConfigModel):
+        load: AnyLoad
+        workload: AnyWorkload
+
+    plan = Plan(load=Load(routines="client", rampup_s=1), workload=WorkloadSpec(warehouses=3, partitions=4))
+    assert Plan.model_validate_json(plan.model_dump_json()) == plan
+    assert plan.workload.storage == {"partitions": 4}
+
+
+def test_a_changed_load_is_checked_and_becomes_the_workload_s_where_an_option_asks_for_it() -> None:
+    assert Load(virtual_users=2).with_(routines="client") == TprocCLoad(virtual_users=2, routines=Routines.CLIENT)
+    assert TprocCLoad(mix={"payment": 1}).with_(seed=3).mix == {"payment": 1}
+    with pytest.raises(ConfigErrors, match="must be 1 or more"):
+        Load().with_(virtual_users=0)
+
+
+def test_an_option_of_an_engine_at_its_default_is_none() -> None:
+    assert WorkloadSpec(partitions=0) == WorkloadSpec()
+    assert WorkloadSpec(partitions=4).with_(partitions=0) == WorkloadSpec(partitions=4).with_(partitions="0")
+    assert WorkloadSpec(partitions=4).with_(partitions=0).storage == {}
+
+
+def test_keys_of_earlier_versions_are_read() -> None:
+    assert validate({"rampup_most_s": 300}, Load, "an old file").rampup_max_s == 300

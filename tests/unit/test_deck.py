@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hdbkit.config import Load
 from hdbkit.workloads.tproc_c.deck import Deck, Draws, cards
+from hdbkit.workloads.tproc_c.spec import TprocCLoad
 
-SPEC = Load().weights
+SPEC = TprocCLoad().weights
 
 
 def mix(*weights: float) -> dict[str, float]:

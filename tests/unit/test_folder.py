@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.folder import RunFolder, find_run, run_folders
@@ -27,7 +28,7 @@ def make(root: Path, run_id: str) -> RunFolder:
                 "load": {"virtual_users": 1, "rampup_s": 0, "duration_s": 1, "routines": "stored"},
             },
             operations=["new_order"],
-            counted="new_order",
+            metric=Metric(name="NOPM", title="new orders per minute", unit="NOPM", operations=("new_order",)),
         )
     )
     return folder

@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hdbkit.config import Load, WorkloadSpec
 from hdbkit.contracts import UserPlan
 from hdbkit.workloads.tproc_c.hammerdb.user import HammerDBInputs
 from hdbkit.workloads.tproc_c.inputs import Inputs
 from hdbkit.workloads.tproc_c.nurand import LAST_NAMES
-from hdbkit.workloads.tproc_c.spec import InputRules
+from hdbkit.workloads.tproc_c.spec import InputRules, TprocCLoad, TprocCSpec
 
 COUNT = 20_000
 HOME = 3
 
 
 def inputs(warehouses: int = 10, seed: int = 5, **load: Any) -> Inputs:
-    plan = UserPlan(index=12, home_w_id=HOME if warehouses >= HOME else 1, seed=seed)
-    return Inputs(WorkloadSpec(warehouses=warehouses), Load(**load), plan, np.random.default_rng(seed))
+    plan = UserPlan(index=12, seed=seed)
+    return Inputs(TprocCSpec(warehouses=warehouses), TprocCLoad(**load), plan, np.random.default_rng(seed))
 
 
 def share(values: list[bool]) -> float:
@@ -106,10 +105,10 @@ def test_delivery_and_stock_level_fill_their_ranges() -> None:
 
 def test_a_terminal_asks_for_the_stock_level_of_its_own_district() -> None:
     """TPC-C 2.8.1.1; terminals of one warehouse have different districts."""
-    spec, load = WorkloadSpec(warehouses=2), Load()
+    spec, load = TprocCSpec(warehouses=2), TprocCLoad()
 
     def terminal(index: int) -> tuple[int, int]:
-        plan = UserPlan(index, index % 2 + 1, seed=index)
+        plan = UserPlan(index, seed=index)
         places = {(w, d) for w, d, _ in Inputs(spec, load, plan, np.random.default_rng(1)).stock_level(50)}
         assert len(places) == 1
         return places.pop()
@@ -157,8 +156,8 @@ def test_inputs_follow_from_the_seed() -> None:
 
 def test_hammerdb_s_routines_are_given_what_its_driver_gives_them() -> None:
     """A new order's lines are drawn by the routine; a customer's number always goes with his name or ''."""
-    plan = UserPlan(index=0, home_w_id=HOME, seed=5)
-    spec, load = WorkloadSpec(warehouses=10), Load(input_rules=InputRules.HAMMERDB)
+    plan = UserPlan(index=HOME - 1, seed=5)
+    spec, load = TprocCSpec(warehouses=10), TprocCLoad(input_rules=InputRules.HAMMERDB)
     drawn = HammerDBInputs(spec, load, plan, np.random.default_rng(5))
     orders = drawn.new_order(COUNT)
     assert {order[:2] for order in orders} == {(HOME, 10)}

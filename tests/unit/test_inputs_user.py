@@ -13,24 +13,26 @@ import pytest
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Arguments, Prepared, Session, User, UserPlan
 from hdbkit.databases import database
+from hdbkit.results.records import head_type
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.spec import TRANSACTIONS
 
-SPEC = WorkloadSpec(warehouses=4)
-PLAN = UserPlan(index=2, home_w_id=3, seed=11)
+WORK = workload(WorkloadSpec(warehouses=4))
+HOME = 3
+PLAN = UserPlan(index=2, seed=11)
 
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     target = Target(kind="nulldb", database="user")
-    one = database("nulldb").connect(target, "tproc_c")
+    one = database("nulldb").connect(target, WORK.scope(("nulldb",)))
     yield one
     one.close()
 
 
 def user(session: Session, plan: UserPlan = PLAN, **load: Any) -> User:
-    return workload("tproc_c").user(session, SPEC, Load(**load), plan)
+    return WORK.user(session, Load(**load), plan)
 
 
 @pytest.fixture
@@ -47,15 +49,17 @@ def test_a_batch_holds_the_mix_and_says_where_each_transaction_works(
 ) -> None:
     batch = user(session).next_batch()
     assert np.bincount([one.operation for one in batch]).tolist() == [225, 215, 20, 20, 20]
-    assert {one.w_id for one in batch} == {PLAN.home_w_id}
-    for one, (statement, arguments) in zip(batch, bound, strict=True):
+    records = [np.frombuffer(one.head, head_type(WORK.details))[0] for one in batch]
+    assert {(record["virtual_user"], record["w_id"]) for record in records} == {(PLAN.index, HOME)}
+    assert [record["operation"] for record in records] == [one.operation for one in batch]
+    for record, one, (statement, arguments) in zip(records, batch, bound, strict=True):
         name = TRANSACTIONS[one.operation]
         assert statement == f"call_{name}"
-        assert one.d_id == (0 if name == "delivery" else arguments[1])
+        assert record["d_id"] == (0 if name == "delivery" else arguments[1])
 
 
 def test_equal_seeds_give_equal_users_and_others_differ(session: Session, bound: list[tuple[str, Arguments]]) -> None:
-    for plan in (PLAN, PLAN, UserPlan(index=2, home_w_id=3, seed=12)):
+    for plan in (PLAN, PLAN, UserPlan(index=2, seed=12)):
         one = user(session, plan)
         one.next_batch()
         one.next_batch()
@@ -69,16 +73,21 @@ def test_the_order_id_is_the_first_value_of_a_new_order(session: Session) -> Non
     drawn = user(session)
     made = [one for one in drawn.next_batch() if one.operation == 0][:3]
     raw = [one.perform(one.bound) for one in made]
-    assert [drawn.order_id(one, answer) for one, answer in zip(made, raw, strict=True)] == [1, 2, 3]
-    assert drawn.order_id(Prepared(1, 1, 1, print, None), raw[0]) == 0
+    heads = [drawn.head(one, answer) for one, answer in zip(made, raw, strict=True)]
+    assert [np.frombuffer(head, head_type(WORK.details))["o_id"][0] for head in heads] == [1, 2, 3]
+    assert [head[:-4] for head in heads] == [one.head[:-4] for one in made]
+    payment = Prepared(1, print, None, b"as it is")
+    assert drawn.head(payment, raw[0]) == payment.head
 
 
 def test_client_routines_get_the_arguments_as_they_are(session: Session) -> None:
     drawn = user(session, routines="client")
     new_order = next(one for one in drawn.next_batch() if one.operation == 0)
     assert new_order.perform.args == (session,)
-    assert new_order.bound[:2] == (new_order.w_id, new_order.d_id)
-    assert drawn.order_id(new_order, [(3001, "rest")]) == 3001
+    record = np.frombuffer(new_order.head, head_type(WORK.details))[0]
+    assert new_order.bound[:2] == (record["w_id"], record["d_id"])
+    made = np.frombuffer(drawn.head(new_order, [(3001, "rest")]), head_type(WORK.details))[0]
+    assert made["o_id"] == 3001
 
 
 def test_waits_are_those_of_clause_5_2_5_7(session: Session) -> None:

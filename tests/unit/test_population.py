@@ -10,22 +10,21 @@ from functools import cache
 import numpy as np
 import pytest
 
-from hdbkit.config import WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.nurand import LAST_NAMES, Constants
+from hdbkit.workloads.tproc_c.spec import TprocCSpec
 from hdbkit.workloads.tproc_c.tables import TABLES, WAREHOUSE_TABLES
 
-SPEC = WorkloadSpec(warehouses=3, seed=7)
-WORK = workload("tproc_c")
+SPEC = TprocCSpec(warehouses=3, seed=7)
 W_ID = 2
 
 
 @cache
-def text(name: str, spec: WorkloadSpec = SPEC, w_id: int = W_ID) -> bytes:
+def text(name: str, spec: TprocCSpec = SPEC, w_id: int = W_ID) -> bytes:
     """A table of one warehouse as text."""
     key = "item" if name == "item" else f"warehouse-{w_id}"
-    return next(b"".join(load.chunks) for load in WORK.part(spec, key) if load.table == name)
+    return next(b"".join(load.chunks) for load in workload(spec).part(key) if load.table.name == name)
 
 
 @cache
@@ -245,7 +244,7 @@ def test_delivered_lines_cost_nothing_and_have_the_order_s_date() -> None:
 
 
 def test_the_expected_rows_and_sizes_of_parts_are_near_the_true_ones() -> None:
-    parts = {part.key: part for part in WORK.parts(SPEC)}
+    parts = {part.key: part for part in workload(SPEC).parts()}
     assert list(parts) == ["item", "warehouse-1", "warehouse-2", "warehouse-3"]
     content = [text(name) for name in WAREHOUSE_TABLES]
     assert parts["warehouse-2"].rows == pytest.approx(sum(one.count(b"\n") for one in content), rel=0.01)
@@ -256,31 +255,31 @@ def test_the_expected_rows_and_sizes_of_parts_are_near_the_true_ones() -> None:
 @pytest.mark.parametrize("key", ["warehouse-0", "warehouse-4", "warehouse-", "stock", "warehouse-²"])
 def test_a_part_that_is_not_of_this_population_is_refused(key: str) -> None:
     with pytest.raises(InputError, match="no part"):
-        list(WORK.part(SPEC, key))
+        list(workload(SPEC).part(key))
 
 
-def checksum(spec: WorkloadSpec, w_id: int) -> str:
+def checksum(spec: TprocCSpec, w_id: int) -> str:
     content = hashlib.sha256()
-    for load in WORK.part(spec, f"warehouse-{w_id}"):
+    for load in workload(spec).part(f"warehouse-{w_id}"):
         for chunk in load.chunks:
             content.update(chunk)
     return content.hexdigest()
 
 
 def test_any_warehouse_can_be_made_by_itself_and_again() -> None:
-    alone = WorkloadSpec(warehouses=50, seed=7)
+    alone = TprocCSpec(warehouses=50, seed=7)
     assert checksum(SPEC, 3) == checksum(alone, 3)
 
 
 def test_seeds_and_warehouses_differ() -> None:
-    other = WorkloadSpec(warehouses=3, seed=8)
+    other = TprocCSpec(warehouses=3, seed=8)
     sums = {text("stock", spec, w)[len("1\t1\t") :][:400] for spec in (SPEC, other) for w in (1, 2)}
     assert len(sums) == 4
 
 
 def test_a_population_is_the_one_that_was_published() -> None:
     """A change of this sum makes every schema that was built before another one: raise the version then."""
-    assert checksum(WorkloadSpec(warehouses=1, seed=1), 1)[:16] == "782470aadcf764b8"
+    assert checksum(TprocCSpec(warehouses=1, seed=1), 1)[:16] == "782470aadcf764b8"
 
 
 def test_constants_of_load_and_run_differ_as_clause_2_1_6_1_wants() -> None:

@@ -114,7 +114,7 @@ def test_a_mistake_is_told_with_its_file_and_line(tmp_path: Path) -> None:
         (4, "factors"),
         (9, "constraints[2]"),
     ]
-    assert "routine: is no option of the load or the schema. Did you mean 'routines'?" in str(caught.value)
+    assert "routine: is not an option of the load or the schema. Did you mean 'routines'?" in str(caught.value)
 
 
 def test_what_comes_out_later_is_told_with_file_and_line_too(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_the_baseline_fulfils_all_constraints() -> None:
         ({"all_warehouses": ["maybe"]}, "must be true or false"),
         ({"mix": [{"new_order": 1}, {"new_ordr": 1}]}, "a range has no key 'new_ordr'|unknown transaction"),
         ({"routines": []}, "at least one value"),
-        ({"x": ["stored"]}, "no option of the load"),
+        ({"x": ["stored"]}, "not an option of the load"),
     ],
 )
 def test_factors_are_options_that_exist(given: dict[str, object], sentence: str) -> None:
@@ -180,7 +180,7 @@ def test_settings_and_factors_make_one_configuration_and_are_told_apart_when_it_
     assert plan.settings_of(last) == {"x": "1"}
     load = plan.load_of(last)
     assert (load.routines.value, load.all_warehouses, str(load.isolation)) == ("stored", True, "serializable")
-    assert plan.workload_of(last).partitions == 4
+    assert plan.workload_of(last).storage == {"partitions": 4}
     assert SweepPlan.model_validate_json(plan.model_dump_json()) == plan
 
 
@@ -196,7 +196,7 @@ def test_within_a_block_all_runs_of_one_schema_stand_together() -> None:
     plan = planned(factors=factors, virtual_users=[1, 4], blocks=30)
     orders = set()
     for block, runs in groupby(plan.runs, key=lambda one: one.block):
-        schemas = [plan.workload_of(one).partitions for one in runs]
+        schemas = [plan.workload_of(one).storage.get("partitions", 0) for one in runs]
         orders.add(tuple(key for key, _ in groupby(schemas)))
         assert len(schemas) == 24, block
     assert len(orders) == 6, "each order of the three schemas, and none comes back within a block"

@@ -23,7 +23,8 @@ from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.wording import percents
-from hdbkit.config import InputRules, Load
+from hdbkit.config import Load
+from hdbkit.workloads.tproc_c.spec import InputRules
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
