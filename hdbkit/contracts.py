@@ -564,6 +564,31 @@ BUILT = "built"
 """The copy of a schema that was built on the way."""
 
 
+class Power(Protocol):
+    """Starts and stops one server. What fails raises ``ServerFailed`` with the server's own words."""
+
+    @property
+    def running(self) -> bool:
+        """Whether the server runs, as far as can be told without a session."""
+        ...
+
+    def start(self) -> object:
+        """Start it, and wait until it runs. Does nothing when it does."""
+        ...
+
+    def stop(self) -> object:
+        """Stop it, and wait for its end. Does nothing when it does not run."""
+        ...
+
+    def restart(self) -> object:
+        """Stop and start it."""
+        ...
+
+    def last_words(self) -> str:
+        """What the server said since it was last started, its end alone; empty where there is nothing to read."""
+        ...
+
+
 class ServerControl(Protocol):
     """Settings of a running server: read, set, apply, verify by reading back, restore."""
 
@@ -573,6 +598,11 @@ class ServerControl(Protocol):
     """Told in a sentence what the control waits for; a sweep puts it into its journal."""
     can_restore_data: bool
     can_restart: bool
+
+    @property
+    def power(self) -> Power | None:
+        """What starts and stops the server from here; None where nothing does."""
+        ...
 
     def settings(self) -> dict[str, Setting]:
         """Every setting of the server."""

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from hdbkit.agent.guard import SETTINGS
 from hdbkit.agent.host_metrics import metrics
-from hdbkit.agent.keeper import Keeper
+from hdbkit.agent.server import ControlledServer
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
 
@@ -56,7 +56,7 @@ class _Answer(JSONResponse):
         return json.dumps(content).encode()
 
 
-def make_app(keeper: Keeper) -> FastAPI:
+def make_app(server: ControlledServer) -> FastAPI:
     """The application; it asks for no token itself."""
     app = FastAPI(
         title="hdbkit agent",
@@ -67,13 +67,13 @@ def make_app(keeper: Keeper) -> FastAPI:
     )
     app.add_exception_handler(HdbkitError, _refused)
     app.add_exception_handler(RequestValidationError, _misunderstood)
-    _add_questions(app, keeper)
-    _add_settings(app, keeper)
-    _add_orders(app, keeper)
+    _add_questions(app, server)
+    _add_settings(app, server)
+    _add_orders(app, server)
     return app
 
 
-def _add_questions(app: FastAPI, keeper: Keeper) -> None:
+def _add_questions(app: FastAPI, server: ControlledServer) -> None:
     @app.get("/ping")
     async def ping() -> dict[str, str]:
         """Whether the agent is there."""
@@ -82,7 +82,7 @@ def _add_questions(app: FastAPI, keeper: Keeper) -> None:
     @app.get("/info")
     def info() -> dict[str, Any]:
         """What it is for, what it can do, and its host."""
-        return keeper.info()
+        return server.info()
 
     @app.get("/load")
     async def load() -> dict[str, Any]:
@@ -95,48 +95,48 @@ def _add_questions(app: FastAPI, keeper: Keeper) -> None:
         return {"metrics": metrics()}
 
 
-def _add_settings(app: FastAPI, keeper: Keeper) -> None:
+def _add_settings(app: FastAPI, server: ControlledServer) -> None:
     @app.get("/settings")
     def settings() -> dict[str, Any]:
         """Every setting of the server: value, unit, default, range, what it takes to change it."""
-        return {"settings": [asdict(one) for one in keeper.settings().values()]}
+        return {"settings": [asdict(one) for one in server.settings().values()]}
 
     @app.post("/mistakes")
     def mistakes(asked: Candidates) -> dict[str, Any]:
         """What the server or the agent would refuse; changes nothing."""
-        return {"mistakes": keeper.mistakes(asked.changes)}
+        return {"mistakes": server.mistakes(asked.changes)}
 
     @app.post("/snapshot")
     def snapshot() -> dict[str, Any]:
         """Keep what the server is set to, for ``restore``; one that has ended is started for it, where it may be."""
-        return {"snapshot": keeper.snapshot(), "said": keeper.said()}
+        return {"snapshot": server.snapshot(), "said": server.said()}
 
     @app.post("/apply")
     def apply(asked: Changes, request: Request) -> dict[str, Any]:
         """Set, reload or restart as needed, verify; undone when it fails."""
         setattr(request.state, SETTINGS, list(asked.changes))
-        return asdict(keeper.apply(asked.changes))
+        return asdict(server.apply(asked.changes))
 
     @app.post("/restore")
     def restore(asked: Kept) -> dict[str, float]:
         """Bring back what a snapshot saw, also of a server that does not start."""
-        return {"took_s": keeper.restore(asked.snapshot)}
+        return {"took_s": server.restore(asked.snapshot)}
 
 
-def _add_orders(app: FastAPI, keeper: Keeper) -> None:
+def _add_orders(app: FastAPI, server: ControlledServer) -> None:
     def order(path: str, does: Any, about: str) -> None:
         def run() -> dict[str, float]:
             return {"took_s": does()}
 
         app.post(path, name=path.strip("/"), description=about)(run)
 
-    order("/start", lambda: keeper.power("start"), "Start the server.")
-    order("/stop", lambda: keeper.power("stop"), "Stop the server.")
-    order("/restart", lambda: keeper.power("restart"), "Restart the server as it is.")
-    order("/maintain", keeper.maintain, "Old row versions removed, a checkpoint, the rest of the clients' work.")
-    order("/data/keep", lambda: keeper.data("keep"), "Keep the present data.")
-    order("/data/restore", lambda: keeper.data("restore"), "Bring the kept data back.")
-    order("/data/drop", lambda: keeper.data("drop"), "Remove the kept copy.")
+    order("/start", lambda: server.power("start"), "Start the server.")
+    order("/stop", lambda: server.power("stop"), "Stop the server.")
+    order("/restart", lambda: server.power("restart"), "Restart the server as it is.")
+    order("/maintain", server.maintain, "Old row versions removed, a checkpoint, the rest of the clients' work.")
+    order("/data/keep", lambda: server.data("keep"), "Keep the present data.")
+    order("/data/restore", lambda: server.data("restore"), "Bring the kept data back.")
+    order("/data/drop", lambda: server.data("drop"), "Remove the kept copy.")
 
 
 async def _refused(_: Request, error: Exception) -> _Answer:

@@ -12,7 +12,7 @@ from typing import Any
 from hdbkit.agent.audit import AuditLog
 from hdbkit.agent.certificate import Certificate, given_certificate, make_state_folder, own_certificate
 from hdbkit.agent.guard import Guard
-from hdbkit.agent.keeper import Keeper
+from hdbkit.agent.server import ControlledServer
 from hdbkit.agent.snapshots import Snapshots
 from hdbkit.agent.tokens import Token, new_token
 from hdbkit.config import Target
@@ -70,13 +70,13 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
     state = make_state_folder(options.state)
     certificate = _certificate(options, state, host)
     audit = AuditLog(options.audit_log or state / "audit.ndjson")
-    keeper = Keeper(target, control(target), Snapshots(state / "snapshots"), options.text_settings)
+    server = ControlledServer(target, control(target), Snapshots(state / "snapshots"), options.text_settings)
     listening = _listening(host, port)
     tls: dict[str, Any] = {}
     if certificate:
         tls = {"ssl_certfile": str(certificate.file), "ssl_keyfile": str(certificate.key)}
     config = uvicorn.Config(
-        Guard(make_app(keeper), token, audit),
+        Guard(make_app(server), token, audit),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -95,7 +95,7 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
         audit.close()
 
 
-def _web() -> tuple[Any, Callable[[Keeper], Any]]:
+def _web() -> tuple[Any, Callable[[ControlledServer], Any]]:
     """The packages of the extra ``agent``. Raises ``MissingDriver``."""
     try:
         import cryptography  # noqa: F401  what a certificate is made with

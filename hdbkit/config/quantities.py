@@ -1,4 +1,4 @@
-"""Numbers with units as people write and read them: ``128MB``, ``16G``, ``30s``. They are exact: ten steps of 0.1 are 1.
+"""Numbers with units as people write and read them: ``128MB``, ``16G``, ``30s``; exact: ten steps of 0.1 are 1.
 
 Sizes are powers of 1024 (``kB MB GB TB``, also ``K M G T`` and ``KiB MiB GiB TiB``), times are seconds (``us ms s min
 h d``). A number without unit is a plain number: what it means is the business of the setting, so that it goes with

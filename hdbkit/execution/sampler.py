@@ -21,13 +21,18 @@ from hdbkit.contracts import Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
-from hdbkit.execution.full_pages import FullPages
 from hdbkit.plan import RunPlan
 from hdbkit.workloads import workload
 
 COUNTED_NAME = "new_orders"
 RUN_EDGES = ("run_start", "run_end")
 """Before the first and after the last transaction; the size of the data is read there, outside the window."""
+_FEW_PAGES = 0.2
+"""Full-page images are over when their rate is at most this share of the first ..."""
+_NO_PAGES = 0.02
+"""... or when there are at most so many of them a transaction."""
+_MIN_OPERATIONS = 100
+"""Transactions that such a rate is made of."""
 
 
 class Lines:
@@ -68,7 +73,7 @@ class Sampler(threading.Thread):
         self._database, self._workload = database(plan.target.kind), workload(plan.workload.group)
         self._session: Session | None = None
         self._server: host.ServerCpu | None = None
-        self._full_pages = FullPages()
+        self._full_pages = _FullPages()
 
     def ask(self, edge: str) -> Future[float]:
         """Sample now, as an edge of the window; comes to the middle of the query in ns of the monotonic clock.
@@ -147,7 +152,7 @@ class Sampler(threading.Thread):
         self._add(edge, sent, returned, {COUNTED_NAME: total})
         self._add(edge, engine_sent, engine_returned, engine)
         if edge == RUN_EDGES[0]:
-            self._full_pages = FullPages()
+            self._full_pages = _FullPages()
         self._full_pages.see(engine)
         if edge in RUN_EDGES and (footprint := self._database.footprint(session)):
             self._add(edge, engine_sent, engine_returned, {"data_bytes": footprint.data_bytes})
@@ -165,3 +170,30 @@ class Sampler(threading.Thread):
             pid = self._database.server_process(self._session)
             self._server = None if pid is None else host.ServerCpu(pid)
         return self._session
+
+
+class _FullPages:
+    """When the full-page images that follow a checkpoint are over, from samples of the server's running totals.
+
+    The first change of each page after a checkpoint goes into the log as a whole page: 0.2 of them a transaction at
+    first, 0.04 after 40 s. A window that begins among them measures the checkpoint more than the load.
+    """
+
+    def __init__(self) -> None:
+        self._before: tuple[float, float] | None = None
+        self._first: float | None = None
+        self.over = False
+
+    def see(self, totals: Mapping[str, float]) -> None:
+        """Take a sample. A server that counts no such images has none."""
+        if "wal_fpi" not in totals:
+            self.over = True
+            return
+        now = totals["wal_fpi"], totals["commits"] + totals["rollbacks"]
+        before = self._before if self._before and self._before[1] <= now[1] else now  # a crash sets them back
+        self._before = before
+        if now[1] < before[1] + _MIN_OPERATIONS:
+            return
+        rate = (now[0] - before[0]) / (now[1] - before[1])
+        self._before, self._first = now, rate if self._first is None else self._first
+        self.over = self.over or rate <= max(_FEW_PAGES * self._first, _NO_PAGES)

@@ -25,6 +25,8 @@ _LOOK_S = 0.5
 class AgentControl:
     """``contracts.ServerControl`` through an agent; see the protocol for what each method promises."""
 
+    power = None
+
     def __init__(self, target: Target) -> None:
         self._target, self._agent = target, AgentClient(target.control)
         self._patience_s = target.control.wait_s

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.contracts import Change, Session
+from hdbkit.contracts import Change, Power, Session
 from hdbkit.errors import CannotConnect, ServerFailed, TransactionError
 from hdbkit.files import replace_file, sync_folder
-from hdbkit.servers.power import Power
 from hdbkit.servers.sql_control import SqlControl
 
 _ENDING_S = 5.0

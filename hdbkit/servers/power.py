@@ -14,7 +14,6 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Protocol
 
 from hdbkit.config import Commands, ControlSpec
 from hdbkit.config.mistakes import SECRET
@@ -24,31 +23,6 @@ from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 _PATIENCE_S = 120.0
 _SEEN_S = 5.0
 """How long after a start command the status command may still say that nothing runs."""
-
-
-class Power(Protocol):
-    """Starts and stops one server. What fails raises ``ServerFailed`` with the server's own words."""
-
-    @property
-    def running(self) -> bool:
-        """Whether the server runs, as far as can be told without a session."""
-        ...
-
-    def start(self) -> object:
-        """Start it, and wait until it runs. Does nothing when it does."""
-        ...
-
-    def stop(self) -> object:
-        """Stop it, and wait for its end. Does nothing when it does not run."""
-        ...
-
-    def restart(self) -> object:
-        """Stop and start it."""
-        ...
-
-    def last_words(self) -> str:
-        """What the server said since it was last started, its end alone; empty where there is nothing to read."""
-        ...
 
 
 class CommandPower:

@@ -18,11 +18,11 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.mistakes import did_you_mean
-from hdbkit.contracts import KEPT, ApplyBy, Change, Session, Setting
+from hdbkit.contracts import KEPT, ApplyBy, Change, Power, Session, Setting
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HdbkitError, ServerFailed, TransactionError
 from hdbkit.readings import HostLoad
-from hdbkit.servers.power import Power, power_of
+from hdbkit.servers.power import power_of
 from hdbkit.servers.resting import come_to_rest
 from hdbkit.servers.seen import Seen, seen, tried
 from hdbkit.servers.values import may_read_back_otherwise, mistake_in, plain_value, same_value
@@ -40,7 +40,7 @@ class SqlControl:
 
     def __init__(self, target: Target, admin: Target | None = None, power: Power | None = None) -> None:
         self._target, self._admin = target, admin or target
-        self.power = power or power_of(target.control)
+        self.power: Power | None = power or power_of(target.control)
         self.say: Callable[[str], None] = unheard
         self._standby: Session | None = None
         self._undoing = False

@@ -17,7 +17,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 
 from hdbkit.agent.app import make_app
-from hdbkit.agent.keeper import Keeper
+from hdbkit.agent.server import ControlledServer
 from hdbkit.agent.snapshots import Snapshots
 from hdbkit.config import Commands, ControlSpec
 from hdbkit.contracts import ServerControl
@@ -211,7 +211,7 @@ def test_no_request_breaks_it_runs_a_command_or_touches_a_file(built: PrivateSer
     spec = ControlSpec(commands=Commands(start=touch, stop=touch, restart=touch), config_file=config)
     own = built.admin.with_(server_folder=None, may_change_settings=True, may_restart=False, control=spec)
     server = control(own)
-    app = make_app(Keeper(own, server, Snapshots(tmp_path / "snapshots")))
+    app = make_app(ControlledServer(own, server, Snapshots(tmp_path / "snapshots")))
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     before = (config.read_bytes(), server.settings(), sorted(tmp_path.iterdir()))
     operations = [found.ok() for found in schema.get_all_operations()]

@@ -41,8 +41,9 @@ def _fit(manifest: Manifest) -> str:
             f"the disks are measured with the server{_reads(manifest.result)}"
         )
     if data_bytes > server["cache_bytes"]:
+        cache = f"{server['cache']} ({size_text(server['cache_bytes'])})"
         return (
-            f"the data ({size_text(data_bytes)}) are larger than {server['cache']} ({size_text(server['cache_bytes'])}): "
+            f"the data ({size_text(data_bytes)}) are larger than {cache}: "
             f"the other pages are read from files, at best out of the system's memory{_reads(manifest.result)}"
         )
     return ""

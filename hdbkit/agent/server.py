@@ -1,4 +1,4 @@
-"""The server that an agent is for: what its verbs do to it, one order at a time."""
+"""The server that an agent controls: what its verbs do to it, one order at a time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from hdbkit.config import Target
 from hdbkit.contracts import Change, ServerControl, Setting
 from hdbkit.errors import ServerFailed
 from hdbkit.execution import host
-from hdbkit.servers.power import Power
 
 _FREE = ("bool", "enum", "integer", "real", "size")
 """Kinds of settings whose values cannot name a program, a library or a file."""
 
 
-class Keeper:
-    """The control of one server behind a lock."""
+class ControlledServer:
+    """The control of one server, and a lock."""
 
     def __init__(
         self, target: Target, control: ServerControl, snapshots: Snapshots, text_settings: Collection[str] = ()
@@ -33,7 +32,7 @@ class Keeper:
 
     def info(self) -> dict[str, Any]:
         """What the agent is for, and its host."""
-        power: Power | None = getattr(self._control, "power", None)
+        power = self._control.power
         return {
             "identity": self.identity,
             "kind": self._target.kind,
@@ -97,7 +96,7 @@ class Keeper:
 
     def power(self, what: str) -> float:
         """Start, stop or restart the server, where the target allows it; seconds it took."""
-        power: Power | None = getattr(self._control, "power", None)
+        power = self._control.power
         if power is None or not self._control.can_restart:
             told = "its target must say 'may_restart: true' and name commands in 'control'"
             raise ServerFailed(f"the server of {self.identity} cannot be stopped or started from here; {told}")
