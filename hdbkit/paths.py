@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import platformdirs
+
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -26,9 +28,8 @@ def results_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """What can be fetched again: ``hdbkit`` in ``$XDG_CACHE_HOME``, else in ``~/.cache``. It need not be there."""
-    named = os.environ.get("XDG_CACHE_HOME")
-    return Path(named or os.path.expanduser("~/.cache")) / "hdbkit"  # noqa: PTH111  an account may have no home
+    """What can be fetched again: ``hdbkit`` in the user's cache folder (``~/.cache`` on Linux). It need not exist."""
+    return platformdirs.user_cache_path("hdbkit", appauthor=False)
 
 
 def targets_file() -> Path:

@@ -14,7 +14,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from hdbkit.api import Result, SweepResult
-from hdbkit.cli.columns import Column, broken, widths
 from hdbkit.config import WorkloadSpec
 from hdbkit.config.quantities import duration_text
 from hdbkit.config.sweep_spec import Strategy
@@ -39,24 +38,28 @@ def frame_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def table(frame: pd.DataFrame, title: str | None = None, columns: Sequence[str] | None = None) -> Table:
-    """A frame as a table for this screen; numbers to the right, units in the heads."""
-    shown = frame[list(columns)] if columns else frame
-    found = [_column(shown.iloc[:, i]) for i in range(len(shown.columns))]
-    crowded = sum(one.natural for one in found) + 2 * len(found) > console.width
+    """A frame as a table for this screen: numbers to the right, units in the heads.
+
+    Where it is too wide, heads and texts are broken; numbers and run ids stay whole.
+    """
     made = Table(title=title, title_justify="left", header_style="bold", title_style="bold", box=box.SIMPLE_HEAD)
-    made.pad_edge, made.padding, made.show_edge = False, (0, 0 if crowded else 1, 0, 0), not crowded
-    wide = widths(found, console.width - (1 if crowded else 2) * len(found))
-    for one, width in zip(found, wide, strict=True):
-        made.add_column(one.head, justify="right" if one.numeric else "left", width=width, overflow="fold")
-    for row in zip(*(one.cells for one in found), strict=True):
-        made.add_row(*(escape(broken(text, width)) for text, width in zip(row, wide, strict=True)))
+    made.pad_edge, made.padding = False, (0, 1, 0, 0)
+    shown = frame[list(columns)] if columns else frame
+    cells: list[list[str]] = []
+    widths: list[int | None] = []
+    for name, values in shown.items():
+        numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+        head, texts = str(name).replace("_", " "), [cell(value) for value in values]
+        made.add_column(head, justify="right" if numeric else "left", overflow="fold")
+        cells.append([escape(text) for text in texts])
+        widths.append(max(map(len, [*head.split(), *texts])) if numeric or name == "run_id" else None)
+    for row in zip(*cells, strict=True):
+        made.add_row(*row)
+    if made.__rich_measure__(console, console.options).maximum > console.width:
+        made.padding, made.show_edge = 0, False
+        for column, width in zip(made.columns, widths, strict=True):
+            column.width = width
     return made
-
-
-def _column(values: pd.Series[Any]) -> Column:
-    numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
-    head = str(values.name).replace("_", " ")
-    return Column(head, [cell(value) for value in values], numeric, whole=numeric or values.name == "run_id")
 
 
 def cell(value: object) -> str:
