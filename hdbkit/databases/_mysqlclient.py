@@ -222,14 +222,15 @@ class MysqlclientSession:
     def _prepared(self, statement: Statement) -> Template:
         """The execution of a statement that the server prepared: with values, or variables that are set before."""
         text, places = _marked(statement, "?")
-        self.query("prepare", name=statement.name, text=text)
+        name = f"s_{statement.name}"  # the name alone may be a word of SQL
+        self.query("prepare", name=name, text=text)
         kind, marks, ahead = "values" if self._takes_values else "variables", ["%b"] * len(places), ""
         if marks and not self._takes_values:
             marks = [f"@hdbkit_{number}" for number in range(len(places))]
             ahead = f"SET {','.join(f'{mark}=%b' for mark in marks)};"
         execute = find(self._dialects, SERVER_GROUP, f"execute_with_{kind}").text
         using = f" USING {','.join(marks)}" if marks else ""
-        return Template(f"{ahead}{execute} {statement.name}{using}".encode(), places)
+        return Template(f"{ahead}{execute} {name}{using}".encode(), places)
 
     def _find(self, name: str) -> Statement:
         return in_scope(self._own, self._dialects, name)

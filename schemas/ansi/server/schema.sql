@@ -9,7 +9,7 @@ DROP SCHEMA {schema} RESTRICT;
 
 -- name: create_build
 -- What is being built and how far it came; a build goes on where it stopped.
-CREATE TABLE build_spec (spec VARCHAR(4000) NOT NULL, finished SMALLINT NOT NULL);
+CREATE TABLE build_spec (spec VARCHAR(1000000) NOT NULL, finished SMALLINT NOT NULL);
 CREATE TABLE build_part (part VARCHAR(100) NOT NULL PRIMARY KEY, rows BIGINT NOT NULL);
 
 -- name: insert_build_spec

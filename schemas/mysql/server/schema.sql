@@ -19,7 +19,7 @@ SET SESSION default_storage_engine = :storage_engine;
 
 -- name: create_build
 -- What is being built and how far it came; a build goes on where it stopped.
-CREATE TABLE build_spec (spec VARCHAR(4000) NOT NULL, finished SMALLINT NOT NULL) CHARACTER SET utf8mb4;
+CREATE TABLE build_spec (spec MEDIUMTEXT NOT NULL, finished SMALLINT NOT NULL) CHARACTER SET utf8mb4;
 CREATE TABLE build_part (part VARCHAR(100) NOT NULL PRIMARY KEY, `rows` BIGINT NOT NULL) CHARACTER SET utf8mb4;
 
 -- name: insert_build_part
