@@ -16,16 +16,14 @@ from pathlib import Path
 import hdbkit
 from bench.common import Command, blocks, postgres_environment, program, quick_or, scratch, server, tell, title
 from hdbkit.build import Stage, build
-from hdbkit.contracts import Session
 from hdbkit.databases import database
 from hdbkit.servers import PrivateServer, control
-from hdbkit.sql import statements
 from hdbkit.workloads import workload
 
 SPEC = hdbkit.WorkloadSpec(warehouses=quick_or(2, 10))
 CONNECTIONS = 2
 BLOCKS = quick_or(2, 3)
-WORK = workload(SPEC.kind)
+WORK = workload(SPEC)
 
 
 @dataclass(frozen=True)
@@ -58,17 +56,17 @@ class Stages:
 def write_files(folder: Path, tool: Tool) -> tuple[list[Path], float]:
     """A script that loads each part, with its files; and the population's MB/s of one core."""
     made, spent_s, scripts = 0, 0.0, []
-    for part in WORK.parts(SPEC):
+    for part in WORK.parts():
         lines = []
-        for load in WORK.part(SPEC, part.key):
-            path = folder / f"{part.key}.{load.table}"
+        for load in WORK.part(part.key):
+            path = folder / f"{part.key}.{load.table.name}"
             with path.open("wb") as file:
                 began = time.process_time()
                 for chunk in load.chunks:
                     spent_s += time.process_time() - began
                     made += file.write(chunk)
                     began = time.process_time()
-            lines.append(tool.load.format(table=load.table, columns=", ".join(load.columns), path=path))
+            lines.append(tool.load.format(table=load.table.name, columns=", ".join(load.table.columns), path=path))
         script = folder / f"{part.key}.sql"
         script.write_text("BEGIN;\n" + "\n".join(lines) + "\nCOMMIT;\n", encoding="utf-8")
         scripts.append(script)
@@ -79,28 +77,18 @@ def by_tool(own: PrivateServer, tool: Tool, scripts: list[Path]) -> tuple[float,
     """Seconds of tables, load and indexes; twice the same, since there is nothing else."""
     control(own.target).maintain()
     engine = database(own.target.kind)
-    session = engine.connect(own.target, SPEC.kind)
+    schema = engine.schema(own.target, WORK)
     began = time.monotonic()
-    session.query("create_schema")
-    for table in WORK.tables:
-        session.query(f"create_{table}")
-    there = {f"index_{name}" for (name,) in session.query("list_indexes")}
-    named = statements(engine.dialects, SPEC.kind)
-    texts = [named[name].text for name in named if name.startswith("index_") and name not in there]
+    schema.create(WORK.record)
+    named = WORK.scope(engine.dialects).statements
+    texts = [named[name].text for name in schema.after_load()]
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         list(pool.map(lambda path: program(tool.script(path), tool.environment), scripts))
         list(pool.map(lambda text: program(tool.text(text), tool.environment), texts))
     took_s = time.monotonic() - began
-    drop_tables(session)
+    schema.drop()
+    schema.close()
     return took_s, took_s
-
-
-def drop_tables(session: Session) -> None:
-    """Leave the database as empty as it was."""
-    for table in WORK.tables:
-        session.query(f"drop_{table}")
-    session.query("drop_schema")
-    session.close()
 
 
 def by_hdbkit(own: PrivateServer) -> tuple[float, float]:

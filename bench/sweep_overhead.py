@@ -29,7 +29,7 @@ def settings_s(own: PrivateServer) -> list[float]:
 def data_s(own: PrivateServer) -> tuple[list[float], float]:
     """Seconds of bringing the data back, and their gigabytes; changed pages are on the disk before, as in a sweep."""
     controlled = control(own.target)
-    session = database(own.target.kind).connect(own.target, "server")
+    session = database(own.target.kind).connect(own.target)
     footprint = database(own.target.kind).footprint(session)
     session.close()
     assert footprint is not None

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
-from hdbkit.contracts import Database, SqlSession, Table
+from hdbkit.config import Target
+from hdbkit.contracts import Database, Scope, SqlSession, Table
+from hdbkit.databases import sql_session
 from hdbkit.errors import ErrorClass, InputError, TransactionError
+from hdbkit.sql import Statement
 from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conformance.small import Small, item, load
 
@@ -130,12 +135,17 @@ def test_a_load_whose_source_fails_leaves_nothing_and_the_session_goes_on(db: Sq
     assert db.query("count_item") == [(20,)]
 
 
-def test_an_operation_that_is_asked_is_the_statement_of_that_name(db: SqlSession) -> None:
+def test_an_operation_that_is_asked_is_the_statement_of_that_name(db: SqlSession, small: Small) -> None:
     assert db.ask("count_item") == db.query("count_item") == [(20,)]
     db.ask("client_number_order", w_id=1, d_id=1)
-    assert db.ask("client_select_order_number", w_id=1, d_id=1) == db.query(
-        "client_select_order_number", w_id=1, d_id=1
-    )
+    assert small.row("district", d_w_id=1, d_id=1)["d_next_o_id"] == 3002
+
+
+def test_a_statement_may_be_named_by_a_word_of_sql(target: Target, small: Small) -> None:
+    read = Statement("read", "SELECT i_price FROM item WHERE i_id = :i_id", Path("own.sql"), "")
+    with closing(sql_session(target, Scope("tproc_c", {"read": read}))) as session:
+        session.prepare(["read"])
+        assert session.rows(session.perform(session.bind("read", (100_000,)))) == []
 
 
 def test_a_session_names_the_code_that_carries_its_calls(db: SqlSession) -> None:

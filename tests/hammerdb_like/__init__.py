@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hdbkit.config import Target
 from hdbkit.contracts import Row, Session
-from hdbkit.databases import database
+from hdbkit.databases import database, sql_session
 from hdbkit.databases._psycopg import PsycopgSession
 from hdbkit.servers import PrivateServer
 
@@ -30,8 +30,8 @@ def copied(server: PrivateServer, name: str, *, functions: bool = False, rewrite
     ``rewrite`` writes every table anew, as if it had never been another.
     """
     target = server.target.with_(database=name)
-    admin = database(target.kind).connect(server.maintenance, "server")
-    admin.query("copy_database", copy=name, original=server.target.database, owner=target.user)
+    admin = sql_session(server.maintenance)
+    admin.ask("copy_database", copy=name, original=server.target.database, owner=target.user)
     admin.close()
     _execute(target, "tproc_c", "postgresql_tables")
     _execute(target, GROUP, "postgresql_procedures")

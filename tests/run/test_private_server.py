@@ -96,7 +96,7 @@ def wait_until(reached: Callable[[], bool]) -> None:
 
 
 def answers(server: PrivateServer) -> bool:
-    session = database(server.target.kind).connect(server.target, "server")
+    session = database(server.target.kind).connect(server.target)
     try:
         return bool(database(server.target.kind).version(session))
     finally:
@@ -188,7 +188,7 @@ def test_nobody_gets_in_without_the_password(server: PrivateServer) -> None:
         for host in (target.host, str(server.place.sockets)):
             for change in ({"password_file": Path("/dev/null")}, {"password": SecretStr("wrong")}):
                 with pytest.raises(CannotConnect):
-                    database(target.kind).connect(target.with_(host=host, **change), "server")
+                    database(target.kind).connect(target.with_(host=host, **change))
 
 
 def test_a_password_for_another_server_in_the_environment_is_not_taken(
@@ -341,7 +341,7 @@ def test_attaching_owns_nothing(server: PrivateServer) -> None:
 def test_settings_of_the_beginning_are_in_force_and_are_changes_as_nothing_else_is(kind: str) -> None:
     names = NAMES[kind]
     with private_server(kind, settings=names.settings) as server:
-        session = database(kind).connect(server.target, "server")
+        session = database(kind).connect(server.target)
         settings = database(kind).settings_of(session)
         session.close()
     assert {name: settings[name]["value"] for name in names.read} == names.read

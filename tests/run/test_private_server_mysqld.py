@@ -10,7 +10,7 @@ import pytest
 
 from hdbkit.config import Commands, ControlSpec, Target
 from hdbkit.contracts import ApplyBy, ServerControl
-from hdbkit.databases import database
+from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.servers import PrivateServer, control, engine, find_binaries, private_server
 
@@ -55,7 +55,7 @@ def by_sql(foreign: Target, private: ServerControl) -> ServerControl:
 
 
 def shown(target: Target, name: str) -> str:
-    session = database(target.kind).connect(target, "server")
+    session = database(target.kind).connect(target)
     try:
         return str(database(target.kind).settings_of(session)[name]["value"])
     finally:
@@ -63,9 +63,9 @@ def shown(target: Target, name: str) -> str:
 
 
 def command(target: Target, text: str) -> None:
-    session = database(target.kind).connect(target, "server")
+    session = sql_session(target)
     try:
-        session.execute(text)  # type: ignore[attr-defined]
+        session.execute(text)
     finally:
         session.close()
 
@@ -195,8 +195,8 @@ def test_rest_leaves_nothing_undone_and_every_setting_as_it_was(
 
 def left_undone(server: PrivateServer) -> dict[str, float]:
     """What rest leaves; a server may write statistics of its own in between, so it is looked at more than once."""
-    session = database(server.place.kind).connect(server.admin, "server")
-    left = {str(what): float(amount) for what, amount in session.query("rest_left")}
+    session = database(server.place.kind).connect(server.admin)
+    left = {str(what): float(amount) for what, amount in session.ask("rest_left")}
     session.close()
     return left
 

@@ -10,8 +10,8 @@ import pytest
 from pydantic import SecretStr
 
 from hdbkit.config import Commands, ControlSpec, Target
-from hdbkit.contracts import ApplyBy, ServerControl, Session
-from hdbkit.databases import database
+from hdbkit.contracts import ApplyBy, ServerControl
+from hdbkit.databases import database, sql_session
 from hdbkit.errors import ServerFailed
 from hdbkit.servers import PrivateServer, control, find_binaries, private_server
 from tests.run.conftest import password_of
@@ -49,7 +49,7 @@ def by_sql(foreign: Target, private: ServerControl) -> ServerControl:
 
 
 def shown(target: Target, name: str) -> str:
-    session = database(target.kind).connect(target, "server")
+    session = database(target.kind).connect(target)
     try:
         return str(database(target.kind).settings_of(session)[name]["value"])
     finally:
@@ -57,9 +57,9 @@ def shown(target: Target, name: str) -> str:
 
 
 def command(target: Target, text: str) -> None:
-    session: Session = database(target.kind).connect(target, "server")
+    session = sql_session(target)
     try:
-        session.execute(text)  # type: ignore[attr-defined]
+        session.execute(text)
     finally:
         session.close()
 
@@ -286,7 +286,7 @@ def test_data_come_back_as_they_were_kept(private: ServerControl, server: Privat
     assert private.can_restore_data
     command(server.admin, "CREATE SCHEMA kept AUTHORIZATION hdbkit")
     command(server.target, "CREATE TABLE kept.t (n integer); INSERT INTO kept.t VALUES (1)")
-    idle = database(server.target.kind).connect(server.target, "server")  # a session in the way
+    idle = database(server.target.kind).connect(server.target)  # a session in the way
     assert private.keep_data() > 0
     for _ in range(2):
         command(server.target, "INSERT INTO kept.t VALUES (2); DROP TABLE IF EXISTS kept.other")

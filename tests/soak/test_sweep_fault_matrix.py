@@ -25,7 +25,6 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, private_server
-from hdbkit.servers.sql_control import GROUP
 from tests.run.agents import HOST, TOKEN, Agent, start_agent
 from tests.run.faults import server_processes, signal_all
 from tests.soak.doomed_sweep import CALLS, RUN, Doom, go_on
@@ -144,7 +143,7 @@ def orders(server: PrivateServer) -> str:
 def now(server: PrivateServer) -> str:
     """The settings that a session meets now."""
     engine = database(server.place.kind)
-    with closing(engine.connect(server.target, GROUP)) as session:
+    with closing(engine.connect(server.target)) as session:
         return chosen(engine.settings_of(session))
 
 
