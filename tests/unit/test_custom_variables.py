@@ -1,0 +1,124 @@
+"""The values of variables against the distributions that they are named after, and their seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy
+
+from hdbkit.errors import InputError
+from hdbkit.workloads.custom.definition import Variable
+from hdbkit.workloads.custom.variables import Drawing, ZipfRanks, spread
+
+COUNT = 40_000
+
+
+def draw(
+    count: int = COUNT, seed: int = 1, index: int = 0, users: int = 1, name: str = "v", **variable: Any
+) -> list[Any]:
+    drawing = Drawing({"rows": 1000}, np.random.default_rng(seed), index, users)
+    return drawing.of(name, Variable(**variable))(count)
+
+
+def fits(values: list[int], expected: np.ndarray, first: int = 0) -> bool:
+    """Whether the counts of values from ``first`` on are what these shares give (chi-squared, 1 in 10,000)."""
+    counts = np.bincount(np.array(values) - first, minlength=len(expected))
+    return bool(scipy.stats.chisquare(counts, expected / expected.sum() * len(values)).pvalue > 1e-4)
+
+
+def test_uniform_numbers_are_equally_likely_up_to_both_ends() -> None:
+    values = draw(uniform={"min": -3, "max": 6})
+    assert fits(values, np.ones(10), -3)
+    assert all(type(value) is int for value in values)
+
+
+def test_uniform_numbers_may_have_digits_after_the_point() -> None:
+    values = draw(uniform={"min": 0, "max": 1, "decimals": 2})
+    assert {round(100 * value) for value in values} == set(range(101))
+
+
+def test_bounds_are_expressions_of_the_parameters() -> None:
+    assert max(draw(uniform={"max": "rows / 10"})) == 100
+
+
+@pytest.mark.parametrize("exponent", [0.5, 0.99, 1.0, 1.5, 3.0])
+def test_zipf_ranks_have_the_probabilities_of_the_law(exponent: float) -> None:
+    ranks = ZipfRanks(50, exponent, np.random.default_rng(2)).draw(COUNT)
+    assert fits(ranks.tolist(), np.arange(1, 51) ** -exponent, 1)
+
+
+def test_a_large_range_needs_no_table() -> None:
+    ranks = ZipfRanks(10**12, 0.99, np.random.default_rng(2)).draw(1000)
+    assert ranks.min() >= 1
+    assert ranks.max() <= 10**12
+
+
+def test_shuffled_keys_keep_the_law_and_leave_the_start_of_the_range() -> None:
+    plain, shuffled = (
+        np.sort(np.bincount(draw(zipf={"max": 1000, "exponent": 1.2, "shuffled": on}), minlength=1001))[::-1]
+        for on in (False, True)
+    )
+    assert plain[:5] == pytest.approx(shuffled[:5], rel=0.1)
+    assert sorted(spread(np.arange(1, 6), 1000).tolist()) != [0, 1, 2, 3, 4]
+
+
+def test_normal_numbers_have_mean_and_deviation_and_stay_within() -> None:
+    values = draw(normal={"min": 0, "max": 100, "mean": 50, "stddev": 10})
+    assert np.mean(values) == pytest.approx(49.5, abs=0.3)
+    assert np.std(values) == pytest.approx(10, rel=0.03)
+    narrow = draw(normal={"min": 45, "max": 55, "mean": 50, "stddev": 10})
+    assert {*narrow} == set(range(45, 56))
+
+
+def test_exponential_numbers_begin_at_the_minimum_and_have_the_mean() -> None:
+    values = draw(exponential={"min": 10, "max": 10_000, "mean": 20})
+    assert min(values) == 10
+    assert np.mean(values) == pytest.approx(29.5, rel=0.03)
+
+
+def test_a_distribution_that_hardly_meets_its_range_is_refused() -> None:
+    with pytest.raises(InputError, match="hardly any value"):
+        draw(normal={"min": 1000, "max": 1001, "mean": 0, "stddev": 1})
+
+
+def test_nurand_is_that_of_clause_2_1_6() -> None:
+    values = draw(nurand={"min": 1, "max": 3000, "a": 1023, "c": 259})
+    assert min(values) >= 1
+    assert max(values) <= 3000
+    assert np.bincount(values).max() > 10 * COUNT / 3000
+
+
+def test_a_sequence_gives_each_number_to_one_user() -> None:
+    drawn = [draw(100, index=index, users=3, name="own", sequence={"start": 5}) for index in range(3)]
+    assert sorted(value for one in drawn for value in one) == list(range(5, 305))
+
+
+def test_a_sequence_goes_on_after_a_new_connection_and_begins_again_after_its_maximum() -> None:
+    first, second = (draw(3, name="again", sequence={"step": 10}) for _ in range(2))
+    assert first + second == [1, 11, 21, 31, 41, 51]
+    assert draw(5, name="round", sequence={"max": 3}) == [1, 2, 3, 1, 2]
+
+
+def test_texts_have_the_lengths_and_letters() -> None:
+    values = draw(2000, text={"min": 2, "max": 5, "alphabet": "xyz"})
+    assert {len(value) for value in values} == {2, 3, 4, 5}
+    assert {*"".join(values)} == {*"xyz"}
+
+
+def test_a_list_is_drawn_by_its_weights() -> None:
+    values = draw(list={"values": ["a", 2, "c"], "weights": [1, 0, 3]})
+    assert {*values} == {"a", "c"}
+    assert values.count("c") == pytest.approx(0.75 * COUNT, rel=0.03)
+
+
+def test_equal_seeds_give_equal_values_and_others_differ() -> None:
+    kinds: list[dict[str, Any]] = [
+        {"zipf": {"max": 100}},
+        {"text": {"max": 9}},
+        {"normal": {"max": 9, "mean": 5, "stddev": 2}},
+    ]
+    for kind in kinds:
+        assert draw(50, seed=3, **kind) == draw(50, seed=3, **kind)
+        assert draw(50, seed=3, **kind) != draw(50, seed=4, **kind)
