@@ -52,7 +52,7 @@ class RunLines:
         if tick.status not in (Status.RAMPUP, Status.MEASURING):
             notes.print(f"  {tick.elapsed_s:6.1f} s  {tick.status.value}")
             return
-        p95_ms = tick.p95_us.get(tick.counted, float("nan")) / 1000
+        p95_ms = tick.p95_us.get(tick.headline, float("nan")) / 1000
         notes.print(
             f"  {tick.elapsed_s:6.1f} s  {tick.status.value:9}  {tick.metric_value:10,.0f} NOPM  "
             f"p95 {p95_ms:7.2f} ms  errors {tick.failed}"

@@ -1,11 +1,13 @@
 """The end of a run before its time: a few looks at its window, of what the clients have noted in their spools.
 
 A run is bound to what its plan's ``limits`` say. Each limit is a mean over equal parts of the window that may not be
-too low; when even the upper end of its running interval is, the rest of the window would change nothing.
+too low; when even the upper end of its running interval is, the rest of the window would change nothing. The bar of a
+search is in terms of the metric; only a rate can have one.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 
@@ -17,23 +19,31 @@ from hdbkit.plan import Limits, RunPlan
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.spool import Records, SpoolTails
+from hdbkit.results.records import Records, counted_by
+from hdbkit.results.spool import SpoolTails
 
 _P95 = 0.05
-"""The share of transactions that are slower than the 95 % quantile."""
+"""The share of operations that are slower than the 95 % quantile."""
 
 
 class EarlyEnd:
-    """Looks at a window that was opened at ``opened_ns`` of the monotonic clock; ``reason`` says why it ends now."""
+    """Looks at a window of ``window_s`` (None: not known ahead, so there are no looks), opened at ``opened_ns``.
 
-    def __init__(self, folder: RunFolder, plan: RunPlan, manifest: Manifest, opened_ns: int) -> None:
+    ``reason`` says why it ends now.
+    """
+
+    def __init__(
+        self, folder: RunFolder, plan: RunPlan, manifest: Manifest, opened_ns: int, window_s: float | None
+    ) -> None:
         self.reason = ""
-        self._limits, self._window_s = plan.limits, plan.load.duration_s
-        self._looks = looks(self._window_s) if plan.limits != Limits() else []
-        self._counted, self._code = manifest.headline, manifest.operations.index(manifest.headline)
+        self._limits, self._window_s = plan.limits, window_s or math.inf
+        self._looks = looks(self._window_s) if window_s and plan.limits != Limits() else []
+        self._metric, self._headline = manifest.metric, manifest.headline
+        self._code = manifest.operations.index(manifest.headline)
+        self._of_metric = [manifest.operations.index(name) for name in manifest.metric.operations]
         self._opened_ns, self._part_ns = opened_ns, self._window_s * 1e9 / PARTS
         self._spools = SpoolTails(folder.spools)
-        self._orders, self._finished, self._failed, self._calls, self._slow = np.zeros((5, PARTS))
+        self._counted, self._finished, self._failed, self._calls, self._slow = np.zeros((5, PARTS))
 
     def due(self) -> bool:
         """Whether the run ends now; reads the spools only where a look is due."""
@@ -56,11 +66,11 @@ class EarlyEnd:
         """Add records to the parts in which they ended."""
         records = records[records["end_ns"] >= self._opened_ns]
         part = ((records["end_ns"] - self._opened_ns) / self._part_ns).astype(int)
-        failed, counted = records["outcome"] == Outcome.FAILED, records["operation"] == self._code
-        called = counted & ~failed
+        failed = records["outcome"] == Outcome.FAILED
+        called = (records["operation"] == self._code) & ~failed
         slower = records["end_ns"] - records["start_ns"] > 1e6 * (self._limits.abort.latency_p95_ms or 0)
         for series, chosen in (
-            (self._orders, counted & (records["outcome"] == Outcome.COMMITTED)),
+            (self._counted, counted_by(self._of_metric, records)),
             (self._finished, ~failed),
             (self._failed, failed),
             (self._calls, called),
@@ -72,13 +82,13 @@ class EarlyEnd:
         """Which limits are certain to be broken, in words."""
         bar, rules = self._limits.bar, self._limits.abort
         if bar is not None:
-            metric_value = most(self._orders[:parts]) * 60e9 / self._part_ns
-            if metric_value < bar.least_metric_value:
-                yield f"at most {share(round(metric_value / bar.best_metric_value, 2))} of the fastest so far"
+            value = most(self._counted[:parts]) * self._metric.per_s * 1e9 / self._part_ns
+            if value < bar.min_value:
+                yield f"at most {share(round(value / bar.best_value, 2))} of the fastest so far"
         if rules.failed_share is not None:
             done = self._finished + self._failed
             if most((rules.failed_share * done - self._failed)[:parts], done[:parts]) < 0:
-                yield f"with more than {share(rules.failed_share)} of its transactions failed"
+                yield f"with more than {share(rules.failed_share)} of its operations failed"
         slack = _P95 * self._calls - self._slow
         if rules.latency_p95_ms is not None and most(slack[:parts], self._calls[:parts]) < 0:
-            yield f"with a 95 % quantile of {self._counted} above {rules.latency_p95_ms:g} ms"
+            yield f"with a 95 % quantile of {self._headline} above {rules.latency_p95_ms:g} ms"

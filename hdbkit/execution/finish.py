@@ -14,15 +14,14 @@ from typing import Any
 
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.execution import server_host, usage
-from hdbkit.execution.sampler import COUNTED_NAME
+from hdbkit.execution import failures, server_host, usage
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, Manifest
 from hdbkit.results.writer import read_lines, write_operations, write_rows, write_table
 
-SLOWEST_EDGE_MS = 500.0
-"""How long the count at an edge of the window may take."""
+MAX_EDGE_MS = 500.0
+"""The maximum time of the count at an edge of the window."""
 
 
 def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
@@ -30,19 +29,21 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
 
     Safe to call again after a failure in the middle. Raises ``OSError`` when the disk is full; the spools then stay.
     """
-    if manifest.clock is None:  # no transaction was ever begun
+    if manifest.clock is None:  # no operation was ever begun
         return manifest
     samples = _with_edges(read_lines(folder.spools / "counters.ndjson"))
     clock = _with_window(manifest.clock, samples)
     manifest = manifest.model_copy(update={"clock": clock})
     start_ns = clock.start_monotonic_ns
-    seconds, counts = write_operations(folder.spools, folder.operations, start_ns, len(manifest.operations))
+    seconds, counts = write_operations(
+        folder.spools, folder.operations, start_ns, len(manifest.operations), manifest.details
+    )
     write_table(folder.table("seconds"), columns.SECONDS, seconds.columns())
     write_rows(folder.table("counters"), columns.COUNTERS, [_counter(row, start_ns) for row in samples])
     host = read_lines(folder.spools / "host.ndjson")
     write_rows(folder.table("host"), columns.HOST, [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in host])
-    if told := server_host.rows(read_lines(folder.spools / server_host.FILE), start_ns):
-        write_rows(folder.table("server_host"), columns.SERVER_HOST, told)
+    if found := server_host.rows(read_lines(folder.spools / server_host.FILE), start_ns):
+        write_rows(folder.table("server_host"), columns.SERVER_HOST, found)
     clients = [*read_lines(folder.spools / "clients.ndjson"), *usage.saved(folder.spools)]
     write_rows(folder.table("clients"), columns.CLIENTS, _clients(manifest, clients, counts))
     write_rows(folder.table("errors"), columns.ERRORS, _errors(folder.spools, start_ns))
@@ -73,7 +74,7 @@ def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if "end" in edges or not starts:
         return samples
     between = [row for row in samples if not row["edge"] and row["sent_ns"] > max(starts)]
-    last = max((row["sent_ns"] for row in between if row["name"] == COUNTED_NAME), default=None)
+    last = max((row["sent_ns"] for row in between if row["name"] == columns.COUNTED), default=None)
     if last is None:
         return samples
     closing = {"edge": "end", "closed_late": True}
@@ -83,19 +84,21 @@ def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _edges_read(samples: list[dict[str, Any]]) -> CheckLine:
     """How sharp the window's edges are: a server that froze in its count leaves the time of that count open."""
     name = "window's edges read at once"
-    counted = {row["edge"]: row for row in samples if row["name"] == COUNTED_NAME and row["edge"] in ("start", "end")}
+    counted = {
+        row["edge"]: row for row in samples if row["name"] == columns.COUNTED and row["edge"] in ("start", "end")
+    }
     took_ms = {edge: (row["returned_ns"] - row["sent_ns"]) / 1e6 for edge, row in counted.items()}
     detail = " and ".join(f"{ms:,.1f} ms at the {edge}" for edge, ms in took_ms.items())
     if counted["end"].get("closed_late"):
         return CheckLine(name=name, passed=None, detail=f"the last count before the run broke off: {detail}")
-    passed = max(took_ms.values()) <= SLOWEST_EDGE_MS
+    passed = max(took_ms.values()) <= MAX_EDGE_MS
     return CheckLine(name=name, passed=passed, detail=f"the schema's count took {detail}")
 
 
 def _with_window(clock: Clock, samples: list[dict[str, Any]]) -> Clock:
     found = {}
     for row in samples:
-        if row["name"] == COUNTED_NAME and row["edge"] in ("start", "end"):
+        if row["name"] == columns.COUNTED and row["edge"] in ("start", "end"):
             middle = (row["sent_ns"] + row["returned_ns"]) / 2
             found[f"window_{row['edge']}_us"] = _us(middle, clock.start_monotonic_ns)
     if len(found) < 2:
@@ -109,20 +112,28 @@ def _counter(row: dict[str, Any], start_ns: int) -> dict[str, Any]:
 
 
 def _clients(manifest: Manifest, lines: Iterable[dict[str, Any]], counts: dict[int, int]) -> list[dict[str, Any]]:
-    """One row a client from what was noted at the edges and at the end; one never noted as ended was killed."""
+    """A row per client from what was noted at the edges and at the end; one never noted as ended was killed."""
+    load = manifest.plan["load"]
+    users, each = load["virtual_users"], load.get("users_per_process", 1)
     rows = {
-        i: {"virtual_user": i, "operations": counts.get(i, 0), "ended": "killed"}
-        for i in range(manifest.plan["load"]["virtual_users"])
+        i: {
+            "client": i,
+            "users": min(each, users - first),
+            "first_user": first,
+            "operations": counts.get(i, 0),
+            "ended": "killed",
+        }
+        for i, first in enumerate(range(0, users, each))
     }
     for line in lines:
-        rows[line["virtual_user"]].update(line)
+        rows[line["client"]].update(line)
     return list(rows.values())
 
 
 def _errors(spools: Path, start_ns: int) -> list[dict[str, Any]]:
-    """The clients' refusals, added up by class, code, text and transaction."""
+    """The clients' errors, added up by class, code, text and operation."""
     total: dict[tuple[str, ...], dict[str, Any]] = {}
-    for path in sorted(spools.glob("*.errors.json")):
+    for path in sorted(spools.glob(failures.PATTERN)):
         for row in json.loads(path.read_bytes()):
             key = (row["error_class"], row["code"], row["text"], row["operation"])
             first, last = _us(row["first_ns"], start_ns), _us(row["last_ns"], start_ns)

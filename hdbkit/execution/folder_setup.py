@@ -14,14 +14,15 @@ from hdbkit.execution.control import Control
 from hdbkit.execution.precheck import Ready
 from hdbkit.files import replace_file
 from hdbkit.results.folder import RunFolder, make_folder
-from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.manifest import Manifest, Phase, Status
+from hdbkit.results.records import arrow_types
 from hdbkit.workloads import workload
 
 _RESERVE_BYTES = 256 * 1024
 
 
 def reserve_path(folder: RunFolder) -> Path:
-    """Space kept from the start, so that the end of a run can be told on a full disk."""
+    """Space reserved from the start, so that the end of a run can be recorded on a full disk."""
     return folder.spools / "reserve"
 
 
@@ -41,20 +42,31 @@ def make_run_folder(ready: Ready, root: Path) -> RunFolder:
 
 
 def _fill(folder: RunFolder, ready: Ready) -> None:
-    plan, kind = ready.plan, workload(ready.plan.workload.group)
+    plan, load = ready.plan, ready.plan.load
     with reserve_path(folder).open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, _RESERVE_BYTES)
     replace_file(folder.settings, json.dumps(ready.settings, indent=1).encode())
-    Control.create(folder.control, plan.load.virtual_users).close()
+    Control.create(folder.control, -(-load.virtual_users // load.users_per_process)).close()
+    kind = workload(plan.workload)
+    software = {"hdbkit": version("hdbkit"), "python": platform.python_version()}
     manifest = Manifest(
         run_id=plan.run_id,
         notice=kind.notice,
         status=Status.STARTING,
         plan=plan.model_dump(mode="json"),
         operations=list(kind.operations),
-        counted=kind.counted,
+        mix=kind.mix(load),
+        rollback_shares=kind.rollback_shares(load),
+        details=arrow_types(kind.details),
+        metric=kind.metric,
+        paced=kind.paced(load),
+        workload_title=kind.title,
+        noun=kind.noun,
+        scale=kind.scale,
+        detail_charts=list(kind.detail_charts),
+        phases=[Phase(name=phase.name, measured=phase.measured) for phase in kind.phases(load)],
         command=plan.command,
-        software={"hdbkit": version("hdbkit"), "python": platform.python_version(), "driver": ready.driver},
+        software={**software, "driver": ready.driver, "client_path": ready.client_path},
         server=ready.server,
     )
     folder.write(manifest.moved_to(Status.STARTING))

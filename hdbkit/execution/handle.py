@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.errors import InputError, RunFailed
-from hdbkit.execution.control import Control, Stop, Word
+from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.finish import complete, remove_spools
 from hdbkit.execution.folder_setup import make_run_folder
 from hdbkit.execution.live import LiveView
@@ -70,7 +70,7 @@ class RunHandle:
         except FileNotFoundError:  # it has ended since
             return
         wanted = Stop.AT_ONCE if at_once else Stop.GRACEFUL
-        page.words[Word.STOP_REQUEST] = max(page.words[Word.STOP_REQUEST], wanted)
+        page.fields[Field.STOP_REQUEST] = max(page.fields[Field.STOP_REQUEST], wanted)
         page.close()
 
     def wait(self, watch: Watch | None = None) -> Manifest:
@@ -118,9 +118,9 @@ class RunHandle:
         if not self.folder.control.is_file():
             return
         page, deadline = Control(self.folder.control), time.monotonic() + _CLIENTS_END_S
-        pids = [page.pid(i) for i in range(page.words[Word.CLIENTS])]
+        pids = page.pids()
         page.close()
-        while any(pid and is_alive(pid) for pid in pids) and time.monotonic() < deadline:
+        while any(is_alive(pid) for pid in pids) and time.monotonic() < deadline:
             time.sleep(0.02)
 
     def _supervised(self, manifest: Manifest) -> bool:

@@ -14,54 +14,59 @@ from typing import Any
 
 import numpy as np
 
-from hdbkit.execution.control import ClientState, Control, Word
+from hdbkit.config.metric import Metric
+from hdbkit.execution import failures
+from hdbkit.execution.control import ClientState, Control
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.spool import Records, SpoolTails
+from hdbkit.results.records import Records, counted_by
+from hdbkit.results.spool import SpoolTails
 
 _FIRST_LOOK_NS = 2_000_000_000
 _SAMPLES_BYTES = 4096
 _SILENT_S = 1.0
-"""From so long a silence on the clients' files are read for what was refused."""
+"""After a silence of this length the clients' files are read for errors."""
 _CLIENTS_ASKED = 16
 _QUANTILES = (0.5, 0.95, 0.99)
 
 
 @dataclass(frozen=True)
 class Tick:
-    """What happened since the last look. Rates are a minute (``nopm``) or a second; 1.0 core is one core busy."""
+    """What happened since the last look. 1.0 core is one core busy."""
 
     status: Status
     elapsed_s: float
     metric_value: float
     operations_per_s: float
-    counted: str
-    """The transaction of which ``nopm`` counts."""
+    metric: Metric
+    """The rate that ``metric_value`` is: the run's metric, or where that is no rate, operations per second."""
+    headline: str
+    """The operation whose latency stands in headlines."""
     p50_us: dict[str, float] = field(default_factory=dict)
     p95_us: dict[str, float] = field(default_factory=dict)
     p99_us: dict[str, float] = field(default_factory=dict)
     failed: int = 0
     retries: int = 0
     seconds: float = 0.0
-    """How long ago the last look was: of so many seconds are the figures."""
+    """How long ago the last look was: the figures are of this many seconds."""
     connected: int = 0
-    """How many clients are ready to begin, or have begun."""
+    """How many client processes are ready to begin, or have begun."""
     client_cpu_cores: float = math.nan
     """CPU of all clients; NaN until there were two looks at them."""
     server_cpu_cores: float = math.nan
     """CPU of the server between its last two samples; NaN where it runs on another host."""
     silent_s: float = 0.0
-    """How long no transaction has done its work; counted from the first look at the earliest."""
-    refusal: str = ""
-    """What the database last said in such a silence, if it said something."""
+    """How long no operation has completed; counted from the first look at the earliest."""
+    error: str = ""
+    """The newest error of the database in such a silence, if there was one."""
 
 
 class LiveView:
     """Looks at a running run; every ``tick`` reads what is new.
 
-    The first look at a run that goes on already reads its last two seconds, not all that is past.
+    The first look at a run in progress reads its last two seconds, not all that is past.
     """
 
     def __init__(self, folder: RunFolder) -> None:
@@ -85,12 +90,13 @@ class LiveView:
             status=manifest.status,
             elapsed_s=max(now - start_ns, 0) / 1e9,
             seconds=seconds,
-            counted=manifest.headline,
+            metric=manifest.metric.rate,
+            headline=manifest.headline,
             connected=connected,
             client_cpu_cores=self._client_cpu_s(pids) / seconds,
             server_cpu_cores=_server_cpu_cores(self._folder.spools / "host.ndjson"),
             silent_s=silent_s,
-            refusal=_refusal(self._folder.spools, self._worked_ns) if silent_s > _SILENT_S else "",
+            error=_newest_error(self._folder.spools, self._worked_ns) if silent_s > _SILENT_S else "",
             **_figures(manifest, pieces, seconds),
         )
 
@@ -106,14 +112,14 @@ class LiveView:
 
 
 def _figures(manifest: Manifest, pieces: list[Records], seconds: float) -> dict[str, Any]:
-    """Rates and quantiles of what came in so many seconds."""
+    """Rates and quantiles of what came in this many seconds."""
     if not pieces:
         return {"metric_value": 0.0, "operations_per_s": 0.0}
     records = np.concatenate(pieces)
     latency_us = (records["end_ns"] - records["start_ns"]) / 1000
     kept = records["outcome"] != Outcome.FAILED
-    counted = manifest.operations.index(manifest.headline)
-    committed = (records["outcome"] == Outcome.COMMITTED) & (records["operation"] == counted)
+    rate = manifest.metric.rate
+    counted = counted_by([manifest.operations.index(name) for name in rate.operations], records)
     by_name = {}
     for code, name in enumerate(manifest.operations):
         own = latency_us[kept & (records["operation"] == code)]
@@ -121,7 +127,7 @@ def _figures(manifest: Manifest, pieces: list[Records], seconds: float) -> dict[
             by_name[name] = np.quantile(own, _QUANTILES)
     p50_us, p95_us, p99_us = ({name: float(found[i]) for name, found in by_name.items()} for i in range(3))
     return {
-        "metric_value": float(committed.sum()) * 60 / seconds,
+        "metric_value": float(counted.sum()) * rate.per_s / seconds,
         "operations_per_s": float(kept.sum()) / seconds,
         "p50_us": p50_us,
         "p95_us": p95_us,
@@ -138,11 +144,9 @@ def _clients(folder: RunFolder) -> tuple[list[int], int]:
     except (FileNotFoundError, ValueError):  # ValueError: made this moment, and still empty
         return [], 0
     try:
-        pids = [page.pid(i) for i in range(page.words[Word.CLIENTS])]
-        ready = sum(state is not ClientState.STARTING for state in page.states())
+        return page.pids(), sum(state is not ClientState.STARTING for state in page.states())
     finally:
         page.close()
-    return [pid for pid in pids if pid], ready
 
 
 def _server_cpu_cores(samples: Path) -> float:
@@ -157,15 +161,15 @@ def _server_cpu_cores(samples: Path) -> float:
 
 
 def _last_worked_ns(records: Records) -> int:
-    """When the last transaction ended that did not fail; 0 where there is none."""
+    """When the last operation ended that did not fail; 0 where there is none."""
     worked = records["end_ns"][records["outcome"] != Outcome.FAILED]
     return int(worked.max()) if worked.size else 0
 
 
-def _refusal(spools: Path, since_ns: int) -> str:
-    """The text of the newest refusal of the first clients since then; empty where they were refused nothing."""
+def _newest_error(spools: Path, since_ns: int) -> str:
+    """The text of the newest error of the first clients since then; empty where there was none."""
     newest = (since_ns, "")
-    for path in sorted(spools.glob("*.errors.json"))[:_CLIENTS_ASKED]:
+    for path in sorted(spools.glob(failures.PATTERN))[:_CLIENTS_ASKED]:
         with suppress(OSError, ValueError, KeyError):
             newest = max([newest, *((row["last_ns"], row["text"]) for row in json.loads(path.read_bytes()))])
     return newest[1]

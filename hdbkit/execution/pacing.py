@@ -1,7 +1,7 @@
-"""Keying and thinking: when the next transaction is due (TPC-C 5.2.5).
+"""Keying and thinking: when the next operation of a virtual user is due.
 
-A terminal keys a transaction, waits for its answer, thinks, and keys the next. The scheduled start is the end of
-the last answer plus thinking plus keying; response time counts from there, whenever the client wakes up.
+A user keys an operation, waits for its answer, thinks, and keys the next. The scheduled start is the end of the last
+answer plus thinking plus keying; response time counts from there, whenever the client wakes up.
 """
 
 from __future__ import annotations
@@ -9,25 +9,34 @@ from __future__ import annotations
 import time
 
 from hdbkit.contracts import Prepared
-from hdbkit.execution.control import Word
+from hdbkit.execution.control import Field
 
-_LONGEST_NAP_S = 0.1
+_MAX_SLEEP_S = 0.1
 
 
 class Pacer:
     """Keeps one virtual user to its keying and thinking times."""
 
-    def __init__(self, words: memoryview) -> None:
-        self._words = words
-        self._free_ns = words[Word.START_AT_NS]
+    def __init__(self, fields: memoryview) -> None:
+        self._fields = fields
+        self._free_ns = fields[Field.START_AT_NS]
+
+    def due_ns(self, prepared: Prepared) -> int:
+        """When the operation is due, on the monotonic clock."""
+        return self._free_ns + round(prepared.keying_s * 1e9)
 
     def wait(self, prepared: Prepared) -> int:
-        """Sleep until the transaction is due, or the run ends; the scheduled start in ns."""
-        due_ns = self._free_ns + round(prepared.keying_s * 1e9)
-        while (now := time.monotonic_ns()) < min(due_ns, self._words[Word.STOP_AT_NS]):
-            time.sleep(min((due_ns - now) / 1e9, _LONGEST_NAP_S))
+        """Sleep until the operation is due, or the run ends; the scheduled start in ns."""
+        due_ns = self.due_ns(prepared)
+        sleep_until(due_ns, self._fields)
         return due_ns
 
     def done(self, prepared: Prepared, end_ns: int) -> None:
         """The answer came at ``end_ns``; thinking begins."""
         self._free_ns = end_ns + round(prepared.thinking_s * 1e9)
+
+
+def sleep_until(at_ns: int, fields: memoryview) -> None:
+    """Sleep until then on the monotonic clock, or until the run ends."""
+    while (now := time.monotonic_ns()) < min(at_ns, fields[Field.STOP_AT_NS]):
+        time.sleep(min((at_ns - now) / 1e9, _MAX_SLEEP_S))

@@ -1,4 +1,4 @@
-"""The server's counters and the host's load over time, one JSON object a line, on disk as soon as taken.
+"""The server's counters and the host's load over time, one JSON object per line, on disk as soon as taken.
 
 Sampling has a thread and a connection of its own: a server that does not answer holds up nobody else.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import queue
 import threading
@@ -22,21 +23,21 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
 from hdbkit.plan import RunPlan
+from hdbkit.results.columns import COUNTED
 from hdbkit.workloads import workload
 
-COUNTED_NAME = "new_orders"
 RUN_EDGES = ("run_start", "run_end")
-"""Before the first and after the last transaction; the size of the data is read there, outside the window."""
+"""Before the first and after the last operation; the size of the data is read there, outside the window."""
 _FEW_PAGES = 0.2
-"""Full-page images are over when their rate is at most this share of the first ..."""
+"""Full-page writes are over when their rate is at most this share of the first ..."""
 _NO_PAGES = 0.02
-"""... or when there are at most so many of them a transaction."""
-_MIN_OPERATIONS = 100
-"""Transactions that such a rate is made of."""
+"""... or when there are at most this many per transaction."""
+_MIN_TRANSACTIONS = 100
+"""The minimum number of transactions for such a rate."""
 
 
 class Lines:
-    """A file with one JSON object a line; each is in the file, whole, before ``add`` returns."""
+    """A file with one JSON object per line; each is in the file, whole, before ``add`` returns."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("ab", buffering=0)
@@ -62,23 +63,50 @@ class Lines:
             self.add(row)
 
 
+class FullPages:
+    """The rate of full-page writes per transaction, from sample to sample of the server's running totals.
+
+    The first change of a page after a checkpoint writes the whole page to the log: 0.2 of them per transaction at
+    first, 0.04 after 40 s. A window that begins among them measures the checkpoint more than the load.
+    """
+
+    def __init__(self) -> None:
+        self._before: tuple[float, float] | None = None
+        self._first: float | None = None
+        self.over = False
+
+    def see(self, totals: Mapping[str, float]) -> None:
+        """Take a sample. A server that does not count full-page writes has none."""
+        if "wal_fpi" not in totals:
+            self.over = True
+            return
+        now = totals["wal_fpi"], totals["commits"] + totals["rollbacks"]
+        before = self._before if self._before and self._before[1] <= now[1] else now  # a crash sets them back
+        self._before = before
+        if now[1] < before[1] + _MIN_TRANSACTIONS:
+            return
+        rate = (now[0] - before[0]) / (now[1] - before[1])
+        self._before, self._first = now, rate if self._first is None else self._first
+        self.over = self.over or rate <= max(_FEW_PAGES * self._first, _NO_PAGES)
+
+
 class Sampler(threading.Thread):
-    """Samples in the background; ``take`` asks for one now."""
+    """Samples in the background; ``ask`` requests a sample now."""
 
     def __init__(self, plan: RunPlan, folder: Path, interval_s: float) -> None:
         super().__init__(name="hdbkit-sampler", daemon=True)
         self._plan, self._interval_s = plan, interval_s
         self._counters, self._host = Lines(folder / "counters.ndjson"), Lines(folder / "host.ndjson")
         self._asked: queue.Queue[tuple[str, Future[float]] | None] = queue.Queue()
-        self._database, self._workload = database(plan.target.kind), workload(plan.workload.group)
+        self._database, self._workload = database(plan.target.kind), workload(plan.workload)
         self._session: Session | None = None
         self._server: host.ServerCpu | None = None
-        self._full_pages = _FullPages()
+        self._full_pages = FullPages()
 
     def ask(self, edge: str) -> Future[float]:
-        """Sample now, as an edge of the window; comes to the middle of the query in ns of the monotonic clock.
+        """Sample now, as an edge of the window; the result is the middle of the query in ns of the monotonic clock.
 
-        Or to ``HdbkitError``, when the server refused or could not be reached.
+        Or ``HdbkitError``, when the server reported an error or could not be reached.
         """
         future: Future[float] = Future()
         self._asked.put((edge, future))
@@ -86,15 +114,15 @@ class Sampler(threading.Thread):
 
     @property
     def few_full_pages(self) -> bool:
-        """Whether a checkpoint's full-page images are over, as far as samples tell."""
+        """Whether a checkpoint's full-page writes are over, as far as samples show."""
         return self._full_pages.over
 
     def stop(self) -> None:
-        """End the thread after what was asked."""
+        """End the thread after the requests so far."""
         self._asked.put(None)
 
     def run(self) -> None:
-        """Serve what is asked for; between, sample the host each second and the counters each interval."""
+        """Serve requests; between them, sample the host each second and the counters each interval."""
         next_host = next_counters = time.monotonic()
         while True:
             try:
@@ -134,7 +162,7 @@ class Sampler(threading.Thread):
         except HdbkitError:
             self._forget_session()
         except OSError:
-            pass  # a full disk; the edges tell it
+            pass  # a full disk; the edges report it
 
     def _forget_session(self) -> None:
         if self._session:
@@ -144,15 +172,16 @@ class Sampler(threading.Thread):
     def _sample(self, edge: str) -> float:
         session = self._connected()
         sent = time.monotonic_ns()
-        total = self._workload.counted_total(session)
+        counter = self._workload.metric.counter
+        total = math.nan if counter is None else session.ask(counter)[0][0]
         returned = time.monotonic_ns()
         engine_sent = time.monotonic_ns()
         engine = self._database.counters(session)
         engine_returned = time.monotonic_ns()
-        self._add(edge, sent, returned, {COUNTED_NAME: total})
+        self._add(edge, sent, returned, {COUNTED: total})
         self._add(edge, engine_sent, engine_returned, engine)
         if edge == RUN_EDGES[0]:
-            self._full_pages = _FullPages()
+            self._full_pages = FullPages()
         self._full_pages.see(engine)
         if edge in RUN_EDGES and (footprint := self._database.footprint(session)):
             self._add(edge, engine_sent, engine_returned, {"data_bytes": footprint.data_bytes})
@@ -166,34 +195,9 @@ class Sampler(threading.Thread):
     def _connected(self) -> Session:
         if self._session is None:
             options = SessionOptions(statement_timeout_ms=30_000, application="hdbkit sampler")
-            self._session = self._database.connect(self._plan.target, self._plan.workload.group, options)
+            self._session = self._database.connect(
+                self._plan.target, self._workload.scope(self._database.dialects), options
+            )
             pid = self._database.server_process(self._session)
             self._server = None if pid is None else host.ServerCpu(pid)
         return self._session
-
-
-class _FullPages:
-    """When the full-page images that follow a checkpoint are over, from samples of the server's running totals.
-
-    The first change of each page after a checkpoint goes into the log as a whole page: 0.2 of them a transaction at
-    first, 0.04 after 40 s. A window that begins among them measures the checkpoint more than the load.
-    """
-
-    def __init__(self) -> None:
-        self._before: tuple[float, float] | None = None
-        self._first: float | None = None
-        self.over = False
-
-    def see(self, totals: Mapping[str, float]) -> None:
-        """Take a sample. A server that counts no such images has none."""
-        if "wal_fpi" not in totals:
-            self.over = True
-            return
-        now = totals["wal_fpi"], totals["commits"] + totals["rollbacks"]
-        before = self._before if self._before and self._before[1] <= now[1] else now  # a crash sets them back
-        self._before = before
-        if now[1] < before[1] + _MIN_OPERATIONS:
-            return
-        rate = (now[0] - before[0]) / (now[1] - before[1])
-        self._before, self._first = now, rate if self._first is None else self._first
-        self.over = self.over or rate <= max(_FEW_PAGES * self._first, _NO_PAGES)

@@ -1,4 +1,4 @@
-"""What the database's host does during a run, as its agent tells it each second; one JSON object a line.
+"""What the database's host does during a run, as its agent reports it each second; one JSON object per line.
 
 A run does without: an agent that is away leaves a gap, and holds up nobody.
 """
@@ -50,8 +50,8 @@ class ServerHost(threading.Thread):
             with AgentClient(self._target.control, keep=True) as agent:
                 while not self._ended.wait(_EVERY_S):
                     lines.try_to_add(_asked(agent))
-        except HdbkitError as error:  # it refuses us: it will do so the next time
-            lines.try_to_add({"refused": str(error)})
+        except HdbkitError as error:  # it denies us access: it will do so the next time
+            lines.try_to_add({"error": str(error)})
 
 
 def rows(lines: list[dict[str, Any]], start_ns: int) -> list[dict[str, Any]]:

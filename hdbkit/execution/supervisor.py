@@ -1,8 +1,8 @@
-"""The supervisor: one process a run, of a session of its own, that takes a plan to a complete run folder.
+"""The supervisor: one process per run, of a session of its own, that takes a plan to a complete run folder.
 
-It starts the clients, publishes the common start, closes the window, ends the clients, and writes what they left.
-It sends no messages: the control page and the folder are all that anybody sees of it. While the window is open it
-looks at the page a few times a second and, where the run is bound to limits, seven times at what was done.
+It has the clients prepared, publishes the common start, executes the phases of the workload, ends the clients, and
+writes what they left. It sends no messages: the control page and the folder are all that anybody sees of it. While
+the window is open it looks at the page a few times a second and, where the run has limits, seven times at the spools.
 """
 
 from __future__ import annotations
@@ -10,26 +10,29 @@ from __future__ import annotations
 import concurrent.futures
 import errno
 import importlib
+import math
 import os
 import signal
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
+from typing import Literal
 
-from hdbkit.contracts import Capability, SessionOptions
+from hdbkit.contracts import Capability, PlannedPhase, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
-from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Stop, Word
+from hdbkit.execution.control import HEAD_START_S, Control, Field, Stop
 from hdbkit.execution.early_end import EarlyEnd
 from hdbkit.execution.folder_setup import reserve_path
-from hdbkit.execution.pool import Pool, disk_full
+from hdbkit.execution.load_generator import Ending, LoadGenerator
+from hdbkit.execution.local_pool import LocalPool, disk_full
 from hdbkit.execution.sampler import Lines, Sampler
 from hdbkit.execution.server_host import ServerHost
 from hdbkit.plan import RunPlan
@@ -37,21 +40,25 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, Manifest, Status
 from hdbkit.workloads import workload
 
-_TICK_S = 0.1
+_POLL_S = 0.1
 _READY_S = 120.0
-_READY_LOOK_S = 0.02
+_READY_POLL_S = 0.02
 _COUNTERS_S = 10.0
 _COUNTERS_AGAIN_S = 0.5
 _LAST_COUNTERS_S = 5.0
 _GRACE_S = 10.0
 _CHECKS_S = 600.0
 _CHECK_S = 300.0
-"""How long the server may take for one statement of the schema's checks, so that it does not go on without us."""
+"""The timeout of one statement of the schema's checks, so that the server does not go on without us."""
 
-_ENDED_IN_RAMPUP = (
-    "all clients reached their limit of iterations in the rampup, so nothing was measured; "
+_ENDED_BEFORE_WINDOW = (
+    "all clients reached their limit of iterations in the ramp-up, so nothing was measured; "
     "give more iterations or a shorter rampup_s"
 )
+
+
+Reason = Literal["stopped", "limit", "enough"]
+"""Why a phase ends before its time: on request, since all users are done, or since it need not go on."""
 
 
 class Ended(HdbkitError):
@@ -64,13 +71,16 @@ class Supervisor:
     def __init__(self, folder: RunFolder) -> None:
         self._folder, self._manifest = folder, folder.read()
         self._plan = RunPlan.model_validate(self._manifest.plan)
+        self._workload = workload(self._plan.workload)
+        self._phases = self._workload.phases(self._plan.load)
         self._page = Control(folder.control)
         self._log = Lines(folder.log)
         self._clients = Lines(folder.spools / "clients.ndjson")
-        self._pool = Pool(folder, self._plan, self._page)
+        self._generator: LoadGenerator = LocalPool(folder, self._plan)
         self._sampler = Sampler(self._plan, folder.spools, self._plan.load.counter_interval_s)
         self._server_host = ServerHost(self._plan.target, folder.spools)
         self._losses: set[int] = set()
+        self._start_ns = 0
 
     def run(self) -> Status:
         """The whole run; how it ended. Whatever happens, what was finished is kept and the manifest says why."""
@@ -78,11 +88,11 @@ class Supervisor:
         try:
             self._write(self._manifest.model_copy(update={"supervisor_pid": os.getpid(), "host": host.facts()}))
             self._begin()
-            status, note = self._phases()
+            status, note = self._execute()
         except HdbkitError as error:
             status, note = Status.FAILED, str(error)
         except Exception as error:
-            self._note("trouble", traceback=traceback.format_exc())
+            self._note("internal error", traceback=traceback.format_exc())
             full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
             itself = f"hdbkit itself failed ({type(error).__name__}: {error})"
             status, note = Status.FAILED, disk_full(self._folder.path) if full else itself
@@ -93,88 +103,135 @@ class Supervisor:
     # -- beginning ----------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """Clients ready, first counters taken, start published."""
+        """Clients ready, first counters read, start published."""
         self._sampler.start()
         self._server_host.start()
-        self._pool.start()
+        clients = self._generator.prepare(self._plan.users)
         _finish()  # its imports take a second, which the clients need to connect anyway
         deadline = time.monotonic() + _READY_S
-        while not all(state is ClientState.READY for state in self._page.states()):
-            endings = self._pool.endings()
-            _refuse_failed(endings, self._pool)
-            if endings:
+        while (ready := self._generator.ready()) < clients:
+            self._raise_failed()
+            if self._generator.endings():
                 raise Ended("a client ended before the start")
             if time.monotonic() > deadline:
-                ready = self._page.states().count(ClientState.READY)
-                raise Ended(f"only {ready} of {self._plan.load.virtual_users} clients were ready in {_READY_S:g} s")
-            if self._page.words[Word.STOP_REQUEST]:
+                raise Ended(f"only {ready} of {clients} clients were ready in {_READY_S:g} s")
+            if self._page.fields[Field.STOP_REQUEST]:
                 raise Ended("it was stopped before the start")
-            self._pool.nap(_READY_LOOK_S)
+            self._generator.wait(_READY_POLL_S)
         self._read_counters("run_start")
-        start_ns = time.monotonic_ns() + round(HEAD_START_S * 1e9)
-        clock = Clock(start_monotonic_ns=start_ns, start_wall=datetime.now(UTC))
+        self._start_ns = time.monotonic_ns() + round(HEAD_START_S * 1e9)
+        clock = Clock(start_monotonic_ns=self._start_ns, start_wall=datetime.now(UTC))
         self._write(self._manifest.model_copy(update={"clock": clock}).moved_to(Status.RAMPUP))
-        self._page.words[Word.START_AT_NS] = start_ns
+        self._generator.start_at(self._start_ns)
 
-    # -- the window ---------------------------------------------------------------------------------------
+    # -- phases -------------------------------------------------------------------------------------------
 
-    def _phases(self) -> tuple[Status, str]:
-        """Rampup, window, end; how the run ended and why."""
-        load, start_ns = self._plan.load, self._page.words[Word.START_AT_NS]
-        reason = self._wait_until(start_ns + round(load.rampup_s * 1e9))
-        reason = reason or self._wait_until(start_ns + round(load.rampup_most_s * 1e9), self._settled)
-        unmeasured = reason == "limit" and load.rampup_s > 0
-        if reason != "stopped" and not unmeasured:
-            opened_ns = self._edge("start")
-            self._write(self._manifest.moved_to(Status.MEASURING))
-            reason = reason or self._measured(opened_ns)
-            if not self._at_once():
-                self._edge("end")
-        self._page.words[Word.STOP_AT_NS] = time.monotonic_ns()
+    def _execute(self) -> tuple[Status, str]:
+        """The phases in their order, with the window around the measured ones; how the run ended and why."""
+        before = [i for i, phase in enumerate(self._phases) if not phase.measured]
+        window = [i for i, phase in enumerate(self._phases) if phase.measured]
+        after = [i for i in before if i > window[-1]]
+        self._wait_until(self._start_ns)
+        reason = self._in_turn([i for i in before if i < window[0]], self._start_ns)
+        unmeasured = reason is not None
+        if not unmeasured:
+            reason = self._measure(window)
+        if reason is None:
+            reason = self._in_turn(after, time.monotonic_ns())
+        self._generator.stop()
         if reason == "stopped":
             return Status.STOPPED, "stopped on request"
         if self._manifest.ended_early:
             return Status.STOPPED, self._manifest.ended_early
         if unmeasured:
-            return Status.DONE, _ENDED_IN_RAMPUP
+            return Status.DONE, _ENDED_BEFORE_WINDOW
         return Status.DONE, "all clients reached their limit of iterations" if reason == "limit" else ""
 
-    def _measured(self, opened_ns: int) -> str | None:
-        """Watch until the end of the window, or until it is certain that the run breaks a limit; why it ended."""
-        with closing(EarlyEnd(self._folder, self._plan, self._manifest, opened_ns)) as early:
-            reason = self._wait_until(opened_ns + round(self._plan.load.duration_s * 1e9), early.due)
-        if early.reason and reason is None:
+    def _measure(self, window: Sequence[int]) -> Reason | None:
+        """The measured phases, between two readings of the server's counters; why they ended before their time."""
+        opened_ns = self._edge("start")
+        self._write(self._manifest.moved_to(Status.MEASURING))
+        lengths = [self._phases[i].duration_s for i in window]
+        window_s = None if None in lengths else sum(length or 0.0 for length in lengths)
+        with closing(EarlyEnd(self._folder, self._plan, self._manifest, opened_ns, window_s)) as early:
+            reason = self._in_turn(window, opened_ns, early.due)
+        if reason == "enough":
             self._write(self._manifest.model_copy(update={"ended_early": early.reason}))
+        if not self._at_once():
+            self._edge("end")
         return reason
 
+    def _in_turn(
+        self, phases: Sequence[int], begin_ns: int, enough: Callable[[], bool] = lambda: False
+    ) -> Reason | None:
+        """Execute adjoining phases; None, or why they ended before their time."""
+        for i in phases:
+            self._note_phase(i, start_us=(begin_ns - self._start_ns) // 1000)
+            self._write(self._manifest)
+            reason, end_ns = self._execute_one(self._phases[i], begin_ns, enough)
+            self._note_phase(i, end_us=(end_ns - self._start_ns) // 1000)
+            if reason:
+                return reason
+            begin_ns = end_ns
+        return None
+
+    def _execute_one(
+        self, phase: PlannedPhase, begin_ns: int, enough: Callable[[], bool]
+    ) -> tuple[Reason | None, int]:
+        """One phase; why it ended before its time, if it did, and when."""
+        if phase.duration_s is None:
+            reason = self._wait_until(None, enough)
+            return None if reason == "limit" else reason, time.monotonic_ns()
+        end_ns = begin_ns + round(phase.duration_s * 1e9)
+        reason = self._wait_until(end_ns, enough)
+        if reason is None and phase.max_s > phase.duration_s:
+            reason = self._wait_until(begin_ns + round(phase.max_s * 1e9), self._settled)
+            return None if reason == "enough" else reason, time.monotonic_ns()
+        return reason, end_ns if reason is None else time.monotonic_ns()
+
+    def _note_phase(self, index: int, **times: int) -> None:
+        phases = list(self._manifest.phases)
+        phases[index] = phases[index].model_copy(update=times)
+        self._manifest = self._manifest.model_copy(update={"phases": phases})
+
     def _settled(self) -> bool:
-        """Whether the rampup may end before its longest time."""
+        """Whether an unmeasured phase may end before its maximum."""
         return self._sampler.few_full_pages
 
-    def _wait_until(self, end_ns: int, enough: Callable[[], bool] = lambda: False) -> str | None:
-        """Watch until then, or until it is enough; None, or why else it ended: stopped, limit. Raises ``Ended``."""
-        while (left_ns := end_ns - time.monotonic_ns()) > 0 and not enough():
-            self._pool.nap(min(_TICK_S, left_ns / 1e9))
-            if self._page.words[Word.STOP_REQUEST]:
-                return "stopped"
-            endings = self._pool.endings()
-            self._note_losses(endings)
-            _refuse_failed(endings, self._pool)
-            if len(endings) == self._plan.load.virtual_users:
-                if "done" not in endings.values():
-                    who = "the clients' forkserver was" if self._pool.forkserver_lost() else "all clients were"
-                    raise Ended(f"{who} killed; what was finished is kept")
+    def _wait_until(self, end_ns: int | None, enough: Callable[[], bool] = lambda: False) -> Reason | None:
+        """Watch until then (None: until all users are done); None, or why it ended before.
+
+        Raises ``Ended`` when a client failed or all were killed.
+        """
+        while not self._page.fields[Field.STOP_REQUEST]:
+            left_s = math.inf if end_ns is None else (end_ns - time.monotonic_ns()) / 1e9
+            if left_s <= 0:
+                return None
+            if enough():
+                return "enough"
+            self._generator.wait(min(_POLL_S, left_s))
+            self._raise_failed()
+            if self._generator.all_ended():
+                if Ending.DONE not in self._generator.endings().values():
+                    raise Ended(self._generator.reasons())
                 return "limit"
-        return None
+        return "stopped"
+
+    def _raise_failed(self) -> None:
+        """Raises ``Ended`` with the clients' own reasons when one could not go on."""
+        endings = self._generator.endings()
+        self._note_losses(endings)
+        if Ending.FAILED in endings.values():
+            raise Ended(self._generator.reasons() or "a client failed")
 
     def _edge(self, edge: str) -> int:
         """The server's counters and the clients' CPU time at an edge of the window; when it is, in ns."""
-        for i, pid in enumerate(self._pool.pids()):
-            self._clients.try_to_add({"virtual_user": i, "pid": pid, f"cpu_{edge}_s": host.process_cpu_s(pid)})
+        for one in self._generator.readings():
+            self._clients.try_to_add({"client": one.client, "pid": one.pid, f"cpu_{edge}_s": one.cpu_s})
         return self._read_counters(edge)
 
     def _read_counters(self, edge: str) -> int:
-        """Have the server's counters read, again while it is away; the window's edge is when that succeeds, in ns.
+        """Have the server's counters read, again while it is away; when that succeeded, in ns, is the window's edge.
 
         Raises ``Ended`` when the server stays away; the last sample then closes the window.
         """
@@ -182,7 +239,7 @@ class Supervisor:
         while not self._at_once():
             asked = self._sampler.ask(edge)
             while not asked.done() and time.monotonic() < deadline and not self._at_once():
-                concurrent.futures.wait([asked], timeout=_TICK_S)
+                concurrent.futures.wait([asked], timeout=_POLL_S)
             error = asked.exception() if asked.done() else HdbkitError("the server did not answer")
             if error is None:
                 return round(asked.result())
@@ -195,43 +252,41 @@ class Supervisor:
         return time.monotonic_ns()
 
     def _at_once(self) -> bool:
-        return bool(self._page.words[Word.STOP_REQUEST] == Stop.AT_ONCE)
+        return bool(self._page.fields[Field.STOP_REQUEST] == Stop.AT_ONCE)
 
-    def _note_losses(self, endings: dict[int, str]) -> None:
-        lost = {i for i, ended in endings.items() if ended == "killed"} - self._losses
-        for i in sorted(lost):
-            self._losses.add(i)
-            self._note("client lost", virtual_user=i)
+    def _note_losses(self, endings: dict[int, Ending]) -> None:
+        for client in sorted({i for i, ending in endings.items() if ending is Ending.KILLED} - self._losses):
+            self._losses.add(client)
+            self._note("client lost", client=client)
 
     # -- the end ------------------------------------------------------------------------------------------
 
     def _end_clients(self) -> None:
-        """Let the clients finish the transaction in flight, then end those that hang."""
-        words = self._page.words
-        words[Word.STOP_AT_NS] = min(words[Word.STOP_AT_NS], time.monotonic_ns())
+        """Let the clients finish the operations in flight, then end those that hang."""
+        self._generator.stop()
         deadline = time.monotonic() + _GRACE_S
-        while self._pool.alive() and time.monotonic() < deadline and not self._at_once():
-            self._pool.nap(0.02)
-        hung = self._pool.kill()
-        for i in hung:
-            self._note("client killed at the end", virtual_user=i, waited_s=_GRACE_S)
-        self._note_losses(self._pool.endings())
-        for i, ended in self._pool.endings().items():
-            self._clients.try_to_add({"virtual_user": i, "ended": ended})
+        while not self._generator.all_ended() and time.monotonic() < deadline and not self._at_once():
+            self._generator.wait(0.02)
+        for client in self._generator.kill():
+            self._note("client killed at the end", client=client, waited_s=_GRACE_S)
+        endings = self._generator.collect()
+        self._note_losses(endings)
+        for client, ending in endings.items():
+            self._clients.try_to_add({"client": client, "ended": ending.value})
         self._read_the_end()
         self._server_host.stop()
         self._sampler.stop()
         self._sampler.join(5) if self._sampler.is_alive() else None
 
     def _read_the_end(self) -> None:
-        """The counters once more, with the size of the data, when all transactions are over; they may be missing."""
+        """The counters once more, with the size of the data, when all operations are over; they may be missing."""
         if self._sampler.is_alive() and not self._at_once():
             concurrent.futures.wait([self._sampler.ask("run_end")], timeout=_LAST_COUNTERS_S)
 
     def _complete(self, status: Status, note: str) -> Status:
         self._manifest = self._manifest.moved_to(Status.FINISHING)
         try:
-            with suppress(OSError):  # a full disk ends below, in a sentence
+            with suppress(OSError):  # a full disk is reported below
                 self._write(self._manifest)
             if status is Status.DONE:
                 self._write(self._manifest.model_copy(update={"checks": self._schema_checks()}))
@@ -243,12 +298,12 @@ class Supervisor:
         return status
 
     def _incomplete(self, note: str, error: Exception) -> Status:
-        """The tables could not be written: say so, with the space that was kept for this sentence."""
+        """The tables could not be written: report it, with the space that was reserved for this sentence."""
         reserve_path(self._folder).unlink(missing_ok=True)
-        self._note("trouble", traceback="".join(traceback.format_exception(error)))
+        self._note("internal error", traceback="".join(traceback.format_exception(error)))
         why = f"{note}; " if note else ""
         recover = f"its tables could not be written ({error}); run: hdbkit recover {self._plan.run_id}"
-        with suppress(OSError):  # it is then told as a run whose supervisor died
+        with suppress(OSError):  # it is then reported as a run whose supervisor died
             self._write(self._manifest.moved_to(Status.FAILED, why + recover))
         return Status.FAILED
 
@@ -261,7 +316,7 @@ class Supervisor:
         asking.start()
         deadline = time.monotonic() + _CHECKS_S
         while asking.is_alive() and time.monotonic() < deadline and not self._at_once():
-            asking.join(_TICK_S)
+            asking.join(_POLL_S)
         if asking.is_alive():
             return [CheckLine(name="schema", passed=None, detail="could not be checked: the server did not answer")]
         return found
@@ -270,9 +325,9 @@ class Supervisor:
         plan, engine = self._plan, database(self._plan.target.kind)
         options = SessionOptions(statement_timeout_ms=round(_CHECK_S * 1000), application="hdbkit check")
         try:
-            session = engine.connect(plan.target, plan.workload.group, options)
+            session = engine.connect(plan.target, self._workload.scope(engine.dialects), options)
             try:
-                found = workload(plan.workload.group).check(session, plan.workload)
+                found = self._workload.check(session)
             finally:
                 session.close()
         except Exception as error:
@@ -290,18 +345,12 @@ class Supervisor:
 
     def ask_to_stop(self, *_: object) -> None:
         """SIGTERM: once is graceful, twice is at once."""
-        words = self._page.words
-        words[Word.STOP_REQUEST] = min(words[Word.STOP_REQUEST] + 1, Stop.AT_ONCE)
-
-
-def _refuse_failed(endings: dict[int, str], pool: Pool) -> None:
-    """Raises ``Ended`` with the clients' own reasons when one could not go on."""
-    if "failed" in endings.values():
-        raise Ended(" ".join(pool.reasons()) or "a client failed")
+        fields = self._page.fields
+        fields[Field.STOP_REQUEST] = min(fields[Field.STOP_REQUEST] + 1, Stop.AT_ONCE)
 
 
 def _finish() -> ModuleType:
-    """The room's heavy module: pandas, DuckDB, SciPy."""
+    """The package's heavy module: pandas, DuckDB, SciPy."""
     return importlib.import_module("hdbkit.execution.finish")
 
 

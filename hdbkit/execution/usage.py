@@ -46,11 +46,11 @@ class Usage:
         used = (float(_switches() - switches), *_traffic(connections, _connections()))
         self.spent = {name: self.spent[name] + more for name, more in zip(NAMES, used, strict=True)}
 
-    def save(self, spools: Path, virtual_user: int) -> None:
+    def save(self, spools: Path, client: int) -> None:
         """Leave the figures beside the spool; a run can do without them when the disk is full."""
         with suppress(OSError):
-            text = json.dumps({"virtual_user": virtual_user, **self.spent})
-            (spools / PATTERN.replace("*", f"{virtual_user:05d}")).write_text(text, encoding="utf-8")
+            text = json.dumps({"client": client, **self.spent})
+            (spools / PATTERN.replace("*", f"{client:05d}")).write_text(text, encoding="utf-8")
 
 
 def saved(spools: Path) -> list[dict[str, float]]:
@@ -91,7 +91,7 @@ def _connections() -> dict[int, Counts]:
                 if stat.S_ISSOCK(file.st_mode):
                     with socket.socket(fileno=os.dup(int(name))) as one:
                         if _is_tcp(one):
-                            received, segments, sent = _COUNTS.unpack_from(_told(one))
+                            received, segments, sent = _COUNTS.unpack_from(_tcp_info(one))
                             found[file.st_ino] = sent, received, segments
     return found
 
@@ -100,6 +100,6 @@ def _is_tcp(one: socket.socket) -> bool:
     return one.family in (socket.AF_INET, socket.AF_INET6) and one.type == socket.SOCK_STREAM
 
 
-def _told(one: socket.socket) -> bytes:
+def _tcp_info(one: socket.socket) -> bytes:
     """The kernel's ``struct tcp_info`` of a connection; an older kernel's is shorter."""
     return one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _COUNTS.size)

@@ -9,13 +9,11 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-import numpy as np
-
 FORMAT_VERSION: Final = 2
 
 
 class Outcome(IntEnum):
-    """How a transaction ended."""
+    """How an operation ended."""
 
     COMMITTED = 0
     ROLLED_BACK_BY_DESIGN = 1
@@ -33,30 +31,7 @@ ERROR_CLASSES: Final = (
     "resources",
     "other",
 )
-"""The error class of a failed transaction by its code in a record; code 0 is none."""
-
-SPOOL_RECORD: Final = np.dtype(
-    [
-        ("scheduled_ns", "<i8"),
-        ("start_ns", "<i8"),
-        ("end_ns", "<i8"),
-        ("w_id", "<u4"),
-        ("o_id", "<u4"),
-        ("d_id", "u1"),
-        ("operation", "u1"),
-        ("outcome", "u1"),
-        ("retries", "u1"),
-        ("error_class", "u1"),
-        ("reserved", "u1"),
-        ("valid", "<u2"),
-    ]
-)
-"""One transaction in a spool; ``valid`` is written last, so a torn record is never read."""
-
-SPOOL_STRUCT: Final = "<qqqIIBBBBBxH"
-"""The same record for ``struct``, without the reserved byte."""
-
-SPOOL_VALID: Final = 0xB17E
+"""The error class of a failed operation by its code in a record; code 0 is none."""
 
 # Parquet files: {column: Arrow type name}. Written by results.writer, read by analysis and charts.
 OPERATIONS: Final = {
@@ -68,12 +43,10 @@ OPERATIONS: Final = {
     "outcome": "uint8",  # Outcome
     "retries": "uint8",
     "error_class": "uint8",  # index in ERROR_CLASSES
-    "w_id": "int32",
-    "d_id": "uint8",
-    "o_id": "int32",  # 0 unless keep_order_ids
 }
+"""The detail columns of the manifest (``details``) follow these."""
 SECONDS: Final = {
-    "second": "int32",  # whole seconds since the run's start, by the end of the transaction
+    "second": "int32",  # whole seconds since the run's start, by the end of the operation
     "operation": "uint8",
     "committed": "int64",
     "rolled_back": "int64",
@@ -113,13 +86,15 @@ SERVER_HOST: Final = {
     "value": "float64",
 }
 CLIENTS: Final = {
-    "virtual_user": "int32",
+    "client": "int32",  # number of the client process, from 0
+    "users": "int32",  # how many virtual users it serves: those from first_user on
+    "first_user": "int32",
     "pid": "int64",
     "cpu_start_s": "float64",  # CPU time of the client at the window's edges; NaN when it was gone
     "cpu_end_s": "float64",
     "operations": "int64",  # over the whole run
     "context_switches": "float64",  # of the client, over the whole run as all below; NaN when not known
-    "sent_bytes": "float64",  # on its connection, over TCP
+    "sent_bytes": "float64",  # on its connections, over TCP
     "received_bytes": "float64",
     "sent_segments": "float64",  # that hold data: one a request, unless it is larger than a segment
     "ended": "string",  # done, killed, failed
@@ -128,9 +103,9 @@ ERRORS: Final = {
     "error_class": "string",
     "code": "string",
     "text": "string",
-    "operation": "string",  # or "(connecting)": refused while a client connected anew after a loss
+    "operation": "string",  # or "(connecting)": reported while a virtual user reconnected
     "count": "int64",
-    "retried": "int64",  # how many of them were tried again
+    "retried": "int64",  # how many of them were retried
     "first_us": "int64",
     "last_us": "int64",
 }

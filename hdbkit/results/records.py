@@ -1,18 +1,20 @@
 """The record of one operation in a spool: fixed size, with the detail columns that the workload declares.
 
-A record is times, head, outcome, and last the word that makes it valid. The **head** is all that is known ahead of the
-clock (virtual user, operation, details); it is packed ahead, so that between two operations a client writes one
+A record is times, head, outcome, and last the word that makes it valid. The **head** is all that is known ahead of
+the clock (virtual user, operation, details); it is packed ahead, so that between two operations a client writes one
 record by one call. Details are unsigned or signed integers of at most 8 bytes.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from hdbkit.results.columns import Outcome
 
 Records = NDArray[Any]
 
@@ -35,6 +37,22 @@ def record_type(details: Mapping[str, str]) -> np.dtype[Any]:
 def record_struct(details: Mapping[str, str]) -> struct.Struct:
     """The same for ``pack_into(buffer, at, scheduled, start, end, head, outcome, retries, error_class, VALID)``."""
     return struct.Struct(f"<qqq{head_type(details).itemsize}sBBBH")
+
+
+def arrow_types(details: Mapping[str, str]) -> dict[str, str]:
+    """The Arrow type of each detail column.
+
+    Example:
+        >>> arrow_types({"w_id": "u4", "delta": "i2"})
+        {'w_id': 'uint32', 'delta': 'int16'}
+    """
+    return {name: np.dtype(kind).name for name, kind in details.items()}
+
+
+def counted_by(operations: Sequence[int], records: Records) -> NDArray[np.bool_]:
+    """Which records a rate over these operations counts (none given: over all): those that committed."""
+    committed: NDArray[np.bool_] = records["outcome"] == Outcome.COMMITTED
+    return committed & np.isin(records["operation"], operations) if operations else committed
 
 
 class Heads:

@@ -1,4 +1,4 @@
-"""Counts and latency histograms by second and transaction, added up a piece at a time."""
+"""Counts and latency histograms by second and operation, added up a piece at a time."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdbkit.results.columns import LATENCY_BUCKETS_US, Outcome
-from hdbkit.results.spool import Records
+from hdbkit.results.records import Records
 
 _BUCKETS = len(LATENCY_BUCKETS_US) + 1
-_COUNTED = ("committed", "rolled_back", "failed", "retries", "latency_us_sum")
+_SUMMED = ("committed", "rolled_back", "failed", "retries", "latency_us_sum")
 
 
 class Seconds:
-    """The table ``seconds`` in the making. Memory grows with seconds, never with transactions."""
+    """The table ``seconds`` in the making. Memory grows with seconds, never with operations."""
 
     def __init__(self, operations: int) -> None:
-        self._kinds = operations
-        self._sums = np.zeros((0, len(_COUNTED)), np.int64)
+        self._operations = operations
+        self._sums = np.zeros((0, len(_SUMMED)), np.int64)
         self._histogram = np.zeros((0, _BUCKETS), np.int64)
 
     def add(self, records: Records, start_ns: int) -> None:
         """Add records; ``start_ns`` is the run's start on the monotonic clock."""
         second = np.maximum(records["end_ns"] - start_ns, 0) // 1_000_000_000
-        row = (second * self._kinds + records["operation"]).astype(np.int64)
+        row = (second * self._operations + records["operation"]).astype(np.int64)
         self._reach(int(row.max()) + 1)
         latency_us = (records["end_ns"] - records["start_ns"]) // 1000
         for column, weight in enumerate(self._weights(records, latency_us)):
@@ -41,15 +41,15 @@ class Seconds:
         return [*by_outcome, records["retries"], latency_us]
 
     def _reach(self, rows: int) -> None:
-        missing = -(-rows // self._kinds) * self._kinds - len(self._sums)
+        missing = -(-rows // self._operations) * self._operations - len(self._sums)
         if missing > 0:
-            self._sums = np.vstack([self._sums, np.zeros((missing, len(_COUNTED)), np.int64)])
+            self._sums = np.vstack([self._sums, np.zeros((missing, len(_SUMMED)), np.int64)])
             self._histogram = np.vstack([self._histogram, np.zeros((missing, _BUCKETS), np.int64)])
 
     def columns(self) -> dict[str, Any]:
-        """The table as columns, rows without a transaction left out."""
+        """The table as columns, rows without an operation left out."""
         kept = np.flatnonzero(self._sums[:, :3].sum(axis=1))
-        columns: dict[str, Any] = {"second": kept // self._kinds, "operation": kept % self._kinds}
-        columns |= {name: self._sums[kept, i] for i, name in enumerate(_COUNTED)}
+        columns: dict[str, Any] = {"second": kept // self._operations, "operation": kept % self._operations}
+        columns |= {name: self._sums[kept, i] for i, name in enumerate(_SUMMED)}
         columns["histogram"] = self._histogram[kept].tolist()
         return columns

@@ -1,94 +1,77 @@
-"""A spool: the file to which one client writes one fixed-size record a transaction.
+"""A spool: the file to which one client process writes one fixed-size record per operation.
 
 One writer, no lock, mapped into memory: what a killed client finished is in the file (it survives the death of
-the process, not a power cut). It grows in segments reserved by ``posix_fallocate``, outside the clock readings,
+the process, not a power failure). It grows in segments reserved by ``posix_fallocate``, outside the clock readings,
 because writing into a hole on a full disk is SIGBUS. The validity word of a record is written last (``struct``
 clears a record and packs field after field); a reader stops at the first without it, so a torn one is never read.
+The header names the detail columns of the records, so that a spool is read without a plan.
 """
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hdbkit.errors import DamagedResult
-from hdbkit.results.columns import SPOOL_RECORD, SPOOL_STRUCT, SPOOL_VALID
+from hdbkit.results.records import VALID, Records, record_struct, record_type
 
-Records = NDArray[Any]
-
-_HEADER = struct.Struct("<8sIII")
+HEADER_BYTES = 4096
+_HEADER = struct.Struct("<8sIIII")  # magic, version, record size, client, length of the details that follow as JSON
 _MAGIC = b"HDBSPOOL"
-_VERSION = 1
-_HEADER_BYTES = 4096
-_SEGMENT_RECORDS = 65_536
+_VERSION = 2
+_SEGMENT_RECORDS = 65_536  # of any size these make whole pages
 _RECORDS_AT_ONCE = 16_384
-_SIZE = SPOOL_RECORD.itemsize
-_SEGMENT_BYTES = _SEGMENT_RECORDS * _SIZE
-_PACK = struct.Struct(SPOOL_STRUCT).pack_into
 
 
 class SpoolWriter:
-    """The writing end, owned by one client."""
+    """The writing end, owned by one client process."""
 
-    def __init__(self, path: Path, virtual_user: int) -> None:
+    def __init__(self, path: Path, client: int, details: Mapping[str, str]) -> None:
+        record = record_struct(details)
+        self._pack, self._size = record.pack_into, record.size
+        self._segment_bytes = _SEGMENT_RECORDS * self._size
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
-        header = _HEADER.pack(_MAGIC, _VERSION, _SIZE, virtual_user).ljust(_HEADER_BYTES, b"\0")
-        os.posix_fallocate(self._fd, 0, _HEADER_BYTES)
+        columns = json.dumps(dict(details)).encode()
+        header = _HEADER.pack(_MAGIC, _VERSION, self._size, client, len(columns)) + columns
+        os.posix_fallocate(self._fd, 0, HEADER_BYTES)
         os.pwrite(self._fd, header, 0)
-        self._next_offset = _HEADER_BYTES
+        self._next_offset = HEADER_BYTES
         self._grow()
 
     def _grow(self) -> None:
         """Reserve and map the next segment. Raises ``OSError`` when the disk is full."""
-        os.posix_fallocate(self._fd, self._next_offset, _SEGMENT_BYTES)
-        self._map = mmap.mmap(self._fd, _SEGMENT_BYTES, offset=self._next_offset)
-        self._next_offset += _SEGMENT_BYTES
+        os.posix_fallocate(self._fd, self._next_offset, self._segment_bytes)
+        self._map = mmap.mmap(self._fd, self._segment_bytes, offset=self._next_offset)
+        self._next_offset += self._segment_bytes
         self._at = 0
 
     @property
     def written(self) -> int:
         """How many records it holds."""
-        return (self._next_offset - _SEGMENT_BYTES - _HEADER_BYTES + self._at) // _SIZE
+        return (self._next_offset - self._segment_bytes - HEADER_BYTES + self._at) // self._size
 
     def append(
         self,
         scheduled_ns: int,
         start_ns: int,
         end_ns: int,
-        w_id: int,
-        o_id: int,
-        d_id: int,
-        operation: int,
+        head: bytes,
         outcome: int,
         retries: int,
         error_class: int,
     ) -> None:
-        """Write one record; times are of the monotonic clock."""
+        """Write one record; times are of the monotonic clock, ``head`` is one of ``records.Heads``."""
         at = self._at
-        _PACK(
-            self._map,
-            at,
-            scheduled_ns,
-            start_ns,
-            end_ns,
-            w_id,
-            o_id,
-            d_id,
-            operation,
-            outcome,
-            retries,
-            error_class,
-            SPOOL_VALID,
-        )
-        self._at = at + _SIZE
-        if self._at == _SEGMENT_BYTES:  # now, not at the next record, which would be lost on a full disk
+        self._pack(self._map, at, scheduled_ns, start_ns, end_ns, head, outcome, retries, error_class, VALID)
+        self._at = at = at + self._size
+        if at == self._segment_bytes:  # now, not at the next record, which would be lost on a full disk
             self._grow()
 
     def close(self) -> None:
@@ -101,36 +84,34 @@ class SpoolReader:
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_RDONLY)
-        head = os.pread(self._fd, _HEADER.size, 0)
-        if len(head) < _HEADER.size or head[:8] != _MAGIC:
+        try:
+            self.client, self._type = _described(path, os.pread(self._fd, HEADER_BYTES, 0))
+        except BaseException:
             os.close(self._fd)
-            raise DamagedResult(f"{path} is no spool of hdbkit")
-        _, version, size, self.virtual_user = _HEADER.unpack(head)
-        if (version, size) != (_VERSION, _SIZE):
-            os.close(self._fd)
-            raise DamagedResult(f"{path} is a spool of version {version}, this hdbkit reads version {_VERSION}")
-        self._offset = _HEADER_BYTES
+            raise
+        self._size, self._offset = self._type.itemsize, HEADER_BYTES
 
     def skip_before(self, end_ns: int) -> None:
-        """Pass over the records that ended before ``end_ns`` without reading them; records are in that order."""
-        low, high = 0, (os.fstat(self._fd).st_size - _HEADER_BYTES) // _SIZE
+        """Skip the records that ended before ``end_ns`` without reading them; records are in that order."""
+        low, high = 0, (os.fstat(self._fd).st_size - HEADER_BYTES) // self._size
         while low < high:
             middle = (low + high) // 2
-            record = np.frombuffer(os.pread(self._fd, _SIZE, _HEADER_BYTES + middle * _SIZE), SPOOL_RECORD)[0]
-            if record["valid"] == SPOOL_VALID and record["end_ns"] < end_ns:
+            content = os.pread(self._fd, self._size, HEADER_BYTES + middle * self._size)
+            record = np.frombuffer(content, self._type)[0]
+            if record["valid"] == VALID and record["end_ns"] < end_ns:
                 low = middle + 1
             else:
                 high = middle
-        self._offset = _HEADER_BYTES + low * _SIZE
+        self._offset = HEADER_BYTES + low * self._size
 
-    def read(self, most: int = 1_000_000) -> Records:
-        """The next records, at most ``most``; none when there is nothing new."""
-        content = os.pread(self._fd, most * _SIZE, self._offset)
-        records = np.frombuffer(content, SPOOL_RECORD, count=len(content) // _SIZE)
-        invalid = np.flatnonzero(records["valid"] != SPOOL_VALID)
+    def read(self, at_most: int = 1_000_000) -> Records:
+        """The next records, at most ``at_most``; none when there is nothing new."""
+        content = os.pread(self._fd, at_most * self._size, self._offset)
+        records = np.frombuffer(content, self._type, count=len(content) // self._size)
+        invalid = np.flatnonzero(records["valid"] != VALID)
         if invalid.size:
             records = records[: invalid[0]]
-        self._offset += records.size * _SIZE
+        self._offset += records.size * self._size
         return records
 
     def close(self) -> None:
@@ -138,8 +119,21 @@ class SpoolReader:
         os.close(self._fd)
 
 
+def _described(path: Path, header: bytes) -> tuple[int, np.dtype[Any]]:
+    """The client and the layout of records that a spool's header states."""
+    if len(header) < _HEADER.size or header[:8] != _MAGIC:
+        raise DamagedResult(f"{path} is not a spool of hdbkit")
+    _, version, size, client, length = _HEADER.unpack_from(header)
+    if version != _VERSION:
+        raise DamagedResult(f"{path} is a spool of version {version}, this hdbkit reads version {_VERSION}")
+    record = record_type(json.loads(header[_HEADER.size : _HEADER.size + length]))
+    if record.itemsize != size:
+        raise DamagedResult(f"{path} has records of {size} bytes, but its columns make {record.itemsize}")
+    return client, record
+
+
 class SpoolTails:
-    """All spools of a folder, read on: what has come since the last look, while the clients write."""
+    """All spools of a folder: the records that came since the last look, while the clients write."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -167,20 +161,20 @@ class SpoolTails:
         self._readers.clear()
 
 
-def spool_path(folder: Path, virtual_user: int) -> Path:
-    """Where a virtual user's spool is."""
-    return folder / f"{virtual_user:05d}.spool"
+def spool_path(folder: Path, client: int) -> Path:
+    """Where a client's spool is."""
+    return folder / f"{client:05d}.spool"
 
 
-def read_spools(folder: Path, most: int = 1_000_000) -> Iterator[tuple[int, Records]]:
-    """Every record of every spool in ``folder`` as (virtual user, records), a piece at a time."""
+def read_spools(folder: Path, at_most: int = 1_000_000) -> Iterator[tuple[int, Records]]:
+    """Every record of every spool in ``folder`` as (client, records), a piece at a time."""
     for path in sorted(folder.glob("*.spool")):
         try:
             reader = SpoolReader(path)
         except DamagedResult:
             continue  # killed before its header was there: it holds no record
         try:
-            while (records := reader.read(most)).size:
-                yield reader.virtual_user, records
+            while (records := reader.read(at_most)).size:
+                yield reader.client, records
         finally:
             reader.close()

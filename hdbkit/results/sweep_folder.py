@@ -238,7 +238,9 @@ def runs_frame(folder: SweepFolder) -> pd.DataFrame:
     """
     state = folder.journal.state
     plan = folder.read_plan(_Grid)  # after the journal: it has every run that the journal names
-    columns: dict[str, list[Any]] = {name: [getattr(run, name) for run in plan.runs] for name in _Planned.model_fields}
+    columns: dict[str, list[Any]] = {
+        name: [getattr(run, name) for run in plan.runs] for name in _Planned.model_fields
+    }
     outcomes = [_outcome(folder.root, state.runs.get(run.number)) for run in plan.runs]
     columns |= {name: [getattr(outcome, name) for outcome in outcomes] for name in _Outcome._fields}
     settings = [plan.configurations[run.configuration] for run in plan.runs]

@@ -11,17 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hdbkit.files import draft_of
 from hdbkit.results import columns
+from hdbkit.results.records import Records
 from hdbkit.results.seconds import Seconds
-from hdbkit.results.spool import Records, read_spools
+from hdbkit.results.spool import read_spools
 
-_DELTA = ("t_start_us", "latency_us", "wait_us", "o_id")
-_ROWS_A_PIECE = 1_000_000
+_ROWS_AT_ONCE = 1_000_000
 
 
 def schema(table: Mapping[str, str]) -> pa.Schema:
@@ -30,21 +29,33 @@ def schema(table: Mapping[str, str]) -> pa.Schema:
     return pa.schema([(name, types.get(kind) or pa.type_for_alias(kind)) for name, kind in table.items()])
 
 
-def write_operations(spools: Path, folder: Path, start_ns: int, kinds: int) -> tuple[Seconds, dict[int, int]]:
-    """Write every record in ``spools`` to ``folder``; the sums by second and the count by virtual user.
+def operations_table(details: Mapping[str, str]) -> dict[str, str]:
+    """The columns of ``operations/`` of a run with these detail columns, and their Arrow types."""
+    return {**columns.OPERATIONS, **details}
 
-    ``start_ns`` is the run's start on the monotonic clock, ``kinds`` the number of transactions.
+
+def write_operations(
+    spools: Path, folder: Path, start_ns: int, operations: int, details: Mapping[str, str]
+) -> tuple[Seconds, dict[int, int]]:
+    """Write every record in ``spools`` to ``folder``; the sums by second and the count by client.
+
+    Args:
+        spools: the folder of the clients' spools.
+        folder: the folder for the Parquet file.
+        start_ns: the run's start on the monotonic clock.
+        operations: the number of operations of the workload.
+        details: the detail columns with their Arrow types.
     """
     folder.mkdir(exist_ok=True)
     for left in folder.glob(".part-0.*"):  # by a supervisor that was killed
         left.unlink()
-    seconds, counts = Seconds(kinds), dict[int, int]()
-    table = schema(columns.OPERATIONS)
+    seconds, counts = Seconds(operations), dict[int, int]()
+    table = schema(operations_table(details))
     with draft_of(folder / "part-0.parquet") as draft, _operations_writer(draft, table) as writer:
-        for virtual_user, records in read_spools(spools, _ROWS_A_PIECE):
-            writer.write_table(_operations(virtual_user, records, start_ns, table))
+        for client, records in read_spools(spools, _ROWS_AT_ONCE):
+            writer.write_table(_operations(records, start_ns, table))
             seconds.add(records, start_ns)
-            counts[virtual_user] = counts.get(virtual_user, 0) + records.size
+            counts[client] = counts.get(client, 0) + records.size
     return seconds, counts
 
 
@@ -63,7 +74,7 @@ def write_rows(path: Path, table: Mapping[str, str], rows: Sequence[Mapping[str,
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file with one JSON object a line; a torn line is passed over."""
+    """The objects of a file with one JSON object a line; a torn line is skipped."""
     if not path.is_file():
         return []
     return list(_objects(path.read_text(encoding="utf-8", errors="replace").splitlines()))
@@ -78,25 +89,26 @@ def _objects(lines: Iterable[str]) -> Iterable[dict[str, Any]]:
 
 
 def _operations_writer(path: Path, table: pa.Schema) -> pq.ParquetWriter:
+    narrow = [field.name for field in table if field.type.bit_width <= 8]
     return pq.ParquetWriter(
         path,
         table,
         compression="zstd",
         compression_level=3,
-        use_dictionary=[name for name in table.names if name not in _DELTA],
-        column_encoding=dict.fromkeys(_DELTA, "DELTA_BINARY_PACKED"),
+        use_dictionary=narrow,
+        column_encoding={name: "DELTA_BINARY_PACKED" for name in table.names if name not in narrow},
         write_statistics=["t_start_us"],
     )
 
 
-def _operations(virtual_user: int, records: Records, start_ns: int, table: pa.Schema) -> pa.Table:
+def _operations(records: Records, start_ns: int, table: pa.Schema) -> pa.Table:
     start_us = (records["start_ns"] - start_ns) // 1000
-    content = {
-        "virtual_user": np.full(records.size, virtual_user, np.int32),
+    made = {
         "t_start_us": start_us,
         "latency_us": (records["end_ns"] - start_ns) // 1000 - start_us,
         "wait_us": (records["start_ns"] - records["scheduled_ns"]) // 1000,
-        **{name: records[name] for name in ("operation", "outcome", "retries", "error_class")},
-        **{name: records[name] for name in ("w_id", "d_id", "o_id")},
     }
-    return pa.Table.from_arrays([pa.array(content[f.name]).cast(f.type) for f in table], schema=table)
+    columns = (pa.array(made[field.name] if field.name in made else records[field.name]) for field in table)
+    return pa.Table.from_arrays(
+        [column.cast(field.type) for column, field in zip(columns, table, strict=True)], schema=table
+    )

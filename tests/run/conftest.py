@@ -12,8 +12,10 @@ import pytest
 
 from hdbkit.build import build
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.databases.nulldb import State
+from hdbkit.databases import database
+from hdbkit.databases._null_state import State
 from hdbkit.servers import PrivateServer, find_binaries, private_server
+from hdbkit.workloads import workload
 
 NullTarget = Callable[..., Target]
 
@@ -26,10 +28,12 @@ def null_target() -> Iterator[NullTarget]:
     def make(**options: Any) -> Target:
         name = f"t{uuid.uuid4().hex[:12]}"
         target = Target(kind="nulldb", database=name, options={k: str(v) for k, v in options.items()})
-        state = State(target)
         spec = WorkloadSpec(warehouses=2)
-        state.write("build", {"spec": spec.model_dump_json(), "parts": [], "finished": True})
-        made.append(state)
+        schema = database(target.kind).schema(target, workload(spec))
+        schema.create(spec.model_dump_json())
+        schema.finish()
+        schema.close()
+        made.append(State(target))
         return target
 
     yield make

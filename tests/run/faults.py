@@ -16,7 +16,7 @@ import psutil
 import psycopg
 
 from hdbkit.api import Result, Running
-from hdbkit.execution.control import Control, Word
+from hdbkit.execution.control import Control
 from hdbkit.paths import results_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
@@ -60,9 +60,9 @@ def supervisor_of(running: Running) -> psutil.Process:
 
 
 def client_pids(running: Running) -> list[int]:
-    """The clients' process ids by virtual user, from the control page."""
+    """The clients' process ids, from the control page."""
     page = Control(folder_of(running).control)
-    pids = [page.pid(i) for i in range(page.words[Word.CLIENTS])]
+    pids = page.pids()
     page.close()
     return pids
 
@@ -87,7 +87,7 @@ def rows(result: Result | RunFolder, query: str) -> list[tuple[Any, ...]]:
 
 def kept_orders(result: Result) -> set[Order]:
     """The keys of all acknowledged new orders."""
-    found = rows(result, "select w_id, d_id, o_id from {t} where transaction = 0 and outcome = 0")
+    found = rows(result, "select w_id, d_id, o_id from {t} where operation = 0 and outcome = 0")
     assert len(found) == len(set(found))
     return set(found)
 

@@ -105,13 +105,13 @@ def test_the_record_that_meets_a_full_disk_is_kept(tmp_path: Path, monkeypatch: 
     def no_space(*_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    writer = SpoolWriter(tmp_path / "0.spool", 0)
+    writer = SpoolWriter(tmp_path / "0.spool", 0, {})
     monkeypatch.setattr(os, "posix_fallocate", no_space)
     finished = 0
     with pytest.raises(OSError, match="No space left"):
         while True:
             finished += 1
-            writer.append(0, 0, finished, 1, 0, 1, 0, 0, 0, 0)
+            writer.append(0, 0, finished, bytes(5), 0, 0, 0)
     writer.close()
     reader = SpoolReader(tmp_path / "0.spool")
     assert reader.read().size == finished

@@ -41,9 +41,9 @@ def measuring(null_target: NullTarget, load: Load, **options: object) -> Running
     return running
 
 
-def finished_by(running: Running, virtual_user: int) -> int:
-    """How many transactions a virtual user has in its spool."""
-    reader = SpoolReader(spool_path(folder_of(running).spools, virtual_user))
+def finished_by(running: Running, client: int) -> int:
+    """How many operations a client has in its spool."""
+    reader = SpoolReader(spool_path(folder_of(running).spools, client))
     count = reader.read().size
     reader.close()
     return int(count)
@@ -61,8 +61,8 @@ def test_a_killed_client_is_told_and_what_it_finished_is_kept(null_target: NullT
     assert kept[2] == finished > 10
     assert min(kept[0], kept[1], kept[3]) > kept[2]
     assert result.summary["clients_lost"] == 1
-    assert list(result.table("clients").set_index("virtual_user")["ended"]) == ["done", "done", "killed", "done"]
-    assert {"event": "client lost", "virtual_user": 2}.items() <= log_of(running)[0].items()
+    assert list(result.table("clients").set_index("client")["ended"]) == ["done", "done", "killed", "done"]
+    assert {"event": "client lost", "client": 2}.items() <= log_of(running)[0].items()
     checks = result.checks.set_index("name")
     assert not checks.loc["clients ended as planned", "passed"]
     assert checks.loc["schema's count bracketed by the clients", "passed"]
@@ -144,8 +144,8 @@ def test_a_client_that_hangs_is_ended_and_told(null_target: NullTarget) -> None:
     os.kill(client_pids(running)[0], signal.SIGSTOP)
     result = running.wait()  # SIGKILL ends a stopped process too
     assert result.manifest.status is Status.DONE
-    assert dict(result.table("clients").set_index("virtual_user")["ended"])[0] == "killed"
-    assert [line["virtual_user"] for line in log_of(running) if line["event"] == "client killed at the end"] == [0]
+    assert dict(result.table("clients").set_index("client")["ended"])[0] == "killed"
+    assert [line["client"] for line in log_of(running) if line["event"] == "client killed at the end"] == [0]
     assert rows(result, "select count(*) > 10 from {t} where virtual_user = 0") == [(True,)]
 
 
@@ -162,7 +162,7 @@ def test_an_interrupted_kernel_stops_the_run_and_has_its_result(null_target: Nul
     script = f"""
 import hdbkit
 result = hdbkit.run({null_target(latency_us=1000).url!r}, load=hdbkit.Load(rampup_s=0, duration_s=600))
-print(result.manifest.status.value, result.nopm > 0)
+print(result.manifest.status.value, result.metric_value > 0)
 """
     kernel = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     until(lambda: len(hdbkit.runs()) == 1, "the run begins")

@@ -118,7 +118,7 @@ def test_a_server_restarted_in_the_window(server: PrivateServer) -> None:
     result = stopped(running)
     assert_survived(result)
     assert_on_the_timeline(result, "connection_lost")
-    connecting = result.table("errors").query("transaction == '(connecting)'")
+    connecting = result.table("errors").query("operation == '(connecting)'")
     assert connecting["text"].str.contains("nothing listens on").any()
     assert USERS <= connecting["count"].sum() < 100
 
@@ -201,7 +201,7 @@ def test_a_server_out_of_connections(server: PrivateServer) -> None:
     result = stopped(running)
     assert_survived(result)
     assert_on_the_timeline(result, "connection_lost")
-    connecting = result.table("errors").query("transaction == '(connecting)'")
+    connecting = result.table("errors").query("operation == '(connecting)'")
     assert connecting["text"].str.contains("no more connections are allowed").any()
 
 

@@ -17,13 +17,13 @@ from hdbkit.api import Running
 from hdbkit.cli import progress
 from hdbkit.config import Isolation, Load, WorkloadSpec
 from hdbkit.errors import InputError, RunFailed, SchemaProblem
-from hdbkit.execution.control import Control, Stop, Word
+from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.folder_setup import make_run_folder
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.precheck import precheck
 from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan
-from hdbkit.results.columns import TRANSACTIONS
+from hdbkit.results.columns import OPERATIONS
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
@@ -57,12 +57,12 @@ def test_a_run_folder_is_complete_and_has_no_spool_left(null_target: NullTarget,
     assert (told["round_trips"], told["sent_bytes"], told["received_bytes"]) == (None, None, None)  # no connection
     assert told["context_switches"] > 0.5  # each call sleeps
     described = rows(result, "select column_name from (describe select * from {t})")
-    assert [name for (name,) in described] == list(TRANSACTIONS)
+    assert [name for (name,) in described] == [*OPERATIONS, "w_id", "d_id", "o_id"]
 
 
 def test_the_same_seed_draws_the_same_transactions(null_target: NullTarget) -> None:
     load = Load(virtual_users=2, rampup_s=0, duration_s=5, iterations=200, seed=7)
-    drawn = "select virtual_user, list(transaction order by t_start_us) from {t} group by 1 order by 1"
+    drawn = "select virtual_user, list(operation order by t_start_us) from {t} group by 1 order by 1"
     first, second = (rows(hdbkit.run(null_target(), load=load), drawn) for _ in range(2))
     assert first == second
     assert [len(kinds) for _, kinds in first] == [200, 200]
@@ -104,10 +104,121 @@ def test_raise_error_ends_the_run_at_the_first_failure(null_target: NullTarget) 
 
 
 def test_order_ids_are_kept_when_asked_for(null_target: NullTarget, short_load: Load) -> None:
-    load = short_load.model_copy(update={"keep_order_ids": True})
+    load = short_load.with_(keep_order_ids=True)
     result = hdbkit.run(null_target(latency_us=500), load=load)
-    assert rows(result, "select count(*) from {t} where transaction = 0 and outcome = 0 and o_id = 0") == [(0,)]
-    assert rows(result, "select count(*) from {t} where transaction <> 0 and o_id <> 0") == [(0,)]
+    assert rows(result, "select count(*) from {t} where operation = 0 and outcome = 0 and o_id = 0") == [(0,)]
+    assert rows(result, "select count(*) from {t} where operation <> 0 and o_id <> 0") == [(0,)]
+
+
+def test_one_process_can_serve_several_users_with_the_same_work(null_target: NullTarget) -> None:
+    target, limits = null_target(), {"rampup_s": 0, "duration_s": 60, "iterations": 60, "seed": 7}
+    drawn = "select virtual_user, list((operation, w_id, d_id) order by t_start_us) from {t} group by 1 order by 1"
+    alone = hdbkit.run(target, load=Load(virtual_users=5, **limits))
+    shared = hdbkit.run(target, load=Load(virtual_users=5, users_per_process=2, **limits))
+    assert [(user, len(work)) for user, work in rows(shared, drawn)] == [(user, 60) for user in range(5)]
+    assert rows(shared, drawn) == rows(alone, drawn)
+    clients = shared.table("clients")
+    assert clients[["client", "users", "first_user"]].to_numpy().tolist() == [[0, 2, 0], [1, 2, 2], [2, 1, 4]]
+    assert list(clients["operations"]) == [120, 120, 60]
+    assert (clients["pid"].nunique(), set(clients["ended"])) == (3, {"done"})
+    checks = shared.checks.set_index("name")["passed"]
+    assert checks["clients ended as planned"]
+    assert checks["every transaction accounted for"]
+
+
+def test_users_of_one_process_take_turns(null_target: NullTarget) -> None:
+    load = Load(virtual_users=4, users_per_process=4, rampup_s=0, duration_s=2)
+    result = hdbkit.run(null_target(latency_us=1000), load=load)
+    counts = [count for (count,) in rows(result, "select count(*) from {t} group by virtual_user")]
+    assert min(counts) > 50
+    assert max(counts) - min(counts) <= 1  # by turns
+    assert result.summary["client_cpu_us_per_operation"] > 0
+
+
+def test_paced_users_of_one_process_are_served_when_they_are_due(null_target: NullTarget) -> None:
+    load = Load(
+        virtual_users=20,
+        users_per_process=10,
+        rampup_s=0,
+        duration_s=6,
+        keying_and_thinking=True,
+        mix={"stock_level": 1},
+    )
+    result = hdbkit.run(null_target(latency_us=1000), load=load)
+    served, first_us, most_wait_us = rows(
+        result, "select count(distinct virtual_user), min(t_start_us), max(wait_us) from {t}"
+    )[0]
+    assert served == 20
+    assert first_us >= 2_000_000
+    assert most_wait_us < 500_000
+
+
+def test_a_user_that_reconnects_draws_the_same_in_every_run(null_target: NullTarget) -> None:
+    target = null_target(
+        error_rate=1, error_class="connection_lost"
+    )  # each connection is lost with its first operation
+    drawn = "select virtual_user, list((operation, d_id) order by t_start_us) from {t} group by 1 order by 1"
+    found = []
+    for each in (1, 1, 3):
+        load = Load(virtual_users=3, users_per_process=each, rampup_s=0, duration_s=60, iterations=12, seed=5)
+        found.append(rows(hdbkit.run(target, load=load), drawn))
+    assert found[0] == found[1] == found[2]
+    assert [len(set(work)) > 3 for _, work in found[0]] == [True] * 3  # each connection draws something else
+    assert len({tuple(work) for _, work in found[0]}) == 3
+
+
+def test_a_run_has_its_phases_with_their_times(null_target: NullTarget, short_load: Load) -> None:
+    manifest = hdbkit.run(null_target(latency_us=1000), load=short_load).manifest
+    assert manifest.clock is not None
+    rampup, window = manifest.phases
+    assert [(one.name, one.measured) for one in manifest.phases] == [("rampup", False), ("window", True)]
+    assert (rampup.start_us, rampup.end_us) == (0, pytest.approx(300_000, abs=1000))
+    assert window.start_us == pytest.approx(manifest.clock.window_start_us, abs=1000)
+    assert window.end_us is not None
+    assert window.end_us - window.start_us == pytest.approx(1_000_000, abs=1000)
+
+
+STEPS = """
+from hdbkit.contracts import PlannedPhase
+from hdbkit.workloads.tproc_c import TprocC
+TprocC.phases = lambda self, load: (
+    PlannedPhase("warm", 0.2, measured=False),
+    PlannedPhase("first", 0.3, measured=True),
+    PlannedPhase("rest", None, measured=True),
+    PlannedPhase("after", 0.2, measured=False),
+)
+"""
+"""Phases of another kind of workload."""
+
+
+def test_measured_phases_adjoin_and_one_without_a_length_ends_with_its_users(
+    null_target: NullTarget, results: Path
+) -> None:
+    load = Load(virtual_users=2, rampup_s=0, duration_s=1, iterations=400)
+    plan = RunPlan(
+        run_id="steps", target=null_target(latency_us=2000), workload=WorkloadSpec(warehouses=2), load=load
+    )
+    made = f"""{STEPS}
+import sys
+from pathlib import Path
+from hdbkit.execution import folder_setup, precheck, supervisor
+from hdbkit.plan import RunPlan
+plan = RunPlan.model_validate_json({plan.model_dump_json()!r})
+sys.argv[1:] = [str(folder_setup.make_run_folder(precheck.precheck(plan), Path({str(results)!r})).path)]
+supervisor.main()
+"""
+    subprocess.run([sys.executable, "-c", made], check=True, timeout=60)
+    result = hdbkit.result("steps")
+    warm, first, rest, after = result.manifest.phases
+    assert (warm.start_us, first.end_us) == (0, rest.start_us)
+    assert rest.end_us is not None
+    assert 800_000 < rest.end_us <= after.start_us  # 400 calls of 2 ms
+    clock = result.manifest.clock
+    assert clock is not None
+    assert clock.window_start_us == pytest.approx(first.start_us, abs=20_000)
+    assert clock.window_end_us == pytest.approx(rest.end_us, abs=200_000)
+    assert rows(result, "select count(*) from {t}") == [(800,)]
+    assert [event.status for event in result.manifest.history][-1] is Status.DONE
 
 
 def test_keying_and_thinking_keep_to_their_schedule(null_target: NullTarget) -> None:
@@ -175,7 +286,7 @@ def test_a_missing_schema_is_told_before_anything_is_made(null_target: NullTarge
 
 
 def test_another_scale_than_planned_is_refused(null_target: NullTarget) -> None:
-    with pytest.raises(SchemaProblem, match="has 2 warehouses, but the plan needs 3"):
+    with pytest.raises(SchemaProblem, match="has warehouses 2, but the plan needs 3"):
         hdbkit.run(null_target(), WorkloadSpec(warehouses=3))
 
 
@@ -186,7 +297,7 @@ def test_too_few_connections_are_told_before_the_start(null_target: NullTarget) 
 
 def test_runs_are_found_again_by_condition(null_target: NullTarget, short_load: Load) -> None:
     result = hdbkit.run(null_target(latency_us=1000), load=short_load, label="found-again")
-    found = hdbkit.runs("label = 'found-again' and nopm > 0")
+    found = hdbkit.runs("label = 'found-again' and metric_value > 0")
     assert result.run_id in list(found["run_id"])
     with pytest.raises(InputError, match="columns: run_id"):
         hdbkit.runs("speed > 3")
@@ -211,7 +322,7 @@ def test_a_copied_folder_is_whole(
 def test_iterations_that_end_in_the_rampup_claim_no_figure(null_target: NullTarget) -> None:
     result = hdbkit.run(null_target(), load=Load(virtual_users=2, rampup_s=60, duration_s=60, iterations=50))
     assert result.manifest.status is Status.DONE
-    assert "in the rampup, so nothing was measured" in result.manifest.history[-1].note
+    assert "in the ramp-up, so nothing was measured" in result.manifest.history[-1].note
     assert (result.metric_value, result.summary) == (None, {})
     assert rows(result, "select count(*) from {t}") == [(100,)]
 
@@ -255,7 +366,7 @@ def test_a_graceful_stop_does_not_soften_one_at_once(null_target: NullTarget, re
     handle.stop(at_once=True)
     handle.stop()
     page = Control(handle.folder.control)
-    assert page.words[Word.STOP_REQUEST] == Stop.AT_ONCE
+    assert page.fields[Field.STOP_REQUEST] == Stop.AT_ONCE
     page.close()
 
 

@@ -10,7 +10,7 @@ import pytest
 from hdbkit.analysis.run.server_work import deeds, found_in_cache_pct, full_page_rates, mean_waiting
 from hdbkit.analysis.run.warnings import BUSY, DATA, FULL_PAGES, run_doubts, size
 from hdbkit.analysis.sweep.starts import data_by_block, start_doubts
-from hdbkit.execution.full_pages import FullPages
+from hdbkit.execution.sampler import FullPages
 from hdbkit.report.server_work import growth_table, server_work, work_by_configuration
 from hdbkit.results.manifest import Manifest, Status
 

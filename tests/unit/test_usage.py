@@ -55,13 +55,13 @@ def test_a_connection_that_was_lost_takes_its_traffic_with_it(tmp_path: Path) ->
         far.close()
     usage.save(tmp_path, 7)
     (row,) = saved(tmp_path)
-    assert row["virtual_user"] == 7
-    assert set(row) == {"virtual_user", *NAMES}
+    assert row["client"] == 7
+    assert set(row) == {"client", *NAMES}
     assert math.isnan(row["sent_bytes"])
     assert not math.isnan(row["context_switches"])
 
 
 def test_a_torn_file_is_passed_over(tmp_path: Path) -> None:
     Usage().save(tmp_path, 1)
-    (tmp_path / "00002.usage.json").write_text('{"virtual_user": 2, "sent')
-    assert [row["virtual_user"] for row in saved(tmp_path)] == [1]
+    (tmp_path / "00002.usage.json").write_text('{"client": 2, "sent')
+    assert [row["client"] for row in saved(tmp_path)] == [1]

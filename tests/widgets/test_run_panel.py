@@ -244,7 +244,7 @@ def test_the_state_line_says_what_is_done_now(now: api.Tick, words: str) -> None
 def test_the_state_line_says_that_nothing_succeeds_and_what_the_database_says(
     thinking: bool, silent_s: float, words: str
 ) -> None:
-    now = tick("measuring", elapsed_s=130, silent_s=silent_s, refusal="refused, they say\nand more\n")
+    now = tick("measuring", elapsed_s=130, silent_s=silent_s, error="refused, they say\nand more\n")
     load = Load(virtual_users=8, keying_and_thinking=thinking).model_dump()
     assert doing(now, load) == f"measuring: 10 of 300 s; 0 NOPM{words}"
 
@@ -254,7 +254,7 @@ def test_a_run_in_which_every_transaction_fails_is_told_as_silent(null_target: T
     api.connect(target).build(workload=WorkloadSpec())
     running = api.start(target, load=ENDLESS)
     view = running.live()
-    until(lambda: (now := view.tick()).silent_s > 1.5 and now.refusal)
+    until(lambda: (now := view.tick()).silent_s > 1.5 and now.error)
     view.close()
     running.stop(at_once=True)
     running.wait()

@@ -166,7 +166,7 @@ def _none_failed(run: _Run) -> Line:
 def _clients_ended(run: _Run) -> Line:
     if run.clients is None:
         return None, "how the clients ended was not kept"
-    planned, ended = run.load.virtual_users, run.clients["ended"]
+    planned, ended = -(-run.load.virtual_users // run.load.users_per_process), run.clients["ended"]
     done = int((ended == "done").sum())
     if done == planned:
         return True, f"all {planned} clients ended as planned"

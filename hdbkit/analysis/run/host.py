@@ -61,9 +61,13 @@ def client_cpu_us(clients: pd.DataFrame | None, done: pd.Series[int]) -> float |
     """
     if clients is None:
         return None
-    spent = (clients["cpu_end_s"] - clients["cpu_start_s"]).set_axis(clients["virtual_user"]).dropna()
-    operations = int(done.reindex(spent.index).fillna(0).sum())
-    return 1e6 * float(spent.sum()) / operations if operations else None
+    spent_s = clients["cpu_end_s"] - clients["cpu_start_s"]
+    known = clients[spent_s.notna()]
+    users = [
+        user for first, n in zip(known["first_user"], known["users"], strict=True) for user in range(first, first + n)
+    ]
+    operations = int(done.reindex(users).fillna(0).sum())
+    return 1e6 * float(spent_s.sum()) / operations if operations else None
 
 
 def client_use(clients: pd.DataFrame | None) -> dict[str, float | None]:

@@ -43,5 +43,5 @@ def silence(tick: Tick, load: dict[str, Any]) -> str:
     """That no transaction succeeds, and what the database says to it; empty while some do."""
     if tick.silent_s < (SILENT_THINKING_S if load["keying_and_thinking"] else SILENT_S):
         return ""
-    said = tick.refusal.strip().partition("\n")[0]
+    said = tick.error.strip().partition("\n")[0]
     return f"; no transaction has succeeded for {tick.silent_s:,.0f} s{f' ({said})' if said else ''}"

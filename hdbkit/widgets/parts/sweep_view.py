@@ -161,7 +161,7 @@ class LiveLine:
             return ""
         if not tick.p95_us:
             return f"{tick.status.value}{silence(tick, self._load)}"
-        p95_ms = tick.p95_us.get(tick.counted, math.nan) / 1000
+        p95_ms = tick.p95_us.get(tick.headline, math.nan) / 1000
         return f"{tick.status.value}: {tick.metric_value:,.0f} NOPM, p95 {p95_ms:.2f} ms, {tick.failed} errors"
 
     def close(self) -> None:

@@ -1,0 +1,118 @@
+"""The client processes of this host: started by a forkserver, watched, and ended.
+
+The forkserver imports what clients need once; a fork of it costs a few milliseconds and shares its memory.
+"""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import os
+import time
+from collections.abc import Sequence
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Final, cast
+
+from hdbkit.contracts import UserPlan
+from hdbkit.databases import database
+from hdbkit.execution.client import PARENT_VARIABLE, ClientPlan, client_main, reason_path
+from hdbkit.execution.control import ClientState, Control, Field
+from hdbkit.execution.host import process_cpu_s
+from hdbkit.execution.load_generator import ClientReading, Ending
+from hdbkit.plan import RunPlan
+from hdbkit.results.folder import RunFolder
+from hdbkit.workloads import workload
+
+_PARENT_LOST: Final = 255  # the exit code that multiprocessing gives a process whose forkserver was lost
+_FAILED: Final = (ClientState.FAILED, ClientState.RAISED, ClientState.DISK_FULL)
+_REPORTED: Final = {ClientState.DONE: Ending.DONE, **dict.fromkeys(_FAILED, Ending.FAILED)}
+
+
+def disk_full(folder: Path) -> str:
+    """The sentence for a full disk under a run's folder."""
+    return f"the disk of {folder} is full; what was finished until then is kept"
+
+
+class LocalPool:
+    """The load generator of this host: each client a process, with one or more virtual users."""
+
+    def __init__(self, folder: RunFolder, plan: RunPlan) -> None:
+        self._folder, self._plan = folder, plan
+        self._page = Control(folder.control)
+        self._processes: list[BaseProcess] = []
+        self._running: dict[int, int] = {}  # the sentinel of each client that has not been seen ending: its number
+
+    def prepare(self, users: Sequence[UserPlan]) -> int:
+        """Start a process for each slice of the users; call it from the main thread."""
+        os.environ[PARENT_VARIABLE] = str(os.getpid())
+        context = mp.get_context("forkserver")
+        engine, load = database(self._plan.target.kind), workload(self._plan.workload)
+        context.set_forkserver_preload(["hdbkit.execution.client", *engine.preload, *load.preload])
+        each = self._plan.load.users_per_process
+        for number, first in enumerate(range(0, len(users), each)):
+            own = ClientPlan(number, tuple(users[first : first + each]))
+            process = context.Process(target=client_main, args=(self._folder.path, self._plan, own), daemon=True)
+            process.start()
+            self._running[process.sentinel] = number
+            self._processes.append(process)
+        return len(self._processes)
+
+    def ready(self) -> int:
+        """The number of clients that are ready to begin."""
+        return self._page.states().count(ClientState.READY)
+
+    def start_at(self, start_ns: int) -> None:
+        """Publish when all clients begin."""
+        self._page.fields[Field.START_AT_NS] = start_ns
+
+    def stop(self) -> None:
+        """No operation begins from now on; those in flight are finished."""
+        fields = self._page.fields
+        fields[Field.STOP_AT_NS] = min(fields[Field.STOP_AT_NS], time.monotonic_ns())
+
+    def wait(self, seconds: float) -> None:
+        """Wait, but no longer than until a client ends."""
+        for sentinel in wait(self._running, timeout=seconds) if self._running else ():
+            del self._running[cast(int, sentinel)]
+
+    def endings(self) -> dict[int, Ending]:
+        """How each client ended that has ended."""
+        self.wait(0)
+        ended = set(range(len(self._processes))) - set(self._running.values())
+        return {i: _REPORTED.get(self._page.state(i), Ending.KILLED) for i in sorted(ended)}
+
+    def all_ended(self) -> bool:
+        """Whether no client goes on."""
+        self.wait(0)
+        return not self._running
+
+    def reasons(self) -> str:
+        """What failed clients reported, each sentence once; where all were killed, that."""
+        if ClientState.DISK_FULL in self._page.states():
+            return disk_full(self._folder.path)
+        if self.all_ended() and set(self.endings().values()) == {Ending.KILLED}:
+            parent_lost = any(process.exitcode == _PARENT_LOST for process in self._processes)
+            who = "the clients' forkserver was" if parent_lost else "all clients were"
+            return f"{who} killed; what was finished is kept"
+        paths = [reason_path(self._folder.spools, i) for i in range(len(self._processes))]
+        return " ".join(dict.fromkeys(path.read_text("utf-8") for path in paths if path.is_file()))
+
+    def readings(self) -> list[ClientReading]:
+        """A reading of each client now."""
+        pids = [process.pid or 0 for process in self._processes]
+        return [ClientReading(i, pid, process_cpu_s(pid)) for i, pid in enumerate(pids)]
+
+    def kill(self) -> list[int]:
+        """End every client that still goes on, at once; their numbers."""
+        self.wait(0)
+        left = list(self._running.values())
+        for i in left:
+            self._processes[i].kill()
+        for i in left:
+            self._processes[i].join(5)
+        return left
+
+    def collect(self) -> dict[int, Ending]:
+        """How each client ended; what the clients wrote is in the run folder already."""
+        return self.endings()

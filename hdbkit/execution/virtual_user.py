@@ -1,0 +1,121 @@
+"""A virtual user of a client process: its session, and how it reconnects after a lost connection.
+
+What it draws follows from its plan alone, also after a reconnect: the seed of each connection derives
+from the seed, the index and the number of the connection, never from a clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from hdbkit.config import Load
+from hdbkit.contracts import Database, Scope, Session, SessionOptions, User, UserPlan, Workload
+from hdbkit.errors import InputError, TransactionError
+from hdbkit.execution.control import Field
+from hdbkit.execution.failures import ErrorCounts, Failures
+from hdbkit.execution.pacing import Pacer, sleep_until
+from hdbkit.execution.usage import Usage
+from hdbkit.execution.user import End, Loop, Recorder
+from hdbkit.plan import RunPlan, reconnect_seed
+from hdbkit.results.spool import SpoolWriter
+
+_MIN_PAUSE_S, _MAX_PAUSE_S = 0.05, 1.0
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What the virtual users of a client process share."""
+
+    plan: RunPlan
+    database: Database
+    workload: Workload
+    scope: Scope
+    fields: memoryview
+    spool: SpoolWriter
+    errors: ErrorCounts
+
+    @property
+    def load(self) -> Load:
+        """How the workload is driven."""
+        return self.plan.load
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run's stop time has passed."""
+        return time.monotonic_ns() >= self.fields[Field.STOP_AT_NS]
+
+
+class VirtualUser:
+    """One virtual user; ``user`` is the workload's side of it on the present ``session``."""
+
+    session: Session
+    user: User
+
+    def __init__(self, shared: Shared, plan: UserPlan) -> None:
+        self.shared, self.plan = shared, plan
+        self.failures = Failures(shared.errors, shared.load, shared.fields)
+        self.pacer: Pacer | None = None
+        self._connections, self._pause_s = 0, _MIN_PAUSE_S
+
+    def connect(self) -> None:
+        """Open a session and prepare its operations. Raises ``InputError`` or ``TransactionError``."""
+        shared, load = self.shared, self.shared.load
+        options = SessionOptions(load.isolation, load.statement_timeout_ms, load.lock_timeout_ms)
+        plan = UserPlan(self.plan.index, reconnect_seed(self.plan, self._connections))
+        session = shared.database.connect(shared.plan.target, shared.scope, options)
+        try:
+            self.user = shared.workload.user(session, load, plan)
+        except BaseException:
+            session.close()
+            raise
+        self.session = session
+        self._connections += 1
+
+    def lose(self) -> int:
+        """Let go of a lost connection; when to reconnect, in ns of the monotonic clock."""
+        self.session.close()
+        self._pause_s = _MIN_PAUSE_S
+        return self._after_pause()
+
+    def reconnect(self) -> int | None:
+        """Try to connect; None when connected, else when to try again, after growing pauses."""
+        try:
+            self.connect()
+        except (InputError, TransactionError) as error:
+            self.shared.errors.add_connecting(error)
+            self._pause_s = min(self._pause_s * 2, _MAX_PAUSE_S)
+            return self._after_pause()
+        return None
+
+    def loop(self, recorder: Recorder, pause: Callable[[int], None]) -> Loop:
+        """Its measured loop; make it once the common start is published."""
+        shared, load = self.shared, self.shared.load
+        self.pacer = Pacer(shared.fields) if shared.workload.paced(load) else None
+        from_results = shared.workload.details_from_results(load)
+        return Loop(recorder, shared.fields, self.failures, pause, self.pacer, load.iterations, from_results)
+
+    def run(self, usage: Usage) -> End:
+        """Run to the end, as the only virtual user of its process; why it ended."""
+        fields = self.shared.fields
+        loop = self.loop(self.shared.spool, partial(sleep_until, fields=fields))
+        while True:
+            with usage.counted():
+                end = loop.run(self.user)
+            if end is not End.LOST or not self._reconnected():
+                return end
+
+    def _reconnected(self) -> bool:
+        """Reconnect; False when the run ends first."""
+        retry_ns: int | None = self.lose()
+        while retry_ns is not None:
+            sleep_until(retry_ns, self.shared.fields)
+            if self.shared.stopped:
+                return False
+            retry_ns = self.reconnect()
+        return True
+
+    def _after_pause(self) -> int:
+        return time.monotonic_ns() + round(self._pause_s * 1e9)
