@@ -64,9 +64,9 @@ class Statement:
 
 @cache
 def statements(dialects: tuple[str, ...], group: str) -> Mapping[str, Statement]:
-    """All statements of a group (``tproc_c``, ``server``) by name; ``dialects`` are folders, the last one wins.
+    """All statements of a group (a folder such as ``server``) by name; ``dialects`` are folders, the last one wins.
 
-    A group inside another (``tproc_c.hammerdb``) has the statements of that one too, and its own instead of theirs.
+    A group inside another (``shop.stall``) has the statements of that one too, and its own instead of theirs.
     """
     outer, _, _ = group.rpartition(".")
     found: dict[str, Statement] = dict(statements(dialects, outer)) if outer else {}

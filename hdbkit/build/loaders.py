@@ -28,7 +28,7 @@ class Loaders:
 
     Example:
         with Loaders(target, spec, 4, Event()) as loaders:
-            loaders.do([LoadPart("item"), LoadPart("warehouse-1")])
+            loaders.do([LoadPart("item"), Step("index_item")])
     """
 
     def __init__(self, target: Target, spec: WorkloadSpec, count: int, stop: Event) -> None:

@@ -3,14 +3,14 @@
 A **count** is a sum of products. A factor is a whole number, a field of the specification that the schema was built
 as, or ``commits(operation)``: how often that operation was committed in this database.
 
-    -- name: count_new_orders
-    30010 * warehouses + commits(call_new_order)
+    -- name: count_sales
+    100 * shops + commits(sell)
 
 An **operation** needs a text only if it is rolled back by design. The text lists its parameters in their order and
 says when: if the value, or one of an array's values, is above a number.
 
-    -- name: call_new_order
-    (:w_id, :d_id, :c_id, :item_ids) ROLLBACK IF :item_ids > 100000
+    -- name: sell
+    (:shop, :things) ROLLBACK IF :things > 5000
 
 Any other text, such as SQL that all engines have, tells the null engine nothing.
 """
