@@ -43,6 +43,11 @@ class Statement:
     """The line of its name in that file."""
 
     @property
+    def body(self) -> str:
+        """Its text behind its description, as :func:`made` reads it."""
+        return f"-- {self.description}\n{self.text}" if self.description else self.text
+
+    @property
     def parameters(self) -> tuple[str, ...]:
         """The names of its values, each once, in order of first use."""
         return tuple(dict.fromkeys(_VALUE.findall(self.text)))
@@ -107,15 +112,20 @@ def parsed(path: Path) -> dict[str, Statement]:
     whole = path.read_text(encoding="utf-8")
     _, *pieces = _NAME.split(whole)
     starts = [whole.count("\n", 0, match.start()) + 1 for match in _NAME.finditer(whole)]
-    found = {}
+    found: dict[str, Statement] = {}
     for line, what, name, body in zip(starts, pieces[::3], pieces[1::3], pieces[2::3], strict=True):
-        lines = body.strip().splitlines()
-        comment = [line.removeprefix("--").strip() for line in _leading_comment(lines)]
-        text = "\n".join(lines[len(comment) :]).strip().removesuffix(";")
         if name in found:
             raise InputError(f"{path} has two statements named '{name}'")
-        found[name] = Statement(name, text, path, " ".join(comment), what == "commands", line)
+        found[name] = replace(made(name, body, path), makes_commands=what == "commands", line=line)
     return found
+
+
+def made(name: str, body: str, origin: Path) -> Statement:
+    """A statement from its text, of which leading lines of comment are the description."""
+    lines = body.strip().splitlines()
+    comment = [line.removeprefix("--").strip() for line in _leading_comment(lines)]
+    text = "\n".join(lines[len(comment) :]).strip().removesuffix(";")
+    return Statement(name, text, origin, " ".join(comment))
 
 
 def _leading_comment(lines: list[str]) -> list[str]:

@@ -23,7 +23,7 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Mistake, SchemaProblem, TransactionError
-from hdbkit.sql import Statement, statements
+from hdbkit.sql import Statement, made, statements
 from hdbkit.workloads.custom.folder import ALL
 from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
 from hdbkit.workloads.phases import rampup_and_window
@@ -63,7 +63,7 @@ class Custom:
         found: dict[str, Statement] = dict(statements(dialects, _GROUP))
         for dialect in (ALL, *dialects):
             texts = self.spec.statements.get(dialect, {})
-            found |= {name: Statement(name, text, Path(self.spec.folder), "") for name, text in texts.items()}
+            found |= {name: made(name, text, Path(self.spec.folder)) for name, text in texts.items()}
         words = {name: int(value) for name, value in self.spec.values.items()}
         filled = {
             name: one.filled(words) if one.words and one.words <= words.keys() else one for name, one in found.items()

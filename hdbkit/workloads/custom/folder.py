@@ -50,7 +50,7 @@ def read_folder(folder: Path) -> tuple[Definition, Texts]:
         mistakes += _unknown_names(content, lines, statements)
     if mistakes or definition is None:
         raise ConfigErrors(str(folder), mistakes)
-    return definition, {dialect: {one.name: one.text for one in of.values()} for dialect, of in statements.items()}
+    return definition, {dialect: {one.name: one.body for one in of.values()} for dialect, of in statements.items()}
 
 
 def _statements(folder: Path) -> tuple[dict[str, dict[str, Statement]], list[Mistake]]:
