@@ -70,7 +70,7 @@ def test_a_target_of_make_exists(target: str) -> None:
 
 def test_architecture_names_every_room() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    table = text.partition("\n| room |")[2].partition("\n\n")[0]
+    table = text.partition("\n| package |")[2].partition("\n\n")[0]
     named = {room for line in table.splitlines()[2:] for room in re.findall(r"`(\w+)`", line.split("|")[1])}
     there = {path.stem for path in (ROOT / "hdbkit").iterdir() if path.suffix in ("", ".py")}
     assert named == {name for name in there if not name.startswith("_") and name != "data"}
