@@ -27,9 +27,10 @@ from scipy.signal import lfilter
 import hdbkit
 from bench.common import QUICK, scratch, tell, title
 from bench.verdicts import Floats, scaled
-from hdbkit.analysis.run.prospects import LOOKS, PARTS, most
+from hdbkit.analysis.run.prospects import LOOKS, PARTS, upper_bound
 from hdbkit.analysis.sweep.search import bar, log_ratios, next_configurations
 from hdbkit.config import SweepSpec
+from hdbkit.config.metric import Metric
 from hdbkit.results.sweep_folder import ENDED_EARLY
 from hdbkit.servers import private_server
 
@@ -99,6 +100,9 @@ def measured() -> tuple[Values, Surface]:
     }
 
 
+METRIC = Metric(name="throughput", title="operations per second", unit="operations/s")
+
+
 class Runs:
     """The runs of one simulated search; ``frame`` is as ``runs_frame`` gives it."""
 
@@ -115,12 +119,12 @@ class Runs:
 
     def add(self, block: int, configuration: int, point: Point) -> None:
         """Run a point, to the end of its window or until it is certain to stay below the bar."""
-        bound = bar(self.frame, block, configuration, 1) if self._early and configuration else None
+        bound = bar(self.frame, METRIC, block, configuration, 1) if self._early and configuration else None
         level = self._surface[point] * math.exp(self._draw.choice(self._noise))
         noise = lfilter([1], [1, -PERSISTENCE], self._draw.normal(size=PARTS)) * math.sqrt(1 - PERSISTENCE**2)
         window = level * (1 + WITHIN * (noise - noise.mean()))
-        least = bound.least_metric_value if bound else 0.0
-        parts = next((parts for parts in LOOKS if most(window[:parts]) < least), PARTS)
+        least = bound.min_value if bound else 0.0
+        parts = next((parts for parts in LOOKS if upper_bound(window[:parts]) < least), PARTS)
         self.parts.append(parts)
         status = "done" if parts == PARTS else ENDED_EARLY
         place = {"number": len(self.parts), "block": block, "configuration": configuration, "virtual_users": 1}
@@ -142,10 +146,10 @@ def searched(
             tried += [one] if one not in tried else []
             runs.add(block, tried.index(one), tuple(one.values()))
         if block < blocks:
-            reached = log_ratios(runs.frame)
+            reached = log_ratios(runs.frame, METRIC)
             known = [(one, reached[configuration]) for configuration, one in enumerate(tried)]
             more = next_configurations(values, points, known, asked, seed + block)
-    reached = log_ratios(runs.frame)
+    reached = log_ratios(runs.frame, METRIC)
     fastest = sorted(reached, key=lambda one: reached[one])[-3:]
     found = max(surface[tuple(tried[one].values())] for one in fastest) / max(surface.values())
     return found, float(np.mean(runs.parts)) / PARTS

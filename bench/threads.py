@@ -31,8 +31,8 @@ _HEAD_START_NS = 200_000_000
 def side_by_side(target: Target, load: Load, blocks: int = 2) -> pd.DataFrame:
     """Threads and processes in turn, so many times, on the same server.
 
-    A row a way, its medians: group, setting, virtual_users, nopm, client_cpu_us (of a transaction), client_cores
-    (processors busy with clients).
+    A row a way, its medians: group, setting, virtual_users, metric_value, client_cpu_us (of a transaction),
+    client_cores (processors busy with clients).
     """
     ways = {"Python threads": in_threads, "Python processes (hdbkit)": in_processes}
     measured = [{"setting": name, **way(target, load)} for _ in range(blocks) for name, way in ways.items()]
@@ -49,7 +49,7 @@ def in_threads(target: Target, load: Load) -> dict[str, float]:
 
 
 def in_processes(target: Target, load: Load) -> dict[str, float]:
-    """A run of hdbkit: nopm, client_cpu_us (of a transaction), client_cores (processors busy with clients)."""
+    """A run of hdbkit: metric_value, client_cpu_us (of a transaction), client_cores (processors busy)."""
     import hdbkit
 
     done = hdbkit.run(target, load=load, label="06 processes").summary

@@ -4,8 +4,8 @@
 private server; kept is each run's log throughput less the median (``data/run_noise.csv``). A simulated sweep takes
 stretches of four neighbouring runs from it, so that what hangs together in time still does, adds a drift of 4 % from
 its first run to its last, and puts the runs into the order within blocks that ``sweep_plan`` gives. It is judged by
-the formulas of complete blocks, vectorized; some sweeps are judged by ``hdbkit.analysis.sweep.verdicts`` too, which must
-give the same.
+the formulas of complete blocks, vectorized; some sweeps are judged by ``hdbkit.analysis.sweep.verdicts`` too, which
+must give the same.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""From a run folder to numbers that can be doubted: windows, quantiles, checks, verdicts. No driver, no server."""
+"""From run folders to figures: windows, quantiles, checks, verdicts. No driver, no server."""

@@ -1,4 +1,8 @@
-"""Ratios and intervals in plain English, the same words in every table, line and report."""
+"""Ratios and intervals in plain English, the same words in every table, sentence and report.
+
+A ratio is one of scores (``Metric.score``), so that more than 1 is better whatever the metric is. Percentages are
+those of the metric itself: a configuration that needs 20 % less time has a change of -20 %.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +10,33 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hdbkit.config.metric import Better, Measure, Metric
+
 _MANY = 1.5
-"""From this ratio on a reader grasps "times as fast" more easily than per cent."""
+"""From this ratio on, "times as fast" is easier to read than per cent."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A ratio of throughputs with its simultaneous interval."""
+    """A ratio of scores of a metric with its interval."""
 
+    metric: Metric
     ratio: float
     low: float
     high: float
 
     def verdict(self, smallest_effect: float) -> str:
-        """``faster`` or ``slower`` when 1 is outside, ``no difference`` when all is small, else ``undecided``."""
+        """``faster`` or ``slower`` when 1 is outside, ``equivalent`` when all is small, else ``undecided``."""
         if self.low > 1:
             return "faster"
         if self.high < 1:
             return "slower"
-        return "no difference" if self.equivalent(smallest_effect) else "undecided"
+        return "equivalent" if self.equivalent(smallest_effect) else "undecided"
 
     def equivalent(self, smallest_effect: float) -> bool:
-        """Whether the interval lies inside +-``smallest_effect``."""
-        return self.low >= 1 - smallest_effect and self.high <= 1 + smallest_effect
+        """Whether the interval of the metric's change lies within +-``smallest_effect``."""
+        ends = [float(self.metric.from_score(end)) for end in (self.low, self.high)]
+        return min(ends) >= 1 - smallest_effect and max(ends) <= 1 + smallest_effect
 
 
 def label(settings: Mapping[str, object], baseline: Mapping[str, object]) -> str:
@@ -43,8 +51,13 @@ def virtual_users(count: int) -> str:
 
 
 def many(count: int, what: str) -> str:
-    """``1 run``, ``1,200 runs``."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    """``1 run``, ``1,200 runs``, ``2 queries``."""
+    return f"{count:,} {what if count == 1 else plural(what)}"
+
+
+def plural(noun: str) -> str:
+    """``transactions``, ``queries``."""
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
 def share(fraction: float) -> str:
@@ -52,26 +65,50 @@ def share(fraction: float) -> str:
     return f"{round(fraction * 100, 1):g} %"
 
 
-def percent(ratio: float) -> str:
-    """A ratio as a signed change: ``+3.4 %``."""
-    return f"{100 * (ratio - 1):+.1f} %"
+def percent(ratio: float, metric: Metric) -> str:
+    """The change of the metric that a ratio of scores means: ``+3.4 %``."""
+    return f"{100 * (metric.from_score(ratio) - 1):+.1f} %"
 
 
-def percents(low: float, high: float) -> str:
-    """The ends of an interval of ratios: ``+1.2 % to +5.6 %``."""
-    return f"{percent(low)} to {percent(high)}"
+def percents(low: float, high: float, metric: Metric) -> str:
+    """The interval of the metric's change, the lower end first: ``-1.2 % to +3.4 %``."""
+    ends = (low, high) if metric.better is Better.HIGHER else (high, low)
+    return " to ".join(percent(end, metric) for end in ends)
 
 
-def percent_within(ratio: float, low: float, high: float) -> str:
-    """A ratio with its interval, where it has one: ``+3.4 % (+1.2 % to +5.6 %)``."""
-    return percent(ratio) + (f" ({percents(low, high)})" if math.isfinite(low) else "")
+def percent_within(ratio: float, low: float, high: float, metric: Metric) -> str:
+    """The change that a ratio means, with its interval where it has one: ``+3.4 % (+1.2 % to +5.6 %)``."""
+    return percent(ratio, metric) + (f" ({percents(low, high, metric)})" if math.isfinite(low) else "")
 
 
-def change(ratio: float) -> str:
-    """A ratio as ``1.2 % slower``, ``3.4 % faster`` or ``2.31 times as fast``."""
-    if ratio >= _MANY:
+def change(ratio: float, metric: Metric) -> str:
+    """A ratio in words: ``1.2 % slower``, ``2.31 times as fast``, ``1.2 % more time``, ``1.2 % higher``."""
+    if metric.better is Better.LOWER:
+        far = f"{abs(metric.from_score(ratio) - 1) * 100:.1f} %"
+        if metric.measure is Measure.QUANTILE:
+            return f"{far} {'lower' if ratio >= 1 else 'higher'}"
+        return f"{far} {'less' if ratio >= 1 else 'more'} time"
+    if _times(ratio, metric):
         return f"{ratio:.{2 if ratio < 10 else 0}f} times as fast"
     return f"{abs(ratio - 1) * 100:.1f} % {'faster' if ratio >= 1 else 'slower'}"
+
+
+def changed(subject: str, ratio: float, metric: Metric) -> str:
+    """A subject with its change: ``fsync=off is 3.4 % faster``, ``fsync=off takes 3.4 % less time``."""
+    if metric.measure is Measure.QUANTILE:
+        return f"{subject}: {metric.name} is {change(ratio, metric)}"
+    return f"{subject} {'is' if metric.better is Better.HIGHER else 'takes'} {change(ratio, metric)}"
+
+
+def against(ratio: float, metric: Metric, reference: str) -> str:
+    """The reference of a change: ``than the baseline``, ``as the baseline`` (of 2.31 times as fast)."""
+    if metric.measure is Measure.QUANTILE:
+        return f"than with {reference}"
+    return f"{'as' if _times(ratio, metric) else 'than'} {reference}"
+
+
+def _times(ratio: float, metric: Metric) -> bool:
+    return metric.better is Better.HIGHER and ratio >= _MANY
 
 
 def sentence(
@@ -83,21 +120,21 @@ def sentence(
     blocks_needed: int | None = None,
 ) -> str:
     """What the interval says of ``subject`` against ``reference``, as one sentence without its full stop."""
-    verdict = interval.verdict(smallest_effect)
+    metric, verdict = interval.metric, interval.verdict(smallest_effect)
     ratio, low, high = interval.ratio, interval.low, interval.high
     if verdict == "undecided":
         advice = f"; about {blocks_needed} blocks would decide" if blocks_needed else ""
-        return f"{subject}: undecided: between {change(low)} and {change(high)}{advice}"
-    if verdict == "no difference":
-        within = f"{share(confidence)} interval {change(low)} to {change(high)}"
-        return f"{subject}: no difference larger than {share(smallest_effect)} from {reference} ({within})"
-    if ratio >= _MANY:
-        within = f"{share(confidence)} interval {low:.2f} to {high:.2f}"
-        text = f"{subject} is {ratio:.2f} times as fast as {reference} ({within})"
+        return f"{subject}: undecided: between {change(low, metric)} and {change(high, metric)}{advice}"
+    if verdict == "equivalent":
+        within = f"{share(confidence)} interval {change(low, metric)} to {change(high, metric)}"
+        return f"{subject}: equivalent to {reference} within {share(smallest_effect)} ({within})"
+    if _times(ratio, metric):
+        ends = f"{low:.2f} to {high:.2f}"
     else:
-        near, far = sorted((abs(low - 1) * 100, abs(high - 1) * 100))
-        within = f"{share(confidence)} interval {near:.1f} % to {far:.1f} %"
-        text = f"{subject} is {change(ratio)} than {reference} ({within})"
-    return text + (
-        f", less than the {share(smallest_effect)} that matter" if interval.equivalent(smallest_effect) else ""
+        near, far = sorted(abs(metric.from_score(end) - 1) * 100 for end in (low, high))
+        ends = f"{near:.1f} % to {far:.1f} %"
+    text = (
+        f"{changed(subject, ratio, metric)} {against(ratio, metric, reference)} ({share(confidence)} interval {ends})"
     )
+    small = f", less than the {share(smallest_effect)} that matter"
+    return text + (small if interval.equivalent(smallest_effect) else "")

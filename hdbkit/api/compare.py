@@ -11,10 +11,12 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.sides import Gate, Ratio, gate, level_ratios, ratio_of
+from hdbkit.analysis.comparison.groups import metric_of
+from hdbkit.analysis.comparison.sides import Gate, Ratio, gate, ratio_of, ratios_by_users
 from hdbkit.api.result import Result
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
+from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
 from hdbkit.paths import results_folder
 from hdbkit.report import compare_card, compare_report
@@ -37,8 +39,13 @@ class Comparison:
     levels: pd.DataFrame = field(default_factory=pd.DataFrame)
     """A row a count of virtual users: ratio and simultaneous interval; empty where the sides share just one."""
 
+    @property
+    def metric(self) -> Metric:
+        """The metric of all its runs."""
+        return self.base[0].manifest.metric
+
     def charts(self) -> dict[str, Chart]:
-        """Both sides in one figure each: users (NOPM over virtual users), throughput (over time), latency."""
+        """Both sides in one figure each: users (the metric over virtual users), throughput (over time), latency."""
         return {chart.key: chart for chart in compare_charts(self._sides())}
 
     def report(self) -> Path:
@@ -52,16 +59,17 @@ class Comparison:
             ratio=self.ratio,
             figures=self.table,
             differences=self.differences,
-            levels=self.levels,
+            by_users=self.levels,
             command=shlex.join(["hdbkit", "compare", *ids, "--report"]),
         )
 
     def _sides(self) -> dict[str, list[tuple[RunFolder, Manifest]]]:
-        sides = zip(self.names, (self.base, self.new), strict=True)
-        return {name: [(one.folder, one.manifest) for one in side] for name, side in sides}
+        return _finished(dict(zip(self.names, (self.base, self.new), strict=True)))
 
     def _repr_html_(self) -> str:
-        return compare_card(self.ratio, self.levels, self.table, self.differences, self.base[0].manifest.notice)
+        return compare_card(
+            self.ratio, self.levels, self.table, self.differences, self.metric, self.base[0].manifest.notice
+        )
 
     @property
     def table(self) -> pd.DataFrame:
@@ -91,7 +99,7 @@ class Comparison:
         return pd.DataFrame.from_dict(rows, orient="index", columns=["base", "new"]).rename_axis("what")
 
     def gate(self, below: float) -> Gate:
-        """Whether the throughput fell beyond ``below`` (such as -0.02): ``analysis.compare.gate`` has the rule.
+        """Whether it became worse beyond ``below`` (such as -0.02): ``analysis.comparison.sides.gate`` has the rule.
 
         With several counts of virtual users, at any of them.
 
@@ -100,8 +108,8 @@ class Comparison:
             'held'
         """
         if len(self.levels):
-            return gate(self.levels, below)
-        return gate(pd.DataFrame([{"virtual_users": 0, **vars(self.ratio)}]), below)
+            return gate(self.levels, self.metric, below)
+        return gate(pd.DataFrame([{"virtual_users": 0, **vars(self.ratio)}]), self.metric, below)
 
 
 def compare(base: Side, new: Side, *, smallest_effect: float = 0.02) -> Comparison:
@@ -114,28 +122,29 @@ def compare(base: Side, new: Side, *, smallest_effect: float = 0.02) -> Comparis
         smallest_effect: the smallest relative difference that matters.
 
     Raises:
-        InputError: there is no such run, or one has no measured window.
+        InputError: there is no such run, one has no measured window, or their metrics differ.
 
     Example:
         >>> hdbkit.compare("before", "after").ratio.sentence  # doctest: +SKIP
     """
     sides, names = [_results(base), _results(new)], _names(base, new)
+    metric = metric_of(_finished(dict(zip(names, sides, strict=True))))
     runs = [
         pd.DataFrame([{"virtual_users": one.virtual_users, "metric_value": _metric_value(one)} for one in side])
         for side in sides
     ]
     counts = [set(side["virtual_users"]) for side in runs]
     if len(counts[0] | counts[1]) == 1 or not counts[0] & counts[1]:
-        ratio = ratio_of(runs[0]["metric_value"].tolist(), runs[1]["metric_value"].tolist(), smallest_effect)
+        ratio = ratio_of(runs[0]["metric_value"].tolist(), runs[1]["metric_value"].tolist(), metric, smallest_effect)
         return Comparison(sides[0], sides[1], ratio, names)
-    found, ratio = level_ratios(runs[0], runs[1], smallest_effect)
+    found, ratio = ratios_by_users(runs[0], runs[1], metric, smallest_effect)
     return Comparison(sides[0], sides[1], ratio, names, found)
 
 
 def overlay(groups: Mapping[str, Side]) -> dict[str, Chart]:
     """Any number of groups of runs in one figure each; a group is a name and its runs, given as for ``compare``.
 
-    The charts are users (NOPM over virtual users, with intervals), throughput (over time) and latency.
+    The charts are users (the metric over virtual users, with intervals), throughput (over time) and latency.
 
     Raises:
         InputError: there is no such run.
@@ -143,8 +152,12 @@ def overlay(groups: Mapping[str, Side]) -> dict[str, Chart]:
     Example:
         >>> hdbkit.overlay({"on": "durable", "off": ["20261120-2104", "20261120-2107"]})["users"]  # doctest: +SKIP
     """
-    finished = {name: [(one.folder, one.manifest) for one in _results(side)] for name, side in groups.items()}
+    finished = _finished({name: _results(side) for name, side in groups.items()})
     return {chart.key: chart for chart in compare_charts(finished)}
+
+
+def _finished(sides: Mapping[str, list[Result]]) -> dict[str, list[tuple[RunFolder, Manifest]]]:
+    return {name: [(one.folder, one.manifest) for one in side] for name, side in sides.items()}
 
 
 def _names(base: Side, new: Side) -> tuple[str, str]:

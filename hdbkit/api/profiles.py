@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.groups import levels
+from hdbkit.analysis.comparison.groups import metric_of, values_by_users
 from hdbkit.analysis.comparison.history import change_sentences, environment_of, history_answer, segments
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
@@ -19,6 +19,7 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.history_chart import history_chart
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError
 from hdbkit.paths import results_folder
 from hdbkit.report import history_report
@@ -41,23 +42,30 @@ class Profile:
             raise InputError(f"there is no profile '{name}' (known: {known}); see: hdbkit profile --help")
         self.name = name
         self.runs: pd.DataFrame = mine.assign(block=mine.groupby("virtual_users").cumcount() + 1)[_COLUMNS]
-        """A row a run: run_id, started, virtual_users, block (the how many-th at this count), nopm."""
+        """A row per run: run_id, started, virtual_users, block (n: the n-th run at its count), metric_value."""
+
+    @cached_property
+    def metric(self) -> Metric:
+        """The metric of its runs. Raises ``InputError`` where runs have metrics that cannot be compared."""
+        folders = [RunFolder(results_folder() / run_id) for run_id in self.runs["run_id"]]
+        return metric_of({self.name: readable(folders)})
 
     @property
     def levels(self) -> pd.DataFrame:
-        """A row a count of virtual users: runs, their geometric mean as nopm, low and high (95 %, each by itself)."""
-        return levels(self.runs.assign(group=self.name)).drop(columns="group")
+        """A row per count of virtual users: runs, metric_value (geometric mean), low and high (95 % each)."""
+        return values_by_users(self.runs.assign(group=self.name)).drop(columns="group")
 
     @property
     def scaling(self) -> pd.DataFrame:
         """The Universal Scalability Law and its peak; empty with fewer than four counts, or without 1 among them."""
-        return laws_table(laws(self.runs.assign(profile=self.name), "profile"), "profile")
+        rate = self.metric.measure is Measure.RATE
+        return laws_table(laws(self.runs.assign(profile=self.name), "profile") if rate else {}, "profile")
 
     def charts(self) -> dict[str, Chart]:
         """The charts that its runs allow: users, scaling (the fitted law) and history (run by run)."""
         named = self.runs.assign(profile=self.name)
-        found = [throughput_over_users(named, "profile"), scaling_laws(named, "profile")]
-        return {chart.key: chart for chart in [*found, history_chart(self.runs, self.segments)] if chart}
+        found = [throughput_over_users(named, self.metric, "profile"), scaling_laws(named, self.metric, "profile")]
+        return {chart.key: chart for chart in [*found, history_chart(self.runs, self.segments, self.metric)] if chart}
 
     @cached_property
     def segments(self) -> pd.DataFrame:
@@ -66,7 +74,7 @@ class Profile:
         found = {
             manifest.run_id: environment_of(manifest, read_settings(folder)) for folder, manifest in readable(folders)
         }
-        return segments(self.runs[self.runs["run_id"].isin(found)], found)
+        return segments(self.runs[self.runs["run_id"].isin(found)], self.metric, found)
 
     @property
     def answer(self) -> str:
@@ -76,7 +84,7 @@ class Profile:
     @property
     def changes(self) -> list[str]:
         """A sentence for each change point and change of the environment, newest first."""
-        return change_sentences(self.segments)
+        return change_sentences(self.segments, self.metric)
 
     def report(self) -> Path:
         """Write the one-page report of its history; where it is."""
@@ -90,6 +98,7 @@ class Profile:
             changes=self.changes,
             charts=list(self.charts().values()),
             folders=folders,
+            metric=self.metric,
         )
 
     def __repr__(self) -> str:

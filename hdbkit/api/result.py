@@ -12,7 +12,7 @@ import pandas as pd
 
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.records import read_table
-from hdbkit.analysis.run.warnings import run_doubts
+from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.run.windows import window_of
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
@@ -44,7 +44,7 @@ class Result:
 
     @property
     def metric_value(self) -> float | None:
-        """New orders a minute, counted by the schema; None when the window was never closed."""
+        """The value of the run's metric (``manifest.metric``); None when it is not known."""
         return self.summary.get("metric_value")
 
     @property
@@ -67,7 +67,7 @@ class Result:
     @property
     def doubts(self) -> list[str]:
         """What to know before believing that the run measured what was meant, one phrase each."""
-        return list(run_doubts(self.manifest).values())
+        return list(run_warnings(self.manifest).values())
 
     @property
     def passed(self) -> bool:
@@ -153,8 +153,8 @@ class Result:
         return run_card(self.manifest)
 
     def __repr__(self) -> str:
-        metric_value = "no measured window" if self.metric_value is None else f"{self.metric_value:,.0f} NOPM"
-        return f"<Result {self.run_id}: {self.manifest.status.value}, {metric_value}>"
+        value = "no measured window" if self.metric_value is None else self.manifest.metric.text(self.metric_value)
+        return f"<Result {self.run_id}: {self.manifest.status.value}, {value}>"
 
 
 def result(run_id: str = "last") -> Result:

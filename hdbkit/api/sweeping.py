@@ -11,19 +11,20 @@ import pandas as pd
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
-from hdbkit.analysis.statistics.sequential import level_after, looks_said
+from hdbkit.analysis.statistics.sequential import level_after, looks_remark
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
-from hdbkit.analysis.sweep.search import early_ends_said
-from hdbkit.analysis.sweep.starts import start_doubts
+from hdbkit.analysis.sweep.search import early_ends_remark
+from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.analysis.sweep.verdicts import answer, judge
-from hdbkit.analysis.sweep.warnings import doubts, failed_checks, next_step, warning
+from hdbkit.analysis.sweep.warnings import failed_checks, next_step, sweep_warnings, warnings_text
 from hdbkit.analysis.sweep.winner import winner_answer, winners
 from hdbkit.api.facts import host_facts
 from hdbkit.api.running import as_target
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.config import SweepSpec, Target
+from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.contracts import ApplyBy
 from hdbkit.execution.handle import Watch as RunWatch
@@ -69,32 +70,40 @@ class SweepResult:
     @cached_property
     def verdicts(self) -> pd.DataFrame:
         """A row a configuration and count of virtual users: ratio to the baseline, 95 % interval, verdict."""
-        return judge(self._grid_runs, smallest_effect=self.plan.spec.smallest_effect, level=self.level)
+        return judge(
+            self._grid_runs, self.plan.metric, smallest_effect=self.plan.spec.smallest_effect, level=self.level
+        )
 
     @cached_property
     def effects(self) -> pd.DataFrame:
         """A row a value of a setting: its main effect over all pairs of the grid, with its interval."""
         spec, baseline = self.plan.spec, self.plan.configurations[0]
-        return main_effects(self._grid_runs, list(spec.grid), baseline, spec.smallest_effect, level=self.level)
+        return main_effects(
+            self._grid_runs, self.plan.metric, list(spec.grid), baseline, spec.smallest_effect, level=self.level
+        )
 
     @cached_property
     def interactions(self) -> pd.DataFrame:
         """A row two values of two settings: together against their effects multiplied, with its interval."""
         spec, baseline = self.plan.spec, self.plan.configurations[0]
-        return interactions(self._grid_runs, list(spec.grid), baseline, spec.smallest_effect, level=self.level)
+        return interactions(
+            self._grid_runs, self.plan.metric, list(spec.grid), baseline, spec.smallest_effect, level=self.level
+        )
 
     @cached_property
     def winners(self) -> pd.DataFrame:
         """A row a configuration that was run again in fresh blocks, the fastest first; empty without such blocks."""
         runs = self.runs[self.runs["fresh"]]
-        return winners(self.verdicts, runs, self.plan.spec.smallest_effect)
+        return winners(self.verdicts, runs, self.plan.metric, self.plan.spec.smallest_effect)
 
     @cached_property
     def scaling(self) -> pd.DataFrame:
         """A row a configuration with enough counts of virtual users: the Universal Scalability Law and its peak."""
         labels = dict(zip(self.verdicts["configuration"], self.verdicts["label"], strict=True))
         measured = usable(self._grid_runs)
-        return laws_table(laws(measured.assign(label=measured["configuration"].map(labels)), "label"), "label")
+        named = measured.assign(label=measured["configuration"].map(labels))
+        rate = self.plan.metric.measure is Measure.RATE
+        return laws_table(laws(named, "label") if rate else {}, "label")
 
     @property
     def level(self) -> float:
@@ -113,10 +122,10 @@ class SweepResult:
     def remarks(self) -> list[str]:
         """What must be known beside the verdicts: looks, early ends, and effects that depend on another setting."""
         spec = self.plan.spec
-        effects = changed_effects(self.interactions, self.effects, spec.smallest_effect)
+        effects = changed_effects(self.interactions, self.effects, self.plan.metric, spec.smallest_effect)
         split = [_SPLIT_PLOT] if len(self.plan.rebuilds) > 1 else []
-        early = early_ends_said(self.runs)
-        return [*looks_said(spec.looks, self.plan.ended_after, self.level), *early, *split, *effects]
+        early = early_ends_remark(self.runs)
+        return [*looks_remark(spec.looks, self.plan.ended_after, self.level), *early, *split, *effects]
 
     @property
     def notice(self) -> str:
@@ -127,12 +136,15 @@ class SweepResult:
     @cached_property
     def doubts(self) -> list[str]:
         """What makes the result unstable, one phrase each; empty when nothing was found."""
-        return [*doubts(self.runs), *start_doubts([manifest for _, manifest in readable(self._finished())])]
+        return [
+            *sweep_warnings(self.runs, self.plan.metric),
+            *start_warnings([manifest for _, manifest in readable(self._finished())]),
+        ]
 
     @property
     def advice(self) -> str:
         """What makes the result unstable, and what to type to decide what is undecided; often empty."""
-        said = [warning(self.doubts), *self.remarks, self._next_step]
+        said = [warnings_text(self.doubts), *self.remarks, self._next_step]
         return "\n".join(one for one in said if one)
 
     @property
@@ -154,11 +166,13 @@ class SweepResult:
         """The charts of its report that its data allow.
 
         They are: effects, configurations, grid and interactions (two settings), scaling (several counts of virtual
-        users), parallel (settings against NOPM), throughput (over time) and latency.
+        users), parallel (settings against the metric), throughput (over time) and latency.
         """
         spec, finished = self.plan.spec, readable(self._finished())
         frames = (self._grid_runs, self.verdicts, self.effects)
-        charts = whole_sweep(*frames, list(spec.grid), spec.smallest_effect, finished, self.interactions)
+        charts = whole_sweep(
+            *frames, list(spec.grid), spec.smallest_effect, self.plan.metric, finished, self.interactions
+        )
         return {chart.key: chart for chart in charts}
 
     def report(self) -> Path:
@@ -166,13 +180,14 @@ class SweepResult:
         return sweep_report(
             self.folder.report,
             plan=self.plan.model_dump(mode="json"),
+            metric=self.plan.metric,
             runs=self.runs,
             verdicts=self.verdicts,
             effects=self.effects,
             answer=self.answer,
             command=self._repeated(),
             folders=self._finished(),
-            doubts=self.doubts,
+            warnings=self.doubts,
             next_step=self._next_step,
             interactions=self.interactions,
             winners=self.winners,
@@ -182,7 +197,7 @@ class SweepResult:
 
     def _repr_html_(self) -> str:
         said = "\n".join(filter(None, [self.advice, self.restored]))
-        return sweep_card(self.sweep_id, self.answer, self.verdicts, said, self.notice)
+        return sweep_card(self.sweep_id, self.answer, self.verdicts, self.plan.metric, said, self.notice)
 
     def __repr__(self) -> str:
         done = int((self.runs["status"] == "done").sum())

@@ -1,4 +1,4 @@
-"""What a chart is: a question, a figure that answers it, the same in words, and the numbers behind it.
+"""A chart: a question, a figure that answers it, a text alternative, and the numbers behind it.
 
 Drawn once, with plotly; on paper and in files by matplotlib (:mod:`hdbkit.charts.static`), which is imported when it
 is asked for.
@@ -30,7 +30,7 @@ _KINDS: tuple[Kind, ...] = ("png", "svg", "pdf")
 _DATES = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _WHITE = "#ffffff"
 _TITLE_PX = 40
-"""The room that a notebook's figure has for its question, above its legend."""
+"""The height that a notebook's figure has for its question, above its legend."""
 _SHOWN = """<figure style="margin: 0">
 <img alt="{question}" src="data:image/png;base64,{image}" style="max-width: 100%; height: auto; background: #fff">
 <figcaption>{alternative}</figcaption></figure>
@@ -108,9 +108,9 @@ class Chart:
 
     def _page(self) -> str:
         figure = self.figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False})
-        return _PAGE.format(figure=figure, script=plotly_script(), **self._said())
+        return _PAGE.format(figure=figure, script=plotly_script(), **self._words())
 
-    def _said(self) -> dict[str, str]:
+    def _words(self) -> dict[str, str]:
         """The words, for HTML."""
         return {"question": html.escape(self.question), "alternative": html.escape(self.alternative)}
 
@@ -125,6 +125,6 @@ class Chart:
         image = base64.b64encode(self.image(title=True, dpi=120)).decode()
         return {
             "application/vnd.plotly.v1+json": shown.to_plotly_json(),
-            "text/html": _SHOWN.format(image=image, **self._said()),
+            "text/html": _SHOWN.format(image=image, **self._words()),
             "text/plain": f"{self.question}\n{self.alternative}",
         }

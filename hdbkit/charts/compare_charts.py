@@ -1,67 +1,68 @@
 """Charts of several groups of runs side by side; a group is a name and its runs.
 
-Frames are those of :mod:`hdbkit.analysis.comparison.groups`, or own ones with the same columns. At most ``MOST_LINES`` groups
-are drawn, those that come first; the tables hold all.
+Frames are those of :mod:`hdbkit.analysis.comparison.groups`, or own ones with the same columns. At most ``MAX_LINES``
+groups are drawn, those that come first; the tables hold all.
 """
 
 from __future__ import annotations
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.groups import Groups, distributions, overlaid, throughputs
+from hdbkit.analysis.comparison.groups import Groups, distributions, metric_of, metric_values, overlaid
 from hdbkit.analysis.statistics.distribution import shares_ms
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
-from hdbkit.charts.marks import MOST_LINES, left_out
+from hdbkit.charts.marks import MAX_LINES, left_out
 from hdbkit.charts.run_charts import quantile_lines
 from hdbkit.charts.scaling_charts import throughput_over_users
-from hdbkit.charts.style import NOPM, figure, shade_rampup
+from hdbkit.charts.style import axis_title, figure, shade_rampup
+from hdbkit.config.metric import Metric
 
 
 def compare_charts(groups: Groups) -> list[Chart]:
-    """Every chart of groups of runs that their data allow."""
-    runs, course = throughputs(groups), overlaid(groups)
-    charts = [throughput_over_users(runs, "group")] if len(runs) else []
+    """Every chart of groups of runs that their data allow. Raises ``InputError`` where their metrics differ."""
+    metric, runs, course = metric_of(groups), metric_values(groups), overlaid(groups)
+    charts = [throughput_over_users(runs, metric, "group")] if len(runs) else []
     if len(course):
-        charts.append(throughput_overlaid(course))
-    counted = next((manifest.headline for finished in groups.values() for _, manifest in finished), "")
-    seen = distributions(groups, counted)
-    return [*charts, latency_distributions(seen, counted)] if seen else charts
+        charts.append(throughput_overlaid(course, metric.rate))
+    headline = next((manifest.headline for finished in groups.values() for _, manifest in finished), "")
+    seen = distributions(groups, headline)
+    return [*charts, latency_distributions(seen, headline)] if seen else charts
 
 
-def throughput_overlaid(courses: pd.DataFrame) -> Chart:
-    """NOPM over time of several groups on top of each other, aligned at the start of their windows.
+def throughput_overlaid(courses: pd.DataFrame, rate: Metric) -> Chart:
+    """The rate over time of several groups on top of each other, aligned at the start of their windows.
 
-    ``courses`` as ``groups.overlaid`` gives them: group, run_id, second, nopm, inside.
+    ``courses`` as ``groups.overlaid`` gives them: group, run_id, second, rate, inside.
     """
     names = list(dict.fromkeys(courses["group"]))
     place = {name: index for index, name in enumerate(names)}
     placed = courses.assign(configuration=courses["group"].map(place))
-    fig = figure("seconds since the window's start", NOPM, hovermode="x")
+    fig = figure("seconds since the window's start", axis_title(rate), hovermode="x")
     shade_rampup(fig, 0, float(courses["second"].min()))
-    for index, name in enumerate(names[:MOST_LINES]):
-        fig.add_traces(course_lines(Line(index, index, str(name)), placed))
+    for index, name in enumerate(names[:MAX_LINES]):
+        fig.add_traces(course_lines(Line(index, index, str(name)), placed, rate))
     fig.update_yaxes(rangemode="tozero")
-    table = halves(placed, pd.Series(names)).rename(columns={"configuration": "group"})
-    medians = "; ".join(f"{row['group']} {row['median NOPM']:,}" for _, row in table.iterrows())
+    table = halves(placed, pd.Series(names), rate).rename(columns={"configuration": "group"})
+    medians = "; ".join(f"{row['group']} {rate.number(row[f'median {rate.name}'])}" for _, row in table.iterrows())
     words = [
-        f"Median NOPM of the seconds in the window: {medians}.",
-        "Lines are medians over a group's runs, bands span them; by the clients' count.",
-        left_out(min(len(names), MOST_LINES), len(names)),
+        f"Median {rate.name} of the seconds in the window: {medians}.",
+        "Lines are medians over a group's runs, bands span them; counted by the clients.",
+        left_out(min(len(names), MAX_LINES), len(names)),
     ]
-    question = "How did the throughput run over time?"
+    question = "How did the throughput develop over time?"
     return Chart("throughput", question, fig, " ".join(filter(None, words)), table)
 
 
 def latency_distributions(seen: dict[str, pd.Series[int]], operation: str) -> Chart:
-    """The latency of one transaction at each share, a line a group; ``seen`` as ``groups.distributions`` gives it."""
-    fig = quantile_lines(dict(list(seen.items())[:MOST_LINES]))
+    """The latency of one operation at each share, a line per group; ``seen`` as ``groups.distributions`` gives it."""
+    fig = quantile_lines(dict(list(seen.items())[:MAX_LINES]))
     lines = [{"group": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()]
-    said = "; ".join(f"{one['group']} p50 {one['p50 (ms)']:.3g}, p99 {one['p99 (ms)']:.3g} ms" for one in lines)
+    figures = "; ".join(f"{one['group']} p50 {one['p50 (ms)']:.3g}, p99 {one['p99 (ms)']:.3g} ms" for one in lines)
     words = [
-        f"{operation}: {said}.",
-        "The runs of a group are taken together.",
-        left_out(min(len(seen), MOST_LINES), len(seen)),
+        f"{operation}: {figures}.",
+        "The runs of a group are pooled.",
+        left_out(min(len(seen), MAX_LINES), len(seen)),
     ]
     question = f"How long did {operation} take?"
     return Chart("latency", question, fig, " ".join(filter(None, words)), pd.DataFrame(lines))

@@ -1,8 +1,8 @@
-"""The charts of a sweep that look into its runs: throughput over time, and the latency of each transaction.
+"""The charts of a sweep that look into its runs: throughput over time, and the latency of each operation.
 
 Frames: ``runs`` and ``verdicts`` as in :mod:`hdbkit.charts.sweep_charts`, ``courses`` and ``latencies`` as
-``analysis.details`` gives them. Both charts are drawn at the largest count of virtual users, for the baseline and the
-fastest configurations; their tables hold every configuration.
+``analysis.run.courses`` gives them. Both charts are drawn at the largest count of virtual users, for the baseline and
+the fastest configurations; their tables hold every configuration.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.style import MARKERS, NOPM, SERIES, figure, log_axis, series, shade_rampup
+from hdbkit.charts.marks import plain
+from hdbkit.charts.style import MARKERS, SERIES, axis_title, compact, figure, hover, log_axis, series, shade_rampup
+from hdbkit.config.metric import Metric
+from hdbkit.results.manifest import Manifest
 
-MOST_LINES = len(SERIES)
-MOST_ROWS = 4
+MAX_LINES = len(SERIES)
+MAX_ROWS = 4
 QUANTILES = {"p50": "p50_us", "p95": "p95_us", "p99": "p99_us", "p99.9": "p999_us"}
 _SIGNS = "\N{BLACK CIRCLE}\N{BLACK SQUARE}\N{BLACK DIAMOND}\N{BLACK UP-POINTING TRIANGLE}"
 """The first markers of the palette as letters."""
 
 
 _Typical = dict[tuple[int, str], list[float]]
-"""The quantiles of a configuration and transaction, in ms."""
+"""The quantiles of a configuration and operation, in ms."""
 
 
 @dataclass(frozen=True)
@@ -38,90 +41,89 @@ class Line:
 
 
 def detail_charts(
-    runs: pd.DataFrame, verdicts: pd.DataFrame, courses: pd.DataFrame, latencies: pd.DataFrame, counted: str
+    runs: pd.DataFrame, verdicts: pd.DataFrame, courses: pd.DataFrame, latencies: pd.DataFrame, first: Manifest
 ) -> list[Chart]:
-    """Both charts, each where its data are there; ``counted`` is the transaction that NOPM counts."""
+    """Both charts, each where its data are there; ``first`` is the manifest of a run of the sweep."""
     users = int(runs["virtual_users"].max()) if len(runs) else 0
     at = verdicts[verdicts["virtual_users"] == users]
     labels = at.set_index("configuration")["label"]
     place = runs[runs["virtual_users"] == users][["run_id", "configuration"]]
     courses, latencies = courses.merge(place, on="run_id"), latencies.merge(place, on="run_id")
-    charts = []
+    charts, metric = [], first.metric
     if len(courses):
-        charts.append(throughput_over_time(courses, labels, _drawn(at, MOST_LINES, MOST_LINES), users))
+        drawn = _drawn(at, metric, MAX_LINES, MAX_LINES)
+        charts.append(throughput_over_time(courses, labels, metric.rate, drawn, users))
     if len(latencies):
-        charts.append(latency_by_operation(latencies, labels, _drawn(at, MOST_ROWS, 2), users, counted))
+        drawn = _drawn(at, metric, MAX_ROWS, 2)
+        charts.append(latency_by_operation(latencies, labels, drawn, users, first))
     return charts
 
 
-def _drawn(verdicts: pd.DataFrame, most: int, otherwise: int) -> list[Line]:
-    """All configurations with a result where they are at most ``most``, else the baseline and the fastest others."""
+def _drawn(verdicts: pd.DataFrame, metric: Metric, maximum: int, otherwise: int) -> list[Line]:
+    """All configurations with a result where ``maximum`` suffices, else the baseline and the fastest others."""
     known = verdicts[verdicts["metric_value"].notna()].sort_values("configuration").set_index("configuration")
-    ranked = known.assign(first=known["verdict"] == "baseline").sort_values(
-        ["first", "metric_value"], ascending=False
-    )
-    places = list(ranked.index if len(known) > MOST_LINES else known.index)
-    drawn = known.index if len(known) <= most else ranked.index[:otherwise]
+    ranked = known.assign(first=known["verdict"] == "baseline", score=metric.score(known["metric_value"]))
+    ranked = ranked.sort_values(["first", "score"], ascending=False)
+    places = list(ranked.index if len(known) > MAX_LINES else known.index)
+    drawn = known.index if len(known) <= maximum else ranked.index[:otherwise]
     return [Line(places.index(one), int(one), str(known.loc[one, "label"])) for one in drawn]
 
 
-def throughput_over_time(courses: pd.DataFrame, labels: pd.Series[str], drawn: list[Line], users: int) -> Chart:
-    """NOPM along the run: a line is the median over a configuration's runs, its band spans them."""
-    fig = figure("seconds since the start", NOPM, hovermode="x")
+def throughput_over_time(
+    courses: pd.DataFrame, labels: pd.Series[str], rate: Metric, drawn: list[Line], users: int
+) -> Chart:
+    """The rate along the run: a line is the median over a configuration's runs, its band spans them."""
+    fig = figure("seconds since the start", axis_title(rate), hovermode="x")
     start_s = float(courses.loc[courses["inside"], "second"].min())
     shade_rampup(fig, start_s)
     for line in drawn:
-        fig.add_traces(course_lines(line, courses))
+        fig.add_traces(course_lines(line, courses, rate))
     fig.update_yaxes(rangemode="tozero")
-    table = halves(courses, labels)
+    table = halves(courses, labels, rate)
     drifts = table["second half against first (%)"].dropna()
-    said = [f"{one.label} {drifts[one.configuration]:+.1f} %" for one in drawn if one.configuration in drifts]
+    changes = [f"{one.label} {drifts[one.configuration]:+.1f} %" for one in drawn if one.configuration in drifts]
     words = [
-        f"The second half of the window against its first: {'; '.join(said)}." if said else "",
+        f"The second half of the window against its first: {'; '.join(changes)}." if changes else "",
         "Lines are medians over a configuration's runs, bands span them;",
-        f"by the clients' count, at {virtual_users(users)}.",
+        f"counted by the clients, at {virtual_users(users)}.",
         _left_out(len(drawn), len(labels)),
     ]
     question = "Was the throughput steady in every configuration?"
     return Chart("throughput", question, fig, " ".join(one for one in words if one), table)
 
 
-def course_lines(line: Line, courses: pd.DataFrame) -> list[go.Scatter]:
+def course_lines(line: Line, courses: pd.DataFrame, rate: Metric) -> list[go.Scatter]:
     """The median over a configuration's runs along their seconds, and the band that spans them."""
     rows = courses[courses["configuration"] == line.configuration]
-    spread = rows.groupby("second")["metric_value"].agg(["min", "median", "max"])
+    spread = rows.groupby("second")["rate"].agg(["min", "median", "max"])
     look, seconds = series(line.look), spread.index.tolist()
     band = go.Scatter(
         x=[*seconds, *reversed(seconds)],
-        y=[*_whole(spread["max"]), *reversed(_whole(spread["min"]))],
+        y=[*plain(spread["max"]), *reversed(plain(spread["min"]))],
         mode="lines", line={"width": 0, "color": look["color"]}, fill="toself", fillcolor=look["color"],
         opacity=0.14, hoverinfo="skip", showlegend=False, legendgroup=line.label,
     )  # fmt: skip
     median = go.Scatter(
-        x=seconds, y=_whole(spread["median"]), mode="lines", name=line.label, legendgroup=line.label,
+        x=seconds, y=plain(spread["median"]), mode="lines", name=line.label, legendgroup=line.label,
         line={"color": look["color"], "dash": look["dash"], "width": 2},
-        hovertemplate="%{y:,.0f} NOPM",
+        hovertemplate=hover(rate, spread["max"]),
     )  # fmt: skip
     return [band, median]
 
 
-def _whole(values: pd.Series[float]) -> list[int]:
-    return [round(value) for value in values]
-
-
-def halves(courses: pd.DataFrame, labels: pd.Series[str]) -> pd.DataFrame:
+def halves(courses: pd.DataFrame, labels: pd.Series[str], rate: Metric) -> pd.DataFrame:
     """Each configuration's throughput by the second in the window, and the drift that its runs share (median)."""
     rows = {}
     for configuration, of_it in courses[courses["inside"]].groupby("configuration"):
         changes = []
         for _, run in of_it.groupby("run_id"):
             half = len(run) // 2
-            first, second = run["metric_value"].head(half).mean(), run["metric_value"].tail(half).mean()
+            first, second = run["rate"].head(half).mean(), run["rate"].tail(half).mean()
             changes.append(100 * (second / first - 1) if half and first else np.nan)
         rows[configuration] = {
             "configuration": labels[configuration],
             "runs": len(changes),
-            **{f"{name} NOPM": round(getattr(of_it["metric_value"], how)()) for name, how in _SPREAD.items()},
+            **{f"{name} {rate.name}": compact(getattr(of_it["rate"], how)()) for name, how in _SPREAD.items()},
             "second half against first (%)": round(float(pd.Series(changes).median()), 1),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -131,9 +133,9 @@ _SPREAD = {"lowest": "min", "median": "median", "highest": "max"}
 
 
 def latency_by_operation(
-    latencies: pd.DataFrame, labels: pd.Series[str], drawn: list[Line], users: int, counted: str
+    latencies: pd.DataFrame, labels: pd.Series[str], drawn: list[Line], users: int, first: Manifest
 ) -> Chart:
-    """The exact quantiles of each transaction, a row a configuration: medians over its runs."""
+    """The exact quantiles of each operation, a row per configuration: medians over its runs."""
     medians = latencies.groupby(["configuration", "operation"])[list(QUANTILES.values())].median() / 1000
     typical: _Typical = {(int(one), str(name)): values for (one, name), *values in medians.itertuples()}
     names = list(dict.fromkeys(latencies["operation"]))
@@ -147,41 +149,41 @@ def latency_by_operation(
         tickvals=middles, ticktext=names, range=[1 - tall * len(names), 1], showgrid=False, zeroline=False
     )
     fig.update_xaxes(**log_axis(value for trace in fig.data for value in trace.x if value is not None))
-    known = [(line.label, typical.get((line.configuration, counted))) for line in drawn]
-    said = "; ".join(f"{label} {values[1]:.3g} ms" for label, values in known if values)
+    known = [(line.label, typical.get((line.configuration, first.headline))) for line in drawn]
+    figures = "; ".join(f"{label} {values[1]:.3g} ms" for label, values in known if values)
     words = [
-        f"95 % of {counted} took at most: {said}." if said else "",
+        f"95 % of {first.headline} took at most: {figures}." if figures else "",
         f"Exact figures of each run's window, medians over the runs, at {virtual_users(users)}.",
         _left_out(len(drawn), len(labels)),
     ]
     table = _latency_table(latencies, labels, names)
-    return Chart("latency", "How long did each transaction take?", fig, " ".join(filter(None, words)), table)
+    return Chart("latency", f"How long did each {first.noun} take?", fig, " ".join(filter(None, words)), table)
 
 
 def _quantiles(line: Line, row: int, tall: int, names: list[str], typical: _Typical) -> go.Scatter:
-    """One configuration: a line with a marker at each quantile, broken between two transactions."""
+    """One configuration: a line with a marker at each quantile, broken between two operations."""
     look = series(line.look)
     x: list[float | None] = []
     y: list[float] = []
-    said: list[str] = []
+    hovers: list[str] = []
     for index, name in enumerate(names):
         values = typical.get((line.configuration, name), [])
         if not values:
             continue
         x += [*(round(value, 4) for value in values), None]
         y += [-(tall * index + row)] * (len(values) + 1)
-        said += [f"{name} {quantile} {value:.3g} ms" for quantile, value in zip(QUANTILES, values, strict=True)]
-        said.append("")
+        hovers += [f"{name} {quantile} {value:.3g} ms" for quantile, value in zip(QUANTILES, values, strict=True)]
+        hovers.append("")
     symbols = [*MARKERS[: len(QUANTILES)], MARKERS[0]] * (len(x) // (len(QUANTILES) + 1))
     return go.Scatter(
-        x=x, y=y, text=said, name=line.label, mode="lines+markers",
+        x=x, y=y, text=hovers, name=line.label, mode="lines+markers",
         line={"color": look["color"], "width": 1.5}, marker={"color": look["color"], "size": 8, "symbol": symbols},
         hovertemplate="%{text}<extra>%{fullData.name}</extra>",
     )  # fmt: skip
 
 
 def _latency_table(latencies: pd.DataFrame, labels: pd.Series[str], names: list[str]) -> pd.DataFrame:
-    """Every configuration and transaction: medians over the runs, in ms."""
+    """Every configuration and operation: medians over the runs, in ms."""
     groups = latencies.groupby(["configuration", "operation"])
     table = (groups[list(QUANTILES.values())].median() / 1000).round(4)
     table.columns = pd.Index([f"{name} (ms)" for name in QUANTILES])
@@ -194,4 +196,4 @@ def _latency_table(latencies: pd.DataFrame, labels: pd.Series[str], names: list[
 
 def _left_out(drawn: int, known: int) -> str:
     others = "fastest other" if drawn == 2 else f"{drawn - 1} fastest others"
-    return f"Drawn are the baseline and the {others}; the table has all {known}." if drawn < known else ""
+    return f"The baseline and the {others} are drawn; the table has all {known}." if drawn < known else ""

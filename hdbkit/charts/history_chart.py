@@ -1,4 +1,4 @@
-"""The throughput of a profile run by run, with the stretches that are alike."""
+"""The metric of a profile run by run, with its segments."""
 
 from __future__ import annotations
 
@@ -7,30 +7,31 @@ import pandas as pd
 from hdbkit.analysis.comparison.history import change_sentences
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MOST_DOTS, MOST_LINES, left_out, plain
-from hdbkit.charts.style import HEIGHT, NOPM, colour, figure, series
+from hdbkit.charts.marks import MAX_DOTS, MAX_LINES, left_out, plain
+from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, series
+from hdbkit.config.metric import Metric
 
-_MOST_TOLD = 5
+_MAX_SENTENCES = 5
 
 
-def history_chart(runs: pd.DataFrame, segments: pd.DataFrame) -> Chart:
-    """NOPM of each run in the order of time, a colour a count of users, and the mean of each stretch.
+def history_chart(runs: pd.DataFrame, segments: pd.DataFrame, metric: Metric) -> Chart:
+    """The metric of each run in the order of time, a colour per count of users, and the mean of each segment.
 
     Args:
-        runs: a row a run: run_id, started, virtual_users, nopm.
-        segments: as ``analysis.history.segments`` gives them.
+        runs: a row per run: run_id, started, virtual_users, metric_value.
+        segments: as ``analysis.comparison.history.segments`` gives them.
     """
     ordered = runs.sort_values(["started", "run_id"]).reset_index(drop=True)
     counts = sorted(segments["virtual_users"].unique())
-    fig = figure("runs of the profile, in the order of time", NOPM, height=HEIGHT + 40)
-    for index, users in enumerate(counts[:MOST_LINES]):
+    fig = figure("runs of the profile, in the order of time", axis_title(metric), height=HEIGHT + 40)
+    for index, users in enumerate(counts[:MAX_LINES]):
         look, of_it = series(index), ordered[ordered["virtual_users"] == users]
-        name, shown = virtual_users(int(users)), of_it.tail(MOST_DOTS // len(counts))
+        name, shown = virtual_users(int(users)), of_it.tail(MAX_DOTS // len(counts))
         fig.add_scatter(
             x=(shown.index + 1).tolist(), y=plain(shown["metric_value"]), mode="markers", name=name, legendgroup=name,
             marker={"color": look["color"], "symbol": look["symbol"], "size": 7},
             text=[str(at)[:16].replace("T", " ") for at in shown["started"]],
-            hovertemplate="%{text}<br>%{y:,.0f} NOPM",
+            hovertemplate=f"%{{text}}<br>{hover(metric, shown['metric_value'])}",
         )  # fmt: skip
         for place, row in enumerate(segments[segments["virtual_users"] == users].to_dict("records")):
             first = of_it.index[of_it["run_id"] == row["run_id"]][0]
@@ -43,11 +44,11 @@ def history_chart(runs: pd.DataFrame, segments: pd.DataFrame) -> Chart:
                 dash = "dot" if row["cause"] == "environment" else "dash"
                 fig.add_vline(int(first) + 0.5, line_color=colour("muted"), line_width=1, line_dash=dash)
     fig.update_yaxes(rangemode="tozero")
-    told = [f"{one}." for one in change_sentences(segments)]
+    changes = [f"{one}." for one in change_sentences(segments, metric)]
     words = [
-        *(told[:_MOST_TOLD] or ["Nothing changed."]),
-        "Horizontal lines are the means of stretches; a dashed line is a change point, a dotted one a change of the "
+        *(changes[:_MAX_SENTENCES] or ["Nothing changed."]),
+        "Horizontal lines are the means of segments; a dashed line is a change point, a dotted one a change of the "
         "environment.",
-        left_out(min(len(counts), MOST_LINES), len(counts)),
+        left_out(min(len(counts), MAX_LINES), len(counts)),
     ]
-    return Chart("history", "When did the throughput change?", fig, " ".join(filter(None, words)), segments)
+    return Chart("history", f"When did {metric.name} change?", fig, " ".join(filter(None, words)), segments)

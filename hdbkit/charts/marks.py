@@ -6,18 +6,18 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from hdbkit.analysis.wording import virtual_users
-from hdbkit.charts.style import HEIGHT, NOPM, colour, figure, log_axis, series
+from hdbkit.charts.style import HEIGHT, axis_title, colour, compact, figure, hover, log_axis, series
+from hdbkit.config.metric import Better, Metric
 from hdbkit.config.quantities import quantity
 
-MOST_DOTS = 3000
+MAX_DOTS = 3000
 BELOW = 0.28
 """How far below its row's interval the dots of single runs lie."""
-MOST_LINES = 10
+MAX_LINES = 10
 """Groups that are drawn; tables hold all."""
 _APART = 1.025
 """The ratio between the places of two lines' marks at one count of virtual users."""
@@ -26,40 +26,52 @@ _WIDE = 8
 
 
 def plain(values: Iterable[Any]) -> list[float | None]:
-    """Whole numbers for JSON; what is not known as None."""
-    return [round(float(one)) if np.isfinite(float(one)) else None for one in values]
+    """Numbers for JSON; what is not known as None."""
+    return [compact(float(one)) for one in values]
 
 
 def by_worth(values: pd.Index) -> pd.Index:
-    """A sort key for values of a setting: numbers and sizes by what they are worth, then texts as they came."""
+    """A sort key for values of a setting: numbers and sizes by their amount, then texts as they came."""
     worth = {value: found.amount if (found := quantity(str(value))) else math.inf for value in values}
     ranks = {value: rank for rank, value in enumerate(sorted(worth, key=lambda one: worth[one]))}
     return values.map(ranks)
 
 
-def dots(x: Sequence[float], y: Sequence[float], hover: str) -> go.Scatter:
+def dots(x: Sequence[float], y: Sequence[float], template: str) -> go.Scatter:
     """Single runs, or pairs of them."""
     marker = {"color": colour("muted"), "size": 6, "opacity": 0.6}
-    rounded = [round(float(one), 3) for one in x[:MOST_DOTS]]
-    return go.Scatter(x=rounded, y=list(y[:MOST_DOTS]), mode="markers", marker=marker, hovertemplate=hover)
+    return go.Scatter(
+        x=plain(x[:MAX_DOTS]), y=list(y[:MAX_DOTS]), mode="markers", marker=marker, hovertemplate=template
+    )
 
 
-def intervals(places: Sequence[float], middle: pd.Series[Any], ends: pd.DataFrame, hover: str) -> go.Scatter:
+def intervals(places: Sequence[float], middle: pd.Series[Any], ends: pd.DataFrame, template: str) -> go.Scatter:
     """A diamond with its interval in each row; ``ends`` has columns low and high, NaN where there is none."""
     return go.Scatter(
-        x=[None if np.isnan(one) else round(float(one), 3) for one in middle.astype(float)], y=list(places),
+        x=plain(middle), y=list(places),
         mode="markers", marker={"color": colour("series-1"), "size": 11, "symbol": "diamond"},
-        error_x=bars(middle, ends, colour("series-1")), hovertemplate=hover,
+        error_x=bars(middle, ends, colour("series-1")), hovertemplate=template,
     )  # fmt: skip
 
 
 def bars(middle: pd.Series[Any], ends: pd.DataFrame, look: str) -> dict[str, Any]:
     """Error bars; of no length where there is no interval."""
     up, down = (
-        one.astype(float).fillna(0).clip(lower=0).round(3).tolist()
-        for one in (ends["high"] - middle, middle - ends["low"])
+        plain(one.astype(float).fillna(0).clip(lower=0)) for one in (ends["high"] - middle, middle - ends["low"])
     )
     return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": look, "thickness": 2}
+
+
+def change_percent(table: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """The columns ratio, low and high of scores as changes of the metric itself, in percent; low is the lower end."""
+    ends: pd.DataFrame = 100 * (metric.from_score(table[["ratio", "low", "high"]].astype(float)) - 1)
+    return ends if metric.better is Better.HIGHER else ends.rename(columns={"low": "high", "high": "low"})
+
+
+def change_title(metric: Metric) -> str:
+    """What an axis of changes of the metric is called."""
+    better = "" if metric.better is Better.HIGHER else ", lower is better"
+    return f"change of {metric.name} (%{better})"
 
 
 def name_rows(fig: go.Figure, names: Sequence[str]) -> None:
@@ -68,27 +80,25 @@ def name_rows(fig: go.Figure, names: Sequence[str]) -> None:
     fig.update_yaxes(tickvals=ticks, ticktext=names, range=[-0.6, len(names) - 0.5], showgrid=False, zeroline=False)
 
 
-def in_rows(runs: pd.DataFrame, table: pd.DataFrame, by: str) -> go.Figure:
-    """NOPM of each value of ``by``, a row each: every run a dot, and ``table``'s nopm, low and high."""
+def in_rows(runs: pd.DataFrame, table: pd.DataFrame, by: str, metric: Metric) -> go.Figure:
+    """The metric of each value of ``by``, a row each: every run a dot, and ``table``'s metric_value, low and high."""
     names = [str(label).replace(", ", ",<br>") for label in table[by]]
     lines = max((name.count("<br>") + 1 for name in names), default=1)
-    fig = figure(NOPM, "", height=110 + max(50, 12 + 19 * lines) * len(table), showlegend=False)
+    fig = figure(axis_title(metric), "", height=110 + max(50, 12 + 19 * lines) * len(table), showlegend=False)
     places = {name: len(table) - 1 - i for i, name in enumerate(table[by])}
-    known = runs[runs[by].isin(places)]
+    known, value = runs[runs[by].isin(places)], hover(metric, table["metric_value"], "x")
     fig.add_trace(
         dots(known["metric_value"].tolist(), [places[name] - BELOW for name in known[by]],
-             "%{x:,.0f} NOPM<extra>one run</extra>")
+             f"{value}<extra>one run</extra>")
     )  # fmt: skip
-    fig.add_trace(
-        intervals(list(places.values()), table["metric_value"], table, "mean %{x:,.0f} NOPM<extra></extra>")
-    )
+    fig.add_trace(intervals(list(places.values()), table["metric_value"], table, f"mean {value}<extra></extra>"))
     name_rows(fig, names)
     return fig
 
 
-def over_users(runs: pd.DataFrame, table: pd.DataFrame, by: str, *, log: bool = False) -> go.Figure:
-    """NOPM over virtual users, a line a value of ``by``: every run a dot, and ``table``'s nopm, low and high."""
-    fig = figure("virtual users", NOPM, height=HEIGHT + 40)
+def over_users(runs: pd.DataFrame, table: pd.DataFrame, by: str, metric: Metric, *, log: bool = False) -> go.Figure:
+    """The metric over virtual users, a line per value of ``by``: each run a dot, ``table``'s means with intervals."""
+    fig = figure("virtual users", axis_title(metric), height=HEIGHT + 40)
     names = list(dict.fromkeys(table[by]))
     repeated = len(runs) > len(table)
     axis = _users_axis(table["virtual_users"])
@@ -97,7 +107,7 @@ def over_users(runs: pd.DataFrame, table: pd.DataFrame, by: str, *, log: bool = 
         look, rows = series(index), table[table[by] == name]
         counts = rows["virtual_users"].tolist()
         if repeated:
-            of_it = runs[runs[by] == name].tail(MOST_DOTS // len(names))
+            of_it = runs[runs[by] == name].tail(MAX_DOTS // len(names))
             fig.add_scatter(
                 x=[apart(users, index) for users in of_it["virtual_users"].tolist()], y=plain(of_it["metric_value"]),
                 mode="markers", showlegend=False,
@@ -106,7 +116,7 @@ def over_users(runs: pd.DataFrame, table: pd.DataFrame, by: str, *, log: bool = 
         fig.add_scatter(
             x=[apart(users, index) for users in counts], y=plain(rows["metric_value"]), mode="lines+markers",
             name=str(name), text=[virtual_users(users) for users in counts],
-            hovertemplate="%{text}: %{y:,.0f} NOPM<extra>%{fullData.name}</extra>",
+            hovertemplate=f"%{{text}}: {hover(metric, table['metric_value'])}<extra>%{{fullData.name}}</extra>",
             legendgroup=str(name), line={"color": look["color"], "dash": look["dash"], "width": 2},
             marker={"symbol": look["symbol"], "size": 8}, error_y=bars(rows["metric_value"], rows, look["color"]),
         )  # fmt: skip
@@ -115,7 +125,7 @@ def over_users(runs: pd.DataFrame, table: pd.DataFrame, by: str, *, log: bool = 
 
 
 def _apart(table: pd.DataFrame, lines: int, *, logarithmic: bool) -> Callable[[int, int], float]:
-    """Where a line's mark stands: beside those of the others, where their intervals would lie on each other."""
+    """Where a line's mark stands: beside those of the others, where their intervals would overlap."""
     counts = table["virtual_users"]
     if lines < 2 or table["low"].isna().all() or counts.nunique() < 2:
         return lambda users, _: users
@@ -134,4 +144,4 @@ def _users_axis(counts: pd.Series[Any]) -> dict[str, Any]:
 
 def left_out(drawn: int, known: int) -> str:
     """What is not drawn, as a sentence; empty where all is."""
-    return f"Drawn are the first {drawn}; the table has all {known}." if drawn < known else ""
+    return f"The first {drawn} are drawn; the table has all {known}." if drawn < known else ""

@@ -1,7 +1,7 @@
 """Parallel coordinates: which values of the settings do fast runs have in common?
 
-Every run is a line across the settings to its throughput. Values stand in the order of their worth, as far apart as
-there is room; the lines through one value are spread by throughput, so that none hides another.
+Every run is a line across the settings to its result, the best on top. Values stand in their natural order, evenly
+spaced; the lines through one value are spread by result, so that none hides another.
 """
 
 from __future__ import annotations
@@ -15,34 +15,37 @@ import plotly.graph_objects as go
 
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import by_worth
-from hdbkit.charts.style import HEIGHT, colour, figure
+from hdbkit.charts.style import HEIGHT, axis_title, colour, figure
+from hdbkit.config.metric import Better, Metric
 
-MOST_RUNS = 400
-MOST_VALUES = 12
+MAX_RUNS = 400
+MAX_VALUES = 12
 """A numeric column with more values than these is a scale, not a list."""
 _SHARE = 5
 """One in so many is fast, and one in so many slow."""
 _SPREAD = 0.06
 _MORE = 1.5
-"""How much more frequent than among all runs a value of the fastest is told."""
-_WIDEST = 12
+"""How much more frequent than among all runs a value of the fastest must be to be named."""
+_MAX_WIDTH = 12
 
 
-def parallel_coordinates(runs: pd.DataFrame, columns: Sequence[str], value: str = "metric_value") -> Chart:
-    """A line a run over ``columns`` to ``value``; the fastest and the slowest fifth stand out.
+def parallel_coordinates(runs: pd.DataFrame, columns: Sequence[str], metric: Metric) -> Chart:
+    """A line per run over ``columns`` to the metric; the fastest and the slowest fifth are highlighted.
 
     Args:
-        runs: a row a run; those without a ``value`` are left out, and of more than ``MOST_RUNS`` some in between.
+        runs: a row per run; those without a ``metric_value`` are left out, and of more than ``MAX_RUNS`` some in
+        between.
         columns: settings and other columns, in the order of the axes.
-        value: a numeric column, drawn last.
+        metric: what ``metric_value`` is, which is drawn last.
     """
-    known = runs[runs[value].notna()].sort_values(value, ignore_index=True)
-    drawn = known.iloc[np.linspace(0, len(known) - 1, min(len(known), MOST_RUNS)).round().astype(int)]
-    fig = figure("settings, and the throughput on the right", "", height=HEIGHT + 60, hovermode="closest")
+    value = "metric_value"
+    known = runs[runs[value].notna()].sort_values(value, ascending=metric.better is Better.HIGHER, ignore_index=True)
+    drawn = known.iloc[np.linspace(0, len(known) - 1, min(len(known), MAX_RUNS)).round().astype(int)]
+    fig = figure(f"settings, and {axis_title(metric)} on the right", "", height=HEIGHT + 60, hovermode="closest")
     rank = np.linspace(-0.5, 0.5, len(drawn)) if len(drawn) > 1 else np.zeros(len(drawn))
     places = []
     for index, name in enumerate([*columns, value]):
-        at, ticks, listed = _positions(drawn[name])
+        at, ticks, listed = _positions(drawn[name], metric)
         places.append(at + (rank * min(_SPREAD, 0.5 / max(1, len(ticks))) if listed else 0))
         _add_axis(fig, index, ticks)
     lines = np.column_stack(places)
@@ -51,15 +54,23 @@ def parallel_coordinates(runs: pd.DataFrame, columns: Sequence[str], value: str 
     parts = {"the others": slice(slow, fast), "slowest fifth": slice(0, slow), "fastest fifth": slice(fast, None)}
     for name, part in parts.items():
         if len(lines[part]):
-            fig.add_scatter(**_lines(lines[part], _said(drawn.iloc[part], columns, value)), name=name, **_LOOKS[name])
-    names = [_wrapped(name) for name in [*columns, value.upper() if value == "metric_value" else value]]
+            fig.add_scatter(
+                **_lines(lines[part], _texts(drawn.iloc[part], columns, metric)), name=name, **_LOOKS[name]
+            )
+    names = [_wrapped(name) for name in [*columns, metric.name]]
     fig.update_xaxes(tickvals=list(range(len(names))), ticktext=names, range=[-0.3, len(names) - 0.7], showgrid=False)
     fig.update_xaxes(title_standoff=10)
     fig.update_yaxes(range=[-0.08, 1.08], showticklabels=False, showgrid=False, zeroline=False)
     words = (
         f"{_common(known, columns, max(1, len(known) // _SHARE))} {len(drawn):,} of {len(known):,} runs are drawn."
     )
-    return Chart("parallel", "Which values do the fastest runs have in common?", fig, words, known[[*columns, value]])
+    return Chart(
+        "parallel",
+        "Which values do the fastest runs have in common?",
+        fig,
+        words,
+        known[[*columns, value]].rename(columns={value: metric.name}),
+    )
 
 
 _LOOKS: dict[str, dict[str, Any]] = {
@@ -69,15 +80,17 @@ _LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def _positions(values: pd.Series[Any]) -> tuple[np.ndarray, list[tuple[float, str]], bool]:
+def _positions(values: pd.Series[Any], metric: Metric) -> tuple[np.ndarray, list[tuple[float, str]], bool]:
     """Where each value stands between 0 and 1, the ticks, and whether they are a list of values (else a scale)."""
     numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
     distinct = values.nunique(dropna=False)
-    if numeric and (values.name == "metric_value" or distinct > MOST_VALUES):
+    if numeric and (values.name == "metric_value" or distinct > MAX_VALUES):
         low, high = float(values.min()), float(values.max())
+        if values.name == "metric_value" and metric.better is Better.LOWER:
+            low, high = high, low
         ticks = [(share, _rounded(low + share * (high - low))) for share in (0.0, 0.5, 1.0)]
-        at = (values.to_numpy(dtype=float) - low) / (high - low) if high > low else np.full(len(values), 0.5)
-        return at, ticks if high > low else [(0.5, _rounded(low))], False
+        at = (values.to_numpy(dtype=float) - low) / (high - low) if high != low else np.full(len(values), 0.5)
+        return at, ticks if high != low else [(0.5, _rounded(low))], False
     words = values.astype(str)
     kinds = pd.Index(sorted(words.unique()))
     ordered = kinds[by_worth(kinds).argsort()]
@@ -100,23 +113,23 @@ def _add_axis(fig: go.Figure, index: int, ticks: Sequence[tuple[float, str]]) ->
         )  # fmt: skip
 
 
-def _lines(places: np.ndarray, said: Sequence[str]) -> dict[str, Any]:
-    """Several lines as one trace, broken between two; each tells its run at its last point."""
+def _lines(places: np.ndarray, texts: Sequence[str]) -> dict[str, Any]:
+    """Several lines as one trace, broken between two; each names its run at its last point."""
     width = places.shape[1] if len(places) else 0
     x: list[float | None] = []
     y: list[float | None] = []
     text: list[str] = []
-    for row, words in zip(places, said, strict=True):
+    for row, words in zip(places, texts, strict=True):
         x += [*map(float, range(width)), None]
         y += [*(round(float(one), 4) for one in row), None]
         text += [*[""] * (width - 1), words, ""]
     return {"x": x, "y": y, "text": text, "mode": "lines", "hovertemplate": "%{text}<extra></extra>"}
 
 
-def _said(runs: pd.DataFrame, columns: Sequence[str], value: str) -> list[str]:
+def _texts(runs: pd.DataFrame, columns: Sequence[str], metric: Metric) -> list[str]:
     return [
-        ", ".join(f"{name}={one}" for name, one in zip(columns, row[:-1], strict=True)) + f": {row[-1]:,.0f}"
-        for row in runs[[*columns, value]].itertuples(index=False, name=None)
+        ", ".join(f"{name}={one}" for name, one in zip(columns, row[:-1], strict=True)) + f": {metric.text(row[-1])}"
+        for row in runs[[*columns, "metric_value"]].itertuples(index=False, name=None)
     ]
 
 
@@ -129,7 +142,7 @@ def _common(runs: pd.DataFrame, columns: Sequence[str], fastest: int) -> str:
     which = "the fastest run has" if fastest == 1 else f"the {fastest} fastest runs have"
     if shared:
         return f"{which.capitalize()} in common: {', '.join(shared)}."
-    frequent = [said for name in columns if (said := _frequent(best[name], runs[name]))]
+    frequent = [text for name in columns if (text := _frequent(best[name], runs[name]))]
     return f"{which.capitalize()} nothing in common{'; ' if frequent else ''}{' and '.join(frequent)}."
 
 
@@ -148,7 +161,7 @@ def _wrapped(name: str) -> str:
     """A long name on several lines."""
     lines = [""]
     for part in name.replace("_", "_ ").replace(".", ". ").split():
-        if lines[-1] and len(lines[-1]) + len(part) > _WIDEST:
+        if lines[-1] and len(lines[-1]) + len(part) > _MAX_WIDTH:
             lines.append("")
         lines[-1] += part
     return "<br>".join(lines)

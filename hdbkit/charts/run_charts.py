@@ -1,4 +1,4 @@
-"""The charts of one run: throughput and latency over time, latency by transaction, failures; the database's host."""
+"""The charts of one run: throughput and latency over time, latency by operation, errors; the database's host."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.detail_column import detail_chart
+from hdbkit.charts.marks import plain
 from hdbkit.charts.server_host_charts import server_host_charts
-from hdbkit.charts.style import NOPM, PATTERNS, SERIES, colour, figure, log_axis, series, shade_rampup
+from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
+from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -29,7 +32,7 @@ _HATCHED = {"fillmode": "overlay", "solidity": 0.25, "fgopacity": 1}
 
 @dataclass(frozen=True)
 class Mark:
-    """How something that the server does now and then is marked."""
+    """How an event of the server is marked."""
 
     what: str
     line: str
@@ -42,43 +45,51 @@ MARKS = {
     "autovacuums": Mark("automatic vacuum", "dash-dotted", "dashdot", "series-4"),
 }
 """Counters whose growth may explain a dip of the throughput."""
-MOST_POINTS = 400
+MAX_POINTS = 400
 """Points of a line; a longer run is drawn in steps of more than a second."""
 
 
 def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     """Every chart of a run. Raises ``DamagedResult`` where there is no measured window."""
     window = window_of(manifest)
-    step_s = max(1, math.ceil(window.end_us / 1e6 / MOST_POINTS))
+    step_s = max(1, math.ceil(window.end_us / 1e6 / MAX_POINTS))
     course = throughput(folder, manifest, step_s)
     latencies = quantiles.by_second(folder, Window(0, window.end_us), step_s)
-    of_counted = latencies[latencies["operation"] == manifest.operations.index(manifest.headline)]
+    of_headline = latencies[latencies["operation"] == manifest.operations.index(manifest.headline)]
     counted = quantiles.counts(folder, window)
     failed = failures(folder, step_s)
     charts = [
         throughput_over_time(
-            course, window, manifest.result.get("metric_value"), {name: marks_s(folder, name) for name in MARKS}
+            course,
+            window,
+            manifest.metric,
+            manifest.result.get("metric_value"),
+            {name: marks_s(folder, name) for name in MARKS},
         ),
-        latency_over_time(of_counted, window, manifest.headline),
-        latency_by_operation(counted[counted["outcome"] != Outcome.FAILED.value], manifest.operations),
+        latency_over_time(of_headline, window, manifest.headline),
+        latency_by_operation(counted[counted["outcome"] != Outcome.FAILED.value], manifest.operations, manifest.noun),
     ]
     if len(failed):
         charts.append(errors_by_class(failed, samples(folder), window, step_s))
+    details = [detail_chart(folder, window, one, manifest.noun) for one in manifest.detail_charts]
+    charts += [chart for chart in details if chart]
     return [*charts, *server_host_charts(table(folder, "server_host"), window)]
 
 
 def throughput_over_time(
     course: pd.DataFrame,
     window: Window,
-    metric_value: float | None,
+    metric: Metric,
+    value: float | None,
     marks: Mapping[str, Sequence[float]] = MappingProxyType({}),
 ) -> Chart:
-    """NOPM along the run; ``course`` as ``timeline.throughput`` gives it, ``nopm`` the result of the window.
+    """``metric.rate`` along the run; ``course`` as ``timeline.throughput`` gives it, ``value`` the run's result.
 
     ``marks`` are the seconds at which a counter of ``MARKS`` was seen to have grown.
     """
-    start_s, end_s = window.start_us / 1e6, window.end_us / 1e6
-    fig = figure("seconds since the start", NOPM, showlegend=False)
+    start_s, end_s, rate = window.start_us / 1e6, window.end_us / 1e6, metric.rate
+    result = value if metric.measure is Measure.RATE else None
+    fig = figure("seconds since the start", axis_title(rate), showlegend=False)
     shade_rampup(fig, start_s)
     last_s = float(course["second"].max()) if len(course) else end_s
     if last_s > end_s:
@@ -87,29 +98,31 @@ def throughput_over_time(
         for at in times:
             fig.add_vline(at, line_color=colour(MARKS[name].colour), line_dash=MARKS[name].dash, line_width=1.5)
     fig.add_scatter(
-        x=course["second"].tolist(), y=course["metric_value"].round().tolist(), mode="lines", name="NOPM",
-        line={"color": colour("series-1"), "width": 2}, hovertemplate="%{x} s: %{y:,.0f} NOPM<extra></extra>",
+        x=course["second"].tolist(), y=plain(course["rate"]), mode="lines", name=rate.name,
+        line={"color": colour("series-1"), "width": 2},
+        hovertemplate=f"%{{x}} s: {hover(rate, course['rate'])}<extra></extra>",
     )  # fmt: skip
-    if metric_value is not None:
+    if result is not None:
         line = {"color": colour("series-2"), "width": 1.5, "dash": "dash"}
         fig.add_scatter(
             x=[start_s, end_s],
-            y=[metric_value, metric_value],
+            y=[result, result],
             mode="lines",
             line=line,
             name="result",
             hoverinfo="name+y",
         )
     fig.update_yaxes(rangemode="tozero")
-    inside = course[(course["second"] >= start_s) & (course["second"] < math.floor(end_s))]["metric_value"]
+    inside = course[(course["second"] >= start_s) & (course["second"] < math.floor(end_s))]["rate"]
     words = "No whole second lies in the window."
     if len(inside):
         words = (
-            f"In the window of {window.duration_s:.1f} s the throughput lay between {inside.min():,.0f} and "
-            f"{inside.max():,.0f} NOPM, with a median of {inside.median():,.0f}."
+            f"In the window of {window.duration_s:.1f} s the throughput was between {rate.number(inside.min())} "
+            f"and {rate.text(inside.max())}, with a median of {rate.number(inside.median())}."
         )
-    if metric_value is not None:
-        words += f" The dashed line is the result, {metric_value:,.0f} NOPM, by the schema's own count."
+    if result is not None:
+        by = ", by the schema's own count" if metric.counter else ""
+        words += f" The dashed line is the result, {metric.text(result)}{by}."
     for name, times in marks.items():
         mark = MARKS[name]
         one = len(times) == 1
@@ -119,7 +132,7 @@ def throughput_over_time(
 
 
 def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str) -> Chart:
-    """Exact p50, p95 and p99 of one transaction along the run; ``seconds`` as ``quantiles.by_second`` gives."""
+    """Exact p50, p95 and p99 of one operation along the run; ``seconds`` as ``quantiles.by_second`` gives."""
     fig = figure("seconds since the start", f"service time of {operation} (ms, log)")
     shade_rampup(fig, window.start_us / 1e6)
     for index, name in enumerate(("p50", "p95", "p99")):
@@ -136,15 +149,15 @@ def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str) -> 
         low, high = inside["p95_us"].min() / 1000, inside["p95_us"].max() / 1000
         worst = inside.iloc[int(inside["max_us"].argmax())]
         words = (
-            f"The p95 of {operation} by the second lay between {low:,.3g} and {high:,.3g} ms in the window; the "
+            f"The p95 of {operation} per second was between {low:,.3g} and {high:,.3g} ms in the window; the "
             f"longest took {worst['max_us'] / 1000:,.3g} ms, in second {int(worst['second'])} of the run."
         )
     table = seconds.drop(columns="operation").reset_index(drop=True)
-    return Chart("latency_over_time", f"Did the latency of {operation} stay level?", fig, words, table)
+    return Chart("latency_over_time", f"Did the latency of {operation} stay constant?", fig, words, table)
 
 
-def latency_by_operation(counted: pd.DataFrame, operations: list[str]) -> Chart:
-    """Latency at each share of the transactions, with the slow end stretched; ``counted`` as ``quantiles.counts``."""
+def latency_by_operation(counted: pd.DataFrame, operations: list[str], noun: str) -> Chart:
+    """Latency at each share of the operations, with the slow end stretched; ``counted`` as ``quantiles.counts``."""
     seen = {
         name: rows.groupby("latency_us")["n"].sum()
         for index, name in enumerate(operations)
@@ -154,12 +167,12 @@ def latency_by_operation(counted: pd.DataFrame, operations: list[str]) -> Chart:
     lines = [{"operation": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()]
     words = "; ".join(f"{one['operation']} p50 {one['p50 (ms)']:.3g}, p99 {one['p99 (ms)']:.3g} ms" for one in lines)
     table = pd.DataFrame(lines)
-    return Chart("latency", "How long did each transaction take?", fig, f"{words or 'Nothing was completed'}.", table)
+    return Chart("latency", f"How long did each {noun} take?", fig, f"{words or 'Nothing was completed'}.", table)
 
 
 def quantile_lines(seen: Mapping[str, pd.Series[int]]) -> go.Figure:
-    """A line a name, the latency at each share; ``seen`` is how often each latency (us, sorted) was seen."""
-    fig = figure("share of transactions (slow end stretched)", "service time (ms, log)")
+    """A line per name, the latency at each share; ``seen`` is how often each latency (us, sorted) was seen."""
+    fig = figure("share of operations (slow end stretched)", "service time (ms, log)")
     longest = max((int(one.sum()) for one in seen.values()), default=1)
     for index, (name, one) in enumerate(seen.items()):
         look, points = series(index), slow_end(one)
@@ -175,8 +188,8 @@ def quantile_lines(seen: Mapping[str, pd.Series[int]]) -> go.Figure:
 
 
 def errors_by_class(failed: pd.DataFrame, kinds: pd.DataFrame, window: Window, step_s: int = 1) -> Chart:
-    """Failures a second by class, stacked; ``failed`` and ``kinds`` as ``analysis.failures`` gives them."""
-    fig = figure("seconds since the start", "refusals a second", barmode="stack", showlegend=True)
+    """Errors per second by class, stacked; ``failed`` and ``kinds`` as ``analysis.run.failures`` gives them."""
+    fig = figure("seconds since the start", "errors per second", barmode="stack", showlegend=True)
     shade_rampup(fig, window.start_us / 1e6, name_at="top left")
     totals = failed.groupby("error_class")["count"].sum().sort_values(ascending=False)
     for index, name in enumerate(totals.index):
@@ -185,11 +198,13 @@ def errors_by_class(failed: pd.DataFrame, kinds: pd.DataFrame, window: Window, s
         fig.add_bar(
             x=rows["second"].tolist(), y=(rows["count"] / step_s).tolist(), name=name, offset=0, width=step_s,
             marker={"color": colour(SERIES[index % len(SERIES)]), "pattern": pattern, "line": {"width": 0}},
-            hovertemplate="%{x} s: %{y:,.3g} a second<extra>%{fullData.name}</extra>",
+            hovertemplate="%{x} s: %{y:,.3g} per second<extra>%{fullData.name}</extra>",
         )  # fmt: skip
     fig.update_yaxes(rangemode="tozero")
-    said = ", ".join(f"{name} {count:,}" for name, count in totals.items())
-    words = f"Over the whole run, by class: {said}. "
+    counts = ", ".join(f"{name} {count:,}" for name, count in totals.items())
+    words = f"Over the whole run, by class: {counts}. "
     words += f'"{RETRIED}" counts each retry. ' if RETRIED in totals else ""
-    words += "The table has a sample of each text." if len(kinds) else "No texts were kept."
-    return Chart("errors", "What was refused, and when?", fig, words, kinds if len(kinds) else totals.reset_index())
+    words += "The table has a sample of each message." if len(kinds) else "No messages were recorded."
+    return Chart(
+        "errors", "Which errors occurred, and when?", fig, words, kinds if len(kinds) else totals.reset_index()
+    )

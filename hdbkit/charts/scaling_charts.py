@@ -1,7 +1,8 @@
-"""Charts of results that need no run folder: throughput over virtual users, performance profiles, client languages.
+"""Charts of results that need no run folder: a metric over virtual users, performance profiles, client languages.
 
-Frames are those of :mod:`hdbkit.analysis.comparison.published` and :mod:`hdbkit.analysis.statistics.performance_profile`, or own ones with
-the same columns."""
+Frames are those of :mod:`hdbkit.analysis.comparison.published` and
+:mod:`hdbkit.analysis.statistics.performance_profile`, or own ones with the same columns.
+"""
 
 from __future__ import annotations
 
@@ -12,42 +13,51 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.comparison.groups import levels
+from hdbkit.analysis.comparison.groups import values_by_users
 from hdbkit.analysis.statistics.scalability import Scaling, laws, laws_table
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MOST_LINES, in_rows, left_out, over_users, plain
-from hdbkit.charts.style import HEIGHT, MARKERS, SERIES, colour, figure, log_axis, series
+from hdbkit.charts.marks import MAX_LINES, in_rows, left_out, over_users, plain
+from hdbkit.charts.style import HEIGHT, MARKERS, SERIES, axis_title, colour, figure, log_axis, series
+from hdbkit.config.metric import Better, Metric
 
 _LOG_FROM = 20
-"""From this ratio on between the highest and the lowest NOPM their axis is logarithmic."""
+"""From this ratio on between the highest and the lowest value their axis is logarithmic."""
 
 
-def throughput_over_users(results: pd.DataFrame, by: str = "label", *, log: bool | None = None) -> Chart:
-    """NOPM over virtual users, a line a value of the column ``by``, with a 95 % interval where runs were repeated.
+def throughput_over_users(
+    results: pd.DataFrame, metric: Metric, by: str = "label", *, log: bool | None = None
+) -> Chart:
+    """A metric over virtual users, a line per value of the column ``by``, with 95 % intervals of repeated runs.
 
     Rows instead of lines where all have one count of virtual users.
 
     Args:
-        results: a row a run: ``by``, virtual_users, nopm; those without a NOPM are left out.
-        by: the column whose values are told apart.
-        log: whether the axis of NOPM is logarithmic; by default where it spans more than a factor of 20.
+        results: a row per run: ``by``, virtual_users, metric_value; those without a value are left out.
+        metric: what ``metric_value`` is.
+        by: the column whose values are compared.
+        log: whether the axis of the metric is logarithmic; by default where it spans more than a factor of 20.
     """
     runs = results.dropna(subset=["metric_value"]).assign(group=lambda one: one[by].astype(str))
-    table = levels(runs)
-    names = list(dict.fromkeys(table["group"]))[:MOST_LINES]
+    table = values_by_users(runs)
+    names = list(dict.fromkeys(table["group"]))[:MAX_LINES]
     drawn = table[table["group"].isin(names)]
     counts = drawn["virtual_users"].unique()
     if len(counts) > 1:
         far = bool(drawn["metric_value"].max() > _LOG_FROM * drawn["metric_value"].min())
-        fig = over_users(runs, drawn, "group", log=far if log is None else log)
-        question = "How does the throughput grow with virtual users?"
+        fig = over_users(runs, drawn, "group", metric, log=far if log is None else log)
+        higher = metric.better is Better.HIGHER
+        what = "the throughput grow" if higher else f"{metric.name} change"
+        question = f"How does {what} with virtual users?"
     else:
-        fig, question = in_rows(runs, drawn, "group"), "Which is fastest?"
-    best = table.loc[table.groupby("group", sort=False)["metric_value"].idxmax()]
-    said = "; ".join(f"{one.group} {one.metric_value:,.0f} at {one.virtual_users:,}" for one in best.itertuples())
+        fig, question = in_rows(runs, drawn, "group", metric), "Which is fastest?"
+    scores = metric.score(table["metric_value"])
+    best = table.loc[scores.groupby(table["group"], sort=False).idxmax()]
+    figures = "; ".join(
+        f"{one.group} {metric.number(float(one.metric_value))} at {one.virtual_users:,}" for one in best.itertuples()
+    )
     words = [
-        f"Highest NOPM (new orders a minute) and its virtual users: {said}.",
+        f"Best {axis_title(metric)} and its virtual users: {figures}.",
         "Bars are 95 % intervals, each by itself, by the noise of all repeated runs."
         if table["low"].notna().any()
         else "No run was repeated, so there are no intervals.",
@@ -56,25 +66,27 @@ def throughput_over_users(results: pd.DataFrame, by: str = "label", *, log: bool
     return Chart("users", question, fig, " ".join(filter(None, words)), table.rename(columns={"group": by}))
 
 
-def scaling_laws(runs: pd.DataFrame, by: str = "label", drawn: Sequence[str] = ()) -> Chart | None:
+def scaling_laws(runs: pd.DataFrame, metric: Metric, by: str = "label", drawn: Sequence[str] = ()) -> Chart | None:
     """The Universal Scalability Law of each value of ``by`` over its runs, with the band of its blocks and its peak.
 
-    None where no value has enough counts of virtual users (:mod:`hdbkit.analysis.statistics.scalability`).
+    None where the metric is no rate, or no value has enough counts of virtual users (
+    :mod:`hdbkit.analysis.statistics.scalability`).
 
     Args:
-        runs: a row a run: ``by``, virtual_users, nopm, and block, the runs that were done together.
-        by: the column whose values are told apart.
+        runs: a row per run: ``by``, virtual_users, metric_value, and block, the runs that were done together.
+        metric: what ``metric_value`` is.
+        by: the column whose values are compared.
         drawn: those of its values that are drawn, by default the fastest.
     """
     known = runs.dropna(subset=["metric_value"]).assign(group=lambda one: one[by].astype(str))
-    found = laws(known, "group")
+    found = laws(known, "group") if metric.better is Better.HIGHER else {}
     if not found:
         return None
     tops = known.groupby("group", sort=False)["metric_value"].max()
     drawn = [name for name in drawn or sorted(found, key=lambda name: -tops[name]) if name in found][: len(SERIES)]
-    cells = levels(known[known["group"].isin(drawn)]).assign(low=np.nan, high=np.nan)
+    cells = values_by_users(known[known["group"].isin(drawn)]).assign(low=np.nan, high=np.nan)
     cells = cells.sort_values("group", key=lambda names: names.map(drawn.index), kind="stable")
-    fig = over_users(known[known["group"].isin(drawn)], cells, "group")
+    fig = over_users(known[known["group"].isin(drawn)], cells, "group", metric)
     fig.for_each_trace(lambda trace: trace.update(mode="markers", showlegend=False))
     for index, name in enumerate(drawn):
         fig.add_traces(_law_lines(name, found[name], series(index)))
@@ -84,21 +96,25 @@ def scaling_laws(runs: pd.DataFrame, by: str = "label", drawn: Sequence[str] = (
 
 
 def _law_words(found: Mapping[str, Scaling], drawn: int) -> str:
-    """What is said of each law, once where it is the same of several; and what is drawn."""
-    said: dict[str, list[str]] = {}
+    """The sentence of each law, once where it is the same for several; and what is drawn."""
+    sentences: dict[str, list[str]] = {}
     for name, one in found.items():
-        said.setdefault(one.sentence, []).append(name)
-    told = "; ".join(f"{', '.join(names)}: {text}" for text, names in said.items())
-    words = f"For all, {next(iter(said))}." if len(said) == 1 and len(found) > 1 else f"{told}."
+        sentences.setdefault(one.sentence, []).append(name)
+    each = "; ".join(f"{', '.join(names)}: {text}" for text, names in sentences.items())
+    words = f"For all, {next(iter(sentences))}." if len(sentences) == 1 and len(found) > 1 else f"{each}."
     words += " Lines are the fitted law"
-    words += ", bands its 95 % intervals by resampled blocks" if any(one.resampled for one in found.values()) else ""
+    words += (
+        ", bands its 95 % confidence intervals by resampled blocks"
+        if any(one.resampled for one in found.values())
+        else ""
+    )
     words += ", vertical lines the peaks." if any(one.peak is not None for one in found.values()) else "."
-    return words + (f" Drawn are {drawn}; the table has all {len(found)}." if drawn < len(found) else "")
+    return words + (f" {drawn} are drawn; the table has all {len(found)}." if drawn < len(found) else "")
 
 
 def _law_lines(name: str, found: Scaling, look: dict[str, Any]) -> list[go.Scatter]:
     """Band, curve and peak of one law."""
-    users = np.geomspace(1, found.levels[-1], 60)
+    users = np.geomspace(1, found.counts[-1], 60)
     x, curve, lines = users.round(3).tolist(), found.law.throughput(users), []
     band = found.band(users)
     if band:
@@ -146,7 +162,7 @@ def _law_signs(found: Sequence[Scaling]) -> list[go.Scatter]:
 
 
 def performance_profile(profile: pd.DataFrame, what: str = "queries") -> Chart:
-    """Performance profiles, as :func:`~hdbkit.analysis.statistics.performance_profile.profile` gives them, as steps over tau."""
+    """Performance profiles, as steps over tau; as ``analysis.statistics.performance_profile`` gives them."""
     fig = figure("time, as a multiple of the best (tau)", f"share of {what} (%)", height=HEIGHT + 40)
     last = float(profile.index.max()) * 1.2
     edges = [*map(float, profile.index), last]
@@ -167,11 +183,11 @@ def performance_profile(profile: pd.DataFrame, what: str = "queries") -> Chart:
     return Chart("profile", f"On which share of {what} is each within a factor of the best?", fig, words, profile)
 
 
-def beside_published(results: pd.DataFrame) -> Chart:
+def beside_published(results: pd.DataFrame, metric: Metric) -> Chart:
     """Throughput of ways to drive a load, each relative to the first of its group and count of users.
 
-    ``results`` has a row a way: group (whose measurement), setting (the way), virtual_users, nopm. Absolute figures
-    of different machines do not compare, their ratios within one machine do.
+    ``results`` has a row per way: group (whose measurement), setting (the way), virtual_users, metric_value. Absolute
+    figures of different machines do not compare, their ratios within one machine do.
     """
     first = results.groupby(["group", "virtual_users"], sort=False)["metric_value"].transform("first")
     table = results.assign(ratio=results["metric_value"] / first)
@@ -190,7 +206,7 @@ def beside_published(results: pd.DataFrame) -> Chart:
         fig.add_annotation(
             x=row["ratio"],
             y=place + 0.33,
-            text=f"{row['ratio']:.2f} ({row['metric_value']:,.0f} NOPM)",
+            text=f"{row['ratio']:.2f} ({metric.text(row['metric_value'])})",
             showarrow=False,
         )
     reach = float(table["ratio"].max())
@@ -202,4 +218,4 @@ def beside_published(results: pd.DataFrame) -> Chart:
         showgrid=False,
     )
     words = "; ".join(f"{row['ratio']:.2f} {name}" for name, row in zip(names, rows, strict=True))
-    return Chart("ways", "What does the way of driving the load cost?", fig, f"Throughput: {words}.", table)
+    return Chart("ways", "What does the client's language or model cost?", fig, f"Throughput: {words}.", table)

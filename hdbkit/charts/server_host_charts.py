@@ -1,7 +1,7 @@
-"""What the database's host did along a run, where an agent told it: processors, disks, network.
+"""What the database's host did along a run, as its agent reported: processors, disks, network.
 
-Frames are those of :mod:`hdbkit.analysis.run.server_host`; ``use`` is what its ``server_host_use`` found in the window,
-None where that is not known.
+Frames are those of :mod:`hdbkit.analysis.run.server_host`; ``use`` is what its ``server_host_use`` found in the
+window, None where that is not known.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import PATTERNS, SERIES, colour, figure, series, shade_rampup
 from hdbkit.config.quantities import size_text
 
-MOST_LINES = len(SERIES)
+MAX_LINES = len(SERIES)
 """Disks, or directions of networks, that are drawn; tables hold all."""
 _STACKED = tuple(part for part in CPU_WORDS if part != "idle")
-"""The parts of the CPU time that are drawn on each other."""
+"""The parts of the CPU time that are stacked."""
 _HATCHED = {"fillmode": "overlay", "solidity": 0.2}
 _UNKNOWN = "What it did in the window is not known: the agent was away."
 
 Use = Mapping[str, Any]
 
 
-def server_host_charts(told: pd.DataFrame | None, window: Window) -> list[Chart]:
+def server_host_charts(samples: pd.DataFrame | None, window: Window) -> list[Chart]:
     """The charts of the table ``server_host`` of a run that its readings allow; none without it."""
-    if told is None or told["t_us"].nunique() < 2:
+    if samples is None or samples["t_us"].nunique() < 2:
         return []
-    use = server_host_use(told, window)
-    cpu, disks, network = cpu_course(told), disks_course(told), network_course(told)
+    use = server_host_use(samples, window)
+    cpu, disks, network = cpu_course(samples), disks_course(samples), network_course(samples)
     charts = [processors(cpu, window, use)] if len(cpu) else []
     charts += [busy_disks(disks, window, use)] if len(disks.columns) > 1 else []
     return charts + ([network_rates(network, window, use)] if len(network.columns) > 1 else [])
 
 
 def processors(course: pd.DataFrame, window: Window, use: Use | None) -> Chart:
-    """The CPU time of the host by its parts, on each other."""
+    """The CPU time of the host by its parts, stacked."""
     fig = figure("seconds since the start", "share of all cores' time (%)")
     shade_rampup(fig, window.start_us / 1e6, name_at="top left", over=True)
     for index, part in enumerate(one for one in _STACKED if one in course):
@@ -63,19 +63,19 @@ def processors(course: pd.DataFrame, window: Window, use: Use | None) -> Chart:
 
 
 def busy_disks(course: pd.DataFrame, window: Window, use: Use | None) -> Chart:
-    """How much of the time each disk had work."""
-    fig = figure("seconds since the start", "time in which the disk had work (%)", showlegend=True)
+    """How much of the time each disk was busy."""
+    fig = figure("seconds since the start", "time in which the disk was busy (%)", showlegend=True)
     shade_rampup(fig, window.start_us / 1e6, name_at="top left")
     _lines(fig, course, "%{x:.0f} s: %{y:.1f} %")
     fig.update_yaxes(range=[0, 103], ticksuffix=" %")
-    told = [
-        f"{name} had work {one['busy_pct']:.0f} % of the time, with {one.get('reads_per_s', 0):,.0f} reads and "
-        f"{one.get('writes_per_s', 0):,.0f} writes a second ({_megabytes(one.get('read_bytes_per_s', 0))} read, "
+    figures = [
+        f"{name} was busy {one['busy_pct']:.0f} % of the time, with {one.get('reads_per_s', 0):,.0f} reads and "
+        f"{one.get('writes_per_s', 0):,.0f} writes per second ({_megabytes(one.get('read_bytes_per_s', 0))} read, "
         f"{_megabytes(one.get('write_bytes_per_s', 0))} written)"
         for name, one in (use["disks"].items() if use else ())
         if "busy_pct" in one
     ]
-    words = _inside(told, "no disk had work", use)
+    words = _inside(figures, "no disk was busy", use)
     if any(one.get("busy_pct", 0) > 0 for one in (use["disks"].values() if use else ())):
         words += " A disk that serves several requests at once may do more even at 100 %."
     return Chart("server_disks", "How busy were the database host's disks?", fig, words, course.round(2))
@@ -83,22 +83,22 @@ def busy_disks(course: pd.DataFrame, window: Window, use: Use | None) -> Chart:
 
 def network_rates(course: pd.DataFrame, window: Window, use: Use | None) -> Chart:
     """What each network interface sent and received."""
-    fig = figure("seconds since the start", "MB a second", showlegend=True)
+    fig = figure("seconds since the start", "MB per second", showlegend=True)
     shade_rampup(fig, window.start_us / 1e6, name_at="top left")
     _lines(fig, course, "%{x:.0f} s: %{y:.3g} MB/s")
     fig.update_yaxes(rangemode="tozero")
-    told = [
+    figures = [
         f"{name} sent {_megabytes(one.get('sent_bytes_per_s', 0))} and received "
         f"{_megabytes(one.get('received_bytes_per_s', 0))}"
         for name, one in (use["networks"].items() if use else ())
     ]
-    words = _inside(told, "its networks were silent", use)
+    words = _inside(figures, "its networks were idle", use)
     question = "How much did the database host's network carry?"
     return Chart("server_network", question, fig, words, course.round(4))
 
 
 def _lines(fig: go.Figure, course: pd.DataFrame, hover: str) -> None:
-    for index, name in enumerate(course.columns[1 : 1 + MOST_LINES]):
+    for index, name in enumerate(course.columns[1 : 1 + MAX_LINES]):
         look = series(index)
         fig.add_scatter(
             x=course["second"].round(2).tolist(), mode="lines", name=name,
@@ -112,8 +112,8 @@ def _cpu_words(use: Use | None) -> str:
     shares = use["cpu_pct"] if use else None
     if not use or not shares:
         return _UNKNOWN
-    told = ", ".join(f"{shares[part]:.1f} % {CPU_WORDS[part]}" for part in _STACKED if part in shares)
-    words = f"In the window its processors were {busy_pct(shares):.0f} % busy: {told}."
+    figures = ", ".join(f"{shares[part]:.1f} % {CPU_WORDS[part]}" for part in _STACKED if part in shares)
+    words = f"In the window its processors were {busy_pct(shares):.0f} % busy: {figures}."
     if use["pressure_pct"] is not None:
         words += f" Some task waited for a core {use['pressure_pct']:.0f} % of the time."
     if "memory_used_bytes" in use:
@@ -123,8 +123,8 @@ def _cpu_words(use: Use | None) -> str:
     return words
 
 
-def _inside(told: list[str], nothing: str, use: Use | None) -> str:
-    return f"In the window {'; '.join(told) or nothing}." if use else _UNKNOWN
+def _inside(figures: list[str], nothing: str, use: Use | None) -> str:
+    return f"In the window {'; '.join(figures) or nothing}." if use else _UNKNOWN
 
 
 def _megabytes(rate: float) -> str:

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
+from hdbkit.config.metric import Measure, Metric
+
 
 @dataclass(frozen=True)
 class Colour:
@@ -39,7 +41,6 @@ SERIES: Final = tuple(f"series-{i}" for i in range(1, 6))
 DASHES: Final = ("solid", "dash", "dot", "dashdot", "longdash")
 MARKERS: Final = ("circle", "square", "diamond", "triangle-up", "x")
 PATTERNS: Final = ("", "/", "x", ".", "\\", "-")
-NOPM: Final = "NOPM (new orders a minute)"
 HEIGHT: Final = 380
 
 
@@ -49,22 +50,42 @@ def colour(name: str) -> str:
 
 
 def series(index: int) -> dict[str, Any]:
-    """Colour, dash and marker of the ``index``-th series: never told apart by colour alone; the first 25 differ."""
+    """Colour, dash and marker of the ``index``-th series: never colour alone; the first 25 differ."""
     i, other = index % len(SERIES), (index + index // len(SERIES)) % len(SERIES)
     return {"color": colour(SERIES[i]), "dash": DASHES[other], "symbol": MARKERS[other]}
+
+
+def axis_title(metric: Metric) -> str:
+    """What an axis of the metric's values is called; where a lower value is better, it says so."""
+    if metric.measure is not Measure.RATE:
+        return f"{metric.title} ({metric.unit}, lower is better)"
+    return metric.name if metric.name == metric.title else f"{metric.name} ({metric.title})"
+
+
+def hover(metric: Metric, values: Iterable[Any], axis: str = "y") -> str:
+    """The value of a point with its unit, as plotly writes it: whole where values reach 1,000, else three digits."""
+    largest = max((abs(float(value)) for value in values if value is not None), default=0.0)
+    return f"%{{{axis}:{',.0f' if largest >= 1000 else ',.3r'}}} {metric.unit}"
+
+
+def compact(value: float) -> float | None:
+    """A value as JSON keeps it: whole from 1,000 on, else with four digits; None where it is not known."""
+    if not math.isfinite(value):
+        return None
+    return round(value) if abs(value) >= 1000 else float(f"{value:.4g}")
 
 
 def shade_rampup(
     fig: go.Figure, until_s: float, since_s: float = 0, name_at: str = "bottom left", *, over: bool = False
 ) -> None:
-    """Shade what lies ahead of the window, and name it; nothing where there was no rampup.
+    """Shade what lies ahead of the window, and name it; nothing without a ramp-up.
 
     ``over`` shades what is drawn, for a chart whose areas would hide a ground.
     """
     if until_s > since_s:
         look = {"layer": "above", "opacity": 0.6} if over else {"layer": "below"}
         fig.add_vrect(
-            since_s, until_s, fillcolor=colour("shade"), line_width=0, annotation_text="rampup",
+            since_s, until_s, fillcolor=colour("shade"), line_width=0, annotation_text="ramp-up",
             annotation_position=name_at, annotation_font_color=colour("ink" if over else "muted"), **look,
         )  # fmt: skip
 

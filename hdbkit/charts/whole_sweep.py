@@ -1,4 +1,4 @@
-"""Every chart of a sweep: of its settings, of its configurations, and of what its runs kept."""
+"""Every chart of a sweep: of its settings, of its configurations, and of the details of its runs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hdbkit.charts.interaction_chart import interaction_chart
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.charts.scaling_charts import scaling_laws
 from hdbkit.charts.sweep_charts import best_labels, sweep_charts
+from hdbkit.config.metric import Metric
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
@@ -24,6 +25,7 @@ def whole_sweep(
     effects: pd.DataFrame,
     settings: Sequence[str],
     smallest_effect: float,
+    metric: Metric,
     finished: Sequence[tuple[RunFolder, Manifest]],
     interactions: pd.DataFrame | None = None,
 ) -> list[Chart]:
@@ -32,17 +34,17 @@ def whole_sweep(
     ``interactions`` as :mod:`hdbkit.analysis.sweep.interactions` gives them.
     """
     measured = usable(runs)
-    charts = sweep_charts(runs, verdicts, effects, settings, smallest_effect)
+    charts = sweep_charts(runs, verdicts, effects, settings, smallest_effect, metric)
     if interactions is not None and len(interactions):
-        charts.append(interaction_chart(interactions, smallest_effect))
+        charts.append(interaction_chart(interactions, smallest_effect, metric))
     labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
-    laws = scaling_laws(measured.assign(label=measured["configuration"].map(labels)), drawn=best_labels(verdicts))
+    named = measured.assign(label=measured["configuration"].map(labels))
+    laws = scaling_laws(named, metric, drawn=best_labels(verdicts, metric))
     charts += [laws] if laws else []
     varied = [name for name in [*settings, "virtual_users"] if measured[name].nunique() > 1]
     if len(varied) > 1:
-        charts.append(parallel_coordinates(measured, varied))
+        charts.append(parallel_coordinates(measured, varied, metric))
     if finished:
         manifests = [manifest for _, manifest in finished]
-        counted = manifests[0].counted
-        charts += detail_charts(measured, verdicts, courses(finished), latencies(manifests), counted)
+        charts += detail_charts(measured, verdicts, courses(finished), latencies(manifests), manifests[0])
     return charts

@@ -64,6 +64,11 @@ class Metric(ConfigModel):
             name="operations/s", title="operations per second", unit="operations/s", operations=self.operations
         )
 
+    def comparable(self, other: Metric) -> bool:
+        """Whether values of both can be compared: they measure the same, whatever counts it and describes it."""
+        described = {"name", "title", "counter"}
+        return self.model_dump(exclude=described) == other.model_dump(exclude=described)
+
     def score(self, value: Numbers) -> Numbers:
         """``value`` so that more is better, in proportion: a ratio of two scores is how many times better one is."""
         reciprocal: Numbers = 1 / value

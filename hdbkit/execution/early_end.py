@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hdbkit.analysis.run.prospects import PARTS, looks, most
+from hdbkit.analysis.run.prospects import PARTS, looks, upper_bound
 from hdbkit.analysis.wording import share
 from hdbkit.plan import Limits, RunPlan
 from hdbkit.results.columns import Outcome
@@ -82,13 +82,13 @@ class EarlyEnd:
         """Which limits are certain to be broken, in words."""
         bar, rules = self._limits.bar, self._limits.abort
         if bar is not None:
-            value = most(self._counted[:parts]) * self._metric.per_s * 1e9 / self._part_ns
+            value = upper_bound(self._counted[:parts]) * self._metric.per_s * 1e9 / self._part_ns
             if value < bar.min_value:
                 yield f"at most {share(round(value / bar.best_value, 2))} of the fastest so far"
         if rules.failed_share is not None:
             done = self._finished + self._failed
-            if most((rules.failed_share * done - self._failed)[:parts], done[:parts]) < 0:
+            if upper_bound((rules.failed_share * done - self._failed)[:parts], done[:parts]) < 0:
                 yield f"with more than {share(rules.failed_share)} of its operations failed"
         slack = _P95 * self._calls - self._slow
-        if rules.latency_p95_ms is not None and most(slack[:parts], self._calls[:parts]) < 0:
+        if rules.latency_p95_ms is not None and upper_bound(slack[:parts], self._calls[:parts]) < 0:
             yield f"with a 95 % quantile of {self._headline} above {rules.latency_p95_ms:g} ms"

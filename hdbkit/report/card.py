@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from hdbkit.analysis.comparison.sides import Ratio
-from hdbkit.report.compare_report import differences_table, figures_table, levels_table, said
+from hdbkit.config.metric import Metric
+from hdbkit.report.compare_report import differences_table, figures_table, users_table, verdict_sentence
 from hdbkit.report.page import Figure, templates
-from hdbkit.report.run_report import answer, figures, minded, tables
+from hdbkit.report.run_report import answer, figures, tables, warnings
 from hdbkit.report.sweep_report import verdict_matrix, verdict_table
 from hdbkit.report.tables import Table
 from hdbkit.results.manifest import CheckLine, Manifest
@@ -23,26 +24,26 @@ def run_card(manifest: Manifest) -> str:
     return _card(
         answer(manifest),
         f"Run {manifest.run_id}: {manifest.notice}",
-        lines=minded(manifest),
-        figures=figures(manifest.result) if manifest.result else [],
-        tables=tables(manifest.result) if manifest.result else [],
+        lines=warnings(manifest),
+        figures=figures(manifest) if manifest.result else [],
+        tables=tables(manifest) if manifest.result else [],
         checks=manifest.checks,
     )
 
 
-def sweep_card(sweep_id: str, answer: str, verdicts: pd.DataFrame, advice: str, notice: str) -> str:
-    """The answer of a sweep, the verdict on each configuration, and what makes it doubtful or would decide it."""
+def sweep_card(sweep_id: str, answer: str, verdicts: pd.DataFrame, metric: Metric, advice: str, notice: str) -> str:
+    """The answer of a sweep, the verdict on each configuration, warnings, and the next step."""
     several = verdicts["virtual_users"].nunique() > 1
-    table = verdict_matrix(verdicts) if several else verdict_table(verdicts)
+    table = verdict_matrix(verdicts, metric) if several else verdict_table(verdicts, metric)
     return _card(answer, f"Sweep {sweep_id}: {notice}", lines=advice.splitlines(), tables=[table])
 
 
 def compare_card(
-    ratio: Ratio, levels: pd.DataFrame, both: pd.DataFrame, differences: pd.DataFrame, notice: str
+    ratio: Ratio, by_users: pd.DataFrame, both: pd.DataFrame, differences: pd.DataFrame, metric: Metric, notice: str
 ) -> str:
     """The verdict of a comparison, that at each count of virtual users, both sides' figures, and what differed."""
-    tables = [*levels_table(levels), figures_table(both), *differences_table(differences)]
-    return _card(f"{said(ratio)}.", notice, tables=tables)
+    tables = [*users_table(by_users, metric), figures_table(both, metric), *differences_table(differences)]
+    return _card(f"{verdict_sentence(ratio)}.", notice, tables=tables)
 
 
 def _card(
@@ -64,6 +65,6 @@ def _card(
             figures=figures,
             tables=tables,
             checks=checks,
-            doubtful=[check for check in checks if check.passed is False],
+            failed=[check for check in checks if check.passed is False],
         )
     )

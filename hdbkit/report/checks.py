@@ -1,4 +1,4 @@
-"""The checks of several runs, told as one."""
+"""The checks of several runs, summarized."""
 
 from __future__ import annotations
 

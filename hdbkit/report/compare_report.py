@@ -1,4 +1,4 @@
-"""The report of a comparison: is one side faster than the other, how sure is that, and what else differed?"""
+"""The report of a comparison: is one side faster than the other, how certain is that, and what else differed?"""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.groups import Groups
+from hdbkit.analysis.comparison.groups import Groups, metric_of
 from hdbkit.analysis.comparison.sides import Ratio
 from hdbkit.analysis.wording import percent, percents
 from hdbkit.charts.compare_charts import compare_charts
+from hdbkit.config.metric import Metric
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
@@ -26,7 +27,7 @@ def compare_report(
     figures: pd.DataFrame,
     differences: pd.DataFrame,
     command: str,
-    levels: pd.DataFrame,
+    by_users: pd.DataFrame,
 ) -> Path:
     """Write the report of a comparison to ``path`` and give it back.
 
@@ -34,75 +35,84 @@ def compare_report(
         path: where; its folder is made if need be.
         sides: base and new, in this order, each by its name and its runs.
         ratio: new over base.
-        figures: columns base, new, ratio by the name of a figure (``Comparison.table``).
+        figures: columns base, new, ratio (new over base) by the name of a figure (``Comparison.table``).
         differences: columns base, new by what differs (``Comparison.differences``).
-        command: what to type to compare anew.
-        levels: the ratios at each count of virtual users (``Comparison.levels``); empty where there is just one.
+        command: the command that repeats the comparison.
+        by_users: the ratios at each count of virtual users; empty where there is just one.
     """
     names, (base, new) = list(sides), list(sides.values())
     manifests = [manifest for side in (base, new) for _, manifest in side]
-    interval = "" if pd.isna(ratio.low) else percents(ratio.low, ratio.high)
+    metric = metric_of(sides)
+    interval = "" if pd.isna(ratio.low) else percents(ratio.low, ratio.high, metric)
     page = Page(
         kicker=f"{names[1]} against {names[0]}",
         question="Is the new side faster than the base?",
-        answer=f"{said(ratio)}.",
+        answer=f"{verdict_sentence(ratio)}.",
         notice=manifests[0].notice,
         command=command,
         warnings=_warnings(differences),
         figures=[
-            Figure("base", _metric_value(figures, "base"), f"NOPM, {_runs(base)}"),
-            Figure("new", _metric_value(figures, "new"), f"NOPM, {_runs(new)}"),
-            Figure("change", percent(ratio.ratio), "of geometric means"),
+            Figure("base", _value(figures, "base", metric), f"{metric.name}, {_runs(base)}"),
+            Figure("new", _value(figures, "new", metric), f"{metric.name}, {_runs(new)}"),
+            Figure("change", percent(ratio.ratio, metric), "of geometric means"),
             Figure(
-                "95 % interval", interval or cell(None), "by the noise between runs" if interval else "2 runs a side"
+                "95 % interval",
+                interval or cell(None),
+                "from the noise between runs" if interval else "needs 2 runs per side",
             ),
         ],
-        tables=[*levels_table(levels), figures_table(figures), *differences_table(differences)],
+        tables=[*users_table(by_users, metric), figures_table(figures, metric), *differences_table(differences)],
         charts=compare_charts(sides),
         checks=checks_over_runs(manifests),
         environment=environment(base[0][1], read_settings(base[0][0])),
-        journal=[_journal({name: [one for _, one in side] for name, side in sides.items()})],
+        journal=[_journal({name: [one for _, one in side] for name, side in sides.items()}, metric)],
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_page(path, page)
 
 
-def said(ratio: Ratio) -> str:
+def verdict_sentence(ratio: Ratio) -> str:
     """The verdict as a sentence of its own, without its full stop."""
     return f"{ratio.sentence[0].upper()}{ratio.sentence[1:]}"
 
 
-def figures_table(figures: pd.DataFrame) -> Table:
+def figures_table(figures: pd.DataFrame, metric: Metric) -> Table:
     """Both sides' figures and the change between them."""
     head = ["figure", "base", "new", "change"]
     rows = [
-        [_named(str(name)), cell(base), cell(new), percent(ratio) if pd.notna(ratio) else cell(None)]
+        [
+            _named(str(name), metric),
+            cell(base),
+            cell(new),
+            f"{100 * (ratio - 1):+.1f} %" if pd.notna(ratio) else cell(None),
+        ]
         for name, base, new, ratio in figures[["base", "new", "ratio"]].itertuples()
     ]
     return Table("Both sides, means over their runs", head, rows, [False, True, True, True])
 
 
-def levels_table(levels: pd.DataFrame) -> list[Table]:
+def users_table(by_users: pd.DataFrame, metric: Metric) -> list[Table]:
     """The comparison at each count of virtual users; none where there is just one."""
-    if levels.empty:
+    if by_users.empty:
         return []
-    head = ["users", "base NOPM", "new NOPM", "change", "95 % interval", "verdict", "in words"]
+    head = ["users", f"base {metric.name}", f"new {metric.name}", "change", "95 % interval", "verdict", "in words"]
     rows = [
-        [cell(row["virtual_users"]), f"{row['base']:,.0f}", f"{row['new']:,.0f}", percent(row["ratio"]),
-         "" if pd.isna(row["low"]) else percents(row["low"], row["high"]),
+        [cell(row["virtual_users"]), metric.number(row["base"]), metric.number(row["new"]),
+         percent(row["ratio"], metric),
+         "" if pd.isna(row["low"]) else percents(row["low"], row["high"], metric),
          cell(row["verdict"]), cell(row["sentence"])]
-        for row in levels.to_dict("records")
+        for row in by_users.to_dict("records")
     ]  # fmt: skip
     note = "The intervals hold together over all counts of virtual users."
     numeric = [True, True, True, True, True, False, False]
-    marks = [MARKS.get(str(verdict), "") for verdict in levels["verdict"]]
+    marks = [MARKS.get(str(verdict), "") for verdict in by_users["verdict"]]
     return [Table("At each count of virtual users", head, rows, numeric, marks, note)]
 
 
-def _named(figure: str) -> str:
+def _named(figure: str, metric: Metric) -> str:
     """``new_order p95_us`` as ``new_order p95 (us)``."""
     *operation, what = figure.split(" ")
-    return " ".join([*operation, heading(what) if operation else what.upper()])
+    return " ".join([*operation, heading(what) if operation else metric.name])
 
 
 def differences_table(differences: pd.DataFrame) -> list[Table]:
@@ -116,25 +126,25 @@ def differences_table(differences: pd.DataFrame) -> list[Table]:
 
 
 def _warnings(differences: pd.DataFrame) -> list[str]:
-    """Where the work itself differed, the ratio is of the work too."""
+    """Where the work itself differed, the ratio reflects that too."""
     names = [str(name) for name in differences.index if str(name).startswith(("load.", "workload."))]
     differing = [name for name in names if not name.endswith(".seed")]
-    return [f"Both sides did not do the same work: {', '.join(differing)} differ." if len(differing) > 1 else
-            f"Both sides did not do the same work: {differing[0]} differs."] if differing else []  # fmt: skip
+    return [f"The sides did not do the same work: {', '.join(differing)} differ." if len(differing) > 1 else
+            f"The sides did not do the same work: {differing[0]} differs."] if differing else []  # fmt: skip
 
 
-def _journal(sides: dict[str, list[Manifest]]) -> Table:
+def _journal(sides: dict[str, list[Manifest]], metric: Metric) -> Table:
     rows = [
         [name, one.run_id, one.plan["load"]["virtual_users"], one.result.get("metric_value"), one.status.value,
          ", ".join(check.name for check in one.checks if check.passed is False) or "none"]
         for name, side in sides.items()
         for one in side
     ]  # fmt: skip
-    return text_table("The runs", ["side", "run id", "virtual users", "NOPM", "status", "failed checks"], rows)
+    return text_table("The runs", ["side", "run id", "virtual users", metric.name, "status", "failed checks"], rows)
 
 
-def _metric_value(figures: pd.DataFrame, side: str) -> str:
-    return f"{float(figures[side]['metric_value']):,.0f}"
+def _value(figures: pd.DataFrame, side: str, metric: Metric) -> str:
+    return metric.number(float(figures[side]["metric_value"]))
 
 
 def _runs(side: Sequence[object]) -> str:

@@ -1,4 +1,4 @@
-"""The surroundings of a run as tables: software, host, server, and the settings that are not the default."""
+"""The environment of a run as tables: software, host, server, and the settings that are not the default."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hdbkit.results.manifest import Manifest
 def environment(
     manifest: Manifest, settings: Mapping[str, Any] | None = None, load: Mapping[str, Any] | None = None
 ) -> list[Table]:
-    """The tables of a run's surroundings; ``settings`` as ``settings.json`` holds them.
+    """The tables of a run's environment; ``settings`` as ``settings.json`` holds them.
 
-    ``load`` stands in for the run's own where the page is about more than this run.
+    ``load`` replaces the run's own where the page covers more than this run.
     """
     plan = manifest.plan
     workload = _seed_of("population", plan.get("workload") or {})
@@ -44,7 +44,7 @@ def read_settings(folder: RunFolder) -> dict[str, Any]:
 
 
 def _seed_of(what: str, pairs: Mapping[str, Any]) -> dict[str, Any]:
-    """What is given; a seed says what it is the seed of, for both workload and load have one."""
+    """What is given; a seed is named after what it seeds, since both workload and load have one."""
     named = {f"seed of the {what}" if name == "seed" else name: value for name, value in pairs.items()}
     return {name: value for name, value in named.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""The report of a profile's history: when did its throughput change, and what changed in its environment?"""
+"""The report of a profile's history: when did its metric change, and what changed in its environment?"""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pandas as pd
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.wording import many, percent
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.style import compact
+from hdbkit.config.metric import Metric
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
@@ -28,25 +30,27 @@ def history_report(
     changes: Sequence[str],
     charts: Sequence[Chart],
     folders: Sequence[RunFolder],
+    metric: Metric,
 ) -> Path:
     """Write the report of a profile to ``path`` and give it back.
 
     Args:
         path: where; its folder is made if need be.
         name: of the profile.
-        runs: a row a run: run_id, started, virtual_users, nopm.
-        segments: as ``analysis.history.segments`` gives them.
+        runs: a row per run: run_id, started, virtual_users, metric_value.
+        segments: as ``analysis.comparison.history.segments`` gives them.
         answer: the history in one sentence.
         changes: a sentence for each change.
         charts: those of the profile.
-        folders: its runs, the newest last; damaged ones are passed over.
+        folders: its runs, the newest last; damaged ones are skipped.
+        metric: what ``metric_value`` is.
     """
     finished = readable(folders)
     manifests = [manifest for _, manifest in finished]
     newest = finished[-1:]
     page = Page(
         kicker=f"profile {name}",
-        question="When did the throughput change?",
+        question=f"When did {metric.name} change?",
         answer=answer,
         notice=manifests[-1].notice if manifests else "",
         command=shlex.join(["hdbkit", "history", name, "--report"]),
@@ -54,21 +58,22 @@ def history_report(
             Figure("runs", f"{len(runs):,}", f"at {many(runs['virtual_users'].nunique(), 'count')} of virtual users"),
             Figure("changes", f"{len(changes):,}", "change points and changes of the environment"),
             Figure("since", str(runs["started"].min())[:10], f"until {str(runs['started'].max())[:10]}"),
-            Figure("error rate", "5 %", "chance to tell a change point where there is none"),
+            Figure("error rate", "5 %", "chance to report a change point where there is none"),
         ],
-        tables=[_changes_table(changes), _segments_table(segments)],
+        tables=[_changes_table(changes), _segments_table(segments, metric)],
         charts=charts,
         checks=checks_over_runs(manifests),
         environment=environment(newest[0][1], read_settings(newest[0][0])) if newest else [],
-        journal=[_runs_table(runs)],
+        journal=[_runs_table(runs, metric)],
     )
     make_folder(path.parent, exist_ok=True)
     return write_page(path, page)
 
 
-def _runs_table(runs: pd.DataFrame) -> Table:
-    shown = runs[["run_id", "started", "virtual_users", "metric_value"]].round({"metric_value": 0})
-    return frame_table(shown.assign(started=shown["started"].map(_minute)), "The runs")
+def _runs_table(runs: pd.DataFrame, metric: Metric) -> Table:
+    shown = runs[["run_id", "started", "virtual_users", "metric_value"]]
+    shown = shown.assign(started=shown["started"].map(_minute), metric_value=shown["metric_value"].map(compact))
+    return frame_table(shown.rename(columns={"metric_value": metric.name}), "The runs")
 
 
 def _minute(at: object) -> str:
@@ -81,11 +86,11 @@ def _changes_table(changes: Sequence[str]) -> Table:
     return text_table("What changed, newest first", ["when and how"], rows)
 
 
-def _segments_table(segments: pd.DataFrame) -> Table:
+def _segments_table(segments: pd.DataFrame, metric: Metric) -> Table:
     rows = [
-        [cell(row["virtual_users"]), _minute(row["since"]), cell(row["runs"]), f"{row['metric_value']:,.0f}",
-         cell(None) if pd.isna(row["ratio"]) else percent(row['ratio']), row["cause"], row["what"]]
+        [cell(row["virtual_users"]), _minute(row["since"]), cell(row["runs"]), metric.number(row["metric_value"]),
+         cell(None) if pd.isna(row["ratio"]) else percent(row["ratio"], metric), row["cause"], row["what"]]
         for row in segments.to_dict("records")
     ]  # fmt: skip
-    head = ["users", "since", "runs", "mean NOPM", "change", "cause", "what differs"]
-    return Table("Stretches that are alike", head, rows, [True, False, True, True, True, False, False])
+    head = ["users", "since", "runs", f"mean {metric.name}", "change", "cause", "what differs"]
+    return Table("Segments without a change", head, rows, [True, False, True, True, True, False, False])

@@ -1,6 +1,6 @@
 """The page itself: template, charts as JSON, one embedded plotly.js, colours of both grounds.
 
-The page forbids itself every outside address (a Content-Security-Policy of ``none``), so it shows the same with
+The page blocks every external address (a Content-Security-Policy of ``none``), so it shows the same with
 the network off; every text is escaped by the template, and ``<`` in the charts' JSON as well.
 """
 
@@ -37,7 +37,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Page:
-    """All that a report says, in the order in which it says it."""
+    """The content of a report, in its order."""
 
     kicker: str
     question: str
@@ -85,7 +85,7 @@ def _specs(charts: Sequence[Chart]) -> str:
 
 @cache
 def templates() -> Environment:
-    """The templates of this room; every value is escaped."""
+    """The templates of this package; every value is escaped."""
     made = Environment(
         loader=PackageLoader("hdbkit.report"),
         autoescape=True,
@@ -98,5 +98,5 @@ def templates() -> Environment:
 
 
 def _breakable(text: str) -> Markup:
-    """A cell's text that may go on in a new line within a long name, as of a setting and its value."""
+    """A cell's text that may wrap within a long name, as of a setting and its value."""
     return Markup(_WITHIN_A_NAME.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 (escaped)

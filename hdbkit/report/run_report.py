@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hdbkit.analysis.run.warnings import run_doubts
-from hdbkit.analysis.wording import many
+from hdbkit.analysis.run.warnings import run_warnings
+from hdbkit.analysis.wording import many, plural
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
+from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
@@ -27,7 +28,7 @@ def run_report(folder: RunFolder) -> Path:
         DamagedResult: the manifest cannot be read.
     """
     manifest = folder.read()
-    charts, warnings = _charts(folder, manifest)
+    charts, errors = _charts(folder, manifest)
     result = manifest.result
     page = Page(
         kicker=f"{manifest.run_id}{_place(manifest)}",
@@ -35,11 +36,11 @@ def run_report(folder: RunFolder) -> Path:
         answer=answer(manifest),
         notice=manifest.notice,
         command=manifest.command,
-        figures=figures(result) if result else [],
-        warnings=[*warnings, *minded(manifest)],
-        tables=tables(result) if result else [],
+        figures=figures(manifest) if result else [],
+        warnings=[*errors, *warnings(manifest)],
+        tables=tables(manifest) if result else [],
         charts=charts,
-        evidence=[*server_work(result), *server_host_work(result)] if result else [],
+        evidence=[*server_work(manifest), *server_host_work(result)] if result else [],
         checks=manifest.checks,
         environment=environment(manifest, read_settings(folder)),
         journal=[_course(manifest)],
@@ -55,7 +56,7 @@ def _charts(folder: RunFolder, manifest: Manifest) -> tuple[list[Chart], list[st
 
 
 def _place(manifest: Manifest) -> str:
-    """Of which sweep the run is, and with which settings; empty for a run of its own."""
+    """The sweep that the run belongs to, and its settings; empty for a run of its own."""
     place = manifest.plan.get("sweep")
     if not place:
         return ""
@@ -70,74 +71,88 @@ def _course(manifest: Manifest) -> Table:
 
 def _question(manifest: Manifest) -> str:
     users, server = manifest.plan["load"]["virtual_users"], manifest.server.get("version", "the server")
-    return f"How many new orders a minute does {server} carry with {many(users, 'virtual user')}?"
+    title, under = manifest.metric.title, f"with {many(users, 'virtual user')}"
+    if manifest.metric.measure is Measure.RATE:
+        return f"How many {title} does {server} sustain {under}?"
+    return f"What is the {title} of {server} {under}?"
 
 
 def answer(manifest: Manifest) -> str:
     """The result in a sentence, or why there is none."""
     result = manifest.result
-    metric_value = result.get("metric_value")
     if not result:
         note = manifest.history[-1].note if manifest.history else ""
         return f"The run is {manifest.status.value} and has no result{f': {note}' if note else ''}."
-    rate = (
-        f"{metric_value:,.0f} NOPM"
-        if metric_value is not None
-        else "An unknown number of new orders (the schema was not read)"
-    )
-    p95 = result["operations"][manifest.headline]["p95_us"]
-    latency = f"; 95 % of them took at most {milliseconds(p95)} ms" if p95 is not None else ""
-    return f"{rate}, measured over {result['window_s']:.1f} s{latency}. {_verdict(manifest)}"
+    value, metric = result.get("metric_value"), manifest.metric
+    words = f"{metric.name} is unknown" if value is None else _value_words(metric, value)
+    p95 = result["operations"].get(manifest.headline, {}).get("p95_us")
+    latency = f"; 95 % of {manifest.headline} took at most {milliseconds(p95)} ms" if p95 is not None else ""
+    return f"{words}, measured over {result['window_s']:.1f} s{latency}. {_verdict(manifest)}"
+
+
+def _value_words(metric: Metric, value: float) -> str:
+    """``96,123 NOPM``; of a time with its name, since the unit alone does not say what it is."""
+    return metric.text(value) if metric.measure is Measure.RATE else f"{metric.name} {metric.text(value)}"
 
 
 def _verdict(manifest: Manifest) -> str:
     failed = [check.name for check in manifest.checks if check.passed is False]
     if failed:
-        return f"Doubt it: {many(len(failed), 'check')} failed ({', '.join(failed)})."
+        return f"{many(len(failed), 'check')} failed ({', '.join(failed)}): do not rely on the result."
     passed = sum(check.passed is True for check in manifest.checks)
-    return f"All {passed} checks that could be decided passed." if passed else ""
+    return f"All {passed} applicable checks passed." if passed else ""
 
 
-def minded(manifest: Manifest) -> list[str]:
-    """What a reader should know before believing that the run measured what was meant, a sentence each."""
-    return [f"Mind that {doubt}." for doubt in run_doubts(manifest).values()]
+def warnings(manifest: Manifest) -> list[str]:
+    """The warnings of a run, a sentence each."""
+    return [f"Warning: {sentence}." for sentence in run_warnings(manifest).values()]
 
 
-def figures(result: dict[str, Any]) -> list[Figure]:
-    """The key figures of a result, which must not be empty."""
+def figures(manifest: Manifest) -> list[Figure]:
+    """The key figures of a run, whose result must not be empty."""
+    result, metric, per = manifest.result, manifest.metric, f"per {manifest.noun}"
+    value = result["metric_value"]
     shares = result["host_cpu_pct"] or {}
     cpu = f"{100 - shares['idle']:.0f} %" if "idle" in shares else cell(None)
     figures = [
-        Figure("NOPM", _whole(result["metric_value"]), "by the schema's count"),
-        Figure("engine TPM", _whole(result["engine_tpm"]), "within one engine only"),
+        Figure(metric.name, cell(None) if value is None else metric.text(value), _basis(metric)),
+        Figure("engine TPM", _whole(result["engine_tpm"]), "compare within one engine only"),
         Figure("failed", f"{result['failed']:,}", f"{result['retries']:,} retries"),
-        Figure("client CPU", _us(result["client_cpu_us_per_operation"]), "a transaction"),
+        Figure("client CPU", _us(result["client_cpu_us_per_operation"]), per),
     ]
     if result["server_cpu_us_per_operation"] is not None:
-        figures.append(Figure("server CPU", _us(result["server_cpu_us_per_operation"]), "a transaction"))
+        figures.append(Figure("server CPU", _us(result["server_cpu_us_per_operation"]), per))
     return [*figures, Figure("host CPU busy", cpu, f"steal {shares['steal']:.1f} %" if "steal" in shares else "")]
 
 
-def tables(result: dict[str, Any]) -> list[Table]:
-    """The latencies of a result, which must not be empty, and what went to and fro for a transaction."""
+def _basis(metric: Metric) -> str:
+    """How the metric's value was made, in a few words."""
+    if metric.better is Better.LOWER:
+        return "lower is better"
+    return "by the schema's count" if metric.counter else "by the clients' count"
+
+
+def tables(manifest: Manifest) -> list[Table]:
+    """The latencies of a run, whose result must not be empty, and its network traffic per operation."""
+    result, noun = manifest.result, manifest.noun
     lines = [(name, line) for name, line in result["operations"].items() if line["count"]]
-    head = ["operation", "count", "a second", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
+    head = [noun, "count", "per second", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
     rows = [
         [name, f"{line['count']:,}", number(line["count"] / result["window_s"])]
         + [milliseconds(line[quantile]) for quantile in QUANTILES]
         + [f"{line['failed']:,}", f"{line['retries']:,}"]
         for name, line in lines
     ]
-    title = "Transactions of the window (service time in ms)"
-    return [Table(title, head, rows, [False, *[True] * (len(head) - 1)]), *_to_and_fro(result)]
+    title = f"{plural(noun).capitalize()} of the window (service time in ms)"
+    return [Table(title, head, rows, [False, *[True] * (len(head) - 1)]), *_traffic(result, noun)]
 
 
-def _to_and_fro(result: dict[str, Any]) -> list[Table]:
-    """Round trips, bytes and context switches of a transaction; no table where none of them is known."""
+def _traffic(result: dict[str, Any], noun: str) -> list[Table]:
+    """Round trips, bytes and context switches per operation; no table where none of them is known."""
     known = {name: value for name, value in result.get("per_operation", {}).items() if value is not None}
     if not known:
         return []
-    title = "A transaction at its client, on average over the whole run"
+    title = f"Client side per {noun}, on average over the whole run"
     return [text_table(title, [name.replace("_", " ") for name in known], [list(known.values())])]
 
 

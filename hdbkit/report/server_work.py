@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.run.server_host import CPU_WORDS, busy_pct
-from hdbkit.analysis.run.server_work import deeds, found_in_cache_pct
+from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
 from hdbkit.analysis.sweep.starts import data_by_block
 from hdbkit.config.quantities import size_text
 from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table, number
@@ -21,24 +21,27 @@ _MEMORY = {
     "swap_used_bytes": "swap in use",
 }
 _OF_DEVICES = {
-    "busy_pct": "had work (% of the time)",
-    "reads_per_s": "reads a second",
-    "writes_per_s": "writes a second",
-    "read_bytes_per_s": "bytes read a second",
-    "write_bytes_per_s": "bytes written a second",
-    "sent_bytes_per_s": "bytes sent a second",
-    "received_bytes_per_s": "bytes received a second",
+    "busy_pct": "busy (% of the time)",
+    "reads_per_s": "reads per second",
+    "writes_per_s": "writes per second",
+    "read_bytes_per_s": "bytes read per second",
+    "write_bytes_per_s": "bytes written per second",
+    "sent_bytes_per_s": "bytes sent per second",
+    "received_bytes_per_s": "bytes received per second",
 }
 _COMPARED = (
     *("log written (bytes)", "full-page images in the log", "pages read from files", "writes to files"),
     *("time waited for row locks (ms)", "deadlocks"),
 )
-"""The deeds that a sweep compares."""
+"""What a sweep compares."""
 
 
-def server_work(result: Mapping[str, Any]) -> list[Table]:
-    """The deeds of the window, a transaction and in all; none where the server counts nothing but its commits."""
-    rows = [[one.what, UNKNOWN if one.each is None else number(one.each), number(one.total)] for one in deeds(result)]
+def server_work(manifest: Manifest) -> list[Table]:
+    """What the server did in the window, per operation and in all; none where it counts only its commits."""
+    result = manifest.result
+    rows = [
+        [one.what, UNKNOWN if one.each is None else number(one.each), number(one.total)] for one in work_of(result)
+    ]
     for what, share in (
         ("found in the server's cache (%)", found_in_cache_pct(result)),
         ("sessions that wait for a lock, on average", result.get("waiting_locks")),
@@ -49,12 +52,12 @@ def server_work(result: Mapping[str, Any]) -> list[Table]:
         rows.append(["size of the data before the run", "", size_text(data["bytes_before"])])
         after = data["bytes_after"]
         rows += [["size of the data after it", "", size_text(after)]] if after else []
-    head = ["by its own counters", "a transaction", "in the window"]
+    head = ["by its own counters", f"per {manifest.noun}", "in the window"]
     return [Table(TITLE, head, rows, [False, True, True])] if rows else []
 
 
 def server_host_work(result: Mapping[str, Any]) -> list[Table]:
-    """What the database's host did in the window, as its agent told it; none where there was no agent."""
+    """What the database's host did in the window, as its agent reported; none without an agent."""
     use = result.get("server_host")
     if not use:
         return []
@@ -69,7 +72,7 @@ def server_host_work(result: Mapping[str, Any]) -> list[Table]:
 
 
 def work_by_configuration(manifests: Sequence[Manifest], labels: Mapping[int, str]) -> list[Table]:
-    """The deeds of each configuration and count of virtual users, a transaction: means over its runs."""
+    """What the server did per operation in each configuration and count of virtual users: means over its runs."""
     rows = [_of_run(manifest, labels) for manifest in manifests if manifest.plan.get("sweep")]
     frame = pd.DataFrame(rows)
     known = [name for name in frame.columns[3:] if frame[name].notna().any()]
@@ -77,12 +80,12 @@ def work_by_configuration(manifests: Sequence[Manifest], labels: Mapping[int, st
         return []
     place = ["place", "configuration", "virtual users"]
     means = frame.groupby(place, sort=True)[known].mean().reset_index().drop(columns="place")
-    return [frame_table(means, f"{TITLE}, a transaction")]
+    return [frame_table(means, f"{TITLE}, per {manifests[0].noun}")]
 
 
 def _of_run(manifest: Manifest, labels: Mapping[int, str]) -> dict[str, Any]:
     result, place = manifest.result, manifest.plan["sweep"]
-    each = {one.what: one.each for one in deeds(result)}
+    each = {one.what: one.each for one in work_of(result)}
     return {
         "place": place["configuration"],
         "configuration": labels.get(place["configuration"], UNKNOWN),
@@ -94,7 +97,7 @@ def _of_run(manifest: Manifest, labels: Mapping[int, str]) -> dict[str, Any]:
 
 
 def _host_columns(use: Mapping[str, Any] | None) -> dict[str, float | None]:
-    """How busy the database's host was, where an agent told it."""
+    """How busy the database's host was, as an agent reported."""
     shares = (use or {}).get("cpu_pct")
     disks = [disk["busy_pct"] for disk in (use or {}).get("disks", {}).values() if "busy_pct" in disk]
     return {
@@ -104,19 +107,19 @@ def _host_columns(use: Mapping[str, Any] | None) -> dict[str, float | None]:
 
 
 def growth_table(manifests: Sequence[Manifest]) -> list[Table]:
-    """The size of the data that each block of a sweep began and ended with, and the orders there."""
+    """The size of the data that each block of a sweep began and ended with, and the growth of its schema's count."""
     rows = [
         [
             cell(row["block"]),
             _known(size_text, row["bytes_before"]),
             _known(size_text, row["bytes_after"]),
-            _known(cell, row["orders_after"] - row["orders_before"]),
+            _known(cell, row["counted_after"] - row["counted_before"]),
         ]
         for row in data_by_block(manifests).to_dict("records")
     ]
-    head = ["block", "data before its first run", "data after its last run", "more orders"]
+    head = ["block", "data before its first run", "data after its last run", "growth of the schema's count"]
     return [Table("Growth of the data", head, rows, [True] * 4)] if rows else []
 
 
-def _known(told: Any, value: float) -> str:
-    return UNKNOWN if pd.isna(value) else str(told(value))
+def _known(text: Any, value: float) -> str:
+    return UNKNOWN if pd.isna(value) else str(text(value))

@@ -1,4 +1,4 @@
-"""The report of a sweep: which configuration is best, how sure that is, and what each setting changes.
+"""The report of a sweep: which configuration is best, how certain that is, and what each setting changes.
 
 The frames are those of :mod:`hdbkit.charts.sweep_charts`.
 """
@@ -14,7 +14,9 @@ import pandas as pd
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.wording import percent, percent_within, percents, virtual_users
+from hdbkit.charts.style import axis_title
 from hdbkit.charts.whole_sweep import whole_sweep
+from hdbkit.config.metric import Metric
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
@@ -32,13 +34,14 @@ def sweep_report(
     path: Path,
     *,
     plan: Mapping[str, Any],
+    metric: Metric,
     runs: pd.DataFrame,
     verdicts: pd.DataFrame,
     effects: pd.DataFrame,
     answer: str,
     command: str,
     folders: Sequence[RunFolder],
-    doubts: Sequence[str] = (),
+    warnings: Sequence[str] = (),
     next_step: str = "",
     interactions: pd.DataFrame | None = None,
     winners: pd.DataFrame | None = None,
@@ -47,11 +50,11 @@ def sweep_report(
 ) -> Path:
     """Write the report of a sweep to ``path`` and give it back.
 
-    ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``answer`` one sentence, and ``folders``
-    those of its finished runs; one that is damaged is passed over. ``doubts`` are what makes the result unstable,
-    ``next_step`` what to type to decide what is undecided; ``interactions`` and ``winners`` as the modules of
-    ``analysis`` with these names give them, ``remarks`` what must be known beside the verdicts; ``journal`` the
-    lines of the sweep's.
+    ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``metric`` that of its runs, ``answer`` one
+    sentence, and ``folders`` those of its finished runs; one that is damaged is skipped. ``warnings`` are reasons to
+    doubt the result, ``next_step`` the command that settles what is undecided; ``interactions`` and ``winners`` as
+    the modules of ``analysis`` with these names give them, ``remarks`` notes on the verdicts; ``journal`` the lines
+    of the sweep's.
     """
     finished = readable(folders)
     manifests = [manifest for _, manifest in finished]
@@ -67,12 +70,17 @@ def sweep_report(
         notice=manifests[0].notice if manifests else "",
         command=command,
         next_step=next_step,
-        warnings=[*_warnings(doubts, remarks), *unrestored(journal, str(plan["sweep_id"]))],
+        warnings=[*_warnings(warnings, remarks), *unrestored(journal, str(plan["sweep_id"]))],
         figures=_key_figures(runs, spec, settings),
-        tables=[verdict_matrix(verdicts) if several else verdict_table(verdicts), *winner_table(winners)],
-        charts=whole_sweep(runs[~runs["fresh"]], verdicts, effects, settings, smallest, finished, interactions),
+        tables=[
+            verdict_matrix(verdicts, metric) if several else verdict_table(verdicts, metric),
+            *winner_table(winners, metric),
+        ],
+        charts=whole_sweep(
+            runs[~runs["fresh"]], verdicts, effects, settings, smallest, metric, finished, interactions
+        ),
         evidence=[
-            *interaction_table(interactions),
+            *interaction_table(interactions, metric),
             *work_by_configuration(manifests, labels),
             *growth_table(manifests),
             *settings_table(spec["settings"], journal),
@@ -80,16 +88,16 @@ def sweep_report(
         checks=checks_over_runs(manifests),
         environment=_environment(spec, *finished[0]) if finished else [],
         journal=[
-            *([verdict_table(verdicts, "Every comparison with the baseline in words")] if several else []),
-            order_table(runs, labels, journal),
+            *([verdict_table(verdicts, metric, "Every comparison with the baseline in words")] if several else []),
+            order_table(runs, metric, labels, journal),
             events_table(journal),
         ],
     )
     return write_page(path, page)
 
 
-def _warnings(doubts: Sequence[str], remarks: Sequence[str]) -> list[str]:
-    return [*(f"The result may be unstable: {doubt}." for doubt in doubts), *map(_sentence, remarks)]
+def _warnings(warnings: Sequence[str], remarks: Sequence[str]) -> list[str]:
+    return [*(f"Warning: {one}." for one in warnings), *map(_sentence, remarks)]
 
 
 def _key_figures(runs: pd.DataFrame, spec: Mapping[str, Any], settings: Sequence[str]) -> list[Figure]:
@@ -97,87 +105,88 @@ def _key_figures(runs: pd.DataFrame, spec: Mapping[str, Any], settings: Sequence
         Figure("runs measured", f"{len(usable(runs)):,}", f"of {len(runs):,} planned"),
         Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {_listed(settings)}"),
         Figure("virtual users", ", ".join(f"{one:,}" for one in spec["virtual_users"]), "in turn"),
-        Figure("blocks", f"{_blocks(runs):,}", "each in an order of its own"),
+        Figure("blocks", f"{_blocks(runs):,}", "each in its own random order"),
         Figure("smallest effect", f"{100 * float(spec['smallest_effect']):g} %", "that matters"),
     ]
 
 
 def _environment(spec: Mapping[str, Any], folder: RunFolder, manifest: Manifest) -> list[Table]:
-    """The surroundings of the first run, with the load of all runs and without the settings that were swept."""
-    seed = f"{spec['load']['seed']} in block 1, one more in each next"
+    """The environment of the first run, with the load of all runs and without the settings that were swept."""
+    seed = f"{spec['load']['seed']} in block 1, plus 1 in each next block"
     load = {**spec["load"], "virtual_users": spec["virtual_users"], "seed": seed}
     kept = {name: one for name, one in read_settings(folder).items() if name not in spec["settings"]}
     return environment(manifest, kept, load)
 
 
-def verdict_matrix(verdicts: pd.DataFrame) -> Table:
-    """A row a configuration, a column a count of virtual users: NOPM, change with its interval, verdict."""
+def verdict_matrix(verdicts: pd.DataFrame, metric: Metric) -> Table:
+    """A row per configuration, a column per count of virtual users: metric, change with its interval, verdict."""
     counts = sorted(verdicts["virtual_users"].unique())
     ordered = verdicts.sort_values("configuration")
     rows, marks = [], []
     for label, of_it in ordered.groupby("label", sort=False):
         found = {row["virtual_users"]: row for row in of_it.to_dict("records")}
-        rows.append([str(label), *(_verdict_cell(found.get(users)) for users in counts)])
+        rows.append([str(label), *(_verdict_cell(found.get(users), metric) for users in counts)])
         marks.append(
             ["", *(MARKS.get(str(found[users]["verdict"]), "") if users in found else "" for users in counts)]
         )
     head = ["configuration", *(virtual_users(int(users)) for users in counts)]
     note = (
-        "Mean NOPM; its change against the baseline at the same virtual users, with the 95 % interval; the verdict, "
-        "and how many blocks would decide what is undecided."
+        f"Mean {axis_title(metric)}; its change against the baseline at the same virtual users, with the 95 % "
+        "confidence interval; the verdict, and how many blocks would settle what is undecided."
     )
     return Table(_AGAINST, head, rows, [False, *[True] * len(counts)], note=note, cell_marks=marks)
 
 
-def _verdict_cell(row: dict[Hashable, Any] | None) -> str:
+def _verdict_cell(row: dict[Hashable, Any] | None, metric: Metric) -> str:
     if row is None:
         return UNKNOWN
-    _, _, _, metric_value, change, interval, verdict, _ = _verdict_row(row)
+    _, _, _, value, change, interval, verdict, _ = _verdict_row(row, metric)
     needed = f", {row['blocks_needed']:.0f} blocks" if pd.notna(row["blocks_needed"]) else ""
-    said = "" if verdict == "baseline" else f"{verdict}{needed}"
-    return "\n".join(filter(None, [metric_value, change, interval.replace(" % to", " to"), said]))
+    words = "" if verdict == "baseline" else f"{verdict}{needed}"
+    return "\n".join(filter(None, [value, change, interval.replace(" % to", " to"), words]))
 
 
-def verdict_table(verdicts: pd.DataFrame, title: str = _AGAINST) -> Table:
+def verdict_table(verdicts: pd.DataFrame, metric: Metric, title: str = _AGAINST) -> Table:
     """The verdict on each configuration, marked by what it is."""
-    rows = [_verdict_row(row) for row in verdicts.to_dict("records")]
+    rows = [_verdict_row(row, metric) for row in verdicts.to_dict("records")]
     marks = [MARKS.get(str(verdict), "") for verdict in verdicts["verdict"]]
-    head = ["configuration", "users", "runs", "mean NOPM", "change", "95 % interval", "verdict", "in words"]
+    head = ["configuration", "users", "runs", f"mean {metric.name}", "change", "95 % interval", "verdict", "in words"]
     numeric = [False, True, True, True, True, True, False, False]
     return Table(title, head, rows, numeric, marks)
 
 
-def winner_table(winners: pd.DataFrame | None) -> list[Table]:
-    """The fastest configurations in fresh blocks, beside what was said of them first; none without such blocks."""
+def winner_table(winners: pd.DataFrame | None, metric: Metric) -> list[Table]:
+    """The fastest configurations in fresh blocks, beside the first estimates; none without such blocks."""
     if winners is None or winners.empty:
         return []
     rows = []
     for row in winners.to_dict("records"):
-        first = percent_within(row["first_ratio"], row["first_low"], row["first_high"])
-        rows.append([*_verdict_row(row)[:7], first])
+        first = percent_within(row["first_ratio"], row["first_low"], row["first_high"], metric)
+        rows.append([*_verdict_row(row, metric)[:7], first])
     marks = [MARKS.get(str(verdict), "") for verdict in winners["verdict"]]
     head = [
         "configuration",
         "users",
         "runs",
-        "mean NOPM",
+        f"mean {metric.name}",
         "change",
         "95 % interval",
         "verdict",
         "when chosen",
     ]
     numeric = [False, True, True, True, True, True, False, True]
-    note = "By the fresh blocks alone, which had no part in the choice: the lead of a winner of many is partly luck."
-    return [Table("The fastest, run again in fresh blocks", head, rows, numeric, marks, note)]
+    note = "From the fresh blocks alone: the lead by which a winner of many was chosen is partly chance."
+    return [Table("The fastest, repeated in fresh blocks", head, rows, numeric, marks, note)]
 
 
-def interaction_table(found: pd.DataFrame | None) -> list[Table]:
+def interaction_table(found: pd.DataFrame | None, metric: Metric) -> list[Table]:
     """Each two values of two settings together, against their effects multiplied; none with one setting."""
     if found is None or found.empty:
         return []
     rows = [
         [f"{row['setting']}={row['value']}", f"{row['other']}={row['other_value']}",
-         percent(row["alone"]), percent(row["together"]), percent_within(row["ratio"], row["low"], row["high"]),
+         percent(row["alone"], metric), percent(row["together"], metric),
+         percent_within(row["ratio"], row["low"], row["high"], metric),
          cell(row["verdict"])]
         for row in found.to_dict("records")
     ]  # fmt: skip
@@ -190,7 +199,7 @@ def interaction_table(found: pd.DataFrame | None) -> list[Table]:
         "95 % interval of the ratio of both",
         "verdict",
     ]
-    return [Table("How settings work together", head, rows, [False, False, True, True, True, False], marks)]
+    return [Table("Interactions of settings", head, rows, [False, False, True, True, True, False], marks)]
 
 
 def _blocks(runs: pd.DataFrame) -> int:
@@ -201,12 +210,12 @@ def _sentence(text: str) -> str:
     return f"{text}."
 
 
-def _verdict_row(row: dict[Hashable, Any]) -> list[str]:
-    metric_value = f"{row['metric_value']:,.0f}" if pd.notna(row["metric_value"]) else UNKNOWN
-    change = percent(row["ratio"]) if pd.notna(row["ratio"]) and row["verdict"] != "baseline" else ""
-    interval = percents(row["low"], row["high"]) if change and pd.notna(row["low"]) else ""
+def _verdict_row(row: dict[Hashable, Any], metric: Metric) -> list[str]:
+    value = metric.number(row["metric_value"]) if pd.notna(row["metric_value"]) else UNKNOWN
+    change = percent(row["ratio"], metric) if pd.notna(row["ratio"]) and row["verdict"] != "baseline" else ""
+    interval = percents(row["low"], row["high"], metric) if change and pd.notna(row["low"]) else ""
     counts = [cell(row["virtual_users"]), cell(row["runs"])]
-    return [cell(row["label"]), *counts, metric_value, change, interval, cell(row["verdict"]), cell(row["sentence"])]
+    return [cell(row["label"]), *counts, value, change, interval, cell(row["verdict"]), cell(row["sentence"])]
 
 
 def _listed(names: Sequence[str]) -> str:

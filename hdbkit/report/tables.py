@@ -11,9 +11,9 @@ import pandas as pd
 
 from hdbkit.results.sweep_folder import ENDED_EARLY
 
-MOST_ROWS = 1000
-"""Rows of a chart's table; a longer one is cut and says so."""
-LONGEST_TEXT = 400
+MAX_ROWS = 1000
+"""Rows of a chart's table; a longer one is cut, with a note."""
+MAX_TEXT = 400
 MARKS = {"faster": "good", "slower": "bad", ENDED_EARLY: "bad", "failed": "bad", "undecided": "unsure"}
 """How a verdict is marked."""
 UNKNOWN = "\N{EN DASH}"
@@ -33,7 +33,7 @@ class Table:
 
     def look(self, row: int, column: int) -> str:
         """The classes of a cell, for the style sheet."""
-        named = {"verdict": "verdict", "in words": "said", "prepared (s)": "id", "run id": "id"}.get(
+        named = {"verdict": "verdict", "in words": "words", "prepared (s)": "id", "run id": "id"}.get(
             self.head[column], ""
         )
         marked = self.cell_marks[row][column] if self.cell_marks else ""
@@ -45,13 +45,13 @@ class Table:
 
 
 def frame_table(frame: pd.DataFrame, title: str) -> Table:
-    """Any frame as a table, at most ``MOST_ROWS`` rows of it."""
-    shown = frame.head(MOST_ROWS)
+    """Any frame as a table, at most ``MAX_ROWS`` rows of it."""
+    shown = frame.head(MAX_ROWS)
     numeric = [
         pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) for dtype in shown.dtypes
     ]
     rows = [[cell(value) for value in row] for row in shown.itertuples(index=False)]
-    cut = f"the first {MOST_ROWS:,} of {len(frame):,} rows" if len(frame) > MOST_ROWS else ""
+    cut = f"the first {MAX_ROWS:,} of {len(frame):,} rows" if len(frame) > MAX_ROWS else ""
     return Table(title, [heading(str(name)) for name in frame.columns], rows, numeric, note=cut)
 
 
@@ -94,8 +94,8 @@ def cell(value: Any) -> str:
 
 
 def shortened(text: str) -> str:
-    """A text of at most ``LONGEST_TEXT`` characters."""
-    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 3] + "..."
+    """A text of at most ``MAX_TEXT`` characters."""
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
 
 
 def number(value: float) -> str:

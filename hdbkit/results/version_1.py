@@ -30,6 +30,7 @@ _RENAMED = {
 _MIXES = {"spec": (45.0, 43.0, 4.0, 4.0, 4.0), "hammerdb": (10.0, 10.0, 1.0, 1.0, 1.0)}
 _ROLLBACK_SHARES = {"spec": {"new_order": 0.01}, "hammerdb": {}}
 _LOAD = {"rampup_most_s": "rampup_max_s"}
+_DATA = {f"orders_{when}": f"counted_{when}" for when in ("before", "after")}
 _BAR = {"least_nopm": "min_value", "best_nopm": "best_value"}
 
 COUNTER = "new_orders"
@@ -84,4 +85,6 @@ def _result(result: Any) -> dict[str, Any]:
     counters = found.get("counters")
     if isinstance(counters, dict):
         found["counters"] = _renamed(counters, {COUNTER: COUNTED})
+    if isinstance(found.get("data"), dict):
+        found["data"] = _renamed(found["data"], _DATA)
     return found

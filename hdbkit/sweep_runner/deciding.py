@@ -29,7 +29,9 @@ def _at_a_look(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sweep
         return plan
     runs = runs_frame(folder)
     level = level_after(plan.spec.looks, blocks)
-    verdicts = judge(runs[runs["block"] <= blocks], smallest_effect=plan.spec.smallest_effect, level=level)
+    verdicts = judge(
+        runs[runs["block"] <= blocks], plan.metric, smallest_effect=plan.spec.smallest_effect, level=level
+    )
     undecided = int((verdicts["verdict"] == "undecided").sum())
     _note_once(folder, state, Step.LOOKED, blocks=blocks, level=round(level, 6), undecided=undecided)
     if undecided:
@@ -54,7 +56,7 @@ def _with_winners(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sw
         return plan
     runs = runs_frame(folder)
     level = level_after(spec.looks, plan.ended_after or spec.blocks)
-    winners = fastest(judge(runs, smallest_effect=spec.smallest_effect, level=level))
+    winners = fastest(judge(runs, plan.metric, smallest_effect=spec.smallest_effect, level=level))
     if not winners:
         return plan
     _note_once(folder, state, Step.WINNERS_CHOSEN, configurations=winners, blocks=spec.winner_blocks)

@@ -22,7 +22,7 @@ def searched(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPl
         return plan
     if state.next_number <= len(plan.runs):
         return plan
-    reached = log_ratios(runs_frame(folder))
+    reached = log_ratios(runs_frame(folder), plan.metric)
     tried = [(configuration, reached.get(index)) for index, configuration in enumerate(plan.configurations)]
     seed = (spec.seed + last) % 2**32
     asked = next_configurations(spec.grid, grid_of(spec).configurations, tried, spec.asked, seed)
@@ -38,4 +38,4 @@ def bar_for(plan: SweepPlan, folder: SweepFolder, planned: PlannedRun) -> Bar | 
     """What a run must be able to reach; None in a grid, for the baseline, and in the fresh blocks of the fastest."""
     if plan.spec.strategy is Strategy.GRID or not plan.spec.end_early or planned.fresh or planned.configuration == 0:
         return None
-    return bar(runs_frame(folder), planned.block, planned.configuration, planned.virtual_users)
+    return bar(runs_frame(folder), plan.metric, planned.block, planned.configuration, planned.virtual_users)

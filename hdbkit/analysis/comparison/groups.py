@@ -1,7 +1,7 @@
-"""Groups of runs side by side: how fast each is at each count of virtual users, over its seconds, and how slow.
+"""Groups of runs side by side: their metric at each count of virtual users, over time, and their latencies.
 
 A group is a name and its runs, such as all runs of a release or of a database. For runs that were not randomized
-together: the intervals tell the noise between runs, not what changed on the machine from one group to the next.
+together: the intervals cover the noise between runs, not what changed on the machine from one group to the next.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import scipy
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.courses import courses
 from hdbkit.analysis.run.windows import window_of
+from hdbkit.config.metric import Metric
+from hdbkit.errors import InputError
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -24,8 +26,23 @@ Finished = tuple[RunFolder, Manifest]
 Groups = Mapping[str, Sequence[Finished]]
 
 
-def throughputs(groups: Groups) -> pd.DataFrame:
-    """A row a run: group, run_id, virtual_users, nopm; runs that were not counted are left out."""
+def metric_of(groups: Groups) -> Metric:
+    """The metric of all runs of all groups.
+
+    Raises:
+        InputError: runs have metrics that cannot be compared, or there is no run.
+    """
+    metrics = [manifest.metric for finished in groups.values() for _, manifest in finished]
+    if not metrics:
+        raise InputError("there is no run to compare")
+    other = next((one for one in metrics if not one.comparable(metrics[0])), None)
+    if other is not None:
+        raise InputError(f"runs with different metrics cannot be compared: {metrics[0].title} and {other.title}")
+    return metrics[0]
+
+
+def metric_values(groups: Groups) -> pd.DataFrame:
+    """A row per run: group, run_id, virtual_users, metric_value; runs without a value are left out."""
     rows = [
         {
             "group": name,
@@ -40,16 +57,17 @@ def throughputs(groups: Groups) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["group", "run_id", "virtual_users", "metric_value"])
 
 
-def levels(runs: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """The typical throughput of each group and count of virtual users, each with its own interval.
+def values_by_users(runs: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
+    """The mean of the metric for each group and count of virtual users, each with its own interval.
 
     Args:
-        runs: as ``throughputs`` gives them.
+        runs: as :func:`metric_values` gives them.
         confidence: of each interval by itself.
 
     Returns:
-        A row each with ``group``, ``virtual_users``, ``runs`` (that count), ``nopm`` (their geometric mean), ``low``
-        and ``high`` (NaN where no cell has two runs). The noise of a run is pooled over all cells, on the log scale.
+        A row each with ``group``, ``virtual_users``, ``runs`` (that count), ``metric_value`` (their geometric mean),
+        ``low`` and ``high`` (NaN where no cell has two runs). The noise of a run is pooled over all cells, on the log
+        scale.
     """
     order = pd.Categorical(runs["group"], list(dict.fromkeys(runs["group"])))
     logs = runs.assign(metric_value=np.log(runs["metric_value"].astype(float)), group=order)
@@ -75,9 +93,9 @@ def levels(runs: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
 
 
 def overlaid(groups: Groups) -> pd.DataFrame:
-    """The course of every run, all with the same steps: group, run_id, second, nopm, inside (of the window).
+    """The course of every run, all with the same steps: group, run_id, second, rate, inside (of the window).
 
-    ``second`` counts from the start of each run's own window, so that it is below 0 in the rampup.
+    ``second`` counts from the start of each run's own window, so that it is below 0 in the ramp-up.
     """
     parts = []
     known = {manifest.run_id: (folder, manifest) for finished in groups.values() for folder, manifest in finished}
@@ -88,12 +106,12 @@ def overlaid(groups: Groups) -> pd.DataFrame:
             rows = course[course["run_id"] == run_id]
             if len(rows):
                 parts.append(rows.assign(group=name, second=rows["second"] - start[run_id]))
-    columns = ["group", "run_id", "second", "metric_value", "inside"]
+    columns = ["group", "run_id", "second", "rate", "inside"]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
 def distributions(groups: Groups, operation: str) -> dict[str, pd.Series[int]]:
-    """How often each latency (us, sorted) of a transaction was seen in each group, its runs taken together."""
+    """How often each latency (us, sorted) of an operation was seen in each group, its runs taken together."""
     found = {}
     for name, finished in groups.items():
         counted = [

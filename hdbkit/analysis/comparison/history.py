@@ -1,8 +1,8 @@
-"""The throughput of one profile over time: stretches that are alike, and what parts them.
+"""The metric of one profile over time: segments without a change, and what separates them.
 
-A profile is a series of runs over virtual users that is done again and again under one name. Each count of users is a
-series of its own in the order of time; where the environment differs from that of the run before, a stretch ends
-whatever the throughputs say (``change_points``). The error rate is shared by the counts of users.
+A profile is a series of runs over virtual users that is repeated under one name. Each count of users is a series of
+its own in the order of time; where the environment differs from that of the run before, a segment ends whatever the
+values are (``change_points``). The error rate is shared by the counts of users.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.statistics.change_points import LONGEST, Break, breaks
-from hdbkit.analysis.wording import change, many, virtual_users
+from hdbkit.analysis.statistics.change_points import MAX_RUNS, Break, breaks
+from hdbkit.analysis.wording import against, change, many, virtual_users
+from hdbkit.config.metric import Metric
 from hdbkit.results.manifest import Manifest
 
 _HOST = ("name", "system", "processor", "cores", "memory_bytes")
@@ -39,24 +40,27 @@ def environment_of(manifest: Manifest, settings: Mapping[str, Any]) -> Environme
     return {f"{part}.{name}": str(value) for part, values in parts.items() for name, value in values.items()}
 
 
-def segments(runs: pd.DataFrame, environments: Mapping[str, Environment], error_rate: float = 0.05) -> pd.DataFrame:
-    """The stretches of each count of virtual users, in the order of time.
+def segments(
+    runs: pd.DataFrame, metric: Metric, environments: Mapping[str, Environment], error_rate: float = 0.05
+) -> pd.DataFrame:
+    """The segments of each count of virtual users, in the order of time.
 
     Args:
-        runs: a row a run: ``run_id``, ``started`` (text that sorts by time), ``virtual_users``, ``nopm`` (above 0).
+        runs: a row a run: ``run_id``, ``started`` (text that sorts by time), ``virtual_users``, ``metric_value``
+        (above 0).
         environments: by run_id, as :func:`environment_of` gives them.
-        error_rate: the chance to tell a change point where there is none, over all counts of users.
+        error_rate: the chance to report a change point where there is none, over all counts of users.
 
     Returns:
         A row each with ``virtual_users``, ``since`` (start of its first run), ``run_id`` of that, ``runs`` (that
-        count), ``nopm`` (their geometric mean), ``ratio`` to the stretch before (NaN for the first), ``cause``
-        (first, change point, environment), ``p`` of a change point's test, ``what`` differs in the environment. At
-        most the newest ``change_points.LONGEST`` runs of a count are searched.
+        count), ``metric_value`` (their geometric mean), ``ratio`` of scores to the segment before (NaN for the
+        first), ``cause`` (first, change point, environment), ``p`` of a change point's test, ``what`` differs in the
+        environment. At most the newest ``change_points.MAX_RUNS`` runs of a count are searched.
     """
     rows: list[dict[str, Any]] = []
     counts = sorted(runs["virtual_users"].unique())
     for users in counts:
-        series = runs[runs["virtual_users"] == users].sort_values("started").tail(LONGEST).reset_index(drop=True)
+        series = runs[runs["virtual_users"] == users].sort_values("started").tail(MAX_RUNS).reset_index(drop=True)
         surroundings = [environments[run_id] for run_id in series["run_id"]]
         forced = {
             at: differing(before, after)
@@ -64,27 +68,27 @@ def segments(runs: pd.DataFrame, environments: Mapping[str, Environment], error_
             if before != after
         }
         found = breaks(np.log(series["metric_value"].to_numpy(dtype=float)), list(forced), error_rate / len(counts))
-        rows += _stretches(int(users), series, forced, found)
+        rows += _segments(int(users), series, metric, forced, found)
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
-def _stretches(
-    users: int, series: pd.DataFrame, forced: Mapping[int, str], found: Sequence[Break]
+def _segments(
+    users: int, series: pd.DataFrame, metric: Metric, forced: Mapping[int, str], found: Sequence[Break]
 ) -> list[dict[str, Any]]:
     tested = {one.at: one.p for one in found}
     edges = sorted({0, *forced, *tested})
     rows: list[dict[str, Any]] = []
     for start, end in zip(edges, [*edges[1:], len(series)], strict=True):
         part = series.iloc[start:end]
-        metric_value = float(np.exp(np.log(part["metric_value"].astype(float)).mean()))
+        mean = float(np.exp(np.log(part["metric_value"].astype(float)).mean()))
         rows.append(
             {
                 "virtual_users": users,
                 "since": part["started"].iloc[0],
                 "run_id": part["run_id"].iloc[0],
                 "runs": len(part),
-                "metric_value": metric_value,
-                "ratio": metric_value / rows[-1]["metric_value"] if rows else float("nan"),
+                "metric_value": mean,
+                "ratio": metric.score(mean / rows[-1]["metric_value"]) if rows else float("nan"),
                 "cause": "environment" if start in forced else "change point" if start in tested else "first",
                 "p": tested.get(start, float("nan")),
                 "what": forced.get(start, ""),
@@ -99,25 +103,24 @@ def differing(before: Environment, after: Environment) -> str:
     return ", ".join(f"{name} {before.get(name, 'default')} -> {after.get(name, 'default')}" for name in names)
 
 
-def change_sentences(found: pd.DataFrame) -> list[str]:
-    """What happened, a sentence without its full stop for each stretch after the first, newest first."""
+def change_sentences(found: pd.DataFrame, metric: Metric) -> list[str]:
+    """What changed, a sentence without its full stop for each segment after the first, newest first."""
     later = found[found["cause"] != "first"].sort_values("since", ascending=False)
-    said = []
+    sentences = []
     for row in later.to_dict("records"):
         where = f"{str(row['since'])[:16].replace('T', ' ')}, {virtual_users(row['virtual_users'])}"
-        moved = f"{change(row['ratio'])} than before ({many(row['runs'], 'run')} since)"
-        if row["ratio"] >= 1.5:
-            moved = f"{change(row['ratio'])} as before ({many(row['runs'], 'run')} since)"
+        since = against(row["ratio"], metric, "before")
+        moved = f"{change(row['ratio'], metric)} {since} ({many(row['runs'], 'run')} since)"
         why = f"the environment changed ({row['what']})" if row["what"] else f"change point (p = {row['p']:.3f})"
-        said.append(f"{where}: {moved}: {why}")
-    return said
+        sentences.append(f"{where}: {moved}: {why}")
+    return sentences
 
 
 def history_answer(name: str, found: pd.DataFrame, runs: int) -> str:
     """The history in one sentence."""
     points = int((found["cause"] == "change point").sum())
     forced = int((found["cause"] == "environment").sum())
-    told = f"{many(points, 'change point')}" if points else "no change point"
+    found_points = f"{many(points, 'change point')}" if points else "no change point"
     boundary = f", {many(forced, 'change')} of the environment" if forced else ""
-    levels = many(found["virtual_users"].nunique(), "count")
-    return f"The profile {name} has {told} in {many(runs, 'run')} at {levels} of virtual users{boundary}."
+    counts = many(found["virtual_users"].nunique(), "count")
+    return f"The profile {name} has {found_points} in {many(runs, 'run')} at {counts} of virtual users{boundary}."

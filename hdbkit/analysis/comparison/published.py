@@ -1,17 +1,23 @@
-"""Published reference results as frames: what public reports print; ``notebooks/data/README.md`` has the sources."""
+"""Published reference results as frames, as public reports print them (sources: ``notebooks/data/README.md``)."""
 
 from __future__ import annotations
 
 import pandas as pd
 
+from hdbkit.config.metric import Metric
 from hdbkit.paths import data_folder
 
 
-def cern_oltp() -> pd.DataFrame:
-    """CERN openlab 2013: a row an experiment and count of virtual users.
+def metric() -> Metric:
+    """The metric of the column ``metric_value`` of the published OLTP results."""
+    return Metric.model_validate_json((data_folder("notebooks/data") / "metric.json").read_bytes())
 
-    Columns: experiment, system, configuration, virtual_users, tpm, nopm (a minute), avg_response_ms, cpu_load
-    (percent), disk_read_kb_s, disk_write_kb_s, and ``label``: system and configuration.
+
+def cern_oltp() -> pd.DataFrame:
+    """CERN openlab 2013: a row per experiment and count of virtual users.
+
+    Columns: experiment, system, configuration, virtual_users, tpm, metric_value (per minute), avg_response_ms,
+    cpu_load (percent), disk_read_kb_s, disk_write_kb_s, and ``label``: system and configuration.
     """
     frame = _read("cern_2013_oltp")
     return frame.assign(label=frame["system"] + ", " + frame["configuration"])
@@ -26,7 +32,7 @@ def cern_queries() -> pd.DataFrame:
 def points(comparison: str) -> pd.DataFrame:
     """The single results of one comparison, such as ``client language``.
 
-    Columns: source, database, setting, virtual_users, nopm, tpm (a minute; NaN where not printed), note.
+    Columns: source, database, setting, virtual_users, metric_value, tpm (per minute; NaN where not printed), note.
     """
     frame = _read("published_points")
     return frame[frame["comparison"] == comparison].drop(columns="comparison").reset_index(drop=True)

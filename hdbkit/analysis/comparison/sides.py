@@ -1,9 +1,9 @@
-"""Two groups of runs against each other: the ratio of their throughputs with its interval.
+"""Two groups of runs against each other: the ratio of their scores with its interval.
 
 For runs that were not randomized together (a release against the one before it). Welch's interval on the log scale
-with the Welch-Satterthwaite degrees of freedom; the unit of replication is a run, so one run a side has no interval.
-Groups with runs at several counts of virtual users are compared count by count, by the noise pooled over all of them
-and with intervals that hold together: the counts share nothing but the estimate of the noise, for which the
+with the Welch-Satterthwaite degrees of freedom; the unit of replication is a run, so one run per side has no
+interval. Groups with runs at several counts of virtual users are compared count by count, by the noise pooled over
+all of them and with intervals that hold together: the counts share only the estimate of the noise, for which the
 studentized maximum modulus is exact (Stoline and Ury 1979).
 """
 
@@ -20,9 +20,10 @@ import pandas as pd
 import scipy
 
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
-from hdbkit.analysis.wording import Interval, change, percents, sentence, share, virtual_users
+from hdbkit.analysis.wording import Interval, change, percent, percents, sentence, share, virtual_users
+from hdbkit.config.metric import Better, Metric
 
-_LEVEL_COLUMNS = (
+_COLUMNS = (
     "virtual_users",
     "base_runs",
     "new_runs",
@@ -38,7 +39,7 @@ _LEVEL_COLUMNS = (
 
 @dataclass(frozen=True)
 class Ratio:
-    """New over base: ``ratio``, its interval (NaN without replication), verdict and sentence."""
+    """New over base: ``ratio`` (of scores), its interval (NaN without replication), verdict and sentence."""
 
     ratio: float
     low: float
@@ -48,29 +49,34 @@ class Ratio:
 
 
 def ratio_of(
-    base: Sequence[float], new: Sequence[float], smallest_effect: float = 0.02, confidence: float = 0.95
+    base: Sequence[float],
+    new: Sequence[float],
+    metric: Metric,
+    smallest_effect: float = 0.02,
+    confidence: float = 0.95,
 ) -> Ratio:
-    """The ratio of the geometric means of ``new`` and ``base`` (throughputs of runs, any unit)."""
-    logs = [np.log(np.asarray(side, dtype=float)) for side in (new, base)]
+    """The ratio of ``new`` to ``base``, each the geometric mean of the values of its runs."""
+    logs = [np.log(metric.score(np.asarray(side, dtype=float))) for side in (new, base)]
     estimate = float(logs[0].mean() - logs[1].mean())
-    return _ratio(estimate, _half_width(logs, confidence), "new", smallest_effect, confidence)
+    return _ratio(metric, estimate, _half_width(logs, confidence), "new", smallest_effect, confidence)
 
 
-def level_ratios(
-    base: pd.DataFrame, new: pd.DataFrame, smallest_effect: float = 0.02, confidence: float = 0.95
+def ratios_by_users(
+    base: pd.DataFrame, new: pd.DataFrame, metric: Metric, smallest_effect: float = 0.02, confidence: float = 0.95
 ) -> tuple[pd.DataFrame, Ratio]:
     """New over base at each count of virtual users that both sides have (one or more), and as the mean over them.
 
     Args:
-        base: a row a run with ``virtual_users`` and ``nopm`` (above 0); ``new`` likewise.
+        base: a row per run with ``virtual_users`` and ``metric_value`` (above 0); ``new`` likewise.
+        metric: what ``metric_value`` is.
 
     Returns:
-        A row each with ``virtual_users``, ``base_runs``, ``new_runs``, ``base`` and ``new`` (geometric means, NOPM),
-        ``ratio``, ``low``, ``high`` (simultaneous; NaN where no run was repeated), ``verdict``, ``sentence``; and the
-        mean ratio with an interval of its own.
+        A row each with ``virtual_users``, ``base_runs``, ``new_runs``, ``base`` and ``new`` (geometric means),
+        ``ratio`` of scores, ``low``, ``high`` (simultaneous; NaN where no run was repeated), ``verdict``,
+        ``sentence``; and the mean ratio with an interval of its own.
     """
     sides = [
-        pd.Series(np.log(side["metric_value"].astype(float)), side.index).groupby(side["virtual_users"])
+        pd.Series(np.log(metric.score(side["metric_value"].astype(float))), side.index).groupby(side["virtual_users"])
         for side in (base, new)
     ]
     cells = [side.agg(["count", "mean", "var"]) for side in sides]
@@ -85,61 +91,70 @@ def level_ratios(
     rows = []
     for users, estimate, variance in zip(common, estimates, variances, strict=True):
         half = critical * noise * math.sqrt(variance)
-        found = _ratio(float(estimate), half, f"new at {virtual_users(int(users))}", smallest_effect, confidence)
+        found = _ratio(
+            metric, float(estimate), half, f"new at {virtual_users(int(users))}", smallest_effect, confidence
+        )
         counts = {"base_runs": int(base_cells["count"][users]), "new_runs": int(new_cells["count"][users])}
-        means = {"base": math.exp(base_cells["mean"][users]), "new": math.exp(new_cells["mean"][users])}
+        scores = {"base": base_cells["mean"][users], "new": new_cells["mean"][users]}
+        means = {side: metric.from_score(math.exp(score)) for side, score in scores.items()}
         rows.append({"virtual_users": int(users), **counts, **means, **vars(found)})
     alone = float(scipy.special.stdtrit(df, (1 + confidence) / 2)) if df else math.nan
     half = alone * noise * math.sqrt(float(variances.sum())) / len(common)
-    subject = f"new, as the mean over {len(common)} counts of virtual users,"
-    mean = _ratio(float(estimates.mean()), half, subject, smallest_effect, confidence)
-    return pd.DataFrame(rows, columns=list(_LEVEL_COLUMNS)), mean
+    subject = f"new (mean over {len(common)} counts of virtual users)"
+    mean = _ratio(metric, float(estimates.mean()), half, subject, smallest_effect, confidence)
+    return pd.DataFrame(rows, columns=list(_COLUMNS)), mean
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether the throughput fell beyond a limit: ``fell``, ``held`` or ``undecided``; and why, as a sentence."""
+    """Whether the metric became worse beyond a limit: ``fell``, ``held`` or ``undecided``; and why, as a sentence."""
 
     verdict: str
     sentence: str
 
     def fails(self, strict: bool = False) -> bool:
-        """Whether a build must fail; ``strict``: also when it is not shown that the throughput held."""
+        """Whether a build must fail; ``strict``: also when it is not shown that it held."""
         return self.verdict == "fell" or (strict and self.verdict == "undecided")
 
 
-def gate(found: pd.DataFrame, below: float, confidence: float = 0.95) -> Gate:
+def gate(found: pd.DataFrame, metric: Metric, below: float, confidence: float = 0.95) -> Gate:
     """The gate over one ratio or several, each with its interval (columns ``virtual_users``, ratio, low, high).
 
-    It *fell* where the whole interval of a ratio lies below the limit ``1 + below``: a regression beyond the limit is
-    shown, and by chance that happens in at most 2.5 % of builds that are exactly at the limit. It *held* where
-    all intervals lie at or above the limit (not inferior). Else, and where no run was repeated, it is *undecided*.
+    ``below`` is the change that is still accepted, -0.02 for 2 % worse: 2 % less of a rate, 2 % more of a time. It
+    *fell* where the whole interval of a ratio lies beyond that limit: a regression beyond the limit is shown, and by
+    chance that happens in at most 2.5 % of builds that are exactly at the limit. It *held* where all intervals lie on
+    the good side of the limit (not inferior). Else, and where no run was repeated, it is *undecided*.
     """
-    limit, limited = 1 + below, f"the limit of {100 * below:+.3g} %"
+    accepted = below if metric.better is Better.HIGHER else -below
+    limit, limited = metric.score(1 + accepted), f"the limit of {100 * accepted:+.3g} %"
     if not found["high"].notna().all():
-        return Gate("undecided", f"undecided against {limited}: at least 2 runs a side tell noise from change")
+        return Gate(
+            "undecided", f"undecided against {limited}: at least 2 runs per side are needed to estimate the noise"
+        )
     worst, widest = (found.sort_values(end).iloc[0] for end in ("high", "low"))
     if worst["high"] < limit:
-        said = f"{change(worst['ratio'])} ({_within(worst, len(found) > 1, confidence)})"
-        return Gate("fell", f"regression beyond {limited}: {said}")
-    within = _within(widest, len(found) > 1, confidence)
+        words = f"{change(worst['ratio'], metric)} ({_within(worst, metric, len(found) > 1, confidence)})"
+        return Gate("fell", f"regression beyond {limited}: {words}")
+    within = _within(widest, metric, len(found) > 1, confidence)
     if widest["low"] >= limit:
         return Gate("held", f"no regression beyond {limited} ({within})")
-    return Gate("undecided", f"undecided against {limited}: {within}; more runs a side would decide")
+    return Gate("undecided", f"undecided against {limited}: {within}; more runs per side would decide")
 
 
-def _within(row: pd.Series[Any], several: bool, confidence: float) -> str:
-    ends = f"{share(confidence)} interval {percents(row['low'], row['high'])}"
+def _within(row: pd.Series[Any], metric: Metric, several: bool, confidence: float) -> str:
+    ends = f"{share(confidence)} interval {percents(row['low'], row['high'], metric)}"
     return f"{ends} at {virtual_users(int(row['virtual_users']))}" if several else ends
 
 
-def _ratio(estimate: float, half: float, subject: str, smallest_effect: float, confidence: float) -> Ratio:
+def _ratio(
+    metric: Metric, estimate: float, half: float, subject: str, smallest_effect: float, confidence: float
+) -> Ratio:
     """A ratio from its logarithm and the half width of its interval, NaN where there is none."""
     ratio = math.exp(estimate)
     if math.isnan(half):
-        text = f"{subject} is {ratio:.3f} times base: undecided: at least 2 runs a side tell noise from change"
+        text = f"{subject} against base {percent(ratio, metric)}: undecided: at least 2 runs per side are needed"
         return Ratio(ratio, math.nan, math.nan, "undecided", text)
-    interval = Interval(ratio, math.exp(estimate - half), math.exp(estimate + half))
+    interval = Interval(metric, ratio, math.exp(estimate - half), math.exp(estimate + half))
     text = sentence(subject, "base", interval, smallest_effect, confidence)
     return Ratio(interval.ratio, interval.low, interval.high, interval.verdict(smallest_effect), text)
 

@@ -1,8 +1,8 @@
-"""The schema's own count of new orders, held between what the clients know.
+"""The schema's own count of what the metric counts, bracketed by what the clients know.
 
-At the moment a counter query reads, the schema holds every new order that was acknowledged before the query was
-sent, and none that was started after its answer had come. One order too many or too few is a fault; the only
-allowance is that of times kept in whole microseconds.
+At the moment a counter query reads, the schema holds every operation that was acknowledged before the query was
+sent, and none that was started after its answer had come. One too many or too few is a fault; the only allowance
+is that of times kept in whole microseconds.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hdbkit.analysis.run.counters import END, RUN_START, START, readings
-from hdbkit.analysis.run.records import operations_of, table
-from hdbkit.analysis.run.summary import COUNTED
+from hdbkit.analysis.run.records import metric_codes, operations_of, table
 from hdbkit.errors import ErrorClass
-from hdbkit.results.columns import ERROR_CLASSES, Outcome
+from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
@@ -23,7 +22,7 @@ _LOST = ERROR_CLASSES.index(ErrorClass.CONNECTION_LOST.value)
 
 @dataclass(frozen=True)
 class Bracket:
-    """``counted`` new orders since the run's start, at an edge, and the bounds that the clients give."""
+    """What the schema ``counted`` since the run's start, at an edge, and the bounds that the clients give."""
 
     edge: str
     acknowledged: int
@@ -42,7 +41,7 @@ class Bracket:
 def brackets(folder: RunFolder, manifest: Manifest, clients_lost: int) -> list[Bracket]:
     """The bracket at each edge of the window; empty where the schema's count was not read.
 
-    A failed new order whose connection was lost may have been committed, and so may the one that a lost client
+    A failed operation whose connection was lost may have been committed, and so may the one that a lost client
     had in flight: both widen the upper bound alone.
     """
     counters = table(folder, "counters")
@@ -59,12 +58,11 @@ def brackets(folder: RunFolder, manifest: Manifest, clients_lost: int) -> list[B
 
 
 def _known(folder: RunFolder, manifest: Manifest, sent_us: int, returned_us: int) -> tuple[int, int]:
-    order = manifest.operations.index(manifest.headline)
     committed = f"outcome = {Outcome.COMMITTED.value}"
     unsure = f"(outcome = {Outcome.FAILED.value} AND error_class = {_LOST})"
     with operations_of(folder) as rows:
         bounds = (
-            rows.filter(f"operation = {order} AND t_start_us < {returned_us + _ROUNDING_US}")
+            rows.filter(f"operation IN {metric_codes(manifest)} AND t_start_us < {returned_us + _ROUNDING_US}")
             .aggregate(
                 f"count(*) FILTER ({committed} AND t_end_us <= {sent_us - _ROUNDING_US}), "
                 f"count(*) FILTER ({committed} OR {unsure})"

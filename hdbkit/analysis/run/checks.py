@@ -1,4 +1,4 @@
-"""The checks of a result: may its figures be believed? Each line says so in one sentence, with its numbers.
+"""The checks of a result. Each line states in one sentence, with its numbers, whether the figures can be trusted.
 
 ``passed`` is None where a check could not be decided; its detail then says why. Nothing here asks the database:
 the checks of a schema belong to its workload.
@@ -6,9 +6,9 @@ the checks of a schema belong to its workload.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,23 +18,20 @@ import scipy
 
 from hdbkit.analysis.run import steady
 from hdbkit.analysis.run.bracket import brackets
-from hdbkit.analysis.run.host import MOST_STEAL_PCT, grown, pressure_pct
+from hdbkit.analysis.run.host import MAX_STEAL_PCT, grown, pressure_pct
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window, window_of
-from hdbkit.analysis.wording import percents
-from hdbkit.config import Load
-from hdbkit.workloads.tproc_c.spec import InputRules
+from hdbkit.analysis.wording import many, percents, plural, share
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
 
-MOST_PRESSURE_PCT = 20.0
+MAX_PRESSURE_PCT = 20.0
 LAW_TOLERANCE = 0.02
 SURE = 1e-4
 """A statistical check of inputs fails only where chance alone would do so once in ten thousand runs."""
 MIX_TOLERANCE_PCT = 0.1
-ROLLBACK_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -46,10 +43,14 @@ class _Run:
     window: Window
     result: dict[str, Any]
 
-    @cached_property
-    def load(self) -> Load:
-        planned = self.manifest.plan["load"].items()  # a newer hdbkit may have written more than this one knows
-        return Load.model_validate({key: value for key, value in planned if key in Load.model_fields})
+    @property
+    def noun(self) -> str:
+        return self.manifest.noun
+
+    @property
+    def planned_clients(self) -> int:
+        load = self.manifest.plan["load"]
+        return -(-int(load["virtual_users"]) // int(load.get("users_per_process", 1)))
 
     @cached_property
     def host(self) -> pd.DataFrame | None:
@@ -61,18 +62,19 @@ class _Run:
 
 
 def check_run(folder: RunFolder, manifest: Manifest) -> list[CheckLine]:
-    """Every check of a run, in a fixed order.
+    """Every check that applies to a run, in a fixed order.
 
     Raises:
         DamagedResult: there is no measured window, or a file cannot be read.
     """
     window = window_of(manifest)
     run = _Run(folder, manifest, window, manifest.result or summarize(folder, manifest))
-    lines = ((name, check(run)) for name, check in CHECKS)
+    lines = ((name, check(run)) for name, check in _checks(run))
     return [CheckLine(name=name, passed=passed, detail=detail) for name, (passed, detail) in lines]
 
 
 Line = tuple[bool | None, str]
+Check = Callable[[_Run], Line]
 
 
 def _bracketed(run: _Run) -> Line:
@@ -104,27 +106,22 @@ def _accounted(run: _Run) -> Line:
     return (True if counted else None), f"{text}; every record has its outcome"
 
 
-def _rolled_back(run: _Run) -> Line:
-    if run.load.input_rules is not InputRules.SPEC:
-        return (
-            None,
-            f"the input rules are {run.load.input_rules.value}; the 1 % is the specification's (TPC-C 2.4.1.4)",
-        )
-    orders = run.result["operations"][run.manifest.headline]
-    rolled, n = orders["rolled_back"], orders["committed"] + orders["rolled_back"]
+def _rolled_back(run: _Run, operation: str, expected: float) -> Line:
+    line = run.result["operations"][operation]
+    rolled, n = line["rolled_back"], line["committed"] + line["rolled_back"]
     if not n:
-        return None, "no new order ended in the window"
-    low, high = (int(np.ceil(scipy.special.bdtrik(tail, n, ROLLBACK_SHARE))) for tail in (SURE / 2, 1 - SURE / 2))
+        return None, f"no {operation} ended in the window"
+    low, high = (int(np.ceil(scipy.special.bdtrik(tail, n, expected))) for tail in (SURE / 2, 1 - SURE / 2))
     detail = (
-        f"{rolled:,} of {n:,} new orders ({100 * rolled / n:.2f} %) were rolled back; {low:,} to {high:,} are due"
+        f"{rolled:,} of {n:,} {operation} ({100 * rolled / n:.2f} %) were rolled back; expected {low:,} to {high:,}"
     )
     return low <= rolled <= high, detail
 
 
 def _littles_law(run: _Run) -> Line:
     law = run.result["littles_law"]
-    if run.load.keying_and_thinking:
-        return None, "users key and think; the law is checked for closed loops without"
+    if run.manifest.paced:
+        return None, "users key and think; the law is checked only for closed loops without pauses"
     if not run.result["completed"] or law["mean_us"] is None:
         return None, "nothing was completed in the window"
     longest = max(line["mean_us"] or 0 for line in run.result["operations"].values())
@@ -140,54 +137,54 @@ def _steal(run: _Run) -> Line:
     shares = run.result["host_cpu_pct"]
     if shares is None or "steal" not in shares:
         return None, "the host's CPU was not sampled"
-    detail = f"other machines took {shares['steal']:.2f} % of the CPU time; at most {MOST_STEAL_PCT:g} % is allowed"
-    return shares["steal"] <= MOST_STEAL_PCT, detail
+    detail = f"other machines took {shares['steal']:.2f} % of the CPU time; at most {MAX_STEAL_PCT:g} % is allowed"
+    return shares["steal"] <= MAX_STEAL_PCT, detail
 
 
 def _pressure(run: _Run) -> Line:
     waited = pressure_pct(run.host, run.window)
     if waited is None:
-        return None, "the kernel does not tell CPU pressure (PSI)"
+        return None, "the kernel does not report CPU pressure (PSI)"
     text = f"some task waited for a core {waited:.1f} % of the time"
     if grown(run.host, "server_cpu_s", run.window) is not None:
-        return None, f"{text}; server and clients share this host, so that alone does not tell who waited"
-    return waited <= MOST_PRESSURE_PCT, f"{text} on the clients' host; at most {MOST_PRESSURE_PCT:g} % is allowed"
+        return None, f"{text}; server and clients share this host, so this does not show which of them waited"
+    return waited <= MAX_PRESSURE_PCT, f"{text} on the clients' host; at most {MAX_PRESSURE_PCT:g} % is allowed"
 
 
 def _none_failed(run: _Run) -> Line:
     failed, errors = run.result["failed"], run.result["errors"]
     if not failed:
-        retries = f"{run.result['retries']:,} tries were repeated after a deadlock or serialization failure"
-        return True, f"no transaction failed; {retries}"
+        retries = f"{many(run.result['retries'], 'retry')} after deadlocks and serialization failures"
+        return True, f"no {run.noun} failed; {retries}"
     classes = ", ".join(f"{name} {n:,}" for name, n in sorted(errors.items(), key=lambda one: -one[1]))
-    return False, f"{failed:,} transactions failed in the window: {classes}"
+    return False, f"{many(failed, run.noun)} failed in the window: {classes}"
 
 
 def _clients_ended(run: _Run) -> Line:
     if run.clients is None:
-        return None, "how the clients ended was not kept"
-    planned, ended = -(-run.load.virtual_users // run.load.users_per_process), run.clients["ended"]
+        return None, "how the clients ended was not recorded"
+    planned, ended = run.planned_clients, run.clients["ended"]
     done = int((ended == "done").sum())
     if done == planned:
         return True, f"all {planned} clients ended as planned"
     others = ", ".join(f"{n} {how}" for how, n in ended[ended != "done"].value_counts().items())
-    return False, f"{done} of {planned} clients ended as planned; {others or 'the others left no trace'}"
+    return False, f"{done} of {planned} clients ended as planned; {others or 'the others left no record'}"
 
 
 def _steady(run: _Run) -> Line:
     found = steady.drift(completed_by_second(run.folder, run.window))
     if found is None:
-        return None, f"the window of {run.window.duration_s:.1f} s is too short: {steady.FEWEST_SECONDS} s are needed"
+        return None, f"the window of {run.window.duration_s:.1f} s is too short: {steady.MIN_SECONDS} s are needed"
     word = "more" if found.change >= 0 else "less"
     detail = (
         f"the second half of the window completed {100 * abs(found.change):.1f} % {word} than the first "
-        f"(95 % interval {percents(1 + found.low, 1 + found.high)})"
+        f"(95 % interval {percents(1 + found.low, 1 + found.high, run.manifest.metric.rate)})"
     )
     return found.steady, detail
 
 
 def completed_by_second(folder: RunFolder, window: Window) -> npt.NDArray[np.float64]:
-    """Transactions completed in each part of the window: equal parts, as near to a second as makes a whole number.
+    """Operations completed in each part of the window: equal parts, as near to a second as makes a whole number.
 
     A window that was asked to last 10 s lasts 9.996 s; it has ten parts, not nine seconds and a lost rest.
     """
@@ -202,16 +199,16 @@ def completed_by_second(folder: RunFolder, window: Window) -> npt.NDArray[np.flo
 
 
 def _mix(run: _Run) -> Line:
-    weights = np.array([run.load.weights.get(name, 0.0) for name in run.manifest.operations])
+    weights = np.array([run.manifest.mix.get(name, 0.0) for name in run.manifest.operations])
     counts = np.array([run.result["operations"][name]["count"] for name in run.manifest.operations], dtype=float)
     total = counts.sum()
     if not total:
-        return None, "no transaction ended in the window"
+        return None, f"no {run.noun} ended in the window"
     asked, got = 100 * weights / weights.sum(), 100 * counts / total
     worst = int(np.abs(got - asked).argmax())
-    detail = f"furthest off: {run.manifest.operations[worst]} {got[worst]:.2f} %, asked {asked[worst]:.2f} %"
+    detail = f"largest deviation: {run.manifest.operations[worst]} {got[worst]:.2f} %, planned {asked[worst]:.2f} %"
     if counts[weights == 0].any():
-        return False, f"transactions that were not asked for; {detail}"
+        return False, f"{plural(run.noun)} that were not planned; {detail}"
     drawn = weights > 0
     due = total * asked[drawn] / 100
     away = float(((counts[drawn] - due) ** 2 / due).sum())
@@ -219,15 +216,22 @@ def _mix(run: _Run) -> Line:
     return chance >= SURE or abs(got[worst] - asked[worst]) <= MIX_TOLERANCE_PCT, detail
 
 
-CHECKS: tuple[tuple[str, Callable[[_Run], Line]], ...] = (
-    ("schema's count bracketed by the clients", _bracketed),
-    ("every transaction accounted for", _accounted),
-    ("no transaction failed", _none_failed),
-    ("clients ended as planned", _clients_ended),
-    ("mix as asked", _mix),
-    ("1 % of new orders rolled back", _rolled_back),
-    ("Little's law", _littles_law),
-    ("steady state", _steady),
-    ("steal time", _steal),
-    ("CPU pressure", _pressure),
-)
+def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
+    """The name of each check that applies, and what decides it."""
+    manifest = run.manifest
+    if manifest.metric.counter:
+        yield "schema's count bracketed by the clients", _bracketed
+    yield f"every {run.noun} accounted for", _accounted
+    yield f"no {run.noun} failed", _none_failed
+    yield "clients ended as planned", _clients_ended
+    if manifest.mix:
+        yield "mix as asked", _mix
+    for operation, expected in manifest.rollback_shares.items():
+        yield (
+            f"{share(expected)} of {operation} rolled back",
+            partial(_rolled_back, operation=operation, expected=expected),
+        )
+    yield "Little's law", _littles_law
+    yield "steady state", _steady
+    yield "steal time", _steal
+    yield "CPU pressure", _pressure

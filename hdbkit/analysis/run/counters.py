@@ -6,6 +6,7 @@ counter reaches from one middle to the other.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import pandas as pd
@@ -32,20 +33,21 @@ class Reading:
 
 @dataclass(frozen=True)
 class Growth:
-    """How much a counter grew between the edges of the window, and the minutes between its two readings."""
+    """How much a counter grew between the edges of the window, and the seconds between its two readings."""
 
     value: float
-    minutes: float
+    seconds: float
 
 
 def readings(counters: pd.DataFrame | None, edge: str) -> dict[str, Reading]:
-    """Every counter that was read at an edge, by name."""
+    """Every counter that was read at an edge, by name; those without a value are left out."""
     if counters is None:
         return {}
     rows = counters[counters["edge"] == edge]
     return {
         str(row["name"]): Reading(int(row["t_sent_us"]), int(row["t_returned_us"]), float(row["value"]))
         for row in rows.to_dict("records")
+        if not math.isnan(row["value"])
     }
 
 
@@ -54,7 +56,7 @@ def growth(counters: pd.DataFrame | None) -> dict[str, Growth]:
     first, last = readings(counters, START), readings(counters, END)
     back = _set_back(counters)
     return {
-        name: Growth(last[name].value - start.value, (last[name].middle_us - start.middle_us) / 60e6)
+        name: Growth(last[name].value - start.value, (last[name].middle_us - start.middle_us) / 1e6)
         for name, start in first.items()
         if name in last and name not in back
     }
@@ -68,8 +70,8 @@ def _set_back(counters: pd.DataFrame | None) -> set[str]:
     return set(counters.loc[steps[steps < 0].index, "name"])
 
 
-def per_minute(grew: dict[str, Growth], *names: str) -> float | None:
-    """The growth of these counters together, a minute; None when one of them was not read."""
-    if any(name not in grew or grew[name].minutes <= 0 for name in names):
+def rate(grew: dict[str, Growth], *names: str, per_s: float) -> float | None:
+    """The growth of these counters together per ``per_s`` seconds; None when one of them was not read."""
+    if any(name not in grew or grew[name].seconds <= 0 for name in names):
         return None
-    return sum(grew[name].value / grew[name].minutes for name in names)
+    return sum(per_s * grew[name].value / grew[name].seconds for name in names)

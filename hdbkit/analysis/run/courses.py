@@ -1,7 +1,7 @@
-"""What a sweep's runs keep beside their NOPM: the course of each over its seconds, and its exact latencies.
+"""What a sweep's runs keep beside their result: the course of each over its seconds, and its exact latencies.
 
-Read from ``seconds.parquet`` and from the manifests, never from single transactions, so that a hundred runs of any
-length are a matter of a second.
+Read from ``seconds.parquet`` and from the manifests, never from single operations, so that a hundred runs of any
+length take about a second.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from hdbkit.errors import DamagedResult
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
-MOST_STEPS = 120
-"""Points of a course; longer runs are told in steps of more than a second."""
-COURSE_COLUMNS = ("run_id", "second", "metric_value", "inside")
+MAX_STEPS = 120
+"""Points of a course; longer runs have steps of more than a second."""
+COURSE_COLUMNS = ("run_id", "second", "rate", "inside")
 
 
 def readable(folders: Sequence[RunFolder]) -> list[tuple[RunFolder, Manifest]]:
@@ -35,14 +35,14 @@ def readable(folders: Sequence[RunFolder]) -> list[tuple[RunFolder, Manifest]]:
 
 
 def courses(runs: Sequence[tuple[RunFolder, Manifest]]) -> pd.DataFrame:
-    """The throughput of each run up to the end of its window: run_id, second, nopm, inside (of the window).
+    """``metric.rate`` of each run up to the end of its window: run_id, second, rate, inside (of the window).
 
     All runs have the same steps; ``second`` is the first of a step, and one that is cut by the window's start is not
     inside. A run that kept no seconds, or has no whole step in its window, is left out.
     """
     known = [(folder, manifest) for folder, manifest in runs if _has_window(manifest)]
     longest_s = max((window_of(manifest).end_us / 1e6 for _, manifest in known), default=0.0)
-    step_s = max(1, math.ceil(longest_s / MOST_STEPS))
+    step_s = max(1, math.ceil(longest_s / MAX_STEPS))
     parts = [part for folder, manifest in known if (part := _course(folder, manifest, step_s)) is not None]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(COURSE_COLUMNS))
 
@@ -67,12 +67,12 @@ def _course(folder: RunFolder, manifest: Manifest, step_s: int) -> pd.DataFrame 
     if by_second is None or not any(inside):
         return None
     seconds = by_second.reindex(range(steps * step_s), fill_value=0).to_numpy().reshape(steps, step_s)
-    metric_value = seconds.sum(axis=1) * 60 / step_s
-    return pd.DataFrame({"run_id": manifest.run_id, "second": first, "metric_value": metric_value, "inside": inside})
+    rate = seconds.sum(axis=1) * manifest.metric.rate.per_s / step_s
+    return pd.DataFrame({"run_id": manifest.run_id, "second": first, "rate": rate, "inside": inside})
 
 
 def latencies(manifests: Sequence[Manifest]) -> pd.DataFrame:
-    """The exact service times of each run and transaction: run_id, transaction, p50_us ... p999_us."""
+    """The exact service times of each run and operation: run_id, operation, p50_us ... p999_us."""
     names = [f"{name}_us" for name in QUANTILES]
     rows = [
         {"run_id": manifest.run_id, "operation": operation, **{name: line.get(name) for name in names}}

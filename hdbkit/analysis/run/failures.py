@@ -1,4 +1,4 @@
-"""What a run's database refused: how often, when, and in which words."""
+"""The errors of a run: how often each class occurred, when, and a sample of its message."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
 
-RETRIED = "tried again"
-"""Stands among the classes for refusals after which the transaction was done in the end, or tried on."""
+RETRIED = "retried"
+"""Stands among the classes for errors after which the operation was retried."""
 
 
 def failures(folder: RunFolder, step_s: int = 1) -> pd.DataFrame:
-    """Columns second (the first of a step), error_class, count: what failed, by the end of its transaction.
+    """Columns second (the first of a step), error_class, count: what failed, by the end of its operation.
 
-    ``RETRIED`` counts the retries. The whole run is told, its rampup too.
+    ``RETRIED`` counts the retries. The whole run is covered, its ramp-up too.
     """
     step = f"(t_end_us // {step_s * 1_000_000} * {step_s})::INTEGER"
     failed = f"CASE WHEN outcome = {Outcome.FAILED.value} THEN error_class::INTEGER ELSE -1 END"
@@ -27,17 +27,17 @@ def failures(folder: RunFolder, step_s: int = 1) -> pd.DataFrame:
         counted: pd.DataFrame = found.df()
     retried = counted.groupby("second")["retries"].sum().rename("count").reset_index()
     names = dict(enumerate(ERROR_CLASSES)) | {0: "other"}
-    refused = counted.assign(error_class=counted["code"].map(names))
-    lost = refused.loc[refused["code"] >= 0, ["second", "error_class", "count"]]
+    classified = counted.assign(error_class=counted["code"].map(names))
+    lost = classified.loc[classified["code"] >= 0, ["second", "error_class", "count"]]
     both = pd.concat([lost, retried.assign(error_class=RETRIED)])
     kept = both.loc[both["count"] > 0, ["second", "error_class", "count"]].astype({"second": int, "count": int})
     return kept.sort_values(["second", "error_class"], ignore_index=True)
 
 
 def samples(folder: RunFolder) -> pd.DataFrame:
-    """A row a kind of refusal, the most frequent first: class, transaction, counts, times and a sample of its text.
+    """A row per kind of error, the most frequent first: class, operation, counts, times and a sample of its text.
 
-    Empty where the run kept none. ``retried`` says how many of them were tried again.
+    Empty where the run kept none. ``retried`` is how many of them were retried.
     """
     kinds = table(folder, "errors")
     columns = ["error_class", "operation", "count", "retried", "first_s", "last_s", "code", "text"]

@@ -1,6 +1,6 @@
 """What the window cost: CPU of the host, of the server, of the clients. Running totals, read at its edges.
 
-What else the clients used is told for their whole run: it is read ahead of the first transaction and behind the last.
+What else the clients used covers their whole run: it is read before the first operation and after the last.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pandas as pd
 from hdbkit.analysis.run.windows import Window
 
 CPU_PARTS = ("user", "system", "iowait", "steal", "idle")
-MOST_STEAL_PCT = 2.0
+MAX_STEAL_PCT = 2.0
 """The largest share of a host's CPU time that other machines may take."""
 _USED = {
     "round_trips": "sent_segments",
@@ -21,7 +21,7 @@ _USED = {
     "received_bytes": "received_bytes",
     "context_switches": "context_switches",
 }
-"""Figures of a transaction, and the column of the table ``clients`` that each is made of."""
+"""Figures per operation, and the column of the table ``clients`` that each is made of."""
 
 
 def grown(host: pd.DataFrame | None, column: str, window: Window) -> float | None:
@@ -55,9 +55,9 @@ def pressure_pct(host: pd.DataFrame | None, window: Window) -> float | None:
 
 
 def client_cpu_us(clients: pd.DataFrame | None, done: pd.Series[int]) -> float | None:
-    """CPU time of the clients a transaction, in microseconds, over those clients that were there at both edges.
+    """CPU time of the clients per operation, in microseconds, over those clients that were there at both edges.
 
-    ``done`` holds how many transactions of each virtual user ended in the window.
+    ``done`` holds how many operations of each virtual user ended in the window.
     """
     if clients is None:
         return None
@@ -71,7 +71,7 @@ def client_cpu_us(clients: pd.DataFrame | None, done: pd.Series[int]) -> float |
 
 
 def client_use(clients: pd.DataFrame | None) -> dict[str, float | None]:
-    """Round trips, bytes sent and received, and context switches of the clients a transaction that they began.
+    """Round trips, bytes sent and received, and context switches of the clients per operation that they began.
 
     Over the whole run, of those clients that know; None where none does, as in a folder of an older hdbkit. A round
     trip is a TCP segment with data that a client sent: a request that is larger than a segment counts more than once.

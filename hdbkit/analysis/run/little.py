@@ -1,9 +1,8 @@
-"""Little's law, as a check on what results say of themselves: users = throughput x response time.
+"""Little's law as a check of reported results: users = throughput x response time.
 
-In a closed system without think time N users have N transactions going on at any time, so the mean response time is
+In a closed system without think time N users have N operations in progress at any time, so the mean response time is
 R = N / X at a throughput of X. Reported figures that do not fit are of different windows, or were not measured. One
-misfit has a cause that can be told: where X x R is 1 whatever N, the "response time" is 1 / X, the time between two
-ends of transactions.
+mismatch has a known cause: where X x R is 1 whatever N, the "response time" is 1 / X, the time between two ends.
 Source: J. D. C. Little, "A proof for the queuing formula L = lambda W", Operations Research 9 (3), 1961.
 """
 
@@ -17,17 +16,17 @@ import pandas as pd
 from hdbkit.results.manifest import Manifest
 
 TOLERANCE = 0.05
-"""How far users by law may lie from the users told, relative to them."""
+"""How far users by law may lie from the reported users, relative to them."""
 _RECIPROCAL = 0.02
-"""How far from 1 throughput x response time may lie, where it is 1 / X that was printed (with few digits)."""
+"""How far from 1 throughput x response time may lie, where 1 / X was reported (with few digits)."""
 
 
 @dataclass(frozen=True)
 class Examination:
-    """What the law says of a table of results.
+    """The law applied to a table of results.
 
-    ``table`` has a row a result: virtual_users, tpm (transactions a minute), response_ms (as told), users_by_law,
-    response_by_law_ms (the mean that the law gives), holds.
+    ``table`` has a row per result: virtual_users, tpm (operations per minute), response_ms (as reported),
+    users_by_law, response_by_law_ms (the mean that the law gives), holds.
     """
 
     table: pd.DataFrame
@@ -46,12 +45,12 @@ class Examination:
         if self.holds:
             return f"Little's law holds in all {rows} rows: throughput and response times belong together."
         if not self.reciprocal:
-            return f"Little's law holds in {held} of {rows} rows; elsewhere throughput and response times do not fit."
+            return f"Little's law holds in {held} of {rows} rows; in the others the two do not belong together."
         most = self.table.nlargest(1, "virtual_users").iloc[0]
         return (
-            f"All {rows} response times are 60000 / tpm, whatever the number of virtual users: the time between two "
-            f"ends of transactions, not the time of one. Little's law holds only in the {held} rows of one virtual "
-            f"user; the mean response time of N users is N x 60000 / tpm, in the first row of "
+            f"All {rows} response times are 60000 / tpm, whatever the number of virtual users: the "
+            f"time between two ends, not the time of one operation. Little's law holds only in the {held} rows of "
+            f"one virtual user; the mean response time of N users is N x 60000 / tpm, in the first row of "
             f"{most['virtual_users']:.0f} users {most['response_by_law_ms']:,.1f} ms instead of "
             f"{most['response_ms']:,.1f} ms."
         )
@@ -67,23 +66,23 @@ def examine(
 ) -> Examination:
     """Hold the law against results without think time; the names are those of their columns.
 
-    ``tpm`` is transactions a minute of all users, ``response_ms`` the mean time of one as the results tell it.
+    ``tpm`` is operations per minute of all users, ``response_ms`` the mean time of one as reported.
     """
-    told = results[[users, tpm, response_ms]].set_axis(["virtual_users", "tpm", "response_ms"], axis=1)
-    by_law = told["tpm"] / 60_000 * told["response_ms"]
-    table = told.assign(
+    given = results[[users, tpm, response_ms]].set_axis(["virtual_users", "tpm", "response_ms"], axis=1)
+    by_law = given["tpm"] / 60_000 * given["response_ms"]
+    table = given.assign(
         users_by_law=by_law,
-        response_by_law_ms=60_000 * told["virtual_users"] / told["tpm"],
-        holds=(by_law / told["virtual_users"] - 1).abs() <= tolerance,
+        response_by_law_ms=60_000 * given["virtual_users"] / given["tpm"],
+        holds=(by_law / given["virtual_users"] - 1).abs() <= tolerance,
     )
-    several = bool((told["virtual_users"] > 1).any())
+    several = bool((given["virtual_users"] > 1).any())
     return Examination(table, several and bool(((by_law - 1).abs() <= _RECIPROCAL).all()))
 
 
 def of_runs(manifests: Iterable[Manifest]) -> pd.DataFrame:
     """Own finished runs as :func:`examine` takes them, a row a run.
 
-    Columns: virtual_users, tpm (transactions a minute as the clients counted them), avg_response_ms (mean service
+    Columns: virtual_users, tpm (operations per minute as the clients counted them), avg_response_ms (mean service
     time, retries included).
     """
     rows = []

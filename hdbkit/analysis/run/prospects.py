@@ -1,4 +1,4 @@
-"""Whether a run that goes on can still keep what it is bound to: an interval of what its window has brought so far.
+"""Whether a running run can still keep its limits: an interval of what its window has brought so far.
 
 The interval is made of batch means (Law and Carson, 1979): what has passed is cut into ten equal stretches, whose
 means count as ten independent values, so that seconds that hang together (a stall, a write-back) widen it instead of
@@ -26,7 +26,7 @@ PARTS = 100
 """Equal parts of a window, in which its events are counted."""
 LOOKS = tuple(range(20, 81, 10))
 """After how many parts it is looked at: never within the first fifth, and not when little can be saved."""
-FEWEST_S = 2.0
+MIN_S = 2.0
 """A shorter stretch may lie wholly within one stall of a server."""
 LEVEL = 0.999
 """Of one look's interval, one-sided."""
@@ -35,10 +35,10 @@ _STRETCHES = 10
 
 def looks(window_s: float) -> list[int]:
     """The ``LOOKS`` of a window of so many seconds that come late enough; none in a very short one."""
-    return [parts for parts in LOOKS if parts * window_s / PARTS >= FEWEST_S]
+    return [parts for parts in LOOKS if parts * window_s / PARTS >= MIN_S]
 
 
-def most(parts: Floats, of: Floats | None = None) -> float:
+def upper_bound(parts: Floats, of: Floats | None = None) -> float:
     """The upper end of the interval for the mean over the window, from its first parts: as many as a look has.
 
     With ``of``, for the sum of the parts as a share of that of ``of`` (a ratio of two means); infinite without any.

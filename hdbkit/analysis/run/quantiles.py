@@ -3,8 +3,8 @@
 Latencies are whole microseconds. Those of a whole window are first counted by value, and the quantiles read off the
 counts: exact, and as lean as there are different values. Those of each second are selected, since in one second
 nearly every value is a different one. A quantile here is a latency that was seen: the smallest that at
-least that share of the transactions did not exceed (TPC-C 5.2.5.4 words the 90th percentile so).
-Failed transactions have no place in them: they did no work, and a timeout is no latency.
+least that share of the operations did not exceed. Failed operations are left out: they did no work, and a timeout
+is no latency.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def counts(folder: RunFolder, window: Window, latency: str = SERVICE_US) -> pd.D
 
 
 def by_second(folder: RunFolder, window: Window, step_s: int = 1) -> pd.DataFrame:
-    """Each second of the window and transaction: second, operation, n, p50_us, p95_us, p99_us, max_us.
+    """Each second of the window and operation: second, operation, n, p50_us, p95_us, p99_us, max_us.
 
     ``second`` counts from the window's start. With ``step_s`` each row stands for so many seconds and ``second`` is
     their first; a last, incomplete step is left out.

@@ -1,6 +1,6 @@
-"""The transactions of a run as DuckDB relations, and its small tables as frames.
+"""The operations of a run as DuckDB relations, and its small tables as frames.
 
-Nothing is read until a relation is asked for its rows, so a hundred million transactions cost no more memory than
+Nothing is read until a relation is asked for its rows, so a hundred million operations cost no more memory than
 their groups. A damaged file raises ``DamagedResult`` with one sentence.
 """
 
@@ -22,6 +22,7 @@ from hdbkit.errors import DamagedResult
 from hdbkit.results import version_1
 from hdbkit.results.columns import COUNTED, OPERATIONS
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
 
 MEMORY_LIMIT = "1500MB"
 
@@ -51,8 +52,14 @@ def operations_of(folder: RunFolder, window: Window | None = None) -> Iterator[d
         connection.close()
 
 
+def metric_codes(manifest: Manifest) -> str:
+    """The codes of the operations that the metric is made of, as a list of SQL: ``(0, 3)``."""
+    names = manifest.metric.operations or manifest.operations
+    return f"({', '.join(str(manifest.operations.index(name)) for name in names)})"
+
+
 def row_count(folder: RunFolder) -> int:
-    """How many transactions a run kept, from the files' own footers."""
+    """How many operations a run kept, from the files' own footers."""
     try:
         return sum(int(pq.read_metadata(path).num_rows) for path in _files(folder))
     except (OSError, pa.ArrowException) as error:
@@ -68,7 +75,7 @@ def _files(folder: RunFolder) -> list[Path]:
 
 
 def _none() -> pa.Table:
-    """The records of a run in which no transaction ended."""
+    """The records of a run in which no operation ended."""
     schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in OPERATIONS.items()])
     return schema.empty_table()
 

@@ -1,4 +1,4 @@
-"""What the database's host did, as its agent told it each second: along the run, and over its window.
+"""What the database's host did, as its agent reported each second: along the run, and over its window.
 
 Two readings of a running total give a rate, which stands at the middle between them; where the agent was away it is
 that of the whole gap. Times are seconds since the run's start. Disks and networks that did nothing are left out.
@@ -16,7 +16,7 @@ import pandas as pd
 from hdbkit.analysis.run.host import CPU_PARTS, grown, host_cpu_pct
 from hdbkit.analysis.run.windows import Window
 
-MOST_READINGS = 400
+MAX_READINGS = 400
 """Readings that a course is made of; of more, each second, third, ... is taken."""
 CPU_WORDS = {
     "user": "user",
@@ -40,20 +40,20 @@ _OF_NETWORKS = {
     "received_bytes_per_s": ("net_received_bytes", 1.0),
 }
 _LEVELS = ("memory_used_bytes", "memory_available_bytes", "memory_cached_bytes", "swap_used_bytes")
-_LEAST_SEEN = 0.5
+_MIN_SEEN = 0.5
 """The share of the window that readings must span."""
 
 Devices = dict[str, dict[str, float]]
 """Figures by the name of a device."""
 
 
-def readings(told: pd.DataFrame) -> pd.DataFrame:
+def readings(samples: pd.DataFrame) -> pd.DataFrame:
     """A row a reading with ``t_us`` and a column a figure: ``cpu_user_s``, or ``disk_busy_s sda`` of a device.
 
-    ``told`` is the table ``server_host``. The parts of the CPU time are those of the table ``host``.
+    ``samples`` is the table ``server_host``. The parts of the CPU time are those of the table ``host``.
     """
-    figure = told["name"].where(told["device"] == "", told["name"] + " " + told["device"])
-    wide = told.assign(figure=figure).pivot_table(index="t_us", columns="figure", values="value", aggfunc="last")
+    figure = samples["name"].where(samples["device"] == "", samples["name"] + " " + samples["device"])
+    wide = samples.assign(figure=figure).pivot_table(index="t_us", columns="figure", values="value", aggfunc="last")
     parts = {}
     for part in CPU_PARTS:
         known = [name for mode in _MODES.get(part, (part,)) if (name := f"cpu_{mode}_s") in wide]
@@ -61,40 +61,40 @@ def readings(told: pd.DataFrame) -> pd.DataFrame:
     return wide.assign(**parts).rename_axis(columns=None).reset_index()
 
 
-def cpu_course(told: pd.DataFrame) -> pd.DataFrame:
+def cpu_course(samples: pd.DataFrame) -> pd.DataFrame:
     """Columns second, and the share of all cores' time of each part of the CPU time, in percent."""
-    rates = _rates(told)
+    rates = _rates(samples)
     known = rates[[f"cpu_{part}_s" for part in CPU_PARTS]].set_axis(list(CPU_PARTS), axis=1)
     shares = 100 * known.div(known.sum(axis=1).replace(0, math.nan), axis=0)
     return _with_seconds(shares.dropna(axis=1, how="all").dropna())
 
 
-def disks_course(told: pd.DataFrame) -> pd.DataFrame:
+def disks_course(samples: pd.DataFrame) -> pd.DataFrame:
     """Columns second, and for each disk the share of the time in which it had work, in percent; the busiest first."""
-    busy = (100 * _by_device(_rates(told), "disk_busy_s")).clip(upper=100)
+    busy = (100 * _by_device(_rates(samples), "disk_busy_s")).clip(upper=100)
     return _with_seconds(_largest_first(busy))
 
 
-def network_course(told: pd.DataFrame) -> pd.DataFrame:
+def network_course(samples: pd.DataFrame) -> pd.DataFrame:
     """Columns second, and ``eth0 sent`` and ``eth0 received`` of each interface in MB/s; the busiest first."""
-    rates = _rates(told)
+    rates = _rates(samples)
     ways = {"sent": _by_device(rates, "net_sent_bytes"), "received": _by_device(rates, "net_received_bytes")}
     order = _largest_first(ways["sent"] + ways["received"])
     columns = {f"{name} {way}": found[name] / 1e6 for name in order for way, found in ways.items()}
     return _with_seconds(pd.DataFrame(columns, index=rates.index))
 
 
-def server_host_use(told: pd.DataFrame | None, window: Window) -> dict[str, Any] | None:
+def server_host_use(samples: pd.DataFrame | None, window: Window) -> dict[str, Any] | None:
     """Means over the window as plain JSON; None where readings span less than half of it.
 
     ``cpu_pct`` has the shares of all cores' time, ``pressure_pct`` the share of the time in which some task waited
-    for a core (None: not told), ``disks`` and ``networks`` the figures of each device, levels are in bytes.
+    for a core (None: not known), ``disks`` and ``networks`` the figures of each device, levels are in bytes.
     """
-    if told is None or told.empty:
+    if samples is None or samples.empty:
         return None
-    host = readings(told)
+    host = readings(samples)
     seen = Window(max(window.start_us, int(host["t_us"].min())), min(window.end_us, int(host["t_us"].max())))
-    if seen.duration_s < _LEAST_SEEN * window.duration_s:
+    if seen.duration_s < _MIN_SEEN * window.duration_s:
         return None
     waited_s = grown(host, "cpu_pressure_s", seen) if "cpu_pressure_s" in host else None
     inside = host[host["t_us"].between(seen.start_us, seen.end_us)]
@@ -127,10 +127,10 @@ def _devices(host: pd.DataFrame, window: Window, figures: dict[str, tuple[str, f
     return found
 
 
-def _rates(told: pd.DataFrame) -> pd.DataFrame:
+def _rates(samples: pd.DataFrame) -> pd.DataFrame:
     """The growth of each total a second, by the middle between two readings in seconds; NaN where it was set back."""
-    host = readings(told).set_index("t_us")
-    thinned = host.iloc[:: max(1, math.ceil(len(host) / MOST_READINGS))]
+    host = readings(samples).set_index("t_us")
+    thinned = host.iloc[:: max(1, math.ceil(len(host) / MAX_READINGS))]
     at_s = thinned.index.to_numpy(dtype=float) / 1e6
     rates = thinned.diff().iloc[1:].div(np.diff(at_s), axis=0)
     found = rates.where(rates >= 0).set_axis((at_s[1:] + at_s[:-1]) / 2)

@@ -1,6 +1,6 @@
-"""What the server did in the window, by its own counters: log, pages, locks; a transaction and in all.
+"""What the server did in the window, by its own counters: log, pages, locks; per operation and in all.
 
-Engines count different things under names of their own. A deed is told where the engine counts it.
+Engines count different things under names of their own. A figure is there where the engine counts it.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import pandas as pd
 from hdbkit.analysis.run.counters import END, START
 
 WAITING = "waiting_locks"
-"""The level that counts sessions which wait for a lock of another."""
+"""The gauge that counts sessions which wait for a lock of another."""
 _RATES_FROM = 0.25
 """The share of the window, at its beginning and at its end, that a rate is taken over."""
 _READ = (("blks_read",), ("pages_read",))
-_ASKED = (("blks_hit", "blks_read"), ("page_requests",))
-DEEDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+_REQUESTED = (("blks_hit", "blks_read"), ("page_requests",))
+WORK: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "log written (bytes)": (("wal_bytes",), ("log_bytes",)),
     "log records": (("wal_records",),),
     "full-page images in the log": (("wal_fpi",),),
-    "pages asked for": _ASKED,
+    "pages requested": _REQUESTED,
     "pages read from files": _READ,
-    "pages pushed out of the cache": (("evictions",),),
+    "pages evicted from the cache": (("evictions",),),
     "writes to files": (("file_writes",), ("pages_flushed",)),
-    "of these by the clients' own processes": (("client_writes",),),
+    "of these by the sessions themselves": (("client_writes",),),
     "waits for row locks": (("row_lock_waits",),),
     "time waited for row locks (ms)": (("row_lock_time_ms",),),
     "deadlocks": (("deadlocks",),),
@@ -35,29 +35,29 @@ DEEDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "checkpoints": (("checkpoints",),),
     "automatic vacuums": (("autovacuums",),),
 }
-"""Each deed with the counters that tell it, summed: the first of the alternatives that the engine keeps."""
+"""Each figure with the counters that make it, summed: the first of the alternatives that the engine keeps."""
 
 
 @dataclass(frozen=True)
-class Deed:
-    """Something that the server counted: how much in the window, and a transaction (None: none was completed)."""
+class Work:
+    """Something that the server counted: how much in the window, and per operation (None: none was completed)."""
 
     what: str
     total: float
     each: float | None
 
 
-def deeds(result: Mapping[str, Any]) -> list[Deed]:
-    """What the server of a result did, in the order of ``DEEDS``; empty where it was not asked."""
+def work_of(result: Mapping[str, Any]) -> list[Work]:
+    """What the server of a result did, in the order of ``WORK``; empty where it was not read."""
     counted, completed = result.get("counters", {}), result.get("completed")
-    found = ((what, _total(counted, names)) for what, names in DEEDS.items())
-    return [Deed(what, total, total / completed if completed else None) for what, total in found if total is not None]
+    found = ((what, _total(counted, names)) for what, names in WORK.items())
+    return [Work(what, total, total / completed if completed else None) for what, total in found if total is not None]
 
 
 def found_in_cache_pct(result: Mapping[str, Any]) -> float | None:
-    """The share of pages that the server's own cache had when they were asked for, in percent."""
+    """The share of requested pages that the server's own cache had, in percent."""
     counted = result.get("counters", {})
-    asked, read = _total(counted, _ASKED), _total(counted, _READ)
+    asked, read = _total(counted, _REQUESTED), _total(counted, _READ)
     return 100 * (1 - read / asked) if asked and read is not None else None
 
 
@@ -72,9 +72,9 @@ def mean_waiting(counters: pd.DataFrame | None) -> float | None:
 
 
 def full_page_rates(counters: pd.DataFrame | None) -> dict[str, float] | None:
-    """Full-page images a transaction in the first and in the last quarter of the window, or a little more of it.
+    """Full-page images per operation in the first and in the last quarter of the window, or a little more of it.
 
-    None where the server counts none, or was asked too seldom.
+    None where the server counts none, or was read too seldom.
     """
     images, done = _inside(counters, "wal_fpi"), _inside(counters, "commits") + _inside(counters, "rollbacks")
     if len(images) < 3 or len(done) != len(images):

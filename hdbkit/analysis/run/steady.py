@@ -1,8 +1,8 @@
 """Whether the throughput of a run stayed the same over the kept window.
 
-Seconds of one run hang together (caches, checkpoints), so the drift between its halves is judged by an interval from
-a moving-block bootstrap, never as if seconds were independent. It tells whether the window is fit to be
-averaged; it says nothing about how a next run would come out.
+Seconds of one run are correlated (caches, checkpoints), so the drift between its halves is judged by an interval from
+a moving-block bootstrap, never as if seconds were independent. It shows whether the window can be
+averaged; it says nothing about how another run would come out.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-FEWEST_SECONDS = 10
-LARGEST_DRIFT = 0.05
+MIN_SECONDS = 10
+MAX_DRIFT = 0.05
 _RESAMPLES = 2000
 
 
@@ -27,14 +27,14 @@ class Drift:
 
     @property
     def steady(self) -> bool:
-        """Not a drift that is both certain and larger than ``LARGEST_DRIFT``."""
-        return self.low <= 0 <= self.high or abs(self.change) <= LARGEST_DRIFT
+        """Not a drift that is both certain and larger than ``MAX_DRIFT``."""
+        return self.low <= 0 <= self.high or abs(self.change) <= MAX_DRIFT
 
 
 def drift(per_second: npt.NDArray[np.float64]) -> Drift | None:
     """The drift between the halves of a series of whole seconds; None where it is too short or all zero."""
     n = len(per_second)
-    if n < FEWEST_SECONDS or not per_second.any():
+    if n < MIN_SECONDS or not per_second.any():
         return None
     half = n // 2
     first, second = per_second[:half], per_second[-half:]

@@ -1,29 +1,28 @@
 """The result of a run in numbers: ``summarize`` makes what the manifest keeps as ``result``.
 
-All figures are of the measured window, but those of ``per_transaction``, which are of the clients' whole run. A
-transaction counts where it ends; work done (``completed``) is committed or rolled back by design (TPC-C 2.4.1.4),
-never failed. NOPM comes from the schema's own count, never from the clients.
+All figures are of the measured window, except those of ``per_operation``, which are of the clients' whole run. An
+operation counts where it ends; work done (``completed``) is committed or rolled back by design, never failed. A
+metric with a counter comes from the schema's own count, never from the clients.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.run.counters import RUN_END, RUN_START, growth, per_minute, readings
+from hdbkit.analysis.run.counters import RUN_END, RUN_START, Growth, growth, rate, readings
 from hdbkit.analysis.run.host import client_cpu_us, client_use, grown, host_cpu_pct
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.server_host import server_host_use
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting
 from hdbkit.analysis.run.windows import Window, window_of
-from hdbkit.results.columns import ERROR_CLASSES, Outcome
+from hdbkit.config.metric import Measure
+from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-
-COUNTED = "new_orders"
-"""The counter that the schema itself keeps of the counted transaction."""
 
 
 def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
@@ -40,19 +39,20 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
     host, clients = table(folder, "host"), table(folder, "clients")
     by_outcome = {outcome: _sum(counted, outcome) for outcome in Outcome}
     completed = by_outcome[Outcome.COMMITTED] + by_outcome[Outcome.ROLLED_BACK_BY_DESIGN]
+    operations = _by_operation(folder, manifest, window, counted)
     server_cpu_s = grown(host, "server_cpu_s", window)
     return {
-        "metric_value": per_minute(grew, COUNTED),
-        "engine_tpm": per_minute(grew, "commits", "rollbacks"),
+        "metric_value": _metric_value(manifest, window, counted, grew, operations),
+        "engine_tpm": rate(grew, "commits", "rollbacks", per_s=60),
         "window_s": window.duration_s,
-        "measured_s": 60 * grew[COUNTED].minutes if COUNTED in grew else None,
+        "measured_s": _measured_s(manifest, window, grew),
         "completed": completed,
         "committed": by_outcome[Outcome.COMMITTED],
         "rolled_back_by_design": by_outcome[Outcome.ROLLED_BACK_BY_DESIGN],
         "failed": by_outcome[Outcome.FAILED],
         "retries": int(counted["retries"].sum()),
         "operations_per_s": completed / window.duration_s,
-        "operations": _by_operation(folder, manifest, window, counted),
+        "operations": operations,
         "errors": _errors(counted),
         "client_cpu_us_per_operation": client_cpu_us(clients, users["n"]),
         "server_cpu_us_per_operation": (
@@ -70,15 +70,48 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
     }
 
 
+def _metric_value(
+    manifest: Manifest,
+    window: Window,
+    counted: pd.DataFrame,
+    grew: dict[str, Growth],
+    operations: dict[str, dict[str, Any]],
+) -> float | None:
+    """The value of the metric; None where it is not known, as when the schema's count was not read."""
+    metric = manifest.metric
+    names = metric.operations or tuple(manifest.operations)
+    if metric.measure is Measure.RATE:
+        if metric.counter:
+            return rate(grew, COUNTED, per_s=metric.per_s)
+        return metric.per_s * sum(int(operations[name]["committed"]) for name in names) / window.duration_s
+    if metric.measure is Measure.QUANTILE:
+        codes = [manifest.operations.index(name) for name in names]
+        done = counted[(counted["outcome"] != Outcome.FAILED.value) & counted["operation"].isin(codes)]
+        found = quantiles_of(done.groupby("latency_us", as_index=False)[["n"]].sum().assign(all=0), ["all"],
+                             {"asked": metric.quantile})  # fmt: skip
+        return float(found["asked_us"].iloc[0]) / 1000 if len(found) else None
+    means_us = [operations[name]["mean_us"] for name in names]
+    if None in means_us or not all(means_us):
+        return None
+    return math.exp(sum(math.log(mean_us / 1e6) for mean_us in means_us) / len(means_us))
+
+
+def _measured_s(manifest: Manifest, window: Window, grew: dict[str, Growth]) -> float | None:
+    """The seconds that the metric's value refers to."""
+    if manifest.metric.counter is None:
+        return window.duration_s
+    return grew[COUNTED].seconds if COUNTED in grew else None
+
+
 def _data(counters: pd.DataFrame | None) -> dict[str, float | None] | None:
-    """The size of the data and the orders there before the first and after the last transaction; None: not asked."""
+    """The size of the data, and the schema's count, before the first and after the last operation; None: not read."""
     before, after = readings(counters, RUN_START), readings(counters, RUN_END)
     if "data_bytes" not in before:
         return None
     return {
         f"{name}_{when}": taken[counter].value if counter in taken else None
         for when, taken in (("before", before), ("after", after))
-        for name, counter in (("bytes", "data_bytes"), ("orders", COUNTED))
+        for name, counter in (("bytes", "data_bytes"), ("counted", COUNTED))
     }
 
 
@@ -89,11 +122,9 @@ def _sum(counted: pd.DataFrame, outcome: Outcome) -> int:
 def _by_operation(
     folder: RunFolder, manifest: Manifest, window: Window, counted: pd.DataFrame
 ) -> dict[str, dict[str, Any]]:
-    """Counts and latencies of each transaction; response times besides where users key and think."""
+    """Counts and latencies of each operation; response times besides where users key and think."""
     service = _latencies(counted)
-    response = (
-        _latencies(counts(folder, window, RESPONSE_US)) if manifest.plan["load"].get("keying_and_thinking") else None
-    )
+    response = _latencies(counts(folder, window, RESPONSE_US)) if manifest.paced else None
     lines: dict[str, dict[str, Any]] = {}
     for index, name in enumerate(manifest.operations):
         rows = counted[counted["operation"] == index]
@@ -114,7 +145,7 @@ _NO_LATENCIES: dict[str, float | None] = dict.fromkeys([*(f"{name}_us" for name 
 
 
 def _latencies(counted: pd.DataFrame) -> dict[int, dict[str, float | None]]:
-    """p50_us .. p999_us, max_us and mean_us of each transaction's completed ones."""
+    """p50_us .. p999_us, max_us and mean_us of the completed ones of each operation."""
     done = counted[counted["outcome"] != Outcome.FAILED.value]
     merged = done.groupby(["operation", "latency_us"], as_index=False)[["n"]].sum()
     spent = (merged["latency_us"] * merged["n"]).groupby(merged["operation"]).sum()

@@ -5,43 +5,42 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.run.records import operations_of, table
+from hdbkit.analysis.run.records import metric_codes, operations_of, table
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
 
 def throughput(folder: RunFolder, manifest: Manifest, step_s: int = 1) -> pd.DataFrame:
-    """Columns second, nopm, failed: the counted transaction a minute and failures a second, over the whole run.
+    """Columns second, rate, failed: ``metric.rate`` and failures per second, over the whole run.
 
     Each row stands for ``step_s`` seconds from ``second`` on; a last, incomplete step is left out. These are
-    the clients' counts: they show the course of a run, its result is the schema's.
+    the clients' counts, whatever the result was counted by.
     """
     step_us = step_s * 1_000_000
     step = f"(t_end_us // {step_us})::INTEGER"
-    counted = manifest.operations.index(manifest.headline)
+    committed = f"operation IN {metric_codes(manifest)} AND outcome = {Outcome.COMMITTED.value}"
     with operations_of(folder) as rows:
         found = rows.aggregate(
             f"{step} AS step, max(t_end_us)::BIGINT AS last_us, "
-            f"count(*) FILTER (operation = {counted} AND outcome = {Outcome.COMMITTED.value})::BIGINT AS orders, "
+            f"count(*) FILTER ({committed})::BIGINT AS committed, "
             f"count(*) FILTER (outcome = {Outcome.FAILED.value})::BIGINT AS failed",
             step,
         ).fetchnumpy()
     steps = int(found["last_us"].max()) // step_us if len(found["step"]) else 0
-    orders, failed = np.zeros(steps + 1), np.zeros(steps + 1)
-    orders[found["step"]], failed[found["step"]] = found["orders"], found["failed"]
-    seconds = np.arange(steps) * step_s
-    return pd.DataFrame(
-        {"second": seconds, "metric_value": orders[:steps] * 60 / step_s, "failed": failed[:steps] / step_s}
-    )
+    done, failed = np.zeros(steps + 1), np.zeros(steps + 1)
+    done[found["step"]], failed[found["step"]] = found["committed"], found["failed"]
+    seconds, per_s = np.arange(steps) * step_s, manifest.metric.rate.per_s
+    return pd.DataFrame({"second": seconds, "rate": done[:steps] * per_s / step_s, "failed": failed[:steps] / step_s})
 
 
 def committed_by_second(folder: RunFolder, manifest: Manifest) -> pd.Series[int] | None:
-    """The counted transaction's commits by second of the run, from the small table of seconds; None without one."""
+    """What the metric's rate counts by second of the run, from the small table of seconds; None without one."""
     seconds = table(folder, "seconds")
     if seconds is None:
         return None
-    counted = seconds[seconds["operation"] == manifest.operations.index(manifest.headline)]
+    names = manifest.metric.rate.operations or manifest.operations
+    counted = seconds[seconds["operation"].isin([manifest.operations.index(name) for name in names])]
     return counted.groupby("second")["committed"].sum()
 
 

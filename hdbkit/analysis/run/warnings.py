@@ -1,28 +1,28 @@
-"""What a reader of a run should know before believing that it measured what was meant; no check failed for it."""
+"""Warnings of a run: reasons to doubt that it measured what was intended, though no check failed."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from hdbkit.analysis.run.host import MOST_STEAL_PCT
+from hdbkit.analysis.run.host import MAX_STEAL_PCT
 from hdbkit.analysis.run.server_host import busy_pct
-from hdbkit.analysis.run.server_work import deeds, found_in_cache_pct
+from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
 from hdbkit.config.quantities import size_text
 from hdbkit.readings import IDLE_BUSY_PCT
 from hdbkit.results.manifest import Manifest
 
 DATA, FULL_PAGES, BUSY, EARLY = "data", "full pages", "busy", "early end"
 SERVER_CPU, SERVER_STEAL, SERVER_DISK = "server host CPU", "server host steal", "server host disk"
-"""The kinds of doubt."""
+"""The kinds of warning."""
 _MANY_IMAGES = 0.05
 _FALLEN = 0.5
 _FULL_PCT = 95.0
 """From this share on processors, or a disk, have nothing left to give."""
 
 
-def run_doubts(manifest: Manifest) -> dict[str, str]:
-    """Each doubt about a run by its kind: one sentence without its full stop."""
-    found = {DATA: _fit(manifest), FULL_PAGES: _full_pages(manifest.result), BUSY: _busy(manifest)}
+def run_warnings(manifest: Manifest) -> dict[str, str]:
+    """Each warning of a run by its kind: one sentence without its full stop."""
+    found = {DATA: _fit(manifest), FULL_PAGES: _full_pages(manifest), BUSY: _busy(manifest)}
     found[EARLY] = f"it {manifest.ended_early}" if manifest.ended_early else ""
     found |= _server_host(manifest.result.get("server_host"))
     return {kind: sentence for kind, sentence in found.items() if sentence}
@@ -38,32 +38,34 @@ def _fit(manifest: Manifest) -> str:
     if memory_bytes and data_bytes > memory_bytes:
         return (
             f"the data ({size_text(data_bytes)}) are larger than the memory of the host ({size_text(memory_bytes)}): "
-            f"the disks are measured with the server{_reads(manifest.result)}"
+            f"the disks are measured with the server{_reads(manifest)}"
         )
     if data_bytes > server["cache_bytes"]:
         cache = f"{server['cache']} ({size_text(server['cache_bytes'])})"
         return (
             f"the data ({size_text(data_bytes)}) are larger than {cache}: "
-            f"the other pages are read from files, at best out of the system's memory{_reads(manifest.result)}"
+            f"the other pages are read from files, at best out of the system's memory{_reads(manifest)}"
         )
     return ""
 
 
-def _reads(result: dict[str, Any]) -> str:
-    read = next((one.each for one in deeds(result) if one.what == "pages read from files"), None)
+def _reads(manifest: Manifest) -> str:
+    result = manifest.result
+    read = next((one.each for one in work_of(result) if one.what == "pages read from files"), None)
     hits = found_in_cache_pct(result)
     if read is None or hits is None:
         return ""
-    return f" ({read:.2g} a transaction; {hits:.2f} % were in its cache)"
+    return f" ({read:.2g} per {manifest.noun}; {hits:.2f} % were in its cache)"
 
 
-def _full_pages(result: dict[str, Any]) -> str:
-    rates = result.get("full_pages")
+def _full_pages(manifest: Manifest) -> str:
+    rates = manifest.result.get("full_pages")
     if not rates or rates["first"] < _MANY_IMAGES or rates["last"] > _FALLEN * rates["first"]:
         return ""
     return (
-        f"the window began among the full-page images that follow a checkpoint ({rates['first']:.2g} a transaction "
-        f"at its beginning, {rates['last']:.2g} at its end); a longer rampup_s, or rampup_most_s, lets them pass"
+        "the window began before the full-page writes that follow a checkpoint had subsided "
+        f"({rates['first']:.2g} per {manifest.noun} at its start, {rates['last']:.2g} at its end); "
+        "set a longer rampup_s, or rampup_max_s"
     )
 
 
@@ -72,22 +74,23 @@ def _busy(manifest: Manifest) -> str:
     busy_pct = place.get("busy_pct")
     if busy_pct is None or busy_pct <= IDLE_BUSY_PCT:
         return ""
-    return f"the host was {busy_pct:.0f} % busy before the clients began, after a rest of {place['rested_s']:.0f} s"
+    return (
+        f"the host was {busy_pct:.0f} % busy when the clients started, after a cool-down of {place['rested_s']:.0f} s"
+    )
 
 
 def _server_host(use: dict[str, Any] | None) -> dict[str, str]:
-    """Where the database's host itself was the limit, or shared; nothing where no agent told of it."""
+    """Where the database's host itself was the limit, or shared; nothing without an agent."""
     found: dict[str, str] = {}
     shares = (use or {}).get("cpu_pct") or {}
     if shares and busy_pct(shares) >= _FULL_PCT:
         found[SERVER_CPU] = (
-            f"the processors of the database's host were {busy_pct(shares):.0f} % busy: they limit the throughput, "
-            "and what it measures is the work of a transaction"
+            f"the processors of the database's host were {busy_pct(shares):.0f} % busy: they limit the throughput"
         )
-    if shares.get("steal", 0.0) > MOST_STEAL_PCT:
+    if shares.get("steal", 0.0) > MAX_STEAL_PCT:
         found[SERVER_STEAL] = (
             f"other machines took {shares['steal']:.1f} % of the CPU time of the database's host; "
-            f"at most {MOST_STEAL_PCT:g} % is no cause for doubt"
+            f"at most {MAX_STEAL_PCT:g} % is acceptable"
         )
     full = {
         name: disk["busy_pct"]
@@ -96,5 +99,7 @@ def _server_host(use: dict[str, Any] | None) -> dict[str, str]:
     }
     if full:
         named = " and ".join(f"{name} ({share:.0f} % of the time)" for name, share in full.items())
-        found[SERVER_DISK] = f"a disk of the database's host had work nearly always, and may be the limit: {named}"
+        found[SERVER_DISK] = (
+            f"a disk of the database's host was busy nearly all the time and may be the limit: {named}"
+        )
     return found

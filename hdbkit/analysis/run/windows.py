@@ -1,6 +1,6 @@
-"""The measured window: the only stretch of a run that its figures are made of.
+"""The measured window: the only part of a run that its figures are made of.
 
-A transaction belongs to the window in which it **ends**. Times are microseconds since the run's start.
+An operation belongs to the window in which it **ends**. Times are microseconds since the run's start.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def window_of(manifest: Manifest) -> Window:
     """
     clock = manifest.clock
     if clock is None or clock.window_start_us is None or clock.window_end_us is None:
-        raise DamagedResult(f"run {manifest.run_id} has no measured window: it ended before its rampup did")
+        raise DamagedResult(f"run {manifest.run_id} has no measured window: it ended before its ramp-up did")
     if clock.window_end_us <= clock.window_start_us:
         raise DamagedResult(
             f"run {manifest.run_id} has no measured window: it would end at {clock.window_end_us} us, "

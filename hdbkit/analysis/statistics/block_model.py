@@ -1,7 +1,8 @@
-"""The model behind verdicts and effects: log NOPM = configuration + block + noise, for each count of virtual users.
+"""The model behind verdicts and effects: log score = configuration + block + noise, for each count of virtual users.
 
-The unit of replication is a run: one row, one number. Blocks take up what changes with time. The noise is pooled over
-the whole sweep. Least squares, so that a sweep with failed runs is judged by those that are left.
+The score is that of the metric (more is better). The unit of replication is a run: one row, one number. Blocks take
+up what changes with time. The noise is pooled over the whole sweep. Least squares, so that a sweep with failed runs
+is judged by those that are left.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hdbkit.config.metric import Metric
+
 Floats = NDArray[np.float64]
 Cell = tuple[int, int]
 """Virtual users and configuration."""
 
 
 def usable(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs that count: done, with a throughput above 0."""
+    """The runs that count: done, with a value above 0."""
     return runs[(runs["status"] == "done") & (runs["metric_value"] > 0)]
 
 
@@ -35,7 +38,7 @@ class BlockModel:
     df: int
 
     @classmethod
-    def fitted(cls, runs: pd.DataFrame) -> BlockModel:
+    def fitted(cls, runs: pd.DataFrame, metric: Metric) -> BlockModel:
         """The model of the usable ones among ``runs``."""
         done = usable(runs)
         pairs = list(zip(done["virtual_users"].tolist(), done["configuration"].tolist(), strict=True))
@@ -46,7 +49,7 @@ class BlockModel:
         rows = np.arange(len(done))
         design[rows, [cells[one] for one in pairs]] = 1
         design[rows, [blocks[one] for one in strata]] = 1
-        y = np.log(done["metric_value"].to_numpy(dtype=np.float64))
+        y = np.log(metric.score(done["metric_value"].to_numpy(dtype=np.float64)))
         inverse = np.linalg.pinv(design) if len(done) else design.T
         estimable = inverse @ design
         coefficients = inverse @ y

@@ -1,4 +1,4 @@
-"""A distribution of latencies with its slow end stretched: how long 1 transaction in so many took, or longer.
+"""A distribution of latencies with its slow end stretched: how long 1 operation in so many took, or longer.
 
 Exact: every value is a latency that was seen, at the rank that ``quantiles.rank`` gives.
 """
@@ -16,7 +16,7 @@ SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 
 def slow_end(seen: pd.Series[int]) -> pd.DataFrame:
-    """Columns slower and latency_us: 1 transaction in ``slower`` took longer than ``latency_us``.
+    """Columns slower and latency_us: 1 operation in ``slower`` took longer than ``latency_us``.
 
     Args:
         seen: how often each latency was seen; its index are the latencies in us, sorted.

@@ -1,17 +1,17 @@
-"""Looks: after which blocks a sweep may end early, and how wide the intervals of each look must be.
+"""Interim analyses (looks): after which blocks a sweep may end early, and how wide each look's intervals must be.
 
-Whoever looks at a growing sweep again and again, and ends it when it says something, calls equal settings different
-far more often than in 5 % of sweeps. Here the looks are fixed ahead. The error rate ``alpha`` is spent over them by
-the function of Lan and DeMets (1983, Biometrika 70, 659-663) of O'Brien and Fleming's kind, ``t`` being the share of
-blocks that are done:
+Looking at a growing sweep again and again, and ending it as soon as something is significant, calls equal settings
+different far more often than in 5 % of sweeps. Here the looks are fixed ahead. The error rate ``alpha`` is spent over
+them by the function of Lan and DeMets (1983, Biometrika 70, 659-663) of O'Brien and Fleming's kind, ``t`` being the
+share of blocks that are done:
 
     spent(t) = 2 - 2 Phi(z / sqrt(t)),   z = Phi^-1(1 - alpha / 2)
 
 A look's simultaneous (Dunnett) intervals err with the probability that it spends. What all looks spend adds up to
-``alpha``, so by Boole's inequality all intervals of all looks hold together with ``1 - alpha``, however looks hang
-together and however few degrees of freedom there are: repeated confidence intervals (Jennison and Turnbull 1989,
-J. R. Statist. Soc. B 51, 305-361). A sweep may therefore end on "no difference" as well as on "faster".
-The price against exact boundaries is small: three equal looks judge the last at 96.6 % where 95.4 % would do.
+``alpha``, so by Boole's inequality all intervals of all looks hold together with ``1 - alpha``, however looks are
+correlated and however few degrees of freedom there are: repeated confidence intervals (Jennison and Turnbull 1989,
+J. R. Statist. Soc. B 51, 305-361). A sweep may therefore end on "equivalent" as well as on "faster".
+The cost against exact boundaries is small: three equal looks judge the last at 96.6 % where 95.4 % would do.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import scipy
 
 from hdbkit.analysis.wording import share
 
-_LEAST = 1e-6
-"""A look spends at least this, so that its critical value can be reckoned."""
+_MIN_SPENT = 1e-6
+"""A look spends at least this, so that its critical value can be computed."""
 
 
 def look_levels(looks: Sequence[int], confidence: float = 0.95) -> dict[int, float]:
@@ -43,7 +43,7 @@ def look_levels(looks: Sequence[int], confidence: float = 0.95) -> dict[int, flo
     for blocks in looks:
         share = blocks / looks[-1]
         due = alpha if blocks == looks[-1] else float(2 * scipy.special.ndtr(-z / share**0.5))
-        here = max(due - spent, _LEAST)
+        here = max(due - spent, _MIN_SPENT)
         spent += here
         levels[blocks] = 1 - here
     return levels
@@ -52,19 +52,19 @@ def look_levels(looks: Sequence[int], confidence: float = 0.95) -> dict[int, flo
 def level_after(looks: Sequence[int], blocks: int, confidence: float = 0.95) -> float:
     """The level for a sweep of which so many blocks are done: that of the look that is due; without looks all of it.
 
-    A sweep that was broken off between two looks is judged as at the next one.
+    A sweep that was interrupted between two looks is judged as at the next one.
     """
     levels = look_levels(looks, confidence) if looks else {blocks: confidence}
     return next((level for look, level in levels.items() if look >= blocks), levels[max(levels)])
 
 
-def looks_said(looks: Sequence[int], ended_after: int | None, level: float, confidence: float = 0.95) -> list[str]:
-    """What a reader must know of the looks, as one phrase; none without looks."""
+def looks_remark(looks: Sequence[int], ended_after: int | None, level: float, confidence: float = 0.95) -> list[str]:
+    """What a reader must know about the looks, as one phrase; none without looks."""
     if not looks:
         return []
     all_looks = f"{', '.join(map(str, looks[:-1]))} and {looks[-1]}" if len(looks) > 1 else str(looks[0])
-    ended = f"; all was decided at that after {ended_after}" if ended_after else ""
+    ended = f"; everything was decided after {ended_after}" if ended_after else ""
     return [
-        f"Looks after {all_looks} blocks{ended}: the intervals are made at {level * 100:.2f} %, so that those of all "
-        f"looks together hold with {share(confidence)}"
+        f"Looks after {all_looks} blocks{ended}: the intervals are computed at {level * 100:.2f} %, so that "
+        f"those of all looks together hold with {share(confidence)}"
     ]

@@ -1,8 +1,8 @@
-"""Each setting's main effect: its change of throughput over all pairs of the grid that differ in it alone.
+"""Each setting's main effect: its change of the metric over all pairs of the grid that differ in it alone.
 
 A pair has the same other settings, the same block and the same count of virtual users; the main effect is the mean
 of the pairs on the log scale, its noise that of the whole sweep (``block_model``). The effect is an average over the
-grid: where settings interact, the verdict on each configuration tells more.
+grid: where settings interact, the verdict on each configuration is more precise.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import scipy
 
 from hdbkit.analysis.statistics.block_model import BlockModel, Floats, usable
 from hdbkit.analysis.wording import Interval, sentence, virtual_users
+from hdbkit.config.metric import Metric
 
 Grid = dict[int, tuple[str, ...]]
 _COLUMNS = ("setting", "value", "reference", "virtual_users", "pairs", "ratio", "low", "high", "verdict", "sentence")
@@ -23,6 +24,7 @@ _COLUMNS = ("setting", "value", "reference", "virtual_users", "pairs", "ratio", 
 
 def main_effects(
     runs: pd.DataFrame,
+    metric: Metric,
     settings: Sequence[str],
     baseline_values: Mapping[str, str],
     smallest_effect: float = 0.02,
@@ -37,18 +39,19 @@ def main_effects(
     Returns:
         A row each with ``setting``, ``value``, ``reference`` (the baseline's value), ``virtual_users`` (0: the mean
         over all counts; a row for each count follows when there are several), ``pairs`` (of configurations),
-        ``ratio``, ``low``, ``high`` (NaN without replication), ``verdict`` and ``sentence``.
+        ``ratio`` (of scores: more than 1 is better), ``low``, ``high`` (NaN without replication), ``verdict`` and
+        ``sentence``.
     """
-    model = BlockModel.fitted(runs)
+    model = BlockModel.fitted(runs, metric)
     grid = grid_of(runs, settings)
     counts = sorted({users for users, _ in model.cells})
-    levels = [counts, *([one] for one in counts if len(counts) > 1)]
+    scopes = [counts, *([one] for one in counts if len(counts) > 1)]
     asked = [
-        (name, value, of_level, _contrasts(model, grid, settings, (name, value, baseline_values[name]), of_level))
+        (name, value, scope, _contrasts(model, grid, settings, (name, value, baseline_values[name]), scope))
         for name in settings
         for value in dict.fromkeys(values[settings.index(name)] for values in grid.values())
         if value != baseline_values[name]
-        for of_level in levels
+        for scope in scopes
     ]
     found = [one for one in asked if one[3]]
     decidable = bool(found) and model.df > 0 and usable(runs)["block"].nunique() > 1
@@ -58,13 +61,13 @@ def main_effects(
         else float("nan")
     )
     rows = []
-    for name, value, of_level, contrasts in found:
-        users = 0 if of_level is counts else of_level[0]
+    for name, value, scope, contrasts in found:
+        users = 0 if scope is counts else scope[0]
         subject = f"{name}={value}" + (f" at {virtual_users(users)}" if users else "")
         reference = f"{name}={baseline_values[name]}"
         head = {"setting": name, "value": value, "reference": baseline_values[name], "virtual_users": users}
         estimated = model.estimate(np.mean(contrasts, axis=0))
-        tail = _row(subject, reference, estimated, critical, smallest_effect, confidence)
+        tail = _row(metric, subject, reference, estimated, critical, smallest_effect, confidence)
         rows.append(head | {"pairs": len(contrasts)} | tail)
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
@@ -96,6 +99,7 @@ def _contrasts(
 
 
 def _row(
+    metric: Metric,
     subject: str,
     reference: str,
     estimated: tuple[float, float],
@@ -107,9 +111,9 @@ def _row(
     low, high = (float(np.exp(estimate + critical * error * side)) for side in (-1, 1))
     ratio = float(np.exp(estimate))
     if not np.isfinite(critical):
-        text = f"{subject}: undecided: too few runs to tell noise from blocks"
+        text = f"{subject}: undecided: too few runs to estimate the noise"
         return {"ratio": ratio, "low": float("nan"), "high": float("nan"), "verdict": "undecided", "sentence": text}
-    interval = Interval(ratio, low, high)
+    interval = Interval(metric, ratio, low, high)
     text = sentence(subject, reference, interval, smallest_effect, confidence)
     verdict = interval.verdict(smallest_effect)
     return {"ratio": ratio, "low": low, "high": high, "verdict": verdict, "sentence": text}

@@ -1,4 +1,4 @@
-"""How two settings work together: whether the effect of one depends on the value of the other.
+"""Interactions of two settings: whether the effect of one depends on the value of the other.
 
 The interaction of ``a`` and ``b`` is a ratio of ratios, (ab / b) : (a / neither), taken on the log scale over all
 fours of configurations of the grid that differ in these two settings alone; 1 means that their effects multiply. The
@@ -20,7 +20,8 @@ import pandas as pd
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats, usable
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.sweep.effects import Grid, grid_of
-from hdbkit.analysis.wording import Interval, change, percents, share
+from hdbkit.analysis.wording import Interval, change, changed, percent, percents, share
+from hdbkit.config.metric import Metric
 
 _COLUMNS = (
     *("setting", "value", "reference", "other", "other_value", "other_reference", "fours", "ratio", "low", "high"),
@@ -42,6 +43,7 @@ class _Change:
 
 def interactions(
     runs: pd.DataFrame,
+    metric: Metric,
     settings: Sequence[str],
     baseline_values: Mapping[str, str],
     smallest_effect: float = 0.02,
@@ -51,7 +53,7 @@ def interactions(
     """The interaction of each two values of two settings, as the mean over all counts of virtual users.
 
     Args:
-        runs, settings, baseline_values, smallest_effect, confidence, level: as for ``effects.main_effects``.
+        runs, metric, settings, baseline_values, smallest_effect, confidence, level: as for ``effects.main_effects``.
 
     Returns:
         A row each with ``setting``, ``value``, ``reference``, and the same of the ``other``; ``fours`` (of
@@ -59,7 +61,7 @@ def interactions(
         interaction, undecided); the ratio of the value to its reference where the other setting has its reference
         (``alone``) and its value (``together``), likewise of the other setting; and ``sentence``.
     """
-    model = BlockModel.fitted(runs)
+    model = BlockModel.fitted(runs, metric)
     grid = grid_of(runs, settings)
     counts = sorted({users for users, _ in model.cells})
     found = []
@@ -80,7 +82,7 @@ def interactions(
             **{"setting": one.setting, "value": one.value, "reference": one.reference},
             **{"other": other.setting, "other_value": other.value, "other_reference": other.reference},
             **{"fours": count},
-            **_row(model, f"{one} with {other}", simple, critical, smallest_effect, confidence),
+            **_row(model, metric, f"{one} with {other}", simple, critical, smallest_effect, confidence),
         }
         for one, other, simple, count in found
     ]
@@ -132,13 +134,19 @@ def _contrasts(model: BlockModel, users: int, four: tuple[int, ...]) -> Floats |
 
 
 def _row(
-    model: BlockModel, subject: str, simple: Floats, critical: float, smallest_effect: float, confidence: float
+    model: BlockModel,
+    metric: Metric,
+    subject: str,
+    simple: Floats,
+    critical: float,
+    smallest_effect: float,
+    confidence: float,
 ) -> dict[str, Any]:
     estimate, error = model.estimate(simple[1] - simple[0])
     low, high = (float(np.exp(estimate + side * critical * error)) for side in (-1, 1))
-    interval = Interval(float(np.exp(estimate)), low, high)
+    interval = Interval(metric, float(np.exp(estimate)), low, high)
     alone, together, other_alone, other_together = np.exp(simple @ model.coefficients).tolist()
-    verdict = {"faster": "interact", "slower": "interact", "no difference": "no interaction"}.get(
+    verdict = {"faster": "interact", "slower": "interact", "equivalent": "no interaction"}.get(
         interval.verdict(smallest_effect), "undecided"
     )
     return {
@@ -150,17 +158,16 @@ def _row(
         "together": together,
         "other_alone": other_alone,
         "other_together": other_together,
-        "sentence": f"{subject}: {_said(interval, verdict, smallest_effect, confidence)}",
+        "sentence": f"{subject}: {_words(interval, verdict, smallest_effect, confidence)}",
     }
 
 
-def _said(interval: Interval, verdict: str, smallest_effect: float, confidence: float) -> str:
+def _words(interval: Interval, verdict: str, smallest_effect: float, confidence: float) -> str:
     if not np.isfinite(interval.low):
-        return "undecided: too few runs to tell noise from blocks"
-    within = f"{share(confidence)} interval {percents(interval.low, interval.high)}"
+        return "undecided: too few runs to estimate the noise"
+    within = f"{share(confidence)} interval {percents(interval.low, interval.high, interval.metric)}"
     if verdict == "interact":
-        more = "more" if interval.ratio > 1 else "less"
-        far = f"{abs(interval.ratio - 1) * 100:.1f} % {more} than their effects multiplied"
+        far = f"{percent(interval.ratio, interval.metric)} against their effects multiplied"
         small = f", less than the {share(smallest_effect)} that matter"
         return f"together {far} ({within})" + (small if interval.equivalent(smallest_effect) else "")
     if verdict == "no interaction":
@@ -168,11 +175,13 @@ def _said(interval: Interval, verdict: str, smallest_effect: float, confidence: 
     return f"undecided whether their effects multiply ({within})"
 
 
-def changed_effects(found: pd.DataFrame, effects: pd.DataFrame, smallest_effect: float = 0.02) -> list[str]:
-    """A sentence for each main effect that says another thing at some value of another setting.
+def changed_effects(
+    found: pd.DataFrame, effects: pd.DataFrame, metric: Metric, smallest_effect: float = 0.02
+) -> list[str]:
+    """A sentence for each main effect that differs at some value of another setting.
 
-    Only where the interaction's interval excludes 1 and more than ``smallest_effect`` is left of it. What a setting
-    does at either value is told as an estimate; the verdicts on configurations have the intervals.
+    Only where the interaction's interval excludes 1 and more than ``smallest_effect`` is left of it. The effect
+    at either value is an estimate; the verdicts on configurations have the intervals.
 
     Args:
         found: as :func:`interactions` gives them.
@@ -180,9 +189,9 @@ def changed_effects(found: pd.DataFrame, effects: pd.DataFrame, smallest_effect:
     """
     overall = effects[effects["virtual_users"] == 0]
     known = {(row["setting"], row["value"]): (row["ratio"], row["verdict"]) for row in overall.to_dict("records")}
-    said = []
+    sentences = []
     for row in found[found["verdict"] == "interact"].to_dict("records"):
-        if Interval(row["ratio"], row["low"], row["high"]).equivalent(smallest_effect):
+        if Interval(metric, row["ratio"], row["low"], row["high"]).equivalent(smallest_effect):
             continue
         sides = (
             (("setting", "value"), ("other", "other_value", "other_reference"), ("alone", "together")),
@@ -194,15 +203,16 @@ def changed_effects(found: pd.DataFrame, effects: pd.DataFrame, smallest_effect:
             alone, together = (float(row[column]) for column in columns)
             ratio, verdict = known.get((name, value), (float("nan"), "undecided"))
             if any(_contradicts(one, ratio, verdict, smallest_effect) for one in (alone, together)):
-                said.append(
-                    f"{name}={value} is {change(ratio)} as a mean over the grid, but {change(alone)} with "
-                    f"{other}={at_reference} and {change(together)} with {other}={at}: go by the configurations"
+                sentences.append(
+                    f"{changed(f'{name}={value}', ratio, metric)} on average over the grid, but "
+                    f"{change(alone, metric)} with {other}={at_reference} and {change(together, metric)} with "
+                    f"{other}={at}: rely on the verdicts of the configurations"
                 )
-    return said
+    return sentences
 
 
 def _contradicts(ratio: float, main: float, verdict: str, smallest_effect: float) -> bool:
-    """Whether the effect at one value of the other setting is another than the main effect."""
+    """Whether the effect at one value of the other setting differs from the main effect."""
     if verdict not in ("faster", "slower"):
         return abs(ratio - 1) > smallest_effect
     matters = abs(main - 1) > smallest_effect

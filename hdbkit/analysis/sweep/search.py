@@ -18,6 +18,7 @@ from hdbkit.analysis.statistics.surrogate import Surrogate
 from hdbkit.analysis.sweep.verdicts import FASTEST
 from hdbkit.analysis.wording import many, share
 from hdbkit.config.expressions import value_of
+from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.quantities import Quantity
 from hdbkit.plan import Bar
 from hdbkit.results.sweep_folder import ENDED_EARLY
@@ -31,28 +32,30 @@ _WORSE = 0.1
 """How much below the worst, on the log scale, a configuration counts that could not be run."""
 
 
-def log_ratios(runs: pd.DataFrame) -> dict[int, float]:
-    """Each configuration's throughput against the baseline, on the log scale, as the mean over virtual users.
+def log_ratios(runs: pd.DataFrame, metric: Metric) -> dict[int, float]:
+    """Each configuration's score against the baseline's, on the log scale, as the mean over virtual users.
 
     The baseline is 0; one without a usable run, or in no block with the baseline, is left out. A run that ended early
-    counts as what it was measured to be: little to be sure of, and enough to tell a search where not to look.
+    counts with what was measured: too little for a verdict, enough for a search to look elsewhere.
     """
-    return _means(_cell_ratios(runs.assign(status=runs["status"].replace(ENDED_EARLY, "done"))))
+    return _means(_cell_ratios(runs.assign(status=runs["status"].replace(ENDED_EARLY, "done")), metric))
 
 
-def bar(runs: pd.DataFrame, block: int, configuration: int, users: int) -> Bar | None:
-    """What a run that is about to begin must be able to reach; None where that cannot be told yet.
+def bar(runs: pd.DataFrame, metric: Metric, block: int, configuration: int, users: int) -> Bar | None:
+    """What a run that is about to start must be able to reach; None where that is not known yet, or for a time.
 
     A search is after the three fastest (``verdicts.FASTEST``), which its fresh blocks then judge, by their mean over
     all counts of virtual users. So a run may end early when its configuration cannot come among them any more: when
     it is the configuration's last, and stays below what it would need to have the third-highest mean so far by more
     than ``MARGIN``. Ratios are those to the baseline in the same block, so that a drift over the sweep ends nothing.
     """
+    if metric.measure is not Measure.RATE:
+        return None
     own = runs[(runs["configuration"] == configuration) & (runs["virtual_users"] != users)]
     going_on = runs[runs["status"].isin(["planned", "running"])]
-    ratios = _cell_ratios(runs)
+    ratios = _cell_ratios(runs, metric)
     others = [ratio for (_, one), ratio in ratios.items() if one == configuration]
-    level = _baseline_metric_value(usable(runs), block, users)
+    level = _baseline_value(usable(runs), block, users)
     if level is None or own.index.isin(going_on.index).any() or len(others) < len(usable(own)):
         return None
     unfinished = {0, configuration, *going_on["configuration"]}
@@ -61,18 +64,18 @@ def bar(runs: pd.DataFrame, block: int, configuration: int, users: int) -> Bar |
         return None
     least = (len(others) + 1) * whole[FASTEST - 1] - sum(others)
     best = max(ratio for (count, _), ratio in ratios.items() if count == users)
-    return Bar(least_metric_value=level * math.exp(least) * (1 - MARGIN), best_metric_value=level * math.exp(best))
+    return Bar(min_value=level * math.exp(least) * (1 - MARGIN), best_value=level * math.exp(best))
 
 
-def early_ends_said(runs: pd.DataFrame) -> list[str]:
-    """What a report says of runs that ended early, as a phrase; none where none did."""
+def early_ends_remark(runs: pd.DataFrame) -> list[str]:
+    """The number of runs that ended early and why, as one phrase; none where none did."""
     count = int((runs["status"] == ENDED_EARLY).sum())
     if not count:
         return []
     far = f"more than {share(MARGIN)} short of the three fastest"
     return [
         f"{count} of {many(len(runs), 'run')} ended early, once it was certain that they would stay {far}; "
-        "they told the search where not to look and are in no verdict"
+        "the search uses what they measured, the verdicts do not"
     ]
 
 
@@ -84,15 +87,15 @@ def _means(ratios: Mapping[Cell, float]) -> dict[int, float]:
     return {configuration: sum(each) / len(each) for configuration, each in found.items()}
 
 
-def _cell_ratios(runs: pd.DataFrame) -> dict[Cell, float]:
-    """The ratio of each cell to the baseline's at the same virtual users, on the log scale."""
-    model = BlockModel.fitted(runs)
+def _cell_ratios(runs: pd.DataFrame, metric: Metric) -> dict[Cell, float]:
+    """The ratio of scores of each cell to the baseline's at the same virtual users, on the log scale."""
+    model = BlockModel.fitted(runs, metric)
     contrasts = {(users, one): model.difference((users, one), (users, 0)) for users, one in model.cells}
     return {cell: model.estimate(contrast)[0] for cell, contrast in contrasts.items() if contrast is not None}
 
 
-def _baseline_metric_value(whole: pd.DataFrame, block: int, users: int) -> float | None:
-    """The baseline's throughput in this block, or the lowest so far where it is still to come; None without any."""
+def _baseline_value(whole: pd.DataFrame, block: int, users: int) -> float | None:
+    """The baseline's value in this block, or the lowest so far where it is still to come; None without any."""
     of_baseline = whole[(whole["configuration"] == 0) & (whole["virtual_users"] == users)]
     here = of_baseline[of_baseline["block"] == block]
     return None if of_baseline.empty else float((of_baseline if here.empty else here)["metric_value"].min())

@@ -1,8 +1,8 @@
-"""The verdict on each configuration of a sweep: faster, slower, no difference, undecided, ended early or failed.
+"""The verdict on each configuration of a sweep: faster, slower, equivalent, undecided, ended early or failed.
 
 Ratios to the baseline with simultaneous (Dunnett) intervals over all comparisons of the sweep, from a block model
-whose unit of replication is a run. Never an interval made of seconds or transactions of one run; without replication
-or without residual degrees of freedom there is no interval at all, and the row says why.
+whose unit of replication is a run. Never an interval made of seconds or operations of one run; without replication
+or without residual degrees of freedom there is no interval at all, and the row states why.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ import pandas as pd
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats, usable
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.wording import Interval, label, sentence, share, virtual_users
+from hdbkit.config.metric import Metric
 from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS
 
-MOST_BLOCKS = 1000
-"""Beyond this many blocks no number is advised."""
+MAX_BLOCKS = 1000
+"""Beyond this many blocks no number is suggested."""
 
 FASTEST = 3
 """How many configurations get fresh blocks at the end of a sweep."""
 
-_LARGEST_LAMBDA = 0.97
+_MAX_LAMBDA = 0.97
 
 
 @dataclass(frozen=True)
 class _Question:
-    """What is asked of the runs, once for all rows."""
+    """What is computed once for all rows."""
 
+    metric: Metric
     model: BlockModel
     contrasts: dict[Cell, Floats]
     critical: float
@@ -43,6 +45,7 @@ class _Question:
 
 def judge(
     runs: pd.DataFrame,
+    metric: Metric,
     baseline: int = 0,
     smallest_effect: float = 0.02,
     confidence: float = 0.95,
@@ -51,7 +54,8 @@ def judge(
     """The verdict on each configuration at each count of virtual users.
 
     Args:
-        runs: one row a run, as ``results.sweep_folder.runs_frame`` gives it.
+        runs: one row per run, as ``results.sweep_folder.runs_frame`` gives it.
+        metric: what ``metric_value`` is.
         baseline: the configuration that all ratios refer to.
         smallest_effect: the smallest relative difference that matters, as a fraction.
         confidence: the probability that all intervals hold at once.
@@ -59,26 +63,26 @@ def judge(
             then hold with ``confidence``.
 
     Returns:
-        A row each with ``configuration``, ``virtual_users``, ``label``, ``runs`` (that count), ``nopm`` (their
-        geometric mean), ``ratio``, ``low``, ``high`` (NaN where there is none), ``verdict``, ``equivalent`` (the
-        interval lies within +-smallest_effect), ``blocks_needed`` (in all, for an undecided one; NA when unknown)
-        and ``sentence``.
+        A row each with ``configuration``, ``virtual_users``, ``label``, ``runs`` (that count), ``metric_value``
+        (their geometric mean), ``ratio`` (of scores: more than 1 is better), ``low``, ``high`` (NaN where there is
+        none), ``verdict``, ``equivalent`` (the interval lies within +-smallest_effect), ``blocks_needed`` (in all,
+        for an undecided one; NA when unknown) and ``sentence``.
     """
-    question = _question(runs, baseline, smallest_effect, confidence, level or confidence)
+    question = _question(runs, metric, baseline, smallest_effect, confidence, level or confidence)
     labels = configuration_labels(runs, baseline)
     cells = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
     several = len({users for users, _ in cells}) > 1
     means = {
-        key: (len(metric_value), float(np.exp(np.log(metric_value).mean())))
-        for key, metric_value in usable(runs).groupby(["virtual_users", "configuration"])["metric_value"]
+        key: (len(values), float(np.exp(np.log(values).mean())))
+        for key, values in usable(runs).groupby(["virtual_users", "configuration"])["metric_value"]
     }
     rows = []
     for cell in cells:
         users, configuration = cell
         subject = labels[configuration] + (f" at {virtual_users(users)}" if several else "")
-        count, metric_value = means.get(cell, (0, float("nan")))
+        count, mean = means.get(cell, (0, float("nan")))
         head = {"configuration": configuration, "virtual_users": users, "label": labels[configuration]}
-        measured = {"runs": count, "metric_value": metric_value}
+        measured = {"runs": count, "metric_value": mean}
         rows.append(head | measured | _row(question, runs, cell, count, subject))
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype({"blocks_needed": "Int64", "equivalent": bool})
 
@@ -108,9 +112,9 @@ def setting_columns(runs: pd.DataFrame) -> list[str]:
 
 
 def _question(
-    runs: pd.DataFrame, baseline: int, smallest_effect: float, confidence: float, level: float
+    runs: pd.DataFrame, metric: Metric, baseline: int, smallest_effect: float, confidence: float, level: float
 ) -> _Question:
-    model = BlockModel.fitted(runs)
+    model = BlockModel.fitted(runs, metric)
     counts = usable(runs).groupby(["virtual_users", "configuration"]).size().to_dict()
     contrasts = {}
     for users, configuration in model.cells:
@@ -124,7 +128,7 @@ def _question(
         for (users, _), contrast in contrasts.items():
             groups.setdefault(users, []).append(contrast)
         critical = critical_value([_lambdas(model, one) for one in groups.values()], model.df, level)
-    return _Question(model, contrasts, critical, baseline, smallest_effect, confidence, level)
+    return _Question(metric, model, contrasts, critical, baseline, smallest_effect, confidence, level)
 
 
 def _lambdas(model: BlockModel, contrasts: Sequence[Floats]) -> list[float]:
@@ -136,7 +140,7 @@ def _lambdas(model: BlockModel, contrasts: Sequence[Floats]) -> list[float]:
     variance = matrix @ model.covariance @ matrix.T
     apart = variance[~np.eye(len(contrasts), dtype=bool)]
     shared = max(float(apart.min()), 0.0) if len(apart) else 0.0
-    return [min(float(np.sqrt(shared / own)), _LARGEST_LAMBDA) for own in np.diag(variance)]
+    return [min(float(np.sqrt(shared / own)), _MAX_LAMBDA) for own in np.diag(variance)]
 
 
 def _row(question: _Question, runs: pd.DataFrame, cell: Cell, count: int, subject: str) -> dict[str, Any]:
@@ -158,7 +162,7 @@ def _row(question: _Question, runs: pd.DataFrame, cell: Cell, count: int, subjec
 
 
 def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
-    """What is said without a whole run."""
+    """Verdict and sentence without a finished run."""
     here = (runs["virtual_users"] == cell[0]) & (runs["configuration"] == cell[1])
     early = runs.loc[here & (runs["status"] == ENDED_EARLY), "note"]
     if len(early):
@@ -169,7 +173,7 @@ def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
 def _decided(question: _Question, cell: Cell, contrast: Floats, done: pd.DataFrame, subject: str) -> dict[str, Any]:
     estimate, error = question.model.estimate(contrast)
     ends = np.exp(estimate + question.critical * error * np.array([-1, 0, 1]))
-    interval = Interval(ratio=float(ends[1]), low=float(ends[0]), high=float(ends[2]))
+    interval = Interval(question.metric, ratio=float(ends[1]), low=float(ends[0]), high=float(ends[2]))
     verdict = interval.verdict(question.smallest_effect)
     here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())
     needed = _blocks_needed(question, estimate, here) if verdict == "undecided" else None
@@ -192,18 +196,19 @@ def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> 
     if of_baseline.empty:
         return "the baseline has no finished run to compare with"
     if done["block"].nunique() < 2:
-        return "one block has no replication; at least 2 are needed"
+        return "one block has no replication; at least 2 blocks are needed"
     if count < 2 or len(of_baseline) < 2:
         plural = "s" if count > 1 else ""
         return f"it has {count} finished run{plural} and the baseline {len(of_baseline)}; 2 each are needed"
     if question.model.df < 1:
-        return "too few runs to tell noise from blocks"
+        return "too few runs to estimate the noise"
     return "it was never in one block with the baseline"
 
 
 def _blocks_needed(question: _Question, estimate: float, present: int) -> int | None:
-    """How many blocks in all would decide at the present noise and ratio; None beyond ``MOST_BLOCKS``."""
-    near = min(np.log1p(question.smallest_effect) - estimate, estimate - np.log1p(-question.smallest_effect))
+    """How many blocks in all would decide at the present noise and ratio; None beyond ``MAX_BLOCKS``."""
+    limits = [float(np.log(question.metric.score(1 + side * question.smallest_effect))) for side in (-1, 1)]
+    near = min(max(limits) - estimate, estimate - min(limits))
     room = max(abs(estimate), near)
     groups = len({users for users, _ in question.contrasts})
     per_group = -(-len(question.contrasts) // groups)
@@ -211,7 +216,7 @@ def _blocks_needed(question: _Question, estimate: float, present: int) -> int | 
     critical, blocks = question.critical, 0
     for _ in range(20):
         before, wanted = blocks, 2 * (critical * question.model.noise / room) ** 2
-        if wanted > MOST_BLOCKS:
+        if wanted > MAX_BLOCKS:
             return None
         blocks = max(int(np.ceil(wanted)), present + 1)
         if blocks == before:
@@ -220,17 +225,17 @@ def _blocks_needed(question: _Question, estimate: float, present: int) -> int | 
     return blocks
 
 
-def fastest(verdicts: pd.DataFrame, most: int = FASTEST) -> list[int]:
+def fastest(verdicts: pd.DataFrame, count: int = FASTEST) -> list[int]:
     """The configurations with the highest ratio to the baseline, as the mean over all counts of users; best first.
 
-    One with a run that ended early is none of them: that was certain when it ended.
+    One with a run that ended early is not among them: that was certain when it ended.
     """
     early = verdicts.loc[verdicts["verdict"] == ENDED_EARLY, "configuration"]
     compared = verdicts[(verdicts["verdict"] != "baseline") & verdicts["ratio"].notna()]
     compared = compared[~compared["configuration"].isin(early)]
     logs = pd.Series(np.log(compared["ratio"].astype(float)), compared.index)
     means = logs.groupby(compared["configuration"]).mean()
-    return [int(str(one)) for one in means.sort_values(ascending=False).index[:most]]
+    return [int(str(one)) for one in means.sort_values(ascending=False).index[:count]]
 
 
 def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02) -> str:
@@ -252,8 +257,8 @@ def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02) -> str:
     if (compared["verdict"] == "slower").all():
         return f"The baseline is the fastest of the {count}: every other configuration is slower."
     return (
-        f"Nothing is faster than the baseline by more than {share(smallest_effect)}: "
-        f"{(compared['verdict'] == 'no difference').sum()} of {len(compared)} comparisons show no difference, "
+        f"No configuration is faster than the baseline by more than {share(smallest_effect)}: "
+        f"{(compared['verdict'] == 'equivalent').sum()} of {len(compared)} comparisons are equivalent, "
         f"{(compared['verdict'] == 'slower').sum()} are slower."
     )
 

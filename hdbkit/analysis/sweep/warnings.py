@@ -1,4 +1,4 @@
-"""What makes the result of a sweep doubtful (failures, an outlying block, drift), and what to do next."""
+"""Warnings of a sweep (failures, an outlying block, drift), and the next step."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ import pandas as pd
 import scipy
 
 from hdbkit.analysis.statistics.block_model import BlockModel, usable
-from hdbkit.analysis.wording import share
+from hdbkit.analysis.wording import percent
+from hdbkit.config.metric import Metric
 
 _OUTLYING = 0.05
 _SURPRISING = 3.0
 _DRIFT_P = 0.01
 _DRIFT = 0.02
-_MOST_BLOCKS = 100
-"""More blocks than these are not advised: what would need them is too small for the noise."""
+_MAX_BLOCKS = 100
+"""More blocks than these are not suggested: what would need them is too small for the noise."""
 
 
-def doubts(runs: pd.DataFrame) -> list[str]:
-    """What makes the result of a sweep unstable, one phrase each; empty when nothing was found."""
+def sweep_warnings(runs: pd.DataFrame, metric: Metric) -> list[str]:
+    """Reasons to doubt the result of a sweep, one phrase each; empty when nothing was found."""
     found = []
     unfinished = int((runs["status"] == "failed").sum())
     if unfinished:
         found.append(f"{unfinished} of {len(runs)} runs failed and {'is' if unfinished == 1 else 'are'} not counted")
     for name, count in failed_checks(runs).items():
         found.append(f"{count} of {len(runs)} runs failed the check '{name}'")
-    model = BlockModel.fitted(runs)
+    model = BlockModel.fitted(runs, metric)
     if model.df < 1:
         return found
-    centred = _centred(usable(runs))
-    return found + _outlying_blocks(centred, model.noise) + _drift(centred)
+    centred = _centred(usable(runs), metric)
+    return found + _outlying_blocks(centred, metric, model.noise) + _drift(centred, metric)
 
 
 def failed_checks(runs: pd.DataFrame) -> dict[str, int]:
@@ -40,18 +41,18 @@ def failed_checks(runs: pd.DataFrame) -> dict[str, int]:
     return dict(Counter(name for names in runs["checks_failed"] for name in names).most_common())
 
 
-def warning(found: Sequence[str]) -> str:
-    """Doubts as the screen shows them; empty when there are none."""
-    return "\n".join(["the result may be unstable:", *(f"* {one}" for one in found)]) if found else ""
+def warnings_text(found: Sequence[str]) -> str:
+    """Warnings as the screen shows them; empty when there are none."""
+    return "\n".join(["Warnings:", *(f"* {one}" for one in found)]) if found else ""
 
 
 def next_step(verdicts: pd.DataFrame, with_blocks: Callable[[int], str]) -> str:
-    """What to type to decide what is undecided; empty when all is, or when it would take too many blocks.
+    """The command that settles what is undecided; empty when nothing is, or when it would take too many blocks.
 
     ``with_blocks`` gives the command line for so many blocks in all.
     """
     needed = verdicts["blocks_needed"].dropna()
-    within = needed[needed <= _MOST_BLOCKS]
+    within = needed[needed <= _MAX_BLOCKS]
     if within.empty:
         return ""
     open_ = int((verdicts["verdict"] == "undecided").sum())
@@ -59,30 +60,32 @@ def next_step(verdicts: pd.DataFrame, with_blocks: Callable[[int], str]) -> str:
     return f"to decide {which} undecided: {with_blocks(int(within.max()))}"
 
 
-def _centred(done: pd.DataFrame) -> pd.DataFrame:
-    """The runs with ``deviation``: log NOPM less the mean of their configuration and virtual users."""
-    logs = np.log(done["metric_value"])
+def _centred(done: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """The runs with ``deviation``: log score less the mean of their configuration and virtual users."""
+    logs = np.log(metric.score(done["metric_value"]))
     means = logs.groupby([done["virtual_users"], done["configuration"]]).transform("mean")
     return done.assign(deviation=logs - means)
 
 
-def _outlying_blocks(centred: pd.DataFrame, noise: float) -> list[str]:
+def _outlying_blocks(centred: pd.DataFrame, metric: Metric, noise: float) -> list[str]:
     blocks = centred.groupby("block")["deviation"].agg(["mean", "count"])
     found = []
     for block, mean, count in blocks.itertuples():
         away = mean - blocks["mean"].median()
         apart = float(np.expm1(away))
         if abs(apart) > _OUTLYING and abs(away) > _SURPRISING * noise / np.sqrt(count):
-            side = "below" if apart < 0 else "above"
-            found.append(f"throughput of block {block} is {share(abs(apart))} {side} the median of the {len(blocks)}")
+            far = percent(1 + apart, metric)
+            found.append(
+                f"{metric.name} of block {block} differs by {far} from the median of the {len(blocks)} blocks"
+            )
     return found
 
 
-def _drift(centred: pd.DataFrame) -> list[str]:
+def _drift(centred: pd.DataFrame, metric: Metric) -> list[str]:
     if len(centred) < 6 or centred["deviation"].nunique() == 1:
         return []
     line = scipy.stats.linregress(centred["number"], centred["deviation"])
     total = float(np.expm1(line.slope * (centred["number"].max() - centred["number"].min())))
     if line.pvalue > _DRIFT_P or abs(total) < _DRIFT:
         return []
-    return [f"throughput {'rises' if total > 0 else 'falls'} by {share(abs(total))} from the first run to the last"]
+    return [f"{metric.name} drifts by {percent(1 + total, metric)} from the first run to the last"]

@@ -99,7 +99,7 @@ class ComparePanel(Panel):
         def work() -> str:
             result = api.sweep_result(sweep_id)
             drawn = result.charts()
-            card = answer_html(result) + ranking_html(result.verdicts)
+            card = answer_html(result) + ranking_html(result.verdicts, result.plan.metric)
             self._show(card, [drawn[key] for key in _SWEEP_CHARTS if key in drawn], result)
             return f"sweep {sweep_id}: {many(len(result.runs), 'run')}"
 

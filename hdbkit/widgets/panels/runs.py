@@ -11,9 +11,13 @@ import ipywidgets
 import pandas as pd
 
 from hdbkit import api
+from hdbkit.analysis.comparison.groups import metric_of
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.wording import many
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.errors import HdbkitError, InputError
+from hdbkit.paths import results_folder
+from hdbkit.results.folder import RunFolder
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.file_link import FileLink
 from hdbkit.widgets.parts.layout import button, html_table, row
@@ -138,7 +142,8 @@ class RunsPanel(Panel):
             varied = [name for name in frame.columns.drop("metric_value") if frame[name].nunique() > 1]
             if not varied:
                 raise InputError("these runs differ in no setting; pick others, or leave the condition out")
-            chart = parallel_coordinates(frame, varied, "metric_value")
+            folders = [RunFolder(results_folder() / run_id) for run_id in frame["run_id"]]
+            chart = parallel_coordinates(frame, varied, metric_of({"runs": readable(folders)}))
             self.chart.value = charts_html([chart])
             self.say("")
 

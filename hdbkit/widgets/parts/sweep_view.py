@@ -19,6 +19,7 @@ from hdbkit import api
 from hdbkit.analysis.wording import percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import sweep_charts
+from hdbkit.config.metric import Metric
 from hdbkit.config.quantities import duration_text
 from hdbkit.errors import HdbkitError
 from hdbkit.results.sweep_folder import ENDED_EARLY
@@ -95,10 +96,10 @@ class SweepView:
     def _draw_so_far(self, result: api.SweepResult) -> None:
         """The grid, and the ranking and charts that read no transactions, over what is there."""
         try:
-            self.grid.value = grid_html(result.runs, result.verdicts)
+            self.grid.value = grid_html(result.runs, result.verdicts, result.plan.metric)
             there = result.verdicts.query("runs > 0")
             if len(there):
-                self.ranking.value = ranking_html(there)
+                self.ranking.value = ranking_html(there, result.plan.metric)
                 self.charts.value = charts_html(_charts_so_far(result, there))
         finally:
             self._drawing.release()
@@ -117,9 +118,12 @@ class SweepView:
         ended(result, failure)
 
     def _show_whole(self, result: api.SweepResult) -> None:
-        self.grid.value = grid_html(result.runs, result.verdicts)
+        self.grid.value = grid_html(result.runs, result.verdicts, result.plan.metric)
         if (result.runs["status"] == "done").any():
-            self.outcome.value, self.ranking.value = answer_html(result), ranking_html(result.verdicts)
+            self.outcome.value, self.ranking.value = (
+                answer_html(result),
+                ranking_html(result.verdicts, result.plan.metric),
+            )
             self.charts.value = charts_html(_charts_at_the_end(result))
             self.report.show(result.report)
 
@@ -132,7 +136,9 @@ def _charts_at_the_end(result: api.SweepResult) -> list[Chart]:
 def _charts_so_far(result: api.SweepResult, verdicts: pd.DataFrame) -> list[Chart]:
     """Those that read no transactions."""
     spec = result.plan.spec
-    drawn = sweep_charts(result.runs, verdicts, result.effects, list(spec.grid), spec.smallest_effect)
+    drawn = sweep_charts(
+        result.runs, verdicts, result.effects, list(spec.grid), spec.smallest_effect, result.plan.metric
+    )
     return [chart for chart in drawn if chart.key in ("configurations", "effects")]
 
 
@@ -195,17 +201,18 @@ def answer_html(result: api.SweepResult) -> str:
     return f"<p><b>{html.escape(result.answer)}</b></p>{advice}{back}<p><small>{small}</small></p>"
 
 
-def ranking_html(verdicts: pd.DataFrame) -> str:
+def ranking_html(verdicts: pd.DataFrame, metric: Metric) -> str:
     """Configurations from the fastest to the slowest, with the interval of each against the baseline."""
-    ordered = verdicts.sort_values(["virtual_users", "metric_value"], ascending=[True, False], na_position="last")
+    scored = verdicts.assign(score=metric.score(verdicts["metric_value"]))
+    ordered = scored.sort_values(["virtual_users", "score"], ascending=[True, False], na_position="last")
     several = verdicts["virtual_users"].nunique() > 1
-    heads = ["configuration", *(["users"] if several else []), "NOPM", "against the baseline", "verdict", "runs"]
+    heads = ["configuration", *(["users"] if several else []), metric.name, "against the baseline", "verdict", "runs"]
     rows = [
         [
             row["label"],
             *([row["virtual_users"]] if several else []),
-            _number(row["metric_value"]),
-            _change(row),
+            metric.number(row["metric_value"]) if math.isfinite(row["metric_value"]) else "",
+            _change(row, metric),
             row["sentence"].rpartition(": ")[2] if row["verdict"] == ENDED_EARLY else row["verdict"],
             row["runs"],
         ]
@@ -214,31 +221,27 @@ def ranking_html(verdicts: pd.DataFrame) -> str:
     return html_table(heads, rows, "Ranking over the finished runs, with 95 % intervals that hold together")
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if math.isfinite(value) else ""
-
-
-def _change(row: dict[Any, Any]) -> str:
+def _change(row: dict[Any, Any], metric: Metric) -> str:
     if row["verdict"] == "baseline" or not math.isfinite(row["ratio"]):
         return ""
-    return percent_within(row["ratio"], row["low"], row["high"])
+    return percent_within(row["ratio"], row["low"], row["high"], metric)
 
 
-def grid_html(runs: pd.DataFrame, verdicts: pd.DataFrame) -> str:
-    """A row a configuration and count of virtual users, a column a block; each run by its NOPM or its state."""
+def grid_html(runs: pd.DataFrame, verdicts: pd.DataFrame, metric: Metric) -> str:
+    """A row per configuration and count of virtual users, a column per block; each run by its result or its state."""
     labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
     blocks = sorted(runs["block"].unique())
     places = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
-    cells = {(row.virtual_users, row.configuration, row.block): _cell(row) for row in runs.itertuples()}
+    cells = {(row.virtual_users, row.configuration, row.block): _cell(row, metric) for row in runs.itertuples()}
     rows = [
         [labels[configuration], users, *(cells.get((users, configuration, block), "") for block in blocks)]
         for users, configuration in places[:MOST_ROWS]
     ]
     more = f"; {len(places) - MOST_ROWS} more rows are in the report" if len(places) > MOST_ROWS else ""
     return html_table(
-        ["configuration", "users", *(f"block {one}" for one in blocks)], rows, f"NOPM of each run{more}"
+        ["configuration", "users", *(f"block {one}" for one in blocks)], rows, f"{metric.name} of each run{more}"
     )
 
 
-def _cell(row: Any) -> str:
-    return f"{row.metric_value:,.0f}" if row.status == "done" else _MARKS.get(row.status, row.status)
+def _cell(row: Any, metric: Metric) -> str:
+    return metric.number(row.metric_value) if row.status == "done" else _MARKS.get(row.status, row.status)
