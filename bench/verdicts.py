@@ -23,6 +23,7 @@ from bench.common import QUICK, machine, scratch, tell, title
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.sequential import look_levels
 from hdbkit.analysis.sweep.verdicts import judge
+from hdbkit.config.metric import Metric
 from hdbkit.servers import private_server
 from hdbkit.sweep_plan import in_turn
 
@@ -121,11 +122,14 @@ def as_runs(logs: Floats) -> pd.DataFrame:
     )
 
 
+METRIC = Metric(name="throughput", title="operations per second", unit="operations/s")
+
+
 def compare_with_judge(logs: Floats) -> None:
     """Refuse to go on where the vectorized intervals are not those of ``judge``."""
     low, high = intervals(logs, 0.95)
     for one, its_low, its_high in zip(logs, low, high, strict=True):
-        judged = judge(as_runs(one)).iloc[1:]
+        judged = judge(as_runs(one), METRIC).iloc[1:]
         if not np.allclose(np.log(judged[["low", "high"]]).T, [its_low, its_high], atol=1e-9):
             raise RuntimeError("the simulation judges otherwise than hdbkit.analysis.sweep.verdicts")
 

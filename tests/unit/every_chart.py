@@ -20,7 +20,7 @@ from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from tests.unit.synthetic import GRID, operations, server_host_of, sweep_frames, write_run, write_table
+from tests.unit.synthetic import GRID, METRIC, operations, server_host_of, sweep_frames, write_run, write_table
 
 
 def finished(path: Path, seed: int = 1, users: int = 4) -> tuple[RunFolder, Manifest]:
@@ -60,12 +60,12 @@ def every_chart(root: Path) -> dict[str, Chart]:
             folder.table("seconds").write_bytes(run[0].table("seconds").read_bytes())
         kept = readable([RunFolder(root / run_id) for run_id in ids])
         baseline = {name: values[0] for name, values in GRID.items()}
-        acting = interactions(runs, list(GRID), baseline)
-        charts = whole_sweep(runs, verdicts, effects, list(GRID), 0.02, kept, acting)
+        acting = interactions(runs, METRIC, list(GRID), baseline)
+        charts = whole_sweep(runs, verdicts, effects, list(GRID), 0.02, METRIC, kept, acting)
         found |= {f"{name} {chart.key}": chart for chart in charts}
     found |= {f"compare {one.key}": one for one in compare_charts({"old": [run], "new": [other]})}
     rows = [(n, u, 100.0 * u * k) for n, k in (("a", 1), ("b", 2)) for u in (1, 16) for k in (k, k * 1.1)]
-    many = throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "metric_value"]))
+    many = throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "metric_value"]), METRIC)
     return found | {"groups users": many, **{f"profile {one.key}": one for one in _profile_charts()}}
 
 
@@ -83,6 +83,6 @@ def _profile_charts() -> list[Chart]:
         run_id: {"server.version": "1" if block < 3 else "2"}
         for run_id, block in zip(runs["run_id"], runs["block"], strict=True)
     }
-    law = scaling_laws(runs.assign(label="nightly"))
+    law = scaling_laws(runs.assign(label="nightly"), METRIC)
     assert law is not None
-    return [law, history_chart(runs, segments(runs, releases))]
+    return [law, history_chart(runs, segments(runs, METRIC, releases), METRIC)]

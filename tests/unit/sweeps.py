@@ -5,6 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from hdbkit.config.metric import Better, Measure, Metric
+
+RATE = Metric(name="TPS", title="operations per second", unit="TPS")
+TIME = Metric(
+    name="mean query time", title="geometric mean of the query times", unit="s", measure=Measure.GEOMETRIC_MEAN
+)
+P95 = Metric(name="p95", title="95 % quantile of the query times", unit="ms", measure=Measure.QUANTILE)
+
 
 def synthetic_runs(
     ratios: list[float],
@@ -13,8 +21,9 @@ def synthetic_runs(
     drift: float = 0.0,
     virtual_users: tuple[int, ...] = (4,),
     seed: int = 1,
+    metric: Metric = RATE,
 ) -> pd.DataFrame:
-    """A runs frame of two settings; ``drift`` is the fall of throughput from the first run to the last."""
+    """A runs frame of two settings; ``ratios`` are those of speed, ``drift`` is its fall from first to last run."""
     draw = np.random.default_rng(seed)
     rows: list[dict[str, object]] = []
     total = blocks * len(ratios) * len(virtual_users)
@@ -24,6 +33,7 @@ def synthetic_runs(
         for configuration, users in cells:
             number = len(rows) + 1
             log_noise = draw.normal(0, noise) if noise else 0.0
+            speed = 10_000 * users * ratios[configuration] * np.exp(log_noise - drift * number / total)
             rows.append(
                 {
                     "number": number,
@@ -32,10 +42,7 @@ def synthetic_runs(
                     "virtual_users": users,
                     "run_id": f"run-{number}",
                     "status": "done",
-                    "metric_value": 10_000
-                    * users
-                    * ratios[configuration]
-                    * np.exp(log_noise - drift * number / total),
+                    "metric_value": speed if metric.better is Better.HIGHER else 1e4 / speed,
                     "note": "",
                     "checks_failed": (),
                     "fresh": False,

@@ -22,6 +22,7 @@ from hdbkit.charts.style import COLOURS
 from hdbkit.charts.sweep_charts import grid
 from hdbkit.errors import InputError
 from tests.unit.every_chart import every_chart
+from tests.unit.synthetic import METRIC
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def lines() -> Chart:
         for users in (1, 2)
         for metric_value in (90.0, 110.0)
     ]
-    return throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "metric_value"]))
+    return throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "metric_value"]), METRIC)
 
 
 def texts(figure: Figure) -> str:
@@ -170,14 +171,14 @@ def test_names_in_a_heat_map_are_plain_words_on_paper() -> None:
     cells = pd.DataFrame(
         {"virtual_users": 1, "path": ["$a$", "b<br>c"] * 2, "size": [1, 1, 2, 2], "metric_value": [9.0] * 4}
     )
-    figure = grid(cells, "path", "size").matplotlib()
+    figure = grid(cells, "path", "size", METRIC).matplotlib()
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == [r"\$a\$", "b\nc"]
 
 
 def test_crowded_ticks_are_thinned_on_a_narrow_figure() -> None:
     rng = np.random.default_rng(1)
     chart = throughput_over_users(
-        pd.DataFrame({"label": "one", "virtual_users": [4] * 3, "metric_value": rng.normal(1_000_000, 10, 3)})
+        pd.DataFrame({"label": "one", "virtual_users": [4] * 3, "metric_value": rng.normal(1_000_000, 10, 3)}), METRIC
     )
     figure = chart.matplotlib(columns=1)
     figure.draw_without_rendering()
@@ -194,7 +195,7 @@ def long_names(counts: tuple[int, ...]) -> Chart:
         for size, how in sizes
     ]
     rows = [(name, users, 1000.0 * users * place) for place, name in enumerate(names, 1) for users in counts]
-    return throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "metric_value"]))
+    return throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "metric_value"]), METRIC)
 
 
 @pytest.mark.parametrize("columns", [1, 2])

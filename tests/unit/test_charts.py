@@ -19,7 +19,7 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import by_worth
 from hdbkit.results import columns
 from tests.unit.sweeps import synthetic_runs
-from tests.unit.synthetic import GRID, Synthetic, sweep_frames, write_run, write_table
+from tests.unit.synthetic import GRID, METRIC, Synthetic, sweep_frames, write_run, write_table
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def of_run(run: Synthetic) -> list[Chart]:
 
 
 def of_sweep(users: tuple[int, ...] = (4,)) -> list[Chart]:
-    return sweep_charts.sweep_charts(*sweep_frames(users=users), list(GRID), 0.02)
+    return sweep_charts.sweep_charts(*sweep_frames(users=users), list(GRID), 0.02, METRIC)
 
 
 def test_every_chart_has_a_question_words_a_table_and_named_axes(of_run: list[Chart]) -> None:
@@ -85,14 +85,16 @@ def test_a_longer_step_keeps_the_level(run: Synthetic) -> None:
 def test_a_long_run_is_drawn_with_few_points() -> None:
     """Three hours: the steps grow, the points do not."""
     seconds = pd.DataFrame({"second": range(0, 10_800, 27), "metric_value": 1000.0, "failed": 0.0})
-    chart = run_charts.throughput_over_time(seconds, Window(0, 10_800_000_000), 1000.0, {"checkpoints": [60.0]})
+    chart = run_charts.throughput_over_time(
+        seconds, Window(0, 10_800_000_000), METRIC, 1000.0, {"checkpoints": [60.0]}
+    )
     assert len(chart.figure.to_json()) < 50_000
 
 
 def test_rampup_is_shaded_and_checkpoints_and_automatic_vacuums_are_marked(run: Synthetic) -> None:
     course = throughput(run.folder, run.manifest)
     marks = {"checkpoints": [5.0, 9.0], "autovacuums": [7.0]}
-    chart = run_charts.throughput_over_time(course, window_of(run.manifest), 1000.0, marks)
+    chart = run_charts.throughput_over_time(course, window_of(run.manifest), METRIC, 1000.0, marks)
     shapes = chart.figure.layout.shapes
     assert (shapes[0].x0, shapes[0].x1) == (0, 2)
     lines = [(shape.x0, shape.line.dash) for shape in shapes if shape.type == "line"]
@@ -133,7 +135,7 @@ def test_every_run_is_a_dot() -> None:
 
 def test_the_grid_holds_the_mean_of_each_cell() -> None:
     runs, verdicts, _ = sweep_frames()
-    chart = sweep_charts.grid(runs, "buffers", "durable")
+    chart = sweep_charts.grid(runs, "buffers", "durable", METRIC)
     expected = verdicts.set_index("label")["metric_value"]
     heat = chart.figure.data[0]
     assert (list(heat.x), list(heat.y)) == (["64MB", "256MB"], ["on", "off"]), "sizes by worth, words as planned"
@@ -144,8 +146,8 @@ def test_the_grid_holds_the_mean_of_each_cell() -> None:
 def test_of_many_configurations_the_baseline_and_the_fastest_are_lines_beside_each_other() -> None:
     runs = synthetic_runs([1.0, 1.1, 0.9, 1.3, 1.2, 0.8, 1.4], blocks=3, noise=0.01, virtual_users=(1, 4))
     runs["memory"] = runs["configuration"].map("{}GB".format)
-    verdicts = judge(runs)
-    chart = sweep_charts.configurations(runs, verdicts)
+    verdicts = judge(runs, METRIC)
+    chart = sweep_charts.configurations(runs, verdicts, METRIC)
     lines = [trace for trace in chart.figure.data if trace.mode == "lines+markers"]
     by_number = verdicts.drop_duplicates("configuration").set_index("configuration")["label"]
     assert [line.name for line in lines] == [by_number[one] for one in (0, 1, 3, 4, 6)]
@@ -160,14 +162,14 @@ def test_values_stand_in_the_order_of_their_worth() -> None:
 
 def test_a_sweep_without_intervals_is_drawn_without_them() -> None:
     """One block: ratios, but no interval; a figure is JSON, which has no NaN."""
-    charts = sweep_charts.sweep_charts(*sweep_frames(blocks=1), list(GRID), 0.02)
+    charts = sweep_charts.sweep_charts(*sweep_frames(blocks=1), list(GRID), 0.02, METRIC)
     assert json.dumps([chart.figure.to_plotly_json() for chart in charts], allow_nan=False)
 
 
 def test_a_sweep_without_any_result_has_no_chart() -> None:
     runs, verdicts, effects = sweep_frames()
     assert not sweep_charts.sweep_charts(
-        runs.assign(status="failed", metric_value=np.nan), verdicts, effects, list(GRID), 0.02
+        runs.assign(status="failed", metric_value=np.nan), verdicts, effects, list(GRID), 0.02, METRIC
     )
 
 
@@ -195,8 +197,8 @@ def test_a_configuration_that_failed_leaves_the_others_their_charts() -> None:
     failed = runs["configuration"] == 3
     runs.loc[failed, "status"] = "failed"
     runs.loc[failed, "metric_value"] = np.nan
-    effects = main_effects(runs, list(GRID), {name: values[0] for name, values in GRID.items()})
-    charts = sweep_charts.sweep_charts(runs, judge(runs), effects, list(GRID), 0.02)
+    effects = main_effects(runs, METRIC, list(GRID), {name: values[0] for name, values in GRID.items()})
+    charts = sweep_charts.sweep_charts(runs, judge(runs, METRIC), effects, list(GRID), 0.02, METRIC)
     assert [chart.key for chart in charts] == ["effects", "configurations", "grid"]
     assert json.dumps([chart.figure.to_plotly_json() for chart in charts], allow_nan=False)
     assert "durable=off" in charts[1].alternative

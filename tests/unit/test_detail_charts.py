@@ -16,8 +16,13 @@ from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.charts import style
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import detail_charts
+from hdbkit.results.manifest import Manifest, Status
 from tests.unit.sweeps import synthetic_runs
-from tests.unit.synthetic import Synthetic, write_run
+from tests.unit.synthetic import METRIC, NAMES, Synthetic, write_run
+
+FIRST = Manifest(
+    run_id="run-0", notice="", status=Status.DONE, plan={}, operations=NAMES, metric=METRIC, noun="transaction"
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +40,7 @@ def of(effects: list[float], seconds: int = 12, rampup_s: int = 2) -> tuple[list
     strength = runs["configuration"].map(dict(enumerate(effects)))
     course = pd.concat(
         pd.DataFrame({
-            "run_id": name, "second": range(seconds), "metric_value": 1000 * effect * (1 + 0.1 * (block - 1)),
+            "run_id": name, "second": range(seconds), "rate": 1000 * effect * (1 + 0.1 * (block - 1)),
             "inside": np.arange(seconds) >= rampup_s,
         })
         for name, effect, block in zip(runs["run_id"], strength, runs["block"], strict=True)
@@ -46,7 +51,7 @@ def of(effects: list[float], seconds: int = 12, rampup_s: int = 2) -> tuple[list
         for name, effect in zip(runs["run_id"], strength, strict=True)
         for operation in ("new_order", "payment")
     ]
-    return detail_charts(runs, judge(runs), course, pd.DataFrame(slow), "new_order"), runs
+    return detail_charts(runs, judge(runs, METRIC), course, pd.DataFrame(slow), FIRST), runs
 
 
 def test_a_course_counts_the_committed_orders_of_each_second(run: Synthetic) -> None:
@@ -138,4 +143,4 @@ def test_every_colour_has_its_dark_counterpart_and_a_figure_is_json() -> None:
 def test_what_is_not_there_is_not_drawn() -> None:
     runs = synthetic_runs([1, 2])
     runs["run_id"] = "none"
-    assert detail_charts(runs, judge(runs), courses([]), latencies([]), "new_order") == []
+    assert detail_charts(runs, judge(runs, METRIC), courses([]), latencies([]), FIRST) == []

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from scipy.signal import lfilter
 
-from hdbkit.analysis.run.prospects import LEVEL, LOOKS, PARTS, Floats, looks, most
-from hdbkit.analysis.sweep.search import MARGIN, bar, early_ends_said, log_ratios
+from hdbkit.analysis.run.prospects import LEVEL, LOOKS, PARTS, Floats, looks, upper_bound
+from hdbkit.analysis.sweep.search import MARGIN, bar, early_ends_remark, log_ratios
 from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.results.sweep_folder import ENDED_EARLY
-from tests.unit.sweeps import synthetic_runs
+from tests.unit.sweeps import RATE, synthetic_runs
 
 SO_LOW = "ended early after 12 s, at most 55 % of the fastest so far"
 
@@ -28,7 +28,7 @@ def windows(level: float, count: int = 1, deviation: float = 0.1, persistence: f
 
 
 def ended_at(window: Floats, least: float) -> int | None:
-    return next((parts for parts in LOOKS if most(window[:parts]) < least), None)
+    return next((parts for parts in LOOKS if upper_bound(window[:parts]) < least), None)
 
 
 def test_half_the_throughput_is_ended_at_the_first_look() -> None:
@@ -79,16 +79,16 @@ def waiting(frame: pd.DataFrame, configuration: int, users: int = 4) -> pd.DataF
 
 
 def test_the_bar_lies_below_the_third_fastest_so_far() -> None:
-    found = bar(waiting(runs([1.0, 1.5, 1.2, 1.1, 1.05, 0.5]), 5), 1, 5, 4)
+    found = bar(waiting(runs([1.0, 1.5, 1.2, 1.1, 1.05, 0.5]), 5), RATE, 1, 5, 4)
     assert found is not None
-    assert found.least_metric_value == pytest.approx(40_000 * 1.1 * (1 - MARGIN))
-    assert found.best_metric_value == pytest.approx(40_000 * 1.5)
+    assert found.min_value == pytest.approx(40_000 * 1.1 * (1 - MARGIN))
+    assert found.best_value == pytest.approx(40_000 * 1.5)
 
 
 @pytest.mark.parametrize("lacking", [0, 3])
 def test_there_is_no_bar_without_the_baseline_or_three_others(lacking: int) -> None:
     frame = waiting(waiting(runs([1.0, 1.5, 1.2, 1.1, 0.5]), 4), lacking)
-    assert bar(frame, 1, 4, 4) is None
+    assert bar(frame, RATE, 1, 4, 4) is None
 
 
 def test_a_drift_between_blocks_moves_the_bar() -> None:
@@ -96,18 +96,18 @@ def test_a_drift_between_blocks_moves_the_bar() -> None:
     first = (frame["block"] == 1) & (frame["configuration"] < 4)
     frame = frame[first | (frame["block"] == 2) & frame["configuration"].isin([0, 4])].copy()
     frame.loc[frame["block"] == 2, "metric_value"] *= 0.7
-    found = bar(waiting(frame, 4), 2, 4, 4)
+    found = bar(waiting(frame, 4), RATE, 2, 4, 4)
     assert found is not None
-    assert found.least_metric_value == pytest.approx(0.7 * 40_000 * 1.1 * (1 - MARGIN))
+    assert found.min_value == pytest.approx(0.7 * 40_000 * 1.1 * (1 - MARGIN))
 
 
 def test_with_several_counts_of_users_only_the_last_run_can_be_certain() -> None:
     """A configuration is chosen by its mean: what it lacks with few users it may gain with many."""
     frame = runs([1.0, 1.5, 1.2, 1.1, 0.5], virtual_users=(1, 8))
-    assert bar(waiting(waiting(frame, 4, 1), 4, 8), 1, 4, 1) is None
-    found = bar(waiting(frame, 4, 8), 1, 4, 8)
+    assert bar(waiting(waiting(frame, 4, 1), 4, 8), RATE, 1, 4, 1) is None
+    found = bar(waiting(frame, 4, 8), RATE, 1, 4, 8)
     assert found is not None
-    assert found.least_metric_value == pytest.approx(80_000 * 1.1**2 / 0.5 * (1 - MARGIN))
+    assert found.min_value == pytest.approx(80_000 * 1.1**2 / 0.5 * (1 - MARGIN))
 
 
 def ended_early() -> pd.DataFrame:
@@ -118,19 +118,19 @@ def ended_early() -> pd.DataFrame:
 
 def test_a_run_that_ended_early_tells_the_search_and_no_verdict() -> None:
     frame = ended_early()
-    assert log_ratios(frame)[4] == pytest.approx(np.log(0.5))
-    verdicts = judge(frame)
+    assert log_ratios(frame, RATE)[4] == pytest.approx(np.log(0.5))
+    verdicts = judge(frame, RATE)
     row = verdicts.set_index("configuration").loc[4]
     assert (row["verdict"], row["runs"]) == (ENDED_EARLY, 0)
     assert np.isnan(row["ratio"])
     assert row["sentence"].endswith(SO_LOW)
     assert fastest(verdicts) == [1, 2, 3]
     assert "memory" in answer(verdicts) or "flush" in answer(verdicts)
-    assert early_ends_said(frame)[0].startswith("2 of 10 runs ended early")
+    assert early_ends_remark(frame)[0].startswith("2 of 10 runs ended early")
 
 
 def test_one_that_ended_early_at_some_users_is_not_chosen_for_the_others() -> None:
     frame = runs([1.0, 1.5, 1.2, 1.1, 2.0], blocks=2, virtual_users=(1, 8))
     low = (frame["configuration"] == 4) & (frame["virtual_users"] == 1)
     frame.loc[low, ["status", "note"]] = [ENDED_EARLY, SO_LOW]
-    assert fastest(judge(frame)) == [1, 2, 3]
+    assert fastest(judge(frame, RATE)) == [1, 2, 3]

@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
-from tests.unit.sweeps import failed, synthetic_runs
+from tests.unit.sweeps import RATE, failed, synthetic_runs
 
 BASELINE = {"flush": "on", "memory": "1GB"}
 
@@ -16,7 +16,7 @@ BASELINE = {"flush": "on", "memory": "1GB"}
 def test_an_effect_is_the_mean_over_all_pairs_of_the_grid() -> None:
     runs = synthetic_runs([1, 2, 1.1, 2.2], noise=0.02)
     logs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
-    effects = main_effects(runs, list(BASELINE), BASELINE).set_index("setting")
+    effects = main_effects(runs, RATE, list(BASELINE), BASELINE).set_index("setting")
     pairs = [logs[:, 1] - logs[:, 0], logs[:, 3] - logs[:, 2]]
     assert effects.loc["flush", "ratio"] == pytest.approx(float(np.exp(np.mean(pairs))))
     assert effects.loc["flush", "pairs"] == 2
@@ -30,7 +30,7 @@ def test_the_interval_is_that_of_complete_blocks_adjusted_for_both_settings() ->
     logs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
     residuals = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
     half = t.isf(0.05 / 2 / 2, 12) * np.sqrt((residuals**2).sum() / 12 / 5)
-    flush = main_effects(runs, list(BASELINE), BASELINE).iloc[0]
+    flush = main_effects(runs, RATE, list(BASELINE), BASELINE).iloc[0]
     ends = np.log([flush["low"], flush["ratio"], flush["high"]])
     assert ends[1] - ends[0] == pytest.approx(half)
     assert ends[2] - ends[1] == pytest.approx(half)
@@ -39,7 +39,7 @@ def test_the_interval_is_that_of_complete_blocks_adjusted_for_both_settings() ->
 def test_all_intervals_hold_together_in_95_percent_of_sweeps() -> None:
     held = 0
     for seed in range(150):
-        table = main_effects(synthetic_runs([1, 1.2, 1.1, 1.32], blocks=3, seed=seed), list(BASELINE), BASELINE)
+        table = main_effects(synthetic_runs([1, 1.2, 1.1, 1.32], blocks=3, seed=seed), RATE, list(BASELINE), BASELINE)
         real = table["setting"].map({"flush": 1.2, "memory": 1.1})
         held += bool(((table["low"] < real) & (real < table["high"])).all())
     assert held / 150 >= 0.92
@@ -47,28 +47,28 @@ def test_all_intervals_hold_together_in_95_percent_of_sweeps() -> None:
 
 def test_pairs_make_the_effect_sharper_than_one_configuration() -> None:
     runs = synthetic_runs([1, 1.05, 1, 1.05], noise=0.01)
-    effect = main_effects(runs, list(BASELINE), BASELINE).iloc[0]
-    alone = judge(runs).iloc[1]
+    effect = main_effects(runs, RATE, list(BASELINE), BASELINE).iloc[0]
+    alone = judge(runs, RATE).iloc[1]
     assert effect["high"] / effect["low"] < alone["high"] / alone["low"]
 
 
 def test_counts_of_virtual_users_are_pooled_and_told_apart() -> None:
-    table = main_effects(synthetic_runs([1, 1.2], virtual_users=(2, 8)), ["flush"], {"flush": "on"})
+    table = main_effects(synthetic_runs([1, 1.2], virtual_users=(2, 8)), RATE, ["flush"], {"flush": "on"})
     assert list(table["virtual_users"]) == [0, 2, 8]
     assert list(table["pairs"]) == [2, 1, 1]
 
 
 def test_a_setting_with_one_value_has_no_effect_row() -> None:
-    assert list(main_effects(synthetic_runs([1, 1.2]), list(BASELINE), BASELINE)["setting"]) == ["flush"]
+    assert list(main_effects(synthetic_runs([1, 1.2]), RATE, list(BASELINE), BASELINE)["setting"]) == ["flush"]
 
 
 def test_a_pair_whose_partner_failed_is_left_out() -> None:
     runs = synthetic_runs([1, 2, 1.1, 2.2])
-    table = main_effects(failed(runs, runs["configuration"] == 3), list(BASELINE), BASELINE)
+    table = main_effects(failed(runs, runs["configuration"] == 3), RATE, list(BASELINE), BASELINE)
     assert list(table["pairs"]) == [1, 1]
 
 
 def test_one_block_gives_no_interval() -> None:
-    table = main_effects(synthetic_runs([1, 2, 1.1, 2.2], blocks=1), list(BASELINE), BASELINE)
+    table = main_effects(synthetic_runs([1, 2, 1.1, 2.2], blocks=1), RATE, list(BASELINE), BASELINE)
     assert set(table["verdict"]) == {"undecided"}
     assert table[["low", "high"]].isna().all().all()

@@ -1,4 +1,4 @@
-"""Groups of runs side by side: levels with intervals, courses, distributions, and what failed."""
+"""Groups of runs side by side: means with intervals, courses, distributions, and what failed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 from scipy.stats import t as student
 
-from hdbkit.analysis.comparison.groups import Groups, distributions, levels, overlaid, throughputs
+from hdbkit.analysis.comparison.groups import Groups, distributions, metric_values, overlaid, values_by_users
 from hdbkit.analysis.run.failures import RETRIED, failures, samples
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.charts.compare_charts import compare_charts
-from hdbkit.charts.parallel_chart import MOST_RUNS, parallel_coordinates
+from hdbkit.charts.parallel_chart import MAX_RUNS, parallel_coordinates
 from hdbkit.results.columns import ERROR_CLASSES
 from tests.unit.every_chart import finished
-from tests.unit.synthetic import write_run
+from tests.unit.synthetic import METRIC, write_run
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def of(rows: list[tuple[str, int, float]]) -> pd.DataFrame:
 
 
 def test_a_run_is_a_row_in_the_order_of_the_groups(groups: Groups) -> None:
-    found = throughputs(groups)
+    found = metric_values(groups)
     assert found["group"].tolist() == ["z-old", "z-old", "new"]
     assert found["virtual_users"].tolist() == [4, 4, 2]
     assert found["metric_value"].tolist() == [m.result["metric_value"] for side in groups.values() for _, m in side]
@@ -42,14 +42,14 @@ def test_a_run_is_a_row_in_the_order_of_the_groups(groups: Groups) -> None:
 def test_a_level_is_the_geometric_mean_with_students_interval() -> None:
     """With one cell, pooling is nothing: the textbook's interval on the log scale."""
     logs = np.log([90.0, 100.0, 130.0])
-    row = levels(of([("a", 4, metric_value) for metric_value in np.exp(logs)])).iloc[0]
+    row = values_by_users(of([("a", 4, metric_value) for metric_value in np.exp(logs)])).iloc[0]
     half = student.ppf(0.975, 2) * logs.std(ddof=1) / np.sqrt(3)
     assert row["metric_value"] == pytest.approx(np.exp(logs.mean()))
     assert (row["low"], row["high"]) == pytest.approx((np.exp(logs.mean() - half), np.exp(logs.mean() + half)))
 
 
 def test_noise_is_pooled_so_that_a_single_run_has_an_interval_too() -> None:
-    found = levels(of([("a", 1, 100.0), ("a", 1, 110.0), ("b", 1, 50.0)]))
+    found = values_by_users(of([("a", 1, 100.0), ("a", 1, 110.0), ("b", 1, 50.0)]))
     assert found["runs"].tolist() == [2, 1]
     widths = np.log(found["high"] / found["low"])
     assert widths[1] == pytest.approx(np.sqrt(2) * widths[0])
@@ -59,13 +59,13 @@ def test_95_of_100_intervals_hold_the_truth() -> None:
     draw = np.random.default_rng(7)
     held = []
     for _ in range(400):
-        found = levels(of([(name, 1, float(np.exp(draw.normal(0, 0.05)))) for name in "aabbcc"]))
+        found = values_by_users(of([(name, 1, float(np.exp(draw.normal(0, 0.05)))) for name in "aabbcc"]))
         held += [low <= 1 <= high for low, high in zip(found["low"], found["high"], strict=True)]
     assert np.mean(held) == pytest.approx(0.95, abs=0.02)
 
 
 def test_without_a_repeated_run_there_is_no_interval() -> None:
-    assert levels(of([("a", 1, 100.0), ("b", 1, 50.0)]))[["low", "high"]].isna().all().all()
+    assert values_by_users(of([("a", 1, 100.0), ("b", 1, 50.0)]))[["low", "high"]].isna().all().all()
 
 
 def test_courses_are_aligned_at_the_start_of_their_windows(groups: Groups, tmp_path: Path) -> None:
@@ -138,12 +138,12 @@ def test_one_count_of_users_is_drawn_in_rows_and_several_over_users(groups: Grou
     several, one = compare_charts(groups), compare_charts({"new": groups["new"]})
     assert [chart.key for chart in several] == ["users", "throughput", "latency"]
     assert several[0].figure.layout.xaxis.title.text == "virtual users"
-    assert one[0].figure.layout.xaxis.title.text == "NOPM (new orders a minute)"
+    assert one[0].figure.layout.xaxis.title.text == "NOPM (new orders per minute)"
 
 
 def test_of_many_groups_some_are_drawn_and_all_are_tabled(groups: Groups) -> None:
     for chart in compare_charts({f"group {i}": groups["new"] for i in range(12)}):
-        assert "Drawn are the first 10; the table has all 12." in chart.alternative
+        assert "The first 10 are drawn; the table has all 12." in chart.alternative
         assert chart.table["group"].nunique() == 12
 
 
@@ -154,7 +154,7 @@ def settings(n: int) -> pd.DataFrame:
 
 
 def test_parallel_coordinates_say_what_the_fastest_have_in_common() -> None:
-    chart = parallel_coordinates(settings(20), ["durable", "buffers"])
+    chart = parallel_coordinates(settings(20), ["durable", "buffers"], METRIC)
     assert chart.alternative.startswith("The 4 fastest runs have in common: durable=off.")
     fast = next(trace for trace in chart.figure.data if trace.name == "fastest fifth")
     ends = [y for x, y in zip(fast.x, fast.y, strict=True) if x == 2]
@@ -164,14 +164,14 @@ def test_parallel_coordinates_say_what_the_fastest_have_in_common() -> None:
 
 
 def test_parallel_lines_through_one_value_are_spread_by_throughput() -> None:
-    chart = parallel_coordinates(settings(20), ["durable", "buffers"])
+    chart = parallel_coordinates(settings(20), ["durable", "buffers"], METRIC)
     heights = [y for trace in chart.figure.data for x, y in zip(trace.x, trace.y, strict=True) if x == 0]
     assert len(set(heights)) == 20
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, MOST_RUNS + 50])
+@pytest.mark.parametrize("n", [1, 2, 3, MAX_RUNS + 50])
 def test_parallel_coordinates_draw_each_run_once_and_at_most_so_many(n: int) -> None:
-    chart = parallel_coordinates(settings(n), ["durable", "buffers"])
+    chart = parallel_coordinates(settings(n), ["durable", "buffers"], METRIC)
     drawn = sum(list(trace.x).count(0) for trace in chart.figure.data)
-    assert drawn == min(n, MOST_RUNS)
+    assert drawn == min(n, MAX_RUNS)
     assert len(chart.table) == n

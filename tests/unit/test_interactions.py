@@ -9,14 +9,14 @@ from scipy.stats import t
 
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
-from tests.unit.sweeps import failed, synthetic_runs
+from tests.unit.sweeps import RATE, failed, synthetic_runs
 
 NAMES = ["flush", "memory"]
 BASELINE = {"flush": "on", "memory": "1GB"}
 
 
 def found(runs: pd.DataFrame) -> pd.DataFrame:
-    return interactions(runs, NAMES, BASELINE)
+    return interactions(runs, RATE, NAMES, BASELINE)
 
 
 def test_effects_that_multiply_do_not_interact() -> None:
@@ -59,7 +59,7 @@ def test_the_intervals_hold_together_over_all_pairs_and_counts() -> None:
 
 def test_a_main_effect_that_turns_around_is_told() -> None:
     runs = synthetic_runs([1, 1.4, 1.2, 1.4 * 1.2 * 0.6])
-    said = changed_effects(found(runs), main_effects(runs, NAMES, BASELINE))
+    said = changed_effects(found(runs), main_effects(runs, RATE, NAMES, BASELINE), RATE)
     assert len(said) == 2
     assert said[0].startswith("flush=off is 8.")
     assert " % faster with memory=1GB and 16." in said[0]
@@ -69,7 +69,7 @@ def test_a_main_effect_that_turns_around_is_told() -> None:
 @pytest.mark.parametrize("together", [1.4 * 1.2, 1.4 * 1.2 * 1.05])
 def test_a_main_effect_that_holds_everywhere_is_left_alone(together: float) -> None:
     runs = synthetic_runs([1, 1.4, 1.2, together], noise=0.003)
-    assert changed_effects(found(runs), main_effects(runs, NAMES, BASELINE)) == []
+    assert changed_effects(found(runs), main_effects(runs, RATE, NAMES, BASELINE), RATE) == []
 
 
 def test_one_block_and_a_lost_corner_give_no_interval_and_no_row() -> None:

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from hdbkit import api
-from hdbkit.analysis.comparison.sides import gate, level_ratios
+from hdbkit.analysis.comparison.sides import gate, ratios_by_users
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Event, Status
 from tests.conftest import HdbkitCommand
-from tests.unit.synthetic import SETTINGS, write_run
+from tests.unit.synthetic import METRIC, SETTINGS, write_run
 
 USERS = (1, 4)
 
@@ -63,7 +63,7 @@ def test_profiles_are_compared_at_each_count_of_users(root: Path) -> None:
     assert list(found.levels["virtual_users"]) == [1, 4]
     assert list(found.levels["verdict"]) == ["slower", "slower"]
     assert found.levels["ratio"].tolist() == pytest.approx([0.8, 0.8], rel=0.03)
-    assert "as the mean over 2 counts of virtual users, is 2" in found.ratio.sentence
+    assert "new (mean over 2 counts of virtual users) is 2" in found.ratio.sentence
     assert found.gate(-0.02).verdict == "fell"
     assert api.compare("slow", "fast").gate(-0.02).verdict == "held"
 
@@ -88,7 +88,7 @@ def test_the_history_on_the_command_line_has_a_page(root: Path, command: HdbkitC
     assert said.code == 0
     assert "change point (p = 0.0" in " ".join(said.out.split())
     page = (root / "profiles" / "nightly.html").read_text(encoding="utf-8")
-    assert "When did the throughput change?" in page
+    assert "When did NOPM change?" in page
     assert 'id="chart-history"' in page
     assert command("history", "weekly").code == 2
     assert [row["profile"] for row in command("profiles", "--json").json] == ["fast", "nightly", "slow"]
@@ -128,13 +128,16 @@ def sides(ratio: float, runs: int = 4, noise: float = 0.01, seed: int = 1) -> tu
 def test_the_intervals_of_all_counts_hold_together() -> None:
     held = 0
     for seed in range(80):
-        levels, _ = level_ratios(*sides(0.97, seed=seed))
-        held += bool(((levels["low"] < 0.97) & (levels["high"] > 0.97)).all())
+        found, _ = ratios_by_users(*sides(0.97, seed=seed), METRIC)
+        held += bool(((found["low"] < 0.97) & (found["high"] > 0.97)).all())
     assert held >= 71
 
 
 def test_at_the_limit_itself_the_gate_seldom_fails() -> None:
-    fell = sum(gate(level_ratios(*sides(0.98, seed=seed))[0], -0.02).verdict == "fell" for seed in range(80))
+    fell = sum(
+        gate(ratios_by_users(*sides(0.98, seed=seed), METRIC)[0], METRIC, -0.02).verdict == "fell"
+        for seed in range(80)
+    )
     assert fell <= 6
 
 
@@ -150,5 +153,5 @@ def test_at_the_limit_itself_the_gate_seldom_fails() -> None:
 def test_the_gate_goes_by_the_whole_interval(
     low: float, high: float, verdict: str, fails: bool, strictly: bool
 ) -> None:
-    found = gate(pd.DataFrame([{"virtual_users": 4, "ratio": 0.95, "low": low, "high": high}]), -0.02)
+    found = gate(pd.DataFrame([{"virtual_users": 4, "ratio": 0.95, "low": low, "high": high}]), METRIC, -0.02)
     assert (found.verdict, found.fails(), found.fails(strict=True)) == (verdict, fails, strictly)

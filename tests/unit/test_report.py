@@ -17,7 +17,7 @@ from hdbkit.report.sweep_report import verdict_matrix
 from hdbkit.report.tables import cell, heading, milliseconds
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
-from tests.unit.synthetic import Synthetic, sweep_frames, sweep_plan, write_run
+from tests.unit.synthetic import METRIC, Synthetic, sweep_frames, sweep_plan, write_run
 
 LARGEST = 6_000_000
 
@@ -36,6 +36,7 @@ def write_sweep(
     return sweep_report(
         path,
         plan=sweep_plan(blocks, users),
+        metric=METRIC,
         runs=runs,
         verdicts=verdicts,
         effects=effects,
@@ -138,7 +139,7 @@ def test_a_sweep_report_says_answer_verdicts_order_and_command(reports: dict[str
 
 def test_at_several_counts_of_users_a_configuration_is_a_row_and_a_count_a_column(tmp_path: Path) -> None:
     _, verdicts, _ = sweep_frames(users=(1, 4))
-    table = verdict_matrix(verdicts)
+    table = verdict_matrix(verdicts, METRIC)
     assert list(table.head) == ["configuration", "1 virtual user", "4 virtual users"]
     assert [row[0] for row in table.rows] == [
         "baseline",
@@ -169,7 +170,7 @@ def test_the_surroundings_of_a_sweep_are_not_those_of_its_first_run(tmp_path: Pa
     folder = write_run(tmp_path / "a-run" / "b", users=7, duration_s=2).folder
     text = " ".join(" ".join(read(write_sweep(tmp_path / "s.html", [folder], users=(4, 16))).text).split())
     assert "virtual users 4, 16" in text
-    assert "seed of the load 1 in block 1, one more in each next" in text
+    assert "seed of the load 1 in block 1, plus 1 in each next block" in text
     assert "seed of the population 1" in text
     assert "256 MB" not in text, "buffers is swept"
 
@@ -186,7 +187,15 @@ def test_charts_cannot_end_their_script(tmp_path: Path) -> None:
     manifest = checked(run)
     names = [evil, *manifest.operations[1:]]
     result = manifest.result | {"operations": dict(zip(names, manifest.result["operations"].values(), strict=True))}
-    run.folder.write(manifest.model_copy(update={"operations": names, "counted": evil, "result": result}))
+    run.folder.write(
+        manifest.model_copy(
+            update={
+                "operations": names,
+                "metric": METRIC.model_copy(update={"operations": (evil,)}),
+                "result": result,
+            }
+        )
+    )
     page = run_report(run.folder).read_text(encoding="utf-8")
     assert "alert(1)" in page
     assert "<script>alert" not in page

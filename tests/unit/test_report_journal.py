@@ -6,8 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
+<<<<<<< HEAD
 from hdbkit.results.journal import JournalLine, Step
 from tests.unit.synthetic import GRID, sweep_frames
+=======
+from hdbkit.results.sweep_folder import JournalLine, Step
+from tests.unit.synthetic import GRID, METRIC, sweep_frames
+>>>>>>> 2a8658a (Tests of analysis, charts and reports with the declared metric)
 
 BEGAN = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 PREPARED = {"applied_by": "restart", "applied_s": 1.24, "restored_s": 0.5, "rested_s": 0.01, "busy_pct": 3.2}
@@ -36,7 +41,7 @@ WHOLE = journal(
 def test_every_run_is_told_in_its_order_with_what_was_done_before_it() -> None:
     runs, verdicts, _ = sweep_frames()
     labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
-    rows = order_table(runs, labels, WHOLE).rows
+    rows = order_table(runs, METRIC, labels, WHOLE).rows
     assert [row[0] for row in rows] == [str(number) for number in range(1, 13)]
     assert rows[0][6:8] == ["12:00:02", "restart 1.2, data 0.5, host then 3 % busy"]
     assert rows[2][6:8] == ["\N{EN DASH}"] * 2
@@ -44,13 +49,13 @@ def test_every_run_is_told_in_its_order_with_what_was_done_before_it() -> None:
 
 def test_what_happened_besides_is_told_in_words_and_runs_that_went_well_are_not() -> None:
     assert [row[1] for row in events_table(WHOLE).rows] == [
-        "the sweep begins",
-        "the server's settings are on disk as found",
+        "the sweep starts",
+        "the server's original settings are saved",
         "run 2 failed: the server said no",
         "the agent is away",
-        "a process goes on with it",
-        "looked at after 4 blocks: undecided are 0 configurations",
-        "the server's settings are again as found",
+        "another process continues the sweep",
+        "interim analysis after 4 blocks: 0 configurations are undecided",
+        "the server's settings are restored",
         "the sweep is finished",
     ]
 
@@ -66,14 +71,14 @@ def test_the_settings_stand_beside_what_they_were_and_what_they_are() -> None:
     (table,) = settings_table(GRID, WHOLE)
     assert table.head == ["setting", "tried", "before the sweep", "after it"]
     assert table.rows == [["buffers", "64MB, 256MB", "128MB", "128MB"], ["durable", "on, off", "on", "on"]]
-    assert table.note.startswith("At 12:00:09 UTC all settings of the server were brought back")
+    assert table.note.startswith("At 12:00:09 UTC all settings of the server were restored.")
     assert unrestored(WHOLE, "a") == []
     assert settings_table(GRID, []) == settings_table({}, WHOLE) == []
 
 
 def test_settings_that_are_not_back_are_a_warning() -> None:
     (table,) = settings_table(GRID, WHOLE[:-2])
-    assert "not brought back yet" in table.note
+    assert "not restored yet" in table.note
     assert "hdbkit sweep --resume demo-1" in unrestored(WHOLE[:-2], "demo-1")[0]
     other = WHOLE[:-2] + journal(
         (Step.SETTINGS_RESTORED, {"details": {"found": {"buffers": "1GB", "durable": "on"}}})

@@ -9,6 +9,7 @@ from scipy.optimize import curve_fit
 
 from hdbkit.analysis.statistics.scalability import fitted, laws, laws_table, scaling
 from hdbkit.charts.scaling_charts import scaling_laws
+from tests.unit.sweeps import RATE
 
 LEVELS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -94,11 +95,11 @@ def test_two_blocks_give_a_peak_without_interval() -> None:
 @pytest.mark.parametrize("levels", [(1, 2, 4), (2, 4, 8, 16, 32, 64)])
 def test_without_enough_levels_or_without_one_user_nothing_is_fitted(levels: tuple[int, ...]) -> None:
     assert scaling(measured(levels)) is None
-    assert scaling_laws(measured(levels)) is None
+    assert scaling_laws(measured(levels), RATE) is None
 
 
 def test_the_chart_has_the_law_its_band_and_its_peak() -> None:
-    chart = scaling_laws(measured())
+    chart = scaling_laws(measured(), RATE)
     assert chart is not None
     assert [bool(trace.fill) for trace in chart.figure.data if len(trace.x) > 1].count(True) == 1
     peak = laws_table(laws(measured(), "label"), "label")["peak"][0]

@@ -10,7 +10,7 @@ from hdbkit.charts import scaling_charts
 
 
 def test_the_published_throughput_has_a_line_a_configuration_and_none_look_alike() -> None:
-    chart = scaling_charts.throughput_over_users(published.cern_oltp())
+    chart = scaling_charts.throughput_over_users(published.cern_oltp(), published.metric())
     lines = chart.figure.data
     assert len(lines) == 8
     assert len({(one.line.color, one.line.dash, one.marker.symbol) for one in lines}) == 8
@@ -21,7 +21,7 @@ def test_the_published_throughput_has_a_line_a_configuration_and_none_look_alike
 
 def test_repeated_results_become_dots_and_the_line_goes_through_their_geometric_mean() -> None:
     own = pd.DataFrame({"label": "own", "virtual_users": [1, 1, 1, 2], "metric_value": [100.0, 400.0, 200.0, 300.0]})
-    dots, line = scaling_charts.throughput_over_users(own).figure.data
+    dots, line = scaling_charts.throughput_over_users(own, published.metric()).figure.data
     assert list(dots.y) == [100, 400, 200, 300]
     assert list(line.y) == [200, 300]
 
@@ -36,7 +36,7 @@ def test_a_performance_profile_is_drawn_as_steps() -> None:
 
 def test_ways_are_told_relative_to_the_first_of_their_group_and_count() -> None:
     ways = published.points("client language").assign(group="published")
-    chart = scaling_charts.beside_published(ways)
+    chart = scaling_charts.beside_published(ways, published.metric())
     assert chart.table["ratio"].round(2).tolist() == [1, 1.03, 1, 7.44]
     assert "7.44 Tcl threads, 64 virtual users (published)" in chart.alternative
 
@@ -45,8 +45,8 @@ def test_every_chart_can_be_put_on_paper() -> None:
     queries = performance_profile.profile(published.cern_queries())
     ways = published.points("client language").assign(group="published")
     for chart in (
-        scaling_charts.throughput_over_users(published.cern_oltp()),
+        scaling_charts.throughput_over_users(published.cern_oltp(), published.metric()),
         scaling_charts.performance_profile(queries),
-        scaling_charts.beside_published(ways),
+        scaling_charts.beside_published(ways, published.metric()),
     ):
         assert chart.image("svg").startswith(b"<?xml")

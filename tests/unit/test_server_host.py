@@ -10,7 +10,7 @@ import pytest
 
 from hdbkit.analysis.run.server_host import cpu_course, disks_course, network_course, server_host_use
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.warnings import run_doubts
+from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.charts.server_host_charts import server_host_charts
@@ -96,9 +96,9 @@ def test_a_host_that_was_the_limit_itself_is_told(tmp_path: Path, told: dict[str
     made = write_run(tmp_path / "a-run", users=1, duration_s=3)
     write_table(made.folder.table("server_host"), server_host_of(6, **told), columns.SERVER_HOST)
     manifest = made.manifest.model_copy(update={"result": summarize(made.folder, made.manifest)})
-    doubts = [doubt for kind, doubt in run_doubts(manifest).items() if kind.startswith("server host")]
-    assert len(doubts) == bool(sentence)
-    assert sentence in "".join(doubts)
+    found = [one for kind, one in run_warnings(manifest).items() if kind.startswith("server host")]
+    assert len(found) == bool(sentence)
+    assert sentence in "".join(found)
 
 
 def test_a_report_draws_the_host_where_an_agent_told_of_it_and_only_there(tmp_path: Path) -> None:

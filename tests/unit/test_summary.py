@@ -41,7 +41,7 @@ def test_the_result_is_plain_json(result: dict) -> None:
 
 
 def test_nopm_is_the_schemas_growth_over_the_measured_time(run: Synthetic, result: dict) -> None:
-    orders = run.inside.query("transaction == 0 and outcome == 0")
+    orders = run.inside.query("operation == 0 and outcome == 0")
     assert result["metric_value"] == pytest.approx(len(orders) * 60 / 40)
     assert result["engine_tpm"] == pytest.approx(len(run.inside) * 60 / 40)
     assert result["counters"]["wal_bytes"] == 1000 * len(run.inside)
@@ -50,11 +50,11 @@ def test_nopm_is_the_schemas_growth_over_the_measured_time(run: Synthetic, resul
 def test_nopm_is_measured_between_the_middles_of_its_own_queries(tmp_path: Path) -> None:
     run = write_run(tmp_path / "late", duration_s=10)
     counters = counters_of(run.rows, 2_000_000, 12_000_000)
-    late = (counters["edge"] == "end") & (counters["name"] == "new_orders")
+    late = (counters["edge"] == "end") & (counters["name"] == columns.COUNTED)
     counters.loc[late, "t_returned_us"] += 2_000_000
     counters.loc[(counters["edge"] == "end") & ~late, "t_returned_us"] += 50_000_000
     write_table(run.folder.table("counters"), counters, columns.COUNTERS)
-    orders = run.inside.query("transaction == 0 and outcome == 0")
+    orders = run.inside.query("operation == 0 and outcome == 0")
     assert summarize(run.folder, run.manifest)["metric_value"] == pytest.approx(len(orders) * 60 / 11)
 
 

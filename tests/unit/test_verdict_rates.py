@@ -11,6 +11,7 @@ from hdbkit.analysis.statistics.sequential import look_levels
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config import SweepSpec, Target
 from hdbkit.sweep_plan import plan_sweep
+from tests.unit.sweeps import RATE
 
 VALUES = [f"{size}MB" for size in range(8)]
 DRIFT = 0.04
@@ -29,7 +30,7 @@ def swept(seed: int, blocks: int = 3) -> pd.DataFrame:
 
 def test_eight_equal_configurations_are_told_apart_in_about_5_percent_of_drifting_sweeps() -> None:
     sweeps = 120
-    verdicts = (judge(swept(seed), smallest_effect=0.5)["verdict"] for seed in range(sweeps))
+    verdicts = (judge(swept(seed), RATE, smallest_effect=0.5)["verdict"] for seed in range(sweeps))
     told = sum(one.isin(["faster", "slower"]).any() for one in verdicts)
     assert told / sweeps <= 0.1  # without Dunnett's correction it is 0.2, in another order nearly 1
 
@@ -38,7 +39,7 @@ def test_the_vectorized_simulation_judges_as_sweeps_are_judged() -> None:
     logs = simulated(recorded(), [0, 0, 0.01, 0.02], 5, 5, np.random.default_rng(1))
     compare_with_judge(logs)
     low, _ = intervals(logs, 0.95)
-    verdicts = judge(as_runs(logs[0]))["verdict"]
+    verdicts = judge(as_runs(logs[0]), RATE)["verdict"]
     assert list(verdicts[1:] == "faster") == (low[0] > 0).tolist()
 
 

@@ -9,7 +9,7 @@ from scipy.stats import ttest_rel
 
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.sweep.verdicts import answer, judge
-from tests.unit.sweeps import failed, synthetic_runs
+from tests.unit.sweeps import RATE, failed, synthetic_runs
 
 
 def verdict(judged: pd.DataFrame, configuration: int, virtual_users: int = 4) -> pd.Series:
@@ -19,7 +19,7 @@ def verdict(judged: pd.DataFrame, configuration: int, virtual_users: int = 4) ->
 
 def test_two_percent_at_one_percent_noise_is_mostly_found_with_8_blocks() -> None:
     found = sum(
-        verdict(judge(synthetic_runs([1, 1.02], blocks=8, seed=seed)), 1)["verdict"] == "faster"
+        verdict(judge(synthetic_runs([1, 1.02], blocks=8, seed=seed), RATE), 1)["verdict"] == "faster"
         for seed in range(100)
     )
     assert found >= 80
@@ -29,7 +29,7 @@ def test_intervals_hold_together_in_95_percent_of_sweeps_over_all_virtual_users(
     truth = [1, 1.1, 0.8]
     held = 0
     for seed in range(200):
-        judged = judge(synthetic_runs(truth, blocks=3, noise=0.03, virtual_users=(2, 8), seed=seed))
+        judged = judge(synthetic_runs(truth, blocks=3, noise=0.03, virtual_users=(2, 8), seed=seed), RATE)
         compared = judged[judged["verdict"] != "baseline"]
         real = compared["configuration"].map(dict(enumerate(truth)))
         held += bool(((compared["low"] < real) & (real < compared["high"])).all())
@@ -40,7 +40,7 @@ def test_two_configurations_have_the_paired_t_interval() -> None:
     runs = synthetic_runs([1, 1.3], blocks=6, noise=0.05)
     pairs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value"))
     expected = ttest_rel(pairs[1], pairs[0]).confidence_interval(0.95)
-    row = verdict(judge(runs), 1)
+    row = verdict(judge(runs, RATE), 1)
     assert (row["low"], row["high"]) == pytest.approx((np.exp(expected.low), np.exp(expected.high)))
 
 
@@ -49,13 +49,13 @@ def test_complete_blocks_have_the_textbook_dunnett_interval() -> None:
     logs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
     residuals = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
     half = critical_value(equal_replication(3), 12) * np.sqrt((residuals**2).sum() / 12 * 2 / 5)
-    row = verdict(judge(runs), 2)
+    row = verdict(judge(runs, RATE), 2)
     middle = logs[:, 2].mean() - logs[:, 0].mean()
     assert (row["low"], row["high"]) == pytest.approx((np.exp(middle - half), np.exp(middle + half)), rel=1e-6)
 
 
 def test_a_large_effect_is_told_as_times_and_a_small_one_as_percent() -> None:
-    judged = judge(synthetic_runs([1, 2.3, 1.1, 0.9]))
+    judged = judge(synthetic_runs([1, 2.3, 1.1, 0.9]), RATE)
     assert verdict(judged, 1)["sentence"].startswith("flush=off is 2.29 ")
     assert "times as fast as the baseline (95 % interval 2." in verdict(judged, 1)["sentence"]
     assert " % faster than the baseline (95 % interval " in verdict(judged, 2)["sentence"]
@@ -63,20 +63,20 @@ def test_a_large_effect_is_told_as_times_and_a_small_one_as_percent() -> None:
     assert list(judged["verdict"]) == ["baseline", "faster", "faster", "slower"]
 
 
-def test_a_small_interval_around_1_is_no_difference() -> None:
-    row = verdict(judge(synthetic_runs([1, 1], noise=0.003, seed=3)), 1)
-    assert (row["verdict"], row["equivalent"]) == ("no difference", True)
-    assert "no difference larger than 2 % from the baseline" in row["sentence"]
+def test_a_small_interval_around_1_is_equivalent() -> None:
+    row = verdict(judge(synthetic_runs([1, 1], noise=0.003, seed=3), RATE), 1)
+    assert (row["verdict"], row["equivalent"]) == ("equivalent", True)
+    assert "equivalent to the baseline within 2 %" in row["sentence"]
 
 
 def test_an_effect_may_be_real_and_too_small_to_matter() -> None:
-    row = verdict(judge(synthetic_runs([1, 1.01], noise=0.001)), 1)
+    row = verdict(judge(synthetic_runs([1, 1.01], noise=0.001), RATE), 1)
     assert (row["verdict"], row["equivalent"]) == ("faster", True)
     assert row["sentence"].endswith("less than the 2 % that matter")
 
 
 def test_an_undecided_one_names_the_blocks_that_decide() -> None:
-    row = verdict(judge(synthetic_runs([1, 1.02], blocks=3, noise=0.02, seed=1)), 1)
+    row = verdict(judge(synthetic_runs([1, 1.02], blocks=3, noise=0.02, seed=1), RATE), 1)
     assert row["verdict"] == "undecided"
     assert row["blocks_needed"] > 3
     assert row["sentence"].endswith(f"; about {row['blocks_needed']} blocks would decide")
@@ -84,7 +84,7 @@ def test_an_undecided_one_names_the_blocks_that_decide() -> None:
 
 def test_the_advised_number_of_blocks_decides_at_that_noise_and_ratio() -> None:
     few = synthetic_runs([1, 1.02], blocks=3, noise=0.02, seed=1)
-    needed = int(verdict(judge(few), 1)["blocks_needed"])
+    needed = int(verdict(judge(few, RATE), 1)["blocks_needed"])
     logs = np.log(few.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
     difference = logs[:, 1] - logs[:, 0]
 
@@ -98,7 +98,7 @@ def test_the_advised_number_of_blocks_decides_at_that_noise_and_ratio() -> None:
 
 
 def test_one_block_gives_no_interval() -> None:
-    row = verdict(judge(synthetic_runs([1, 2.0, 2.0], blocks=1)), 1)
+    row = verdict(judge(synthetic_runs([1, 2.0, 2.0], blocks=1), RATE), 1)
     assert row["verdict"] == "undecided"
     assert np.isnan(row["low"]) and np.isnan(row["high"])
     assert row["ratio"] == pytest.approx(2.0, rel=0.1)
@@ -107,14 +107,14 @@ def test_one_block_gives_no_interval() -> None:
 
 def test_a_configuration_without_a_finished_run_is_failed_and_the_others_are_judged() -> None:
     runs = synthetic_runs([1, 1.5, 1.2])
-    judged = judge(failed(runs, runs["configuration"] == 1))
+    judged = judge(failed(runs, runs["configuration"] == 1), RATE)
     assert list(judged["verdict"]) == ["baseline", "failed", "faster"]
     assert list(judged["runs"]) == [8, 0, 8]
 
 
 def test_without_a_baseline_run_nothing_is_compared() -> None:
     runs = synthetic_runs([1, 1.5, 1.2])
-    judged = judge(failed(runs, runs["configuration"] == 0))
+    judged = judge(failed(runs, runs["configuration"] == 0), RATE)
     assert list(judged["verdict"]) == ["failed", "undecided", "undecided"]
     assert "the baseline has no finished run" in verdict(judged, 1)["sentence"]
     assert judged["low"].isna().all()
@@ -122,14 +122,14 @@ def test_without_a_baseline_run_nothing_is_compared() -> None:
 
 def test_all_runs_failed_is_told() -> None:
     runs = synthetic_runs([1, 1.5])
-    judged = judge(failed(runs, runs["block"] > 0))
+    judged = judge(failed(runs, runs["block"] > 0), RATE)
     assert list(judged["verdict"]) == ["failed", "failed"]
     assert answer(judged).startswith("No comparison is possible")
 
 
 def test_a_failed_run_widens_only_what_it_must() -> None:
     runs = synthetic_runs([1, 1.5, 1.2], blocks=4)
-    whole, holed = judge(runs), judge(failed(runs, (runs["configuration"] == 1) & (runs["block"] == 2)))
+    whole, holed = judge(runs, RATE), judge(failed(runs, (runs["configuration"] == 1) & (runs["block"] == 2)), RATE)
     width = {name: np.log(one["high"] / one["low"]) for name, one in (("whole", whole), ("holed", holed))}
     assert verdict(holed, 1)["runs"] == 3
     assert width["holed"][1] > width["whole"][1]
@@ -142,13 +142,13 @@ def test_a_configuration_that_never_met_the_baseline_is_undecided() -> None:
         (runs["configuration"] == 0) & (runs["block"] > 2)
     )
     more = synthetic_runs([1, 1.5, 1.1, 1.1], blocks=4).query("configuration >= 2")
-    row = verdict(judge(pd.concat([failed(runs, apart), more[more["block"] < 3]])), 1)
+    row = verdict(judge(pd.concat([failed(runs, apart), more[more["block"] < 3]]), RATE), 1)
     assert row["verdict"] == "undecided"
     assert row["sentence"].endswith("it was never in one block with the baseline")
 
 
 def test_each_count_of_virtual_users_has_its_own_baseline() -> None:
-    judged = judge(synthetic_runs([1, 1.2], virtual_users=(1, 16)))
+    judged = judge(synthetic_runs([1, 1.2], virtual_users=(1, 16)), RATE)
     assert [verdict(judged, 1, users)["ratio"] for users in (1, 16)] == pytest.approx([1.2, 1.2], rel=0.02)
     assert "at 16 virtual users" in verdict(judged, 1, 16)["sentence"]
     assert "at 1 virtual user " in verdict(judged, 1, 1)["sentence"]
@@ -156,11 +156,13 @@ def test_each_count_of_virtual_users_has_its_own_baseline() -> None:
 
 def test_another_baseline_turns_the_ratio_around() -> None:
     runs = synthetic_runs([1, 1.25])
-    assert verdict(judge(runs, baseline=1), 0)["ratio"] == pytest.approx(1 / verdict(judge(runs), 1)["ratio"])
+    assert verdict(judge(runs, RATE, baseline=1), 0)["ratio"] == pytest.approx(
+        1 / verdict(judge(runs, RATE), 1)["ratio"]
+    )
 
 
 def test_the_answer_names_the_best() -> None:
-    text = answer(judge(synthetic_runs([1, 1.2, 2.2, 2.9])))
+    text = answer(judge(synthetic_runs([1, 1.2, 2.2, 2.9]), RATE))
     assert text.startswith("flush=off, memory=2GB is 2.9")
     assert text.endswith("(the best of 3 that are faster).")
 
@@ -168,7 +170,7 @@ def test_the_answer_names_the_best() -> None:
 @pytest.mark.parametrize(
     ("ratios", "noise", "expected"),
     [
-        ([1, 1, 1], 0.002, "Nothing is faster than the baseline by more than 2 %"),
+        ([1, 1, 1], 0.002, "No configuration is faster than the baseline by more than 2 %"),
         ([1, 0.8, 0.7], 0.002, "The baseline is the fastest of the 3"),
         (
             [1, 1, 1],
@@ -179,4 +181,4 @@ def test_the_answer_names_the_best() -> None:
     ],
 )
 def test_the_answer_says_when_there_is_no_winner(ratios: list[float], noise: float, expected: str) -> None:
-    assert answer(judge(synthetic_runs(ratios, noise=noise, seed=5))).startswith(expected)
+    assert answer(judge(synthetic_runs(ratios, noise=noise, seed=5), RATE)).startswith(expected)

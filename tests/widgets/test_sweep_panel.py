@@ -25,7 +25,7 @@ from hdbkit.widgets.parts.picked_values import text_of as values_text
 from hdbkit.widgets.parts.picked_values import values_in
 from hdbkit.widgets.parts.sweep_form import sweep_code
 from hdbkit.widgets.parts.sweep_view import MOST_ROWS, grid_html, ranking_html
-from tests.unit.sweeps import synthetic_runs
+from tests.unit.sweeps import RATE, synthetic_runs
 from tests.widgets.conftest import text_of, until
 
 SPEC = SweepSpec(
@@ -321,7 +321,7 @@ def test_a_sweep_whose_process_was_killed_is_told_as_such(panel: SweepPanel) -> 
 
 
 def test_the_ranking_goes_from_the_fastest_to_the_slowest_with_intervals() -> None:
-    shown = ranking_html(judge(synthetic_runs([1.0, 0.8, 1.3], noise=0.01)))
+    shown = ranking_html(judge(synthetic_runs([1.0, 0.8, 1.3], noise=0.01), RATE), RATE)
     rows = re.findall(r"<tr><td>(.*?)</td>", shown)
     assert rows == ["memory=2GB", "baseline", "flush=off"]
     assert re.search(r"\+\d+\.\d % \(\+\d+\.\d % to \+\d+\.\d %\)</td><td>faster", shown)
@@ -331,10 +331,10 @@ def test_the_grid_shows_each_run_by_its_block_and_says_what_it_leaves_out() -> N
     runs = synthetic_runs([1.0, 1.1], blocks=2, noise=0)
     runs.loc[runs["number"] == 4, ["status", "metric_value"]] = ["failed", np.nan]
     runs.loc[runs["number"] == 3, ["status", "metric_value"]] = ["running", np.nan]
-    shown = grid_html(runs, judge(runs))
+    shown = grid_html(runs, judge(runs, RATE), RATE)
     assert shown.count("✕ failed") == shown.count("▶ runs") == 1
     many = synthetic_runs([1.0] * 3, blocks=2, virtual_users=tuple(range(1, 31)))
-    assert f"{90 - MOST_ROWS} more rows are in the report" in grid_html(many, judge(many))
+    assert f"{90 - MOST_ROWS} more rows are in the report" in grid_html(many, judge(many, RATE), RATE)
 
 
 def test_no_password_is_in_the_call(target: Target) -> None:

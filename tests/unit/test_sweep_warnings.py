@@ -1,50 +1,50 @@
-"""What makes a sweep doubtful is said, and only that."""
+"""Warnings of a sweep: each has its cause, and a sweep without one has none."""
 
 from __future__ import annotations
 
 from hdbkit.analysis.sweep.verdicts import judge
-from hdbkit.analysis.sweep.warnings import doubts, failed_checks, next_step, warning
-from tests.unit.sweeps import failed, synthetic_runs
+from hdbkit.analysis.sweep.warnings import failed_checks, next_step, sweep_warnings, warnings_text
+from tests.unit.sweeps import RATE, failed, synthetic_runs
 
 
-def test_a_quiet_sweep_raises_no_doubt() -> None:
-    assert warning(doubts(synthetic_runs([1, 1.5, 2.0], blocks=5))) == ""
+def test_a_quiet_sweep_has_no_warning() -> None:
+    assert warnings_text(sweep_warnings(synthetic_runs([1, 1.5, 2.0], blocks=5), RATE)) == ""
 
 
 def test_an_outlying_block_is_named_with_its_distance() -> None:
     runs = synthetic_runs([1, 1.5], blocks=5, noise=0.01)
     runs.loc[runs["block"] == 3, "metric_value"] *= 0.7
-    assert warning(doubts(runs)).splitlines()[0] == "the result may be unstable:"
-    (line,) = doubts(runs)
-    assert line.startswith("throughput of block 3 is ")
-    assert line.endswith(" % below the median of the 5")
+    assert warnings_text(sweep_warnings(runs, RATE)).splitlines()[0] == "Warnings:"
+    (line,) = sweep_warnings(runs, RATE)
+    assert line.startswith("TPS of block 3 differs by -")
+    assert line.endswith(" % from the median of the 5 blocks")
 
 
 def test_drift_is_told_with_its_size() -> None:
-    (line,) = [one for one in doubts(synthetic_runs([1, 1], drift=0.05)) if "from the first run" in one]
-    assert line.startswith("throughput falls by ")
+    (line,) = [one for one in sweep_warnings(synthetic_runs([1, 1], drift=0.05), RATE) if "from the first run" in one]
+    assert line.startswith("TPS drifts by -")
 
 
 def test_failed_runs_are_counted() -> None:
     runs = synthetic_runs([1, 1.5])
-    assert "1 of 16 runs failed and is not counted" in doubts(failed(runs, runs["number"] == 4))
+    assert "1 of 16 runs failed and is not counted" in sweep_warnings(failed(runs, runs["number"] == 4), RATE)
 
 
 def test_runs_that_failed_a_check_are_counted_by_check() -> None:
     runs = synthetic_runs([1, 1.5])
     runs["checks_failed"] = [("steal time",), ("mix as asked", "steal time"), *[()] * 14]
     assert failed_checks(runs) == {"steal time": 2, "mix as asked": 1}
-    assert doubts(runs)[:2] == [
+    assert sweep_warnings(runs, RATE)[:2] == [
         "2 of 16 runs failed the check 'steal time'",
         "1 of 16 runs failed the check 'mix as asked'",
     ]
 
 
 def test_the_next_step_decides_what_is_undecided() -> None:
-    judged = judge(synthetic_runs([1, 1.02, 1.01], blocks=3, noise=0.02))
+    judged = judge(synthetic_runs([1, 1.02, 1.01], blocks=3, noise=0.02), RATE)
     most = judged["blocks_needed"].max()
     assert next_step(judged, "hdbkit sweep --resume abc --blocks {}".format).endswith(f"--resume abc --blocks {most}")
-    assert next_step(judge(synthetic_runs([1, 2])), str) == ""
+    assert next_step(judge(synthetic_runs([1, 2]), RATE), str) == ""
     judged["blocks_needed"] = [float("nan"), 12, 400]
     judged["verdict"] = ["baseline", "undecided", "undecided"]
     assert next_step(judged, str) == "to decide 1 of the 2 comparisons that are undecided: 12"

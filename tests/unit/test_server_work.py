@@ -7,12 +7,20 @@ from typing import Any
 import pandas as pd
 import pytest
 
+<<<<<<< HEAD:tests/unit/test_server_deeds.py
 from hdbkit.analysis.run.server_work import deeds, found_in_cache_pct, full_page_rates, mean_waiting
 from hdbkit.analysis.run.warnings import BUSY, DATA, FULL_PAGES, run_doubts, size
 from hdbkit.analysis.sweep.starts import data_by_block, start_doubts
 from hdbkit.execution.sampler import FullPages
+=======
+from hdbkit.analysis.run.server_work import found_in_cache_pct, full_page_rates, mean_waiting, work_of
+from hdbkit.analysis.run.warnings import BUSY, DATA, FULL_PAGES, run_warnings
+from hdbkit.analysis.sweep.starts import data_by_block, start_warnings
+from hdbkit.execution.full_pages import FullPages
+>>>>>>> 2a8658a (Tests of analysis, charts and reports with the declared metric):tests/unit/test_server_work.py
 from hdbkit.report.server_work import growth_table, server_work, work_by_configuration
 from hdbkit.results.manifest import Manifest, Status
+from tests.unit.synthetic import METRIC
 
 MIB = 1 << 20
 
@@ -23,8 +31,8 @@ def manifest(number: int = 1, **fields: Any) -> Manifest:
     data = {
         "bytes_before": (99.0 + number) * MIB,
         "bytes_after": (100.0 + number) * MIB,
-        "orders_before": 100.0 * number,
-        "orders_after": 100.0 * (number + 1),
+        "counted_before": 100.0 * number,
+        "counted_after": 100.0 * (number + 1),
     }
     result = {"data": data, "completed": 1000, "counters": {}, **fields.pop("result", {})}
     plan = {"sweep": {**place, **fields.pop("place", {})}, "load": {"virtual_users": 4}}
@@ -35,7 +43,8 @@ def manifest(number: int = 1, **fields: Any) -> Manifest:
         status=Status.DONE,
         plan=plan,
         operations=["new_order"],
-        counted="new_order",
+        metric=METRIC,
+        noun="transaction",
         host={"memory_bytes": 4096 * MIB},
         result=result,
         **given,
@@ -52,22 +61,22 @@ def samples(*rows: tuple[float, str, float, float]) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def test_a_deed_is_told_a_transaction_and_in_all_where_the_engine_counts_it() -> None:
+def test_work_is_reported_per_operation_and_in_all_where_the_engine_counts_it() -> None:
     counters = {"wal_bytes": 4_000_000.0, "wal_fpi": 250.0, "blks_hit": 990.0, "blks_read": 10.0}
-    told = {one.what: (one.total, one.each) for one in deeds({"counters": counters, "completed": 1000})}
-    assert told["log written (bytes)"] == (4_000_000, 4000)
-    assert told["full-page images in the log"] == (250, 0.25)
-    assert told["pages read from files"] == (10, 0.01)
-    assert "waits for row locks" not in told
+    found = {one.what: (one.total, one.each) for one in work_of({"counters": counters, "completed": 1000})}
+    assert found["log written (bytes)"] == (4_000_000, 4000)
+    assert found["full-page images in the log"] == (250, 0.25)
+    assert found["pages read from files"] == (10, 0.01)
+    assert "waits for row locks" not in found
     assert found_in_cache_pct({"counters": counters}) == pytest.approx(99)
-    assert deeds({"counters": {"commits": 5.0}, "completed": 5}) == []
+    assert work_of({"counters": {"commits": 5.0}, "completed": 5}) == []
 
 
-def test_engines_with_other_names_tell_the_same_deeds() -> None:
+def test_engines_with_other_names_tell_the_same_work_of() -> None:
     counters = {"log_bytes": 4_000_000.0, "page_requests": 1000.0, "pages_read": 10.0, "row_lock_waits": 3.0}
-    told = {one.what: one.total for one in deeds({"counters": counters, "completed": 0})}
-    assert told["log written (bytes)"] == 4_000_000
-    assert told["waits for row locks"] == 3
+    found = {one.what: one.total for one in work_of({"counters": counters, "completed": 0})}
+    assert found["log written (bytes)"] == 4_000_000
+    assert found["waits for row locks"] == 3
     assert found_in_cache_pct({"counters": counters}) == pytest.approx(99)
 
 
@@ -81,59 +90,53 @@ def test_the_rates_of_full_page_images_are_those_of_the_windows_ends() -> None:
     assert full_page_rates(None) is None
 
 
-def test_a_window_among_full_page_images_is_doubted_and_one_behind_them_is_not() -> None:
+def test_a_window_among_full_page_images_is_a_warning_and_one_behind_them_is_not() -> None:
     among = manifest(result={"full_pages": {"first": 0.3, "last": 0.02}})
-    assert "0.3 a transaction at its beginning, 0.02 at its end" in run_doubts(among)[FULL_PAGES]
-    assert run_doubts(manifest(result={"full_pages": {"first": 0.3, "last": 0.25}})) == {}
-    assert run_doubts(manifest(result={"full_pages": {"first": 0.03, "last": 0.0}})) == {}
+    assert "0.3 per transaction at its start, 0.02 at its end" in run_warnings(among)[FULL_PAGES]
+    assert run_warnings(manifest(result={"full_pages": {"first": 0.3, "last": 0.25}})) == {}
+    assert run_warnings(manifest(result={"full_pages": {"first": 0.03, "last": 0.0}})) == {}
 
 
 def test_data_that_are_larger_than_the_cache_or_the_memory_are_told() -> None:
     small = {"cache": "shared_buffers", "cache_bytes": 64 * MIB, "on_this_host": True}
     counters = {"blks_hit": 900.0, "blks_read": 100.0}
-    told = run_doubts(manifest(server=small, result={"counters": counters}))[DATA]
-    assert told.startswith("the data (100 MiB) are larger than shared_buffers (64 MiB)")
-    assert "(0.1 a transaction; 90.00 % were in its cache)" in told
+    found = run_warnings(manifest(server=small, result={"counters": counters}))[DATA]
+    assert found.startswith("the data (100 MiB) are larger than shared_buffers (64 MiB)")
+    assert "(0.1 per transaction; 90.00 % were in its cache)" in found
     full = manifest(server=small).model_copy(update={"host": {"memory_bytes": 80 * MIB}})
-    assert "larger than the memory of the host (80 MiB)" in run_doubts(full)[DATA]
+    assert "larger than the memory of the host (80 MiB)" in run_warnings(full)[DATA]
     elsewhere = full.model_copy(update={"server": {**small, "on_this_host": False}})
-    assert "larger than shared_buffers" in run_doubts(elsewhere)[DATA]
-    assert run_doubts(manifest()) == {}
+    assert "larger than shared_buffers" in run_warnings(elsewhere)[DATA]
+    assert run_warnings(manifest()) == {}
 
 
-def test_sizes_are_told_in_units_that_settings_use() -> None:
-    assert [size(one) for one in (12, 1000, 128 * MIB, 1.2 * 1024 * MIB, 5000 * 1024 * MIB)] == [
-        "12 bytes", "1000 bytes", "128 MiB", "1.2 GiB", "4.88 TiB",
-    ]  # fmt: skip
-
-
-def test_growth_is_shown_by_block_and_doubted_when_it_is_much() -> None:
+def test_growth_is_shown_by_block_and_a_warning_when_it_is_much() -> None:
     few, many = [manifest(number) for number in range(1, 5)], [manifest(number) for number in range(1, 9)]
     blocks = data_by_block(few)
     assert list(blocks["bytes_before"] / MIB) == [100, 102]
     assert list(blocks["bytes_after"] / MIB) == [102, 104]
     (table,) = growth_table(few)
     assert table.rows[0] == ["1", "100 MiB", "102 MiB", "200"]
-    assert start_doubts(few) == []
-    (told,) = start_doubts(many)
-    assert told.startswith("the data grew by 6 % from the first block to the last (100 MiB to 106 MiB)")
+    assert start_warnings(few) == []
+    (found,) = start_warnings(many)
+    assert found.startswith("the data grew by 6 % from the first block to the last (100 MiB to 106 MiB)")
     assert growth_table([manifest(result={"data": None})]) == []
 
 
-def test_a_sweep_counts_the_runs_that_are_doubtful() -> None:
+def test_a_sweep_counts_the_runs_with_warnings() -> None:
     busy = [manifest(1), manifest(2, place={"busy_pct": 42.0}), manifest(3, place={"busy_pct": 3.0})]
-    assert set(run_doubts(busy[1])) == {BUSY}
-    (told,) = start_doubts(busy)
-    assert told == "in 1 of 3 runs the host was 42 % busy before the clients began, after a rest of 30 s"
+    assert set(run_warnings(busy[1])) == {BUSY}
+    (found,) = start_warnings(busy)
+    assert found == "in 1 of 3 runs: the host was 42 % busy when the clients started, after a cool-down of 30 s"
 
 
-def test_the_deeds_of_configurations_stand_side_by_side() -> None:
+def test_the_work_of_configurations_stand_side_by_side() -> None:
     runs = [manifest(number, result={"counters": {"wal_bytes": 1000.0 * number}}) for number in (1, 2, 3)]
     (table,) = work_by_configuration(runs, {1: "baseline", 0: "fsync=off"})
     assert table.head == ["configuration", "virtual users", "log written (bytes)"]
     assert [row[0] for row in table.rows] == ["fsync=off", "baseline"]
     assert [row[2] for row in table.rows] == ["2", "2"]
-    assert server_work({"counters": {}, "completed": 1}) == []
+    assert server_work(manifest(result={"data": None})) == []
 
 
 def totals(done: float, images: float) -> dict[str, float]:
