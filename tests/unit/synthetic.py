@@ -195,7 +195,9 @@ def clients_of(rows: pd.DataFrame, users: int, cpu_s: float = 1.0) -> pd.DataFra
     done = rows.groupby("virtual_user").size().reindex(range(users), fill_value=0)
     return pd.DataFrame(
         {
-            "virtual_user": range(users),
+            "client": range(users),
+            "users": 1,
+            "first_user": range(users),
             "pid": [1000 + user for user in range(users)],
             "cpu_start_s": 0.25,
             "cpu_end_s": 0.25 + cpu_s,

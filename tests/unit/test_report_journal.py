@@ -6,13 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
-<<<<<<< HEAD
 from hdbkit.results.journal import JournalLine, Step
-from tests.unit.synthetic import GRID, sweep_frames
-=======
-from hdbkit.results.sweep_folder import JournalLine, Step
 from tests.unit.synthetic import GRID, METRIC, sweep_frames
->>>>>>> 2a8658a (Tests of analysis, charts and reports with the declared metric)
 
 BEGAN = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 PREPARED = {"applied_by": "restart", "applied_s": 1.24, "restored_s": 0.5, "rested_s": 0.01, "busy_pct": 3.2}

@@ -7,17 +7,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-<<<<<<< HEAD:tests/unit/test_server_deeds.py
-from hdbkit.analysis.run.server_work import deeds, found_in_cache_pct, full_page_rates, mean_waiting
-from hdbkit.analysis.run.warnings import BUSY, DATA, FULL_PAGES, run_doubts, size
-from hdbkit.analysis.sweep.starts import data_by_block, start_doubts
-from hdbkit.execution.sampler import FullPages
-=======
 from hdbkit.analysis.run.server_work import found_in_cache_pct, full_page_rates, mean_waiting, work_of
 from hdbkit.analysis.run.warnings import BUSY, DATA, FULL_PAGES, run_warnings
 from hdbkit.analysis.sweep.starts import data_by_block, start_warnings
-from hdbkit.execution.full_pages import FullPages
->>>>>>> 2a8658a (Tests of analysis, charts and reports with the declared metric):tests/unit/test_server_work.py
+from hdbkit.execution.sampler import FullPages
 from hdbkit.report.server_work import growth_table, server_work, work_by_configuration
 from hdbkit.results.manifest import Manifest, Status
 from tests.unit.synthetic import METRIC
