@@ -128,3 +128,10 @@ def figure(x: str, y: str, height: int = HEIGHT, **layout: Any) -> go.Figure:
         "yaxis": {**axis, "title": {"text": y, "font": titled}},
     }
     return go.Figure(layout=base).update_layout(**layout)
+
+
+def palette_css(selector: str) -> str:
+    """``--hdbkit-<name>`` for each colour below ``selector``: for a light page, and for a dark JupyterLab."""
+    light = "".join(f"--hdbkit-{name}: {colour.light};" for name, colour in COLOURS.items())
+    dark = "".join(f"--hdbkit-{name}: {colour.dark};" for name, colour in COLOURS.items())
+    return f'{selector} {{{light}}}\n[data-jp-theme-light="false"] {selector} {{{dark}}}\n'

@@ -18,7 +18,7 @@ from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.widgets import RunsPanel
 from hdbkit.widgets.panels.runs import with_settings
-from hdbkit.widgets.parts.file_link import FileLink
+from hdbkit.widgets.parts.links import FileLink
 from tests.conftest import HdbkitCommand
 from tests.widgets.conftest import text_of, until
 

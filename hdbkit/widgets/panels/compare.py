@@ -14,8 +14,8 @@ from hdbkit.errors import InputError
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.compare_choice import RunsChoice
 from hdbkit.widgets.parts.layout import button, row
+from hdbkit.widgets.parts.links import ReportLink
 from hdbkit.widgets.parts.pictures import charts_html
-from hdbkit.widgets.parts.report_link import ReportLink
 from hdbkit.widgets.parts.sweep_view import answer_html, ranking_html
 
 _RUNS, _SWEEP = "Groups of runs", "A sweep"

@@ -19,8 +19,8 @@ from hdbkit.errors import HdbkitError, InputError
 from hdbkit.paths import results_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.widgets.parts.base import Panel, Shared
-from hdbkit.widgets.parts.file_link import FileLink
 from hdbkit.widgets.parts.layout import button, html_table, row
+from hdbkit.widgets.parts.links import FileLink
 from hdbkit.widgets.parts.pick_table import MOST_ROWS, PickTable
 from hdbkit.widgets.parts.pictures import charts_html
 

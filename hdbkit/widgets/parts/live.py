@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import anywidget
 
 from hdbkit.api import Tick
+from hdbkit.charts.style import palette_css
 from hdbkit.widgets.parts.background import alone
 from hdbkit.widgets.parts.base import STATIC
-from hdbkit.widgets.parts.palette import palette_css
 
 MOST_POINTS = 600
 

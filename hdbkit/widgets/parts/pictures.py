@@ -15,9 +15,8 @@ from collections.abc import Iterable
 import matplotlib as mpl
 
 from hdbkit.charts.chart import DRAWING, Chart
-from hdbkit.charts.style import COLOURS
+from hdbkit.charts.style import COLOURS, palette_css
 from hdbkit.widgets.parts.base import STATIC
-from hdbkit.widgets.parts.palette import palette_css
 
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 _NAMES = {one.light: name for name, one in COLOURS.items()}

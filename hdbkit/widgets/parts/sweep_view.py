@@ -25,8 +25,8 @@ from hdbkit.errors import HdbkitError
 from hdbkit.results.sweep_folder import ENDED_EARLY
 from hdbkit.widgets.parts.base import Panel
 from hdbkit.widgets.parts.layout import html_table
+from hdbkit.widgets.parts.links import ReportLink
 from hdbkit.widgets.parts.pictures import charts_html
-from hdbkit.widgets.parts.report_link import ReportLink
 from hdbkit.widgets.parts.run_words import silence
 
 MOST_ROWS = 40

@@ -1,17 +1,35 @@
-"""A button that makes a report and a link that opens it, wherever the kernel's host is."""
+"""Links to files of the kernel's host, which the browser need not be able to reach.
+
+The bytes go to the browser when they are offered; they are no trait, so the notebook does not keep them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, ClassVar
 
-from hdbkit.widgets.parts.base import Panel
-from hdbkit.widgets.parts.file_link import FileLink
+import anywidget
+
+from hdbkit.widgets.parts.base import STATIC, Panel
 from hdbkit.widgets.parts.layout import button, row
 
 
+class FileLink(anywidget.AnyWidget):
+    """Shows nothing until something is offered."""
+
+    _esm: ClassVar[Any] = STATIC / "file_link.js"
+
+    def offer(self, name: str, content: bytes, kind: str, *, opens: bool = False) -> None:
+        """A link of this name to ``content`` of a media type; ``opens``: shown in a new tab, else downloaded."""
+        self.send({"name": name, "kind": kind, "open": opens}, [content])
+
+
 class ReportLink:
-    """Hidden until there is something to report on; the report goes to the browser when it is asked for."""
+    """A button that makes a report and a link that opens it; hidden until there is something to report on.
+
+    The report goes to the browser when it is asked for.
+    """
 
     def __init__(self, panel: Panel) -> None:
         self._panel = panel
