@@ -11,6 +11,7 @@ BENCHES = (
     "routines",
     "client_sql",
     "client",
+    "custom",
     "ceiling",
     "recording",
     "start",

@@ -144,7 +144,7 @@ def server(warehouses: int = 0, kind: str = "postgresql") -> Iterator[PrivateSer
     with private_server(kind, settings=SETTINGS[kind]) as own:
         print(f"private {hdbkit.connect(own.target).version}: {SETTINGS[kind]}", flush=True)
         if warehouses:
-            hdbkit.connect(own.target).build(warehouses)
+            hdbkit.connect(own.target).build(warehouses=warehouses)
         yield own
 
 

@@ -77,7 +77,7 @@ def main() -> None:
     title("growth: the null engine at 20 ms a call")
     with scratch():
         for latency_us in LATENCIES_US:
-            hdbkit.connect(null_target(latency_us)).build(1)
+            hdbkit.connect(null_target(latency_us)).build(warehouses=1)
         done = [{users: costs(users) for users in CLIENTS} for _ in range(REPEATS)]
         for users in CLIENTS:
             cpu = [one[users][0] / one[CLIENTS[0]][0] for one in done]

@@ -55,7 +55,7 @@ def main() -> None:
         tell("a setting applied, server restarted, read back", settings_s(own), unit="s", at_most=3)
         for warehouses in WAREHOUSES:
             connection = hdbkit.connect(own.target)
-            connection.build(warehouses)
+            connection.build(warehouses=warehouses)
             took, gigabytes = data_s(own)
             limit = 4 if gigabytes >= 1 else None
             tell(

@@ -185,7 +185,7 @@ def record(runs: int = 50) -> None:
     load = hdbkit.Load(virtual_users=2, rampup_s=0.5, duration_s=2)
     with scratch(), private_server("postgresql", settings={"autovacuum": "off"}) as own:
         connection = hdbkit.connect(own.target)
-        connection.build(1)
+        connection.build(warehouses=1)
         hdbkit.run(own.target, load=load)
         metric_value = [hdbkit.run(own.target, load=load).metric_value for _ in range(runs)]
         how = f"{connection.version}, 1 warehouse, 2 virtual users, {load.duration_s:g} s each; {machine()}"

@@ -32,7 +32,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             options={"latency_us": "3000"},
             may_change_settings=True,
         )
-        connect(target).build(1)
+        connect(target).build(warehouses=1)
         for label in ("before", "after"):
             for users in (1, 2):
                 hdbkit.run(target, load=SHORT.model_copy(update={"virtual_users": users}), label=label)

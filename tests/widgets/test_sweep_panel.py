@@ -42,7 +42,7 @@ def target(null_target: Target) -> Iterator[Target]:
     """A database of the null engine whose settings may be changed, with a schema; no sweep goes on afterwards."""
     place = null_target.with_(options={"latency_us": "2000"}, may_change_settings=True)
     connection = connect(place)
-    connection.build(1)
+    connection.build(warehouses=1)
     yield place
     for sweep in running_sweeps():
         sweep.stop()

@@ -1,0 +1,117 @@
+"""User-defined workloads beside pgbench, which is C: the two examples of ``params/workloads`` as pgbench scripts.
+
+The same statements on the same tables with the same kinds of random numbers, both with prepared statements. pgbench
+sends one statement per round trip; hdbkit is measured so (``round_trips: each``) and as it is by default (``one``).
+pgbench has no random text, so its updates write a constant of the same length.
+"""
+
+from __future__ import annotations
+
+import statistics
+from functools import partial
+from pathlib import Path
+
+import hdbkit
+from bench.client import RAMPUP_S, THREADS, WINDOW_S, operations_of, seconds_of
+from bench.common import blocks, postgres_environment, program, quick_or, scratch, server, tell, title
+from hdbkit.paths import data_folder
+from hdbkit.servers import PrivateServer, control
+from hdbkit.workloads import specification
+from hdbkit.workloads.custom.definition import RoundTrips
+from hdbkit.workloads.custom.spec import CustomSpec
+
+CLIENTS = 4
+BLOCKS = quick_or(2, 8)
+SCALE, ROWS = 20, 100_000
+TRANSFER = """\
+\\set aid random(1, 100000 * {scale})
+\\set tid random(1, 10 * {scale})
+\\set bid random(1, {scale})
+\\set delta random(-5000, 5000)
+BEGIN;
+UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
+SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
+UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;
+UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;
+INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
+COMMIT;
+"""
+DRAW_ID = "\\set rank random_zipfian(1, {rows}, 1.01)\n\\set id permute(:rank - 1, {rows}) + 1\n"
+READ = DRAW_ID + "SELECT content FROM entries WHERE id = :id;\n"
+UPDATE = DRAW_ID + "UPDATE entries SET content = :content WHERE id = :id;\n"
+
+Figures = tuple[float, float]
+"""Operations per second, and client CPU in microseconds per operation."""
+
+
+def by_pgbench(own: PrivateServer, schema: str, files: list[str]) -> Figures:
+    """pgbench with these scripts."""
+    ended = program(
+        [
+            *(own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", "--progress=1"),
+            *(f"--client={CLIENTS}", f"--jobs={THREADS}", f"--time={RAMPUP_S + WINDOW_S}", *files),
+        ],
+        {**postgres_environment(own), "PGOPTIONS": f"-c search_path={schema}"},
+    )
+    return statistics.mean(seconds_of(ended)[RAMPUP_S:]), ended.cpu_s * 1e6 / operations_of(ended)
+
+
+def by_hdbkit(own: PrivateServer, spec: CustomSpec) -> Figures:
+    """A run of the workload."""
+    load = hdbkit.Load(virtual_users=CLIENTS, rampup_s=RAMPUP_S, duration_s=WINDOW_S)
+    found = hdbkit.run(own.target, spec, load).summary
+    return found["operations_per_s"], found["client_cpu_us_per_operation"]
+
+
+def example(name: str, **parameters: int) -> CustomSpec:
+    """An example of ``params/workloads``."""
+    spec = specification(data_folder("params") / "workloads" / name, parameters=parameters)
+    assert isinstance(spec, CustomSpec)
+    return spec
+
+
+def with_round_trips(spec: CustomSpec, how: RoundTrips) -> CustomSpec:
+    """The same workload whose statements travel in another way."""
+    return spec.model_copy(update={"definition": spec.definition.model_copy(update={"round_trips": how})})
+
+
+def tell_beside(own: PrivateServer, name: str, ways: dict[str, partial[Figures]]) -> None:
+    """Each of hdbkit's ways beside pgbench."""
+    control(own.target).restore_data()
+    done = blocks(ways, BLOCKS)
+    for way in [one for one in ways if one != "pgbench"]:
+        rates, cpu = ([one[way][i] / one["pgbench"][i] for one in done] for i in (0, 1))
+        of, us = (
+            " and ".join(f"{statistics.median(one[who][i] for one in done):,.0f}" for who in (way, "pgbench"))
+            for i in (0, 1)
+        )
+        tell(f"{name}, {way}: throughput / pgbench", rates, at_least=0.95, note=f"{of} /s")
+        tell(f"{name}, {way}: client CPU / pgbench", cpu, note=f"{us} us")
+
+
+def main() -> None:
+    """Tell the ratios of both examples."""
+    title(f"custom: user-defined workloads, hdbkit beside pgbench -M prepared, {CLIENTS} clients")
+    transfers, entries = example("tpcb-like", scale=SCALE), example("key-value", rows=ROWS)
+    with scratch() as folder, server() as own:
+        for spec in (transfers, entries):
+            hdbkit.connect(own.target).build(spec)
+        control(own.target).keep_data()
+        scripts = {"transfer": TRANSFER, "read": READ, "update": UPDATE}
+        for name, text in scripts.items():
+            Path(folder / name).write_text(text.format(scale=SCALE, rows=ROWS), encoding="utf-8")
+        ways = {
+            **{f"round_trips {how}": partial(by_hdbkit, own, with_round_trips(transfers, how)) for how in RoundTrips},
+            "pgbench": partial(by_pgbench, own, "tpcb_like", ["-f", str(folder / "transfer")]),
+        }
+        tell_beside(own, "TPC-B-like", ways)
+        mix = ["-D", f"content={'x' * 100}", "-f", f"{folder / 'read'}@95", "-f", f"{folder / 'update'}@5"]
+        ways = {
+            "as it is": partial(by_hdbkit, own, entries),
+            "pgbench": partial(by_pgbench, own, "key_value", mix),
+        }
+        tell_beside(own, "key-value", ways)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""User-defined workloads on real servers: built, checked, run, swept and reported like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hdbkit
+from hdbkit.config import Load, Target
+from hdbkit.errors import ConfigErrors, InputError, SchemaProblem
+from hdbkit.servers import engine_kinds, private_server
+from hdbkit.workloads import specification
+from tests.architecture.source_tree import ROOT
+from tests.conftest import HdbkitCommand
+
+EXAMPLES = ROOT / "params" / "workloads"
+QUICK = {"rampup_s": 0.2, "duration_s": 1.5, "counter_interval_s": 0.5}
+
+
+@pytest.fixture(scope="module", params=engine_kinds())
+def target(request: pytest.FixtureRequest) -> Iterator[Target]:
+    """A private server of each engine."""
+    try:
+        server = private_server(request.param)
+    except InputError as missing:
+        pytest.skip(str(missing))
+    with server as own:
+        yield own.target
+
+
+@pytest.fixture(scope="module")
+def transfers(target: Target) -> Target:
+    """A server with the tables of the TPC-B-like example."""
+    built = hdbkit.connect(target).build(EXAMPLES / "tpcb-like")
+    assert built.passed
+    assert built.rows == 100_011
+    return target
+
+
+def test_a_transfer_runs_and_its_count_is_bracketed(transfers: Target) -> None:
+    result = hdbkit.run(transfers, EXAMPLES / "tpcb-like", Load(virtual_users=2, **QUICK))
+    checks = result.checks.set_index("name")["passed"]
+    assert result.manifest.metric.name == "TPS"
+    assert result.summary["metric_value"] > 0
+    assert checks["schema's count bracketed by the clients"]
+    assert checks["schema: balances"]
+    assert "derived from TPC-B" in result.manifest.notice
+    rows = pd.concat(pd.read_parquet(path) for path in result.folder.operations.glob("*.parquet"))
+    assert rows["aid"].between(1, 100_000).all()
+    assert "TPS" in result.report().read_text("utf-8")
+
+
+def test_statements_one_by_one_do_the_same_work(transfers: Target) -> None:
+    spec = specification(EXAMPLES / "tpcb-like")
+    each = spec.model_copy(update={"definition": spec.definition.model_copy(update={"round_trips": "each"})})
+    result = hdbkit.run(transfers, each, Load(virtual_users=2, **QUICK))
+    assert result.passed or result.checks.set_index("name")["passed"]["schema: balances"]
+    assert result.summary["committed"] > 0
+    assert result.summary["failed"] == 0
+
+
+def test_several_users_in_a_process_are_the_same_workload(transfers: Target) -> None:
+    result = hdbkit.run(transfers, EXAMPLES / "tpcb-like", Load(virtual_users=3, users_per_process=2, **QUICK))
+    rows = pd.concat(pd.read_parquet(path) for path in result.folder.operations.glob("*.parquet"))
+    assert sorted(rows["virtual_user"].unique()) == [0, 1, 2]
+    assert len(result.table("clients")) == 2
+    assert result.checks.set_index("name")["passed"]["schema's count bracketed by the clients"]
+
+
+def test_a_failing_statement_is_counted_and_nothing_of_its_operation_is_left(target: Target, tmp_path: Path) -> None:
+    (tmp_path / "workload.yaml").write_text(
+        "name: twice\nschema_name: twice\noperations: {both: {statements: [first, second]}}\n"
+        "variables: {id: {sequence: {}}}\n"
+        "tables: {made: {rows: 0, columns: {id: 0}}, kept: {rows: 1, columns: {id: row}}}\n"
+    )
+    (tmp_path / "all.sql").write_text(
+        "-- name: first\nINSERT INTO made (id) VALUES (:id);\n-- name: second\nINSERT INTO kept (id) VALUES (1 + 0 * :id);\n"
+        "-- name: create_made\nCREATE TABLE made (id INT NOT NULL PRIMARY KEY);\n"
+        "-- name: create_kept\nCREATE TABLE kept (id INT NOT NULL PRIMARY KEY);\n"
+        "-- name: check_made\nSELECT count(*) FROM made;\n"
+    )
+    hdbkit.connect(target).build(tmp_path)
+    result = hdbkit.run(target, tmp_path, Load(**QUICK))
+    assert result.summary["committed"] == 0
+    assert set(result.summary["errors"]) == {"constraint"}
+    assert result.checks.set_index("name")["passed"]["schema: made"]
+    assert len(hdbkit.connect(target).drop(tmp_path)) >= 2
+
+
+def test_keys_are_drawn_from_the_range_of_a_table(transfers: Target, tmp_path: Path) -> None:
+    (tmp_path / "workload.yaml").write_text(
+        "name: looks\nschema_name: tpcb_like\noperations: {look: {}}\ndetails: [aid]\n"
+        "variables: {aid: {key: {table: pgbench_tellers, column: tid}}}\n"
+    )
+    (tmp_path / "all.sql").write_text("-- name: look\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n")
+    result = hdbkit.run(transfers, tmp_path, Load(**QUICK))
+    rows = pd.concat(pd.read_parquet(path) for path in result.folder.operations.glob("*.parquet"))
+    assert set(rows["aid"]) == set(range(1, 11))
+
+
+def test_another_workload_s_schema_and_a_wrong_option_are_refused(transfers: Target, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for path in (EXAMPLES / "tpcb-like").iterdir():
+        (other / path.name).write_text(path.read_text().replace("name: tpcb-like", "name: other"))
+    with pytest.raises(SchemaProblem, match=r"schema tpcb_like is of another workload \(tpcb-like\)"):
+        hdbkit.run(transfers, other, Load(**QUICK))
+    with pytest.raises(ConfigErrors, match="routines: unknown key"):
+        hdbkit.run(transfers, EXAMPLES / "tpcb-like", Load(routines="client"))
+
+
+def test_it_is_run_swept_and_compared_from_the_command_line(
+    transfers: Target, command: HdbkitCommand, tmp_path: Path
+) -> None:
+    """The words of the issue: hdbkit run lab --workload my-folder/."""
+    options = ["--rampup-s", "0.2", "--duration-s", "1"]
+    folder = str(EXAMPLES / "tpcb-like")
+    for _ in range(2):
+        said = command("run", transfers.url, "--workload", folder, *options, "--label", "own", "--json")
+        assert said.code in (0, 1), said.err
+        assert said.json["result"]["metric_value"] > 0
+    assert "TPS" in command("compare", said.json["run_id"], said.json["run_id"]).out
+    found = command("runs", "list", "--where", "tps > 0 and scale = 'scale 1'", "--json").json
+    assert len(found) >= 2
+    assert np.isfinite(found[0]["metric_value"])
