@@ -14,6 +14,7 @@ from hdbkit.config import Load, Target
 from hdbkit.errors import ConfigErrors, InputError, SchemaProblem
 from hdbkit.servers import engine_kinds, private_server
 from hdbkit.workloads import specification
+from hdbkit.workloads.custom.definition import RoundTrips
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
 
@@ -56,7 +57,7 @@ def test_a_transfer_runs_and_its_count_is_bracketed(transfers: Target) -> None:
 
 def test_statements_one_by_one_do_the_same_work(transfers: Target) -> None:
     spec = specification(EXAMPLES / "tpcb-like")
-    each = spec.model_copy(update={"definition": spec.definition.model_copy(update={"round_trips": "each"})})
+    each = spec.model_copy(update={"definition": spec.definition.model_copy(update={"round_trips": RoundTrips.EACH})})
     result = hdbkit.run(transfers, each, Load(virtual_users=2, **QUICK))
     assert result.passed or result.checks.set_index("name")["passed"]["schema: balances"]
     assert result.summary["committed"] > 0
