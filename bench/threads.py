@@ -42,7 +42,7 @@ def side_by_side(target: Target, load: Load, blocks: int = 2) -> pd.DataFrame:
 
 def in_threads(target: Target, load: Load) -> dict[str, float]:
     """One window with every virtual user a thread of one new process: the figures of :func:`in_processes`."""
-    from hdbkit.api.running import present_schema  # not above: the new process has no need of it
+    from hdbkit.workloads.present import present_schema  # not above: the new process has no need of it
 
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as one:
         return one.submit(_measure, target, present_schema(target, None), load).result()

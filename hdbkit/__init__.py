@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from hdbkit.config import WorkloadSpec as WorkloadSpec
     from hdbkit.servers import private_server as private_server
     from hdbkit.widgets.panels.ui import ui as ui
+    from hdbkit.workspace import Workspace as Workspace
 
 _PLACES = {
     **dict.fromkeys(("Load", "SweepSpec", "Target", "WorkloadSpec"), "hdbkit.config"),
@@ -60,6 +61,7 @@ _PLACES = {
         ),
         "hdbkit.api",
     ),
+    "Workspace": "hdbkit.workspace",
     "private_server": "hdbkit.servers",
     "ui": "hdbkit.widgets.panels.ui",
     "widgets": "",

@@ -9,25 +9,25 @@ from hdbkit.analysis.comparison.sides import Gate
 from hdbkit.api.agent import serve_agent
 from hdbkit.api.batch import BatchResult, batch
 from hdbkit.api.compare import Comparison, compare, overlay
-from hdbkit.api.connection import Connection, connect
-from hdbkit.api.demo import demo
-from hdbkit.api.doctor import doctor
-from hdbkit.api.private import end_private, private, private_targets
+from hdbkit.api.connection import Connection, DropResult, connect
+from hdbkit.api.discovery import databases, doctor, password_place
+from hdbkit.api.first_steps import DemoResult, demo, end_private, open_target, private, private_targets, ready
 from hdbkit.api.profiles import Profile, history, profile, profiles
-from hdbkit.api.ready import open_target, ready
 from hdbkit.api.result import Result, result, runs
 from hdbkit.api.running import Running, attach, run, running_runs, start
 from hdbkit.api.running_sweep import RunningSweep, attach_sweep, running_sweeps, start_sweep
 from hdbkit.api.sweeping import SweepResult, plan, sweep, sweep_result
-from hdbkit.api.targets import databases, password_place
 from hdbkit.build import Estimate, estimate
 from hdbkit.execution.live import LiveView, Tick
 from hdbkit.sweep_runner import SweepProgress, SweepStatus
+from hdbkit.workspace import Workspace
 
 __all__ = [
     "BatchResult",
     "Comparison",
     "Connection",
+    "DemoResult",
+    "DropResult",
     "Estimate",
     "Gate",
     "LiveView",
@@ -39,6 +39,7 @@ __all__ = [
     "SweepResult",
     "SweepStatus",
     "Tick",
+    "Workspace",
     "attach",
     "attach_sweep",
     "batch",

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hdbkit.api.running import as_target
 from hdbkit.config import Target
+from hdbkit.workspace import DEFAULT, Workspace
 
 if TYPE_CHECKING:
     from hdbkit.agent import Started
@@ -25,6 +25,7 @@ def serve_agent(
     state: Path | None = None,
     audit_log: Path | None = None,
     text_setting: Sequence[str] = (),
+    workspace: Workspace | None = None,
 ) -> None:
     """Serve the server of ``target``, on its own host, to sweeps elsewhere; until SIGINT or SIGTERM.
 
@@ -36,6 +37,7 @@ def serve_agent(
         certificate: a certificate and its ``key`` (PEM); else the agent makes its own and keeps it.
         state: folder for its certificate, snapshots and log.
         text_setting: settings that may be changed although they hold a text, which may name a program or a file.
+        workspace: where the target's name is looked up; by default that of this process.
 
     Raises:
         InputError: it cannot listen so, or the server has no settings that can be changed; nothing listens.
@@ -55,4 +57,4 @@ def serve_agent(
         text_settings=tuple(text_setting),
         **({"listen": listen} if listen else {}),
     )
-    serve(as_target(target), given, say)
+    serve((workspace or DEFAULT).target(target), given, say)

@@ -15,8 +15,8 @@ import pandas as pd
 
 from hdbkit.config.notebook import read_notebook, read_parameters
 from hdbkit.errors import ConfigErrors, InputError, Mistake
-from hdbkit.paths import results_folder
 from hdbkit.results.batch_folder import BatchFolder, JobRecord, JobStatus, batch_folder, job_key, usual_id
+from hdbkit.workspace import DEFAULT, Workspace
 
 COLUMNS = ("job", "status", "skipped", "seconds", "error", "notebook")
 
@@ -66,6 +66,7 @@ def batch(
     *,
     batch_id: str | None = None,
     watch: Watch = lambda _: None,
+    workspace: Workspace | None = None,
 ) -> BatchResult:
     """Execute a notebook once for each parameter file; what was done already with the same values is skipped.
 
@@ -74,6 +75,7 @@ def batch(
         params: YAML files with values for some of its parameters; each file's name is its job's.
         batch_id: the folder below ``results/batches``; by default the same for the same notebook and files.
         watch: called at the beginning and end of each job, and at each of its cells.
+        workspace: where results and names of targets are, for the notebooks too; by default that of this process.
 
     Raises:
         InputError: a mistake in the notebook or in any of the files; nothing was executed.
@@ -83,9 +85,10 @@ def batch(
         0
     """
     notebook, files = Path(notebook), [Path(one) for one in params]
-    jobs = _jobs(notebook, files)
+    place = workspace or DEFAULT
+    jobs = _jobs(notebook, files, place)
     papermill = _papermill()
-    folder = batch_folder(results_folder(), batch_id or usual_id(notebook, files))
+    folder = batch_folder(place.results, batch_id or usual_id(notebook, files))
     rows = []
     with folder.held():
         done = folder.records()
@@ -95,7 +98,7 @@ def batch(
             skipped = record is not None and record.status is JobStatus.DONE and record.key == job.key
             if record is None or not skipped:
                 watch(step)
-                record = _execute(papermill, notebook, job, folder, step, watch)
+                record = _execute(papermill, notebook, job, folder, step, watch, place)
                 folder.note(notebook, job.name, record)
             watch(BatchStep(job.name, number, len(jobs), record=record, skipped=skipped))
             rows.append(
@@ -104,9 +107,9 @@ def batch(
     return BatchResult(folder, pd.DataFrame(rows, columns=list(COLUMNS)))
 
 
-def _jobs(notebook: Path, files: Sequence[Path]) -> list[_Job]:
+def _jobs(notebook: Path, files: Sequence[Path], place: Workspace) -> list[_Job]:
     """The jobs, with all mistakes of all files at once."""
-    inputs, content = read_notebook(notebook), notebook.read_bytes()
+    inputs, content = read_notebook(notebook, place.targets), notebook.read_bytes()
     if not files:
         raise InputError("give at least one parameter file, such as params/notebook-02-small.yaml")
     jobs: dict[str, _Job] = {}
@@ -134,7 +137,13 @@ def _papermill() -> Any:
 
 
 def _execute(
-    papermill: Any, notebook: Path, job: _Job, folder: BatchFolder, step: BatchStep, watch: Watch
+    papermill: Any,
+    notebook: Path,
+    job: _Job,
+    folder: BatchFolder,
+    step: BatchStep,
+    watch: Watch,
+    place: Workspace,
 ) -> JobRecord:
     """One notebook from its first cell to its last, or to the one that fails."""
     from traitlets.config import Config
@@ -153,7 +162,10 @@ def _execute(
             cwd=str(notebook.parent),
             progress_bar=False,
             on_cell_start=at_cell,
-            extra_arguments=["--IPKernelApp.log_level=50"],  # what the notebook says is in its outputs
+            extra_arguments=[
+                "--IPKernelApp.log_level=50",  # what the notebook says is in its outputs
+                f"--IPKernelApp.exec_lines=__import__('os').environ.update({place.environment!r})",
+            ],
             config=Config(KernelManager={"transport": "ipc"}),  # sockets of this account, not ports open to others
         )
     except Exception as problem:  # a failing notebook, a dying kernel: the next one may do better

@@ -18,12 +18,12 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
-from hdbkit.paths import results_folder
 from hdbkit.report import compare_card, compare_report
 from hdbkit.report.environment import read_settings, with_unit
 from hdbkit.results.catalog import runs_of_profile, runs_under
 from hdbkit.results.folder import RunFolder, find_run
 from hdbkit.results.manifest import Manifest
+from hdbkit.workspace import DEFAULT, Workspace
 
 Side = str | Sequence[str]
 
@@ -38,6 +38,8 @@ class Comparison:
     names: tuple[str, str] = ("base", "new")
     levels: pd.DataFrame = field(default_factory=pd.DataFrame)
     """A row a count of virtual users: ratio and simultaneous interval; empty where the sides share just one."""
+    workspace: Workspace = DEFAULT
+    """Where its report is kept."""
 
     @property
     def metric(self) -> Metric:
@@ -54,7 +56,7 @@ class Comparison:
         mark = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:8]
         name = f"{self.new[0].run_id}-against-{self.base[0].run_id}-{mark}.html"
         return compare_report(
-            results_folder() / "comparisons" / name,
+            self.workspace.results / "comparisons" / name,
             sides=self._sides(),
             ratio=self.ratio,
             figures=self.table,
@@ -112,7 +114,9 @@ class Comparison:
         return gate(pd.DataFrame([{"virtual_users": 0, **vars(self.ratio)}]), self.metric, below)
 
 
-def compare(base: Side, new: Side, *, smallest_effect: float = 0.02) -> Comparison:
+def compare(
+    base: Side, new: Side, *, smallest_effect: float = 0.02, workspace: Workspace | None = None
+) -> Comparison:
     """Compare runs.
 
     Args:
@@ -120,6 +124,7 @@ def compare(base: Side, new: Side, *, smallest_effect: float = 0.02) -> Comparis
             profile, which stands for all runs under it.
         new: likewise.
         smallest_effect: the smallest relative difference that matters.
+        workspace: where the runs are; by default that of this process.
 
     Raises:
         InputError: there is no such run, one has no measured window, or their metrics differ.
@@ -127,7 +132,8 @@ def compare(base: Side, new: Side, *, smallest_effect: float = 0.02) -> Comparis
     Example:
         >>> hdbkit.compare("before", "after").ratio.sentence  # doctest: +SKIP
     """
-    sides, names = [_results(base), _results(new)], _names(base, new)
+    place = workspace or DEFAULT
+    sides, names = [_results(base, place), _results(new, place)], _names(base, new)
     metric = metric_of(_finished(dict(zip(names, sides, strict=True))))
     runs = [
         pd.DataFrame([{"virtual_users": one.virtual_users, "metric_value": _metric_value(one)} for one in side])
@@ -136,12 +142,12 @@ def compare(base: Side, new: Side, *, smallest_effect: float = 0.02) -> Comparis
     counts = [set(side["virtual_users"]) for side in runs]
     if len(counts[0] | counts[1]) == 1 or not counts[0] & counts[1]:
         ratio = ratio_of(runs[0]["metric_value"].tolist(), runs[1]["metric_value"].tolist(), metric, smallest_effect)
-        return Comparison(sides[0], sides[1], ratio, names)
+        return Comparison(sides[0], sides[1], ratio, names, workspace=place)
     found, ratio = ratios_by_users(runs[0], runs[1], metric, smallest_effect)
-    return Comparison(sides[0], sides[1], ratio, names, found)
+    return Comparison(sides[0], sides[1], ratio, names, found, place)
 
 
-def overlay(groups: Mapping[str, Side]) -> dict[str, Chart]:
+def overlay(groups: Mapping[str, Side], *, workspace: Workspace | None = None) -> dict[str, Chart]:
     """Any number of groups of runs in one figure each; a group is a name and its runs, given as for ``compare``.
 
     The charts are users (the metric over virtual users, with intervals), throughput (over time) and latency.
@@ -152,7 +158,8 @@ def overlay(groups: Mapping[str, Side]) -> dict[str, Chart]:
     Example:
         >>> hdbkit.overlay({"on": "durable", "off": ["20261120-2104", "20261120-2107"]})["users"]  # doctest: +SKIP
     """
-    finished = _finished({name: _results(side) for name, side in groups.items()})
+    place = workspace or DEFAULT
+    finished = _finished({name: _results(side, place) for name, side in groups.items()})
     return {chart.key: chart for chart in compare_charts(finished)}
 
 
@@ -167,16 +174,15 @@ def _names(base: Side, new: Side) -> tuple[str, str]:
     return (f"{words[0]} (base)", f"{words[1]} (new)") if short else ("base", "new")
 
 
-def _results(side: Side) -> list[Result]:
+def _results(side: Side, place: Workspace) -> list[Result]:
     words = side.split(",") if isinstance(side, str) else list(side)
-    found = [one for word in words for one in _named(word.strip())]
+    found = [one for word in words for one in _named(word.strip(), place.results)]
     if not found:
         raise InputError("give at least one run a side; see: hdbkit runs list")
     return found
 
 
-def _named(word: str) -> list[Result]:
-    root = results_folder()
+def _named(word: str, root: Path) -> list[Result]:
     labelled = runs_of_profile(root, word) or runs_under(root, word)
     return [Result(find_run(root, run_id)) for run_id in labelled or [word]]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -11,7 +13,6 @@ from typing import Any
 import pandas as pd
 from pydantic import SecretStr
 
-from hdbkit.api.running import as_target
 from hdbkit.build import BuildProgress, BuildResult
 from hdbkit.build import build as build_schema
 from hdbkit.build import drop as drop_schema
@@ -24,8 +25,29 @@ from hdbkit.servers.values import allowed, with_unit
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.present import schema_in
+from hdbkit.workspace import DEFAULT, Workspace
 
 ADMIN_PASSWORD_VARIABLE = "HDBKIT_ADMIN_PASSWORD"  # noqa: S105  the name of a variable
+
+
+@dataclass(frozen=True)
+class DropResult:
+    """What was dropped: the objects of a schema, such as ``table stock``."""
+
+    place: str
+    """The URL of the target."""
+    dropped: tuple[str, ...]
+
+    @property
+    def objects(self) -> pd.DataFrame:
+        """A row an object: kind (table or routine) and name."""
+        return pd.DataFrame([one.split(" ", 1) for one in self.dropped], columns=["kind", "name"])
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(str(self))}</p>{self.objects.to_html(index=False)}"
+
+    def __str__(self) -> str:
+        return f"dropped {len(self.dropped)} objects in {self.place}"
 
 
 class Connection:
@@ -99,9 +121,9 @@ class Connection:
         finally:
             schema.close()
 
-    def drop(self, workload: WorkloadSpec | Path | str | None = None, **fields: Any) -> list[str]:
+    def drop(self, workload: WorkloadSpec | Path | str | None = None, **fields: Any) -> DropResult:
         """Remove the schema's own tables and routines and nothing else; what was removed."""
-        return drop_schema(self.target, specification(workload, **fields))
+        return DropResult(self.target.url, tuple(drop_schema(self.target, specification(workload, **fields))))
 
     def settings(self) -> pd.DataFrame:
         """Every setting of the server: value, unit, default, range, and whether it needs a reload or a restart.
@@ -121,13 +143,16 @@ class Connection:
         return control(self.target).mistakes(settings)
 
 
-def connect(target: Target | str, *, admin: Target | str | None = None) -> Connection:
+def connect(
+    target: Target | str, *, admin: Target | str | None = None, workspace: Workspace | None = None
+) -> Connection:
     """Connect once, to see that it works.
 
     Args:
         target: a target, a URL without password, or a name in ``params/targets.yaml``.
         admin: an administrator's account; with it the target's account and database are created where missing. Its
             password comes from ``HDBKIT_ADMIN_PASSWORD`` or the driver's own ways.
+        workspace: where names of targets are looked up; by default that of this process.
 
     Raises:
         InputError: the server does not let us in; the sentence says what to do.
@@ -135,10 +160,11 @@ def connect(target: Target | str, *, admin: Target | str | None = None) -> Conne
     Example:
         >>> hdbkit.connect("postgresql://bench@db1/tpcc").settings()  # doctest: +SKIP
     """
-    target = as_target(target)
+    place = workspace or DEFAULT
+    target = place.target(target)
     engine = database(target.kind)
     engine.driver_version()
-    created = _provision(engine, _admin(admin), target) if admin is not None else []
+    created = _provision(engine, _admin(place.target(admin)), target) if admin is not None else []
     session = engine.connect(target)
     try:
         return Connection(target, engine.version(session), created)
@@ -156,8 +182,7 @@ def _provision(engine: Database, admin: Target, target: Target) -> list[str]:
         ) from None
 
 
-def _admin(admin: Target | str) -> Target:
-    account = as_target(admin)
+def _admin(account: Target) -> Target:
     secret = os.environ.get(ADMIN_PASSWORD_VARIABLE)
     return account.with_(password=SecretStr(secret)) if secret and account.password is None else account
 

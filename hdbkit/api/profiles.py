@@ -14,19 +14,19 @@ from hdbkit.analysis.comparison.groups import metric_of, values_by_users
 from hdbkit.analysis.comparison.history import change_sentences, environment_of, history_answer, segments
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
-from hdbkit.api.running import Watch, as_target, run
+from hdbkit.api.running import Watch, run
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.history_chart import history_chart
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError
-from hdbkit.paths import results_folder
 from hdbkit.report import history_report
 from hdbkit.report.environment import read_settings
 from hdbkit.results.catalog import list_runs, profile_tag, profiles_of
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Status
+from hdbkit.workspace import DEFAULT, Workspace
 
 _COLUMNS = ["run_id", "started", "virtual_users", "block", "metric_value"]
 
@@ -34,8 +34,9 @@ _COLUMNS = ["run_id", "started", "virtual_users", "block", "metric_value"]
 class Profile:
     """All runs with a result of one profile, in the order of time; its tag is ``profile:NAME``."""
 
-    def __init__(self, name: str) -> None:
-        found = profiles_of(list_runs(results_folder()).runs)
+    def __init__(self, name: str, workspace: Workspace | None = None) -> None:
+        self.workspace = workspace or DEFAULT
+        found = profiles_of(list_runs(self.workspace.results).runs)
         mine = found[found["profile"] == name].sort_values(["started", "run_id"])
         if mine.empty:
             known = ", ".join(sorted(found["profile"].unique())) or "none"
@@ -47,8 +48,7 @@ class Profile:
     @cached_property
     def metric(self) -> Metric:
         """The metric of its runs. Raises ``InputError`` where runs have metrics that cannot be compared."""
-        folders = [RunFolder(results_folder() / run_id) for run_id in self.runs["run_id"]]
-        return metric_of({self.name: readable(folders)})
+        return metric_of({self.name: readable(self._folders)})
 
     @property
     def levels(self) -> pd.DataFrame:
@@ -70,9 +70,9 @@ class Profile:
     @cached_property
     def segments(self) -> pd.DataFrame:
         """The stretches of time that are alike, and what parts them, as ``analysis.history.segments`` gives them."""
-        folders = [RunFolder(results_folder() / run_id) for run_id in self.runs["run_id"]]
         found = {
-            manifest.run_id: environment_of(manifest, read_settings(folder)) for folder, manifest in readable(folders)
+            manifest.run_id: environment_of(manifest, read_settings(folder))
+            for folder, manifest in readable(self._folders)
         }
         return segments(self.runs[self.runs["run_id"].isin(found)], self.metric, found)
 
@@ -88,18 +88,21 @@ class Profile:
 
     def report(self) -> Path:
         """Write the one-page report of its history; where it is."""
-        folders = [RunFolder(results_folder() / run_id) for run_id in self.runs["run_id"]]
         return history_report(
-            results_folder() / "profiles" / f"{self.name}.html",
+            self.workspace.results / "profiles" / f"{self.name}.html",
             name=self.name,
             runs=self.runs,
             segments=self.segments,
             answer=self.answer,
             changes=self.changes,
             charts=list(self.charts().values()),
-            folders=folders,
+            folders=self._folders,
             metric=self.metric,
         )
+
+    @property
+    def _folders(self) -> list[RunFolder]:
+        return [RunFolder(self.workspace.results / run_id) for run_id in self.runs["run_id"]]
 
     def __repr__(self) -> str:
         return f"<Profile {self.name}: {len(self.runs)} runs>"
@@ -114,6 +117,7 @@ def profile(
     virtual_users: Sequence[int] = (1, 2, 4, 8),
     blocks: int = 1,
     watch: Watch | None = None,
+    workspace: Workspace | None = None,
 ) -> Profile:
     """Do the runs of a profile once more: one at each count of virtual users, in random order, in each block.
 
@@ -125,6 +129,7 @@ def profile(
         virtual_users: the counts to run at.
         blocks: how often at each count.
         watch: called some times a second with the running run.
+        workspace: where the runs are kept; by default that of this process.
 
     Returns:
         The profile with all its runs, those of earlier times included.
@@ -140,23 +145,26 @@ def profile(
         raise InputError(f"a profile's name is one word of letters, digits and . : + - _, not '{name}'")
     if blocks < 1 or not virtual_users or min(virtual_users) < 1:
         raise InputError(f"give counts of virtual users and blocks of 1 or more, not {list(virtual_users)}, {blocks}")
-    at, load = as_target(target), load or Load()
-    for users in _order(name, virtual_users, blocks):
-        done = run(at, workload, load.model_copy(update={"virtual_users": users}), label=name, watch=watch)
+    place = workspace or DEFAULT
+    at, load = place.target(target), load or Load()
+    draw = random.Random(f"{name}/{len(list_runs(place.results).runs)}")
+    for users in _order(draw, virtual_users, blocks):
+        done = run(
+            at, workload, load.model_copy(update={"virtual_users": users}), label=name, watch=watch, workspace=place
+        )
         if done.manifest.status is Status.STOPPED:
             raise KeyboardInterrupt(f"{done.run_id} was stopped, and the profile with it")
         done.tag(profile_tag(name))
-    return Profile(name)
+    return Profile(name, place)
 
 
-def _order(name: str, virtual_users: Sequence[int], blocks: int) -> Iterator[int]:
+def _order(draw: random.Random, virtual_users: Sequence[int], blocks: int) -> Iterator[int]:
     """The counts of each block in an order of its own, so that a drift is not taken for the law of scaling."""
-    draw = random.Random(f"{name}/{len(list_runs(results_folder()).runs)}")
     for _ in range(blocks):
         yield from draw.sample(list(virtual_users), len(virtual_users))
 
 
-def history(name: str) -> Profile:
+def history(name: str, *, workspace: Workspace | None = None) -> Profile:
     """The profile of this name with all its runs: change points over time, law of scaling, report.
 
     Raises:
@@ -165,12 +173,12 @@ def history(name: str) -> Profile:
     Example:
         >>> hdbkit.history("nightly").changes  # doctest: +SKIP
     """
-    return Profile(name)
+    return Profile(name, workspace)
 
 
-def profiles() -> pd.DataFrame:
+def profiles(*, workspace: Workspace | None = None) -> pd.DataFrame:
     """All profiles by name: runs, counts of virtual users, first and last (start of a run)."""
-    found = profiles_of(list_runs(results_folder()).runs)
+    found = profiles_of(list_runs((workspace or DEFAULT).results).runs)
     grouped = found.groupby("profile")
     counts = grouped["virtual_users"].agg(lambda users: ", ".join(str(one) for one in sorted(set(users))))
     frame = pd.DataFrame({"runs": grouped.size(), "virtual_users": counts, "first": grouped["started"].min(),

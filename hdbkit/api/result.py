@@ -18,11 +18,11 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.execution.handle import RunHandle
-from hdbkit.paths import results_folder
 from hdbkit.report import run_card, run_report
 from hdbkit.results.catalog import list_runs
 from hdbkit.results.folder import RunFolder, find_run
 from hdbkit.results.manifest import Manifest, Status
+from hdbkit.workspace import DEFAULT, Workspace
 
 
 class Result:
@@ -157,12 +157,12 @@ class Result:
         return f"<Result {self.run_id}: {self.manifest.status.value}, {value}>"
 
 
-def result(run_id: str = "last") -> Result:
+def result(run_id: str = "last", *, workspace: Workspace | None = None) -> Result:
     """The result of a run, by its id, a unique part of it, a folder, or ``last``."""
-    return Result(find_run(results_folder(), run_id))
+    return Result(find_run((workspace or DEFAULT).results, run_id))
 
 
-def runs(where: str | None = None) -> pd.DataFrame:
+def runs(where: str | None = None, *, workspace: Workspace | None = None) -> pd.DataFrame:
     """All runs, newest first; ``where`` is a condition over the columns, such as ``nopm > 50000``.
 
     Folders that cannot be read are left out; ``.attrs["damaged"]`` has a sentence for each of them.
@@ -175,7 +175,7 @@ def runs(where: str | None = None) -> pd.DataFrame:
     Example:
         >>> hdbkit.runs("label = 'nightly'")[["run_id", "nopm"]]  # doctest: +SKIP
     """
-    root = results_folder()
+    root = (workspace or DEFAULT).results
     listing = list_runs(root, where)
     listing.runs["status"] = [
         status if Status(status).ended else _status_now(RunFolder(root / run_id), status)

@@ -12,14 +12,13 @@ from hdbkit.errors import DamagedResult
 from hdbkit.execution.handle import RunHandle, require_done
 from hdbkit.execution.handle import start as start_run
 from hdbkit.execution.live import LiveView
-from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan, new_run_id
 from hdbkit.results.catalog import list_runs
 from hdbkit.results.folder import RunFolder, find_run
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
-from hdbkit.workloads.present import present_schema
+from hdbkit.workspace import DEFAULT, Workspace
 
 Watch = Callable[["Running"], None]
 
@@ -76,6 +75,7 @@ def start(
     load: Load | None = None,
     *,
     label: str | None = None,
+    workspace: Workspace | None = None,
 ) -> Running:
     """Start a run in processes of its own and return at once.
 
@@ -86,6 +86,7 @@ def start(
             schema that HammerDB made are run, by its input rules.
         load: how it is driven; by default one virtual user, HammerDB's 2 minutes of rampup and 5 of window.
         label: a name of your own, to find the run again.
+        workspace: where the run is kept and names of targets are looked up; by default that of this process.
 
     Raises:
         InputError: it cannot be run; nothing was started.
@@ -95,12 +96,15 @@ def start(
         >>> running.status, running.live().tick().nopm  # doctest: +SKIP
         >>> running.wait().nopm  # doctest: +SKIP
     """
-    target = as_target(target)
-    spec = present_schema(target, specification(workload))
-    load = workload_of(spec).load(load or Load())
-    run_id = new_run_id(datetime.now(UTC), target, spec, load)
-    planned = RunPlan(run_id=run_id, target=target, workload=spec, load=load, label=label)
-    return Running(start_run(planned, results_folder()))
+    place = workspace or DEFAULT
+    target = place.target(target)
+
+    def planned(spec: WorkloadSpec) -> RunPlan:
+        driven = workload_of(spec).load(load or Load())
+        run_id = new_run_id(datetime.now(UTC), target, spec, driven)
+        return RunPlan(run_id=run_id, target=target, workload=spec, load=driven, label=label)
+
+    return Running(start_run(target, specification(workload), planned, place.results))
 
 
 def run(
@@ -110,6 +114,7 @@ def run(
     *,
     label: str | None = None,
     watch: Watch | None = None,
+    workspace: Workspace | None = None,
 ) -> Result:
     """Run and wait; Ctrl-C stops the run, keeps what it measured and gives that.
 
@@ -124,7 +129,7 @@ def run(
         >>> load = hdbkit.Load(virtual_users=4, rampup_s=10, duration_s=60)
         >>> hdbkit.run("postgresql://bench@db1/tpcc", load=load).latencies  # doctest: +SKIP
     """
-    running = start(target, workload, load, label=label)
+    running = start(target, workload, load, label=label, workspace=workspace)
     try:
         return running.wait(watch)
     except KeyboardInterrupt:
@@ -136,7 +141,7 @@ def run(
         return running.wait()
 
 
-def attach(run_id: str = "last") -> Running:
+def attach(run_id: str = "last", *, workspace: Workspace | None = None) -> Running:
     """A handle on a run that was started somewhere else; its id, a unique part of it, or ``last``.
 
     Raises:
@@ -145,16 +150,16 @@ def attach(run_id: str = "last") -> Running:
     Example:
         >>> hdbkit.attach("last").stop()  # doctest: +SKIP
     """
-    return Running(RunHandle(find_run(results_folder(), run_id)))
+    return Running(RunHandle(find_run((workspace or DEFAULT).results, run_id)))
 
 
-def running_runs() -> list[Running]:
+def running_runs(*, workspace: Workspace | None = None) -> list[Running]:
     """The runs that are going on, newest first, whoever started them.
 
     Example:
         >>> [run.run_id for run in hdbkit.api.running_runs()]  # doctest: +SKIP
     """
-    root = results_folder()
+    root = (workspace or DEFAULT).results
     noted = ", ".join(f"'{status.value}'" for status in Status if not status.ended)
     listed = list_runs(root, f"status IN ({noted})").runs["run_id"]
     return [one for one in (Running(RunHandle(RunFolder(root / run_id))) for run_id in listed) if _goes_on(one)]
@@ -165,8 +170,3 @@ def _goes_on(one: Running) -> bool:
         return not one.status.ended
     except DamagedResult:  # removed since it was listed
         return False
-
-
-def as_target(target: Target | str) -> Target:
-    """A target from what users give."""
-    return target if isinstance(target, Target) else Target.parse(target)

@@ -9,20 +9,19 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from hdbkit.api.running import as_target
 from hdbkit.api.sweep_process import launch
 from hdbkit.api.sweeping import SweepResult, plan_checked
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import DamagedResult, InputError, SweepFailed
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.handle import Watch as RunWatch
-from hdbkit.paths import results_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.sweep_folder import SweepFolder, find_sweep, sweep_folders
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan
 from hdbkit.sweep_runner import Follower, SweepProgress, SweepStatus, Watcher, prepare, sweep_progress
 from hdbkit.sweep_runner.events import unwatched
+from hdbkit.workspace import DEFAULT, Workspace
 
 _POLL_S = 0.2
 
@@ -106,6 +105,7 @@ def start_sweep(
     resume_id: str | None = None,
     blocks: int | None = None,
     command: str = "",
+    workspace: Workspace | None = None,
 ) -> RunningSweep:
     """Start a sweep in a process of its own and return at once; closing a notebook or a terminal loses nothing.
 
@@ -119,19 +119,20 @@ def start_sweep(
         >>> running.progress().left_s  # doctest: +SKIP
         >>> running.wait().answer  # doctest: +SKIP
     """
+    place = workspace or DEFAULT
     if resume_id is None:
-        planned = plan_checked(target, spec, blocks, command)
-        folder = prepare(planned, results_folder(), control(planned.target))
+        planned = plan_checked(target, spec, blocks, command, place)
+        folder = prepare(planned, place.results, control(planned.target))
         return RunningSweep(folder, launch(folder, planned.target))
-    folder = find_sweep(results_folder(), resume_id)
-    at = as_target(target) if target is not None else folder.read_plan(SweepPlan).target
+    folder = find_sweep(place.results, resume_id)
+    at = place.target(target) if target is not None else folder.read_plan(SweepPlan).target
     with folder.starting():
         if sweep_progress(folder).status is SweepStatus.RUNNING:
             raise InputError(f"{folder.sweep_id} goes on already; watch it with: hdbkit attach {folder.sweep_id}")
         return RunningSweep(folder, launch(folder, at, blocks))
 
 
-def attach_sweep(sweep_id: str = "last") -> RunningSweep:
+def attach_sweep(sweep_id: str = "last", *, workspace: Workspace | None = None) -> RunningSweep:
     """A handle on a sweep that was started somewhere else; its id, a unique part of it, or ``last``.
 
     Raises:
@@ -140,9 +141,10 @@ def attach_sweep(sweep_id: str = "last") -> RunningSweep:
     Example:
         >>> hdbkit.attach_sweep("last").stop()  # doctest: +SKIP
     """
-    return RunningSweep(find_sweep(results_folder(), sweep_id))
+    return RunningSweep(find_sweep((workspace or DEFAULT).results, sweep_id))
 
 
-def running_sweeps() -> list[RunningSweep]:
+def running_sweeps(*, workspace: Workspace | None = None) -> list[RunningSweep]:
     """The sweeps that are going on, newest first, whoever started them."""
-    return [RunningSweep(one) for one in sweep_folders(results_folder()) if one.journal.state.executed_by]
+    folders = sweep_folders((workspace or DEFAULT).results)
+    return [RunningSweep(one) for one in folders if one.journal.state.executed_by]

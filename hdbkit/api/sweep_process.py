@@ -21,6 +21,7 @@ from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.errors import HdbkitError
 from hdbkit.results.journal import Step
 from hdbkit.results.sweep_folder import SweepFolder
+from hdbkit.workspace import Workspace
 
 _started: list[subprocess.Popen[bytes]] = []
 """Those that this process started and has not seen ending: a dropped handle leaves neither warning nor zombie."""
@@ -29,7 +30,7 @@ ERRORS = "process.err"
 
 def launch(folder: SweepFolder, target: Target, blocks: int | None = None) -> subprocess.Popen[bytes]:
     """Start the process that does the runs of the sweep that are missing."""
-    environment = {**os.environ, "HDBKIT_RESULTS": str(folder.root)}
+    environment = dict(os.environ)
     secret = target.secret()
     if secret is not None:
         environment[PASSWORD_VARIABLE] = secret
@@ -74,7 +75,7 @@ def main() -> None:
     try:
         sys.stdin.buffer.read()  # until the journal names this process
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
-        sweep(resume_id=folder.sweep_id, blocks=blocks).report()
+        sweep(resume_id=folder.sweep_id, blocks=blocks, workspace=Workspace(results=folder.root)).report()
     except KeyboardInterrupt:
         _note(folder, Step.STOPPED, "")
         sys.exit(130)

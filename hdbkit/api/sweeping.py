@@ -19,8 +19,7 @@ from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.analysis.sweep.verdicts import answer, judge
 from hdbkit.analysis.sweep.warnings import failed_checks, next_step, sweep_warnings, warnings_text
 from hdbkit.analysis.sweep.winner import winner_answer, winners
-from hdbkit.api.facts import host_facts
-from hdbkit.api.running import as_target
+from hdbkit.api.discovery import host_facts
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.config import SweepSpec, Target
@@ -29,7 +28,6 @@ from hdbkit.config.sweep_spec import Strategy
 from hdbkit.contracts import ApplyBy
 from hdbkit.execution.handle import Watch as RunWatch
 from hdbkit.execution.handle import execute
-from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan
 from hdbkit.report import sweep_card, sweep_report
 from hdbkit.report.sweep_journal import restored
@@ -42,6 +40,7 @@ from hdbkit.sweep_runner import Watcher, resume, start
 from hdbkit.sweep_runner.events import unwatched
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema
+from hdbkit.workspace import DEFAULT, Workspace
 
 _SPLIT_PLOT = (
     "A block's runs of one schema stand together; what they share by chance is not in the intervals of comparisons "
@@ -227,13 +226,19 @@ class SweepResult:
         return f"{self.plan.command or f'hdbkit sweep --resume {self.sweep_id}'} --blocks {blocks}"
 
 
-def plan(target: Target | str, spec: SweepSpec | Path | str, *, blocks: int | None = None) -> SweepPlan:
+def plan(
+    target: Target | str,
+    spec: SweepSpec | Path | str,
+    *,
+    blocks: int | None = None,
+    workspace: Workspace | None = None,
+) -> SweepPlan:
     """Every run of a sweep in its order, and how long it takes; touches no server, and asks an agent for facts alone.
 
     Raises:
         InputError: the specification has mistakes, all told at once; or it needs facts that are not known.
     """
-    target, spec = as_target(target), _as_spec(spec, blocks)
+    target, spec = (workspace or DEFAULT).target(target), _as_spec(spec, blocks)
     if spec.missing_facts:
         spec = spec.resolved(host_facts(target))
     if spec.workload is not None:
@@ -250,6 +255,7 @@ def sweep(
     watch: Watcher = unwatched,
     watch_run: RunWatch | None = None,
     command: str = "",
+    workspace: Workspace | None = None,
 ) -> SweepResult:
     """Measure a grid of server settings and judge each against the baseline.
 
@@ -260,26 +266,32 @@ def sweep(
         blocks: so many blocks in all.
         command: the command that makes such a sweep anew, where it is not ``hdbkit sweep``.
         watch: called at each step of the sweep; ``watch_run`` some times a second with the running run.
+        workspace: where the sweep is kept and names of targets are looked up; by default that of this process.
 
     Raises:
         InputError: it cannot be done; nothing was started and nothing was changed.
         KeyboardInterrupt: stopped; settings are restored, ``resume_id`` continues.
     """
-    root = results_folder()
+    place = workspace or DEFAULT
+    root = place.results
 
     def run_one(planned: RunPlan) -> Manifest:
         return execute(planned, root, watch_run)
 
     if resume_id is not None:
         folder = find_sweep(root, resume_id)
-        at = as_target(target) if target is not None else folder.read_plan(SweepPlan).target
+        at = place.target(target) if target is not None else folder.read_plan(SweepPlan).target
         return SweepResult(resume(folder, control(at), run_one, watch, blocks, at))
-    planned = plan_checked(target, spec, blocks, command)
+    planned = plan_checked(target, spec, blocks, command, place)
     return SweepResult(start(planned, root, control(planned.target), run_one, watch))
 
 
 def plan_checked(
-    target: Target | str | None, spec: SweepSpec | Path | str | None, blocks: int | None, command: str
+    target: Target | str | None,
+    spec: SweepSpec | Path | str | None,
+    blocks: int | None,
+    command: str,
+    place: Workspace = DEFAULT,
 ) -> SweepPlan:
     """The plan of a new sweep for the schema that is in the database.
 
@@ -288,7 +300,7 @@ def plan_checked(
     """
     if target is None or spec is None:
         raise TypeError("a sweep needs a target and a specification, or resume_id")
-    target, spec = as_target(target), _as_spec(spec, None)
+    target, spec = place.target(target), _as_spec(spec, None)
     spec = spec.with_(workload=present_schema(target, spec.workload))
     planned = plan(target, spec, blocks=blocks).model_copy(update={"command": command})
     if planned.spec.strategy is Strategy.GRID:
@@ -302,9 +314,9 @@ def _needing_restart(target: Target, spec: SweepSpec) -> tuple[str, ...]:
     return tuple(name for name in spec.settings if name in known and known[name].apply_by is ApplyBy.RESTART)
 
 
-def sweep_result(sweep_id: str = "last") -> SweepResult:
+def sweep_result(sweep_id: str = "last", *, workspace: Workspace | None = None) -> SweepResult:
     """What a sweep left, by its id, a unique part of it, or ``last``."""
-    return SweepResult(find_sweep(results_folder(), sweep_id))
+    return SweepResult(find_sweep((workspace or DEFAULT).results, sweep_id))
 
 
 def _as_spec(spec: SweepSpec | Path | str, blocks: int | None) -> SweepSpec:

@@ -54,7 +54,7 @@ def demo(
 ) -> int:
     """Start a private server, build and check a schema, sweep a setting or more, and write the report."""
     with BuildBar() as bar, RunLines() as lines:
-        done, report = api.demo(
+        left = api.demo(
             quick=quick,
             blocks=blocks,
             database=database,
@@ -64,8 +64,10 @@ def demo(
             watch=SweepLines(),
             watch_run=None if as_json else lines,
         )
-    _tell_sweep(done, report, as_json)
-    return Exit.RUN_FAILED if done.failed else Exit.DONE  # checks that a busy host fails are told, and end no demo
+    _tell_sweep(left.sweep, left.report, as_json)
+    return (
+        Exit.RUN_FAILED if left.sweep.failed else Exit.DONE
+    )  # checks that a busy host fails are told, and end no demo
 
 
 @with_fields(Load)

@@ -94,9 +94,9 @@ def drop(
         typer.confirm(f"Drop the schema and all its data in {url}?", abort=True, err=True)
     dropped = connect(target).drop(workload, **fields)
     if as_json:
-        show.print_json({"dropped": dropped})
+        show.print_json({"dropped": dropped.dropped})
     else:
-        show.console.print(f"dropped {len(dropped)} objects in {url}", markup=False)
+        show.console.print(str(dropped), markup=False)
 
 
 def sql_show(

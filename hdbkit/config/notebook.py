@@ -45,8 +45,8 @@ class Parameter:
 class NotebookInputs:
     """What a notebook takes, by name; see :func:`read_notebook`."""
 
-    def __init__(self, path: Path, parameters: Mapping[str, Parameter]) -> None:
-        self.path, self.parameters = path, parameters
+    def __init__(self, path: Path, parameters: Mapping[str, Parameter], targets: Path | None = None) -> None:
+        self.path, self.parameters, self.targets = path, parameters, targets
 
     def check(self, values: Any, source: str, lines: Lines | None = None) -> dict[str, Any]:
         """``values`` for some of the parameters, as they are.
@@ -78,19 +78,20 @@ class NotebookInputs:
             return [Mistake(_within(name, one.where), one.what, one.line) for one in found]
         return self._wrong_target(name, value, lines)
 
-    @staticmethod
-    def _wrong_target(name: str, value: Any, lines: Lines) -> list[Mistake]:
+    def _wrong_target(self, name: str, value: Any, lines: Lines) -> list[Mistake]:
         if name != "target" or value == PRIVATE or not isinstance(value, str):
             return []
         try:
-            Target.parse(value)
+            Target.parse(value, self.targets)
         except InputError as error:
             return [Mistake(name, str(error), lines.get((name,)))]
         return []
 
 
-def read_notebook(path: Path) -> NotebookInputs:
+def read_notebook(path: Path, targets: Path | None = None) -> NotebookInputs:
     """The inputs of the notebook at ``path``; nothing of it is executed.
+
+    A target may be a name in the file ``targets``, by default that of the environment.
 
     Raises:
         InputError: it is no notebook, has no cell tagged ``parameters``, or that cell holds something else.
@@ -114,7 +115,7 @@ def read_notebook(path: Path) -> NotebookInputs:
     for name in parameters:
         if SECRET.search(name):
             raise InputError(f"parameter '{name}' of {path} {_REFUSED}")
-    return NotebookInputs(path, parameters)
+    return NotebookInputs(path, parameters, targets)
 
 
 def read_parameters(notebook: NotebookInputs, path: Path) -> dict[str, Any]:

@@ -78,14 +78,14 @@ class Target(ConfigModel):
         return path.expanduser() if path else None
 
     @classmethod
-    def parse(cls, text: str) -> Target:
-        """A target from a URL without password, or a name in ``params/targets.yaml``.
+    def parse(cls, text: str, targets: Path | None = None) -> Target:
+        """A target from a URL without password, or a name in the file ``targets`` (``params/targets.yaml``).
 
         Raises:
             InputError: the URL holds a password or is no URL, or the name is unknown.
             ConfigErrors: the entry of that name has mistakes.
         """
-        return cls._from_url(text) if "://" in text else cls._named(text)
+        return cls._from_url(text) if "://" in text else cls._named(text, targets or targets_file())
 
     @classmethod
     def _from_url(cls, text: str) -> Target:
@@ -112,8 +112,7 @@ class Target(ConfigModel):
         )
 
     @classmethod
-    def _named(cls, name: str) -> Target:
-        path = targets_file()
+    def _named(cls, name: str, path: Path) -> Target:
         content, lines = read_yaml(path)
         known = content if isinstance(content, dict) else {}
         if name not in known:

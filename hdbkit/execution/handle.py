@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.errors import InputError, RunFailed
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.finish import complete, remove_spools
 from hdbkit.execution.folder_setup import make_run_folder
 from hdbkit.execution.live import LiveView
-from hdbkit.execution.precheck import precheck
+from hdbkit.execution.precheck import Planner, precheck
 from hdbkit.plan import RunPlan
 from hdbkit.processes import is_alive
 from hdbkit.results.folder import RunFolder
@@ -132,15 +133,21 @@ class RunHandle:
         return is_alive(manifest.supervisor_pid, self.run_id)
 
 
-def start(plan: RunPlan, root: Path) -> RunHandle:
-    """Check with the server that ``plan`` can be run, make its folder, and start its supervisor.
+def start(target: Target, wanted: WorkloadSpec, planned: Planner, root: Path) -> RunHandle:
+    """Check with the server that a run can be done, make its folder, and start its supervisor.
+
+    Args:
+        target: the database.
+        wanted: the schema that must be there.
+        planned: makes the plan from the specification of the schema that is there.
+        root: the folder of all results.
 
     Raises:
         InputError: it cannot be run; nothing was made.
     """
-    folder = make_run_folder(precheck(plan), root)
+    folder = make_run_folder(precheck(target, wanted, planned), root)
     environment = dict(os.environ)
-    secret = plan.target.secret()
+    secret = target.secret()
     if secret is not None:
         environment[PASSWORD_VARIABLE] = secret
     with folder.supervisor_errors.open("wb") as errors:
@@ -163,7 +170,7 @@ def execute(plan: RunPlan, root: Path, watch: Watch | None = None) -> Manifest:
         InputError: it cannot be run; nothing was made.
         KeyboardInterrupt: it was interrupted; the run has ended and what it measured is kept.
     """
-    handle = start(plan, root)
+    handle = start(plan.target, plan.workload, lambda found: plan.model_copy(update={"workload": found}), root)
     try:
         return handle.wait(watch)
     except KeyboardInterrupt:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hdbkit.config import Load
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Database, Session, Workload
 from hdbkit.databases import database
 from hdbkit.errors import InputError
@@ -28,22 +29,26 @@ class Ready:
     """Which code carries the measured calls."""
 
 
-def precheck(plan: RunPlan) -> Ready:
-    """Ask the server whether ``plan`` can be run; the plan then holds the schema's own specification.
+Planner = Callable[[WorkloadSpec], RunPlan]
+"""Makes the plan of a run from the specification of the schema that is in the database."""
+
+
+def precheck(target: Target, wanted: WorkloadSpec, planned: Planner) -> Ready:
+    """Read the schema, make the plan for it, and ask the server whether it can be run; in one connection.
 
     Raises:
         InputError: with one sentence for the first obstacle; nothing was changed.
     """
-    engine, asked = database(plan.target.kind), workload(plan.workload)
+    engine, asked = database(target.kind), workload(wanted)
     driver = engine.driver_version()
-    _check_capabilities(engine, asked, plan.load)
-    schema = engine.schema(plan.target, asked)
+    schema = engine.schema(target, asked)
     try:
-        spec, session = schema_in(schema, plan.target, asked), schema.session
+        plan, session = planned(schema_in(schema, target, asked)), schema.session
+        _check_capabilities(engine, workload(plan.workload), plan.load)
         _check_connections(engine, session, plan)
         server = _server(engine, session)
         settings = engine.settings_of(session)
-        return Ready(plan.model_copy(update={"workload": spec}), server, settings, driver, session.client_path)
+        return Ready(plan, server, settings, driver, session.client_path)
     finally:
         schema.close()
 

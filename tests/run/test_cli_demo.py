@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hdbkit import api
-from hdbkit.api.demo import _sweep_of
+from hdbkit.api.first_steps import _sweep_of
 from hdbkit.build import BuildResult
 from hdbkit.cli import measuring
 from hdbkit.config import Load, SweepSpec, WorkloadSpec
@@ -47,9 +47,10 @@ def test_the_demo_builds_sweeps_and_reports_and_leaves_no_server(kind: str, comm
         pytest.skip(f"no server binaries of {kind} here")
     said: list[str] = []
     watched: set[str] = set()
-    done, report = api.demo(
+    left = api.demo(
         spec=spec_for(kind), database=kind, say=said.append, watch_run=lambda run: watched.add(run.run_id)
     )
+    done, report = left.sweep, left.report
     assert (len(done.runs), done.failed) == (4, 0)
     assert watched == set(done.runs["run_id"])
     assert report.read_text().startswith("<!")

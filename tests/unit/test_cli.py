@@ -73,6 +73,10 @@ NO_COMMAND = {
     "Result.table": "the run folder's Parquet files",
     "Result.seconds": "the run folder's Parquet files",
     "SweepResult.report": "report takes sweeps too",
+    **dict.fromkeys(
+        (f"Workspace.{name}" for name in ("end_private", "private", "private_targets", "target")),
+        "a command line has the workspace of its environment",
+    ),
 }
 """Verbs of the API without a command of their own, and where the command line has them."""
 
@@ -140,7 +144,7 @@ def test_every_parameter_of_a_verb_can_be_given(words: str) -> None:
     verb: Any = api
     for part in VERBS.get(words, words).split("."):
         verb = getattr(verb, part)
-    asked = inspect.signature(verb).parameters.keys() - {"self"}
+    asked = inspect.signature(verb).parameters.keys() - {"self", "workspace"}  # a command line has one
     given = {parameter.name for parameter in COMMANDS[words].params}
     assert asked - given <= ELSEWHERE.keys()
 

@@ -222,7 +222,7 @@ class SchemaPanel(Panel):
         def work() -> None:
             dropped = api.connect(target).drop()
             self.shared.tell_schema(target, None)
-            self.say(f"dropped {len(dropped)} objects")
+            self.say(str(dropped))
 
         self._busy(f"dropping the schema in {target.url} ...", work)
 

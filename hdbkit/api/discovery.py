@@ -1,0 +1,97 @@
+"""What is available: drivers and servers, kinds of databases, where a password comes from, facts of a host."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+
+from hdbkit.config import Target
+from hdbkit.config.control_spec import is_loopback
+from hdbkit.config.quantities import Kind, Quantity, quantity_text
+from hdbkit.databases import database, kinds
+from hdbkit.errors import CannotConnect, MissingDriver
+from hdbkit.execution import host
+from hdbkit.servers import engine_kinds, find_binaries
+from hdbkit.servers.agent_client import AgentAway, AgentClient
+from hdbkit.workspace import DEFAULT, Workspace
+
+
+def doctor() -> pd.DataFrame:
+    """Drivers and servers that are usable here; a row each: what, name, usable, detail."""
+    rows = []
+    for kind in kinds():
+        driver = _driver(kind)
+        detail = driver["driver"] or driver["problem"]
+        rows.append({"what": "driver", "name": kind, "usable": bool(driver["driver"]), "detail": detail})
+    for found in find_binaries():
+        detail = f"{found.version}, {found.source}, {found.folder}"
+        rows.append({"what": "server", "name": found.kind, "usable": True, "detail": detail})
+    return pd.DataFrame(rows, columns=["what", "name", "usable", "detail"])
+
+
+def databases() -> pd.DataFrame:
+    """The kinds of databases; a row each: kind, title, driver ("" without one), problem (a sentence, or ""), private.
+
+    Those that hdbkit can start come first, in the order in which it prefers them. ``private`` says whether it can
+    start one, given that its binaries are installed (``doctor`` looks for them).
+
+    Example:
+        >>> hdbkit.api.databases().query("private")["kind"].tolist()  # doctest: +SKIP
+    """
+    startable = engine_kinds()
+    ordered = [*startable, *(kind for kind in kinds() if kind not in startable)]
+    rows = [{"kind": kind, **_driver(kind), "private": kind in startable} for kind in ordered]
+    return pd.DataFrame(rows, columns=["kind", "title", "driver", "problem", "private"])
+
+
+def password_place(target: Target | str, *, workspace: Workspace | None = None) -> str | None:
+    """Where a password for ``target`` is found, in words; None: nowhere. Reports nothing of the password itself.
+
+    Looked at in this order: memory, ``HDBKIT_PASSWORD``, the keyring, then what the driver looks at by itself.
+
+    Example:
+        >>> hdbkit.api.password_place("postgresql://bench@db1/tpcc")  # doctest: +SKIP
+        '~/.pgpass'
+    """
+    target = (workspace or DEFAULT).target(target)
+    found = target.found_password()
+    return found.place if found else database(target.kind).password_place(target)
+
+
+def host_facts(target: Target) -> dict[str, str]:
+    """``ram`` and ``cpus`` of the database's host, as a sweep file writes them.
+
+    The agent reports them where there is one; a server of this host has this host's. Of any other nothing is known.
+
+    Raises:
+        CannotConnect: the agent does not answer.
+    """
+    if target.control.agent:
+        return _as_written(_of_agent(target))
+    name = target.host or "localhost"
+    here = name.startswith("/") or is_loopback(name)
+    return _as_written(host.facts()) if here else {}
+
+
+def _of_agent(target: Target) -> dict[str, Any]:
+    with AgentClient(target.control) as agent:
+        try:
+            return dict(agent.get("info")["host"])
+        except AgentAway as away:
+            advice = "start it on the server's host with: hdbkit agent TARGET, or write the facts into the file"
+            raise CannotConnect(agent.address, str(away), advice) from None
+
+
+def _as_written(known: dict[str, Any]) -> dict[str, str]:
+    ram = Quantity(Fraction(known["memory_bytes"]), Kind.SIZE)
+    return {"ram": quantity_text(ram), "cpus": str(known["cores"])}
+
+
+def _driver(kind: str) -> dict[str, str]:
+    engine = database(kind)
+    try:
+        return {"title": engine.title, "driver": engine.driver_version(), "problem": ""}
+    except MissingDriver as error:
+        return {"title": engine.title, "driver": "", "problem": str(error)}

@@ -1,0 +1,91 @@
+"""A workspace: the results folder, the targets file and the private servers that verbs work with.
+
+Nothing else in hdbkit holds these, so that several workspaces coexist in one process. A process has one that is meant
+where none is given, with the places that the environment names.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Lock
+
+from hdbkit.config import Target
+from hdbkit.paths import results_folder, targets_file
+from hdbkit.servers import PrivateServer, engine_kinds, private_server
+
+
+class Workspace:
+    """Where runs are kept, where named targets are looked up, and the private servers that were started.
+
+    Args:
+        results: the folder of all results; by default ``$HDBKIT_RESULTS``, else ``results`` of the checkout, else
+            ``./results``.
+        targets: the file with named targets; by default ``$HDBKIT_TARGETS``, else ``params/targets.yaml``.
+
+    Example:
+        >>> lab = hdbkit.Workspace(results="/data/lab", targets="/data/lab/targets.yaml")  # doctest: +SKIP
+        >>> hdbkit.run("db1", workspace=lab)  # doctest: +SKIP
+    """
+
+    def __init__(self, *, results: Path | str | None = None, targets: Path | str | None = None) -> None:
+        self._results, self._targets = _absolute(results), _absolute(targets)
+        self._servers: dict[str, PrivateServer] = {}
+        self._one_at_a_time = Lock()
+
+    @property
+    def results(self) -> Path:
+        """The folder of all results; it need not exist."""
+        return self._results or results_folder()
+
+    @property
+    def targets(self) -> Path:
+        """The file with named targets; it need not exist."""
+        return self._targets or targets_file()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment variables with which another process has the same results and targets by default."""
+        return {"HDBKIT_RESULTS": str(self.results), "HDBKIT_TARGETS": str(self.targets)}
+
+    def target(self, given: Target | str) -> Target:
+        """A target from what users give: a target, a URL without password, or a name in the targets file."""
+        return given if isinstance(given, Target) else Target.parse(given, self.targets)
+
+    def private(self, kind: str | None = None) -> Target:
+        """The private server of a kind, started at the first call; it ends with the process.
+
+        Args:
+            kind: which engine; by default the first that hdbkit can start.
+
+        Raises:
+            InputError: there are no binaries for it.
+            ServerFailed: it did not start; the text holds the last lines of its log.
+        """
+        kind = kind or engine_kinds()[0]
+        with self._one_at_a_time:
+            server = self._servers.get(kind)
+            if server is None or not server.running:
+                server = self._servers[kind] = private_server(kind).start()
+            return server.target
+
+    def private_targets(self) -> list[Target]:
+        """The private servers that run now."""
+        return [server.target for server in list(self._servers.values()) if server.running]
+
+    def end_private(self, kind: str) -> None:
+        """Stop the private server of a kind and remove its data; does nothing where there is none."""
+        with self._one_at_a_time:
+            server = self._servers.pop(kind, None)
+        if server is not None:
+            server.close()
+
+    def __repr__(self) -> str:
+        return f"Workspace(results='{self.results}', targets='{self.targets}')"
+
+
+def _absolute(path: Path | str | None) -> Path | None:
+    return None if path is None else Path(path).expanduser().resolve()
+
+
+DEFAULT = Workspace()
+"""The workspace of this process, meant where a verb is given none."""

@@ -1,0 +1,118 @@
+"""Two workspaces in one process: each has its own results, targets and private servers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+from nbformat.v4 import new_code_cell, new_notebook
+
+import hdbkit
+from hdbkit import api
+from hdbkit.config import Load, SweepSpec
+from hdbkit.errors import InputError
+from hdbkit.servers import find_binaries
+from hdbkit.workspace import Workspace
+from tests.notebooks.conftest import outputs_of
+
+LOAD = Load(rampup_s=0, duration_s=0.5)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[Workspace, Workspace]]:
+    """Two workspaces, in which the name ``lab`` is another database."""
+    made = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        database = f"w{os.getpid()}-{tmp_path.name}-{name}".replace("_", "-")
+        lab = {"kind": "nulldb", "database": database, "may_change_settings": True, "options": {"latency_us": "1000"}}
+        (folder / "targets.yaml").write_text(yaml.safe_dump({"lab": lab}))
+        made.append(Workspace(results=folder / "results", targets=folder / "targets.yaml"))
+        api.connect("lab", workspace=made[-1]).build(warehouses=1)
+    one, two = made
+    yield one, two
+    for each in made:
+        api.connect("lab", workspace=each).drop()
+
+
+def test_a_name_is_looked_up_and_a_run_is_kept_in_its_own_workspace(
+    pair: tuple[Workspace, Workspace], results: Path
+) -> None:
+    one, two = pair
+    assert one.target("lab") != two.target("lab")
+    first, second = (hdbkit.run("lab", load=LOAD, workspace=each) for each in pair)
+    for each, done in ((one, first), (two, second)):
+        assert done.folder.path.parent == each.results
+        assert list(api.runs(workspace=each)["run_id"]) == [done.run_id]
+        assert api.result(workspace=each).run_id == api.attach(workspace=each).run_id == done.run_id
+    with pytest.raises(InputError, match=f"there is no run '{first.run_id}'"):
+        api.result(first.run_id, workspace=two)
+    assert not any(results.iterdir()), "the workspace of the process is another one"
+
+
+def test_a_comparison_and_a_profile_are_kept_where_their_runs_are(pair: tuple[Workspace, Workspace]) -> None:
+    one, two = pair
+    profile = api.profile("nightly", "lab", load=LOAD, virtual_users=[1, 2], workspace=one)
+    assert profile.report() == one.results / "profiles" / "nightly.html"
+    assert list(api.profiles(workspace=one)["profile"]) == ["nightly"]
+    with pytest.raises(InputError, match="there is no profile 'nightly'"):
+        api.history("nightly", workspace=two)
+    ids = list(profile.runs["run_id"])
+    assert api.compare(ids[0], ids[1], workspace=one).report().parent == one.results / "comparisons"
+    assert "users" in api.overlay({"first": ids[0], "second": ids[1]}, workspace=one)
+
+
+def test_a_sweep_in_a_process_of_its_own_goes_on_in_its_workspace(pair: tuple[Workspace, Workspace]) -> None:
+    one, two = pair
+    spec = SweepSpec(settings={"speed": ("1", "4")}, blocks=2, load=LOAD, cooldown_s=0)
+    done = hdbkit.start_sweep("lab", spec, workspace=one).wait()
+    assert list(done.runs["status"]) == ["done"] * 4
+    assert api.sweep_result(workspace=one).sweep_id == api.attach_sweep(workspace=one).sweep_id == done.sweep_id
+    assert len(api.runs(workspace=one)) == 4
+    assert not two.results.exists() or not len(api.runs(workspace=two))
+
+
+def test_a_private_server_belongs_to_the_workspace_that_started_it(pair: tuple[Workspace, Workspace]) -> None:
+    if not find_binaries():
+        pytest.skip("no server binaries here; see: hdbkit doctor")
+    one, two = pair
+    kind = find_binaries()[0].kind
+    first, second = (api.private(kind, workspace=each) for each in pair)
+    try:
+        assert first.server_folder != second.server_folder
+        assert api.private_targets(workspace=one) == [api.private(kind, workspace=one)] == [first]
+        api.end_private(kind, workspace=one)
+        assert (api.private_targets(workspace=one), api.private_targets(workspace=two)) == ([], [second])
+    finally:
+        for each in pair:
+            api.end_private(kind, workspace=each)
+
+
+def test_the_notebooks_of_a_batch_work_in_its_workspace(pair: tuple[Workspace, Workspace], tmp_path: Path) -> None:
+    one, _ = pair
+    notebook = tmp_path / "notebook.ipynb"
+    cells = [
+        new_code_cell('target: str = "private"', metadata={"tags": ["parameters"]}),
+        new_code_cell("import hdbkit\nhdbkit.connect(target), str(hdbkit.Workspace().results)"),
+    ]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": kernel}), notebook)
+    (tmp_path / "lab.yaml").write_text("target: lab\n")
+    done = api.batch(notebook, [tmp_path / "lab.yaml"], workspace=one)
+    assert (done.failed, done.folder.path.parent) == (0, one.results / "batches"), done.jobs["error"].tolist()
+    assert str(one.results) in outputs_of(done.folder.executed("lab"))
+
+
+def test_places_that_are_not_given_are_those_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Workspace(results=tmp_path / "own")
+    for name in ("a", "b"):
+        monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path / name))
+        assert Workspace().results == tmp_path / name
+        assert own.results == tmp_path / "own"
