@@ -18,18 +18,21 @@ from functools import partial
 from pathlib import Path
 
 from bench.common import Command, blocks, postgres_environment, program, quick_or, scratch, server, tell, title
-from hdbkit.config import Load
+from hdbkit.config import Load, WorkloadSpec
 from hdbkit.contracts import Prepared
 from hdbkit.databases import database
 from hdbkit.databases._psycopg import PsycopgSession
-from hdbkit.execution.control import Word
-from hdbkit.execution.refusals import Refusals
+from hdbkit.execution.control import Field
+from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.user import Loop
+from hdbkit.results.records import Heads
 from hdbkit.results.spool import SpoolWriter
 from hdbkit.servers import PrivateServer
+from hdbkit.workloads import workload
 
 SECONDS = 1
 BLOCKS = quick_or(5, 21)
+WORK = workload(WorkloadSpec())
 LOOP = Path(__file__).with_name("ceiling.tcl")
 
 
@@ -37,27 +40,29 @@ class NoOp:
     """A virtual user whose call takes no inputs, so that none are drawn."""
 
     def __init__(self, session: PsycopgSession) -> None:
-        self._batch, self.calls = [Prepared(0, 1, 1, session.perform, session.bind("noop", ()))] * 500, 0
+        (head,) = Heads(0, WORK.details).pack([0])
+        self._batch, self.calls = [Prepared(0, session.perform, session.bind("noop", ()), head)] * 500, 0
 
     def next_batch(self) -> Sequence[Prepared]:
         self.calls += 500
         return self._batch
 
-    def order_id(self, prepared: Prepared, raw: object) -> int:
-        return 0
+    def head(self, prepared: Prepared, raw: object) -> bytes:
+        return prepared.head
 
 
 def by_hdbkit(own: PrivateServer, folder: Path) -> float:
     """Calls a second through the measured loop."""
-    session = database(own.target.kind).connect(own.target, "tproc_c")
+    session = database(own.target.kind).connect(own.target)
     assert isinstance(session, PsycopgSession)
     session.connection.prepare(b"noop", b"SELECT 1")
     path = folder / "noop.spool"
-    words, spool, user = memoryview(array("q", [0] * 16)), SpoolWriter(path, 0), NoOp(session)
+    fields, spool, user = memoryview(array("q", [0] * 16)), SpoolWriter(path, 0, WORK.details), NoOp(session)
+    failures = Failures(ErrorCounts(folder, 0, ("noop",)), Load(), fields)
     gc.set_threshold(100_000)  # as a client does
     began = time.monotonic_ns()
-    words[Word.STOP_AT_NS] = began + SECONDS * 1_000_000_000
-    Loop(spool, words, Refusals(folder / "errors", Load(), ("noop",), words, Word.STOP_AT_NS), None, None).run(user)
+    fields[Field.STOP_AT_NS] = began + SECONDS * 1_000_000_000
+    Loop(spool, fields, failures, pause=lambda _: None).run(user)
     took_s = (time.monotonic_ns() - began) / 1e9
     spool.close()
     path.unlink()
@@ -97,7 +102,7 @@ def main() -> None:
     """Tell both ratios."""
     title("ceiling: no-op calls a second, one client, client and server on one core")
     with scratch() as folder, server() as own:
-        session = database(own.target.kind).connect(own.target, "tproc_c")
+        session = database(own.target.kind).connect(own.target)
         postmaster = database(own.target.kind).server_process(session)
         session.close()
         assert postmaster

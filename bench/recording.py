@@ -1,7 +1,7 @@
-"""What it costs to keep every transaction: CPU time in the loop, bytes on disk, and the time to read them back.
+"""What it costs to keep every operation: CPU time in the loop, bytes on disk, and the time to read them back.
 
-The transactions are the null engine's: no server takes part. The many of the last figure are drawn as its seeded
-latencies are, written to spools, and go through the same writer as a run's.
+The operations are those of the null engine, without a server. The many of the last figure are drawn like its seeded
+latencies, written to spools, and go through the same writer as those of a run.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from hdbkit.analysis.run.windows import Window
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Prepared, User, UserPlan
 from hdbkit.databases import database
-from hdbkit.execution.control import Word
-from hdbkit.execution.refusals import Refusals
+from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.user import Loop
-from hdbkit.results.columns import SPOOL_RECORD, SPOOL_VALID
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.spool import SpoolWriter, spool_path
+from hdbkit.results.records import VALID, arrow_types, record_type
+from hdbkit.results.spool import HEADER_BYTES, SpoolWriter, spool_path
 from hdbkit.results.writer import write_operations
 from hdbkit.workloads import workload
 
@@ -33,7 +32,7 @@ CALLS = quick_or(50_000, 300_000)
 BLOCKS = quick_or(3, 7)
 USERS, ROWS_OF_USER, PARTS = 8, quick_or(125_000, 1_250_000), 10
 GAP_NS, MEDIAN_NS, SPREAD = 10_000, 350_000, 0.5
-TPROC_C = workload("tproc_c")
+WORK = workload(WorkloadSpec())
 
 
 class Nowhere(SpoolWriter):
@@ -42,7 +41,7 @@ class Nowhere(SpoolWriter):
     def __init__(self) -> None:
         pass
 
-    def append(self, *_: int) -> None:
+    def append(self, *_: object) -> None:
         pass
 
     def close(self) -> None:
@@ -50,7 +49,7 @@ class Nowhere(SpoolWriter):
 
 
 class Some:
-    """A virtual user that ends after so many transactions."""
+    """A virtual user that ends after a number of operations."""
 
     def __init__(self, user: User, calls: int) -> None:
         self._user, self._left = user, calls
@@ -60,19 +59,19 @@ class Some:
         self._left -= len(batch)
         return batch
 
-    def order_id(self, prepared: Prepared, raw: object) -> int:
-        return 0
+    def head(self, prepared: Prepared, raw: object) -> bytes:
+        return prepared.head
 
 
 def loop_us(spool: SpoolWriter, folder: Path) -> float:
-    """CPU time a transaction of the measured loop on the null engine with no latency."""
-    load, spec = Load(), WorkloadSpec()
-    session = database("nulldb").connect(Target(kind="nulldb", database="bench"), spec.kind)
-    user = Some(TPROC_C.user(session, spec, load, UserPlan(0, 1, 1)), CALLS)
-    words = memoryview(array("q", [2**62] * 16))
-    refusals = Refusals(folder / "errors", load, TPROC_C.operations, words, Word.STOP_AT_NS)
+    """CPU time per operation of the measured loop on the null engine with no latency."""
+    load, engine = Load(), database("nulldb")
+    session = engine.connect(Target(kind="nulldb", database="bench"), WORK.scope(engine.dialects))
+    user = Some(WORK.user(session, load, UserPlan(0, 1)), CALLS)
+    fields = memoryview(array("q", [2**62] * 16))
+    failures = Failures(ErrorCounts(folder, 0, WORK.operations), load, fields)
     began = time.process_time()
-    Loop(spool, words, refusals, None, None).run(user)
+    Loop(spool, fields, failures, pause=lambda _: None).run(user)
     took_s = time.process_time() - began
     spool.close()
     session.close()
@@ -83,25 +82,26 @@ def recorded_us(folder: Path) -> float:
     """The same with a real spool."""
     path = spool_path(folder, 0)
     path.unlink(missing_ok=True)
-    return loop_us(SpoolWriter(path, 0), folder)
+    return loop_us(SpoolWriter(path, 0, WORK.details), folder)
 
 
 def fill_spools(folder: Path) -> None:
-    """The spools of some users, each a closed loop of transactions of seeded latencies."""
+    """The spools of some users, each a closed loop of operations of seeded latencies."""
     for user in range(USERS):
         draw = np.random.default_rng(user)
-        records = np.zeros(ROWS_OF_USER, SPOOL_RECORD)
+        records = np.zeros(ROWS_OF_USER, record_type(WORK.details))
         latency = (MEDIAN_NS * np.exp(draw.normal(0, SPREAD, ROWS_OF_USER))).astype(np.int64)
         end = np.cumsum(latency + GAP_NS)
         records["end_ns"], records["start_ns"], records["scheduled_ns"] = end, end - latency, end - latency
         records["w_id"], records["d_id"] = user + 1, draw.integers(1, 11, ROWS_OF_USER)
+        records["virtual_user"] = user
         records["operation"] = draw.choice(5, ROWS_OF_USER, p=[0.45, 0.43, 0.04, 0.04, 0.04])
         records["outcome"] = (records["operation"] == 0) & (draw.random(ROWS_OF_USER) < 0.01)
-        records["valid"] = SPOOL_VALID
+        records["valid"] = VALID
         path = spool_path(folder, user)
-        SpoolWriter(path, user).close()
+        SpoolWriter(path, user, WORK.details).close()
         with path.open("r+b") as file:
-            file.seek(4096)
+            file.seek(HEADER_BYTES)
             file.write(records.tobytes())
 
 
@@ -113,13 +113,14 @@ def write_run(folder: Path) -> tuple[RunFolder, float]:
     fill_spools(spools)
     span_ns = round(ROWS_OF_USER * (MEDIAN_NS * np.exp(SPREAD**2 / 2) + GAP_NS) * 1.01)
     for part in range(PARTS):
-        write_operations(spools, run.operations, -part * span_ns, len(TPROC_C.operations))
+        start_ns, details = -part * span_ns, arrow_types(WORK.details)
+        write_operations(spools, run.operations, start_ns, len(WORK.operations), details)
         (run.operations / "part-0.parquet").rename(run.operations / f"part-{part + 1}.parquet")
     return run, PARTS * span_ns / 1e9
 
 
 def read(path: Path, seconds: float) -> None:
-    """Read all quantiles by second and transaction; print the time and the greatest memory. A process of its own."""
+    """Read all quantiles by second and operation; print the time and the greatest memory. A process of its own."""
     began = time.monotonic()
     frame = by_second(RunFolder(path), Window(0, int(seconds) * 1_000_000))
     took_s = time.monotonic() - began
@@ -130,20 +131,20 @@ def read(path: Path, seconds: float) -> None:
 
 def main() -> None:
     """Tell what recording costs and how fast it is read."""
-    title("recording: every transaction is kept (null engine, no latency)")
+    title("recording: every operation is kept (null engine, no latency)")
     with scratch() as folder:
         ways = {"kept": lambda: recorded_us(folder), "dropped": lambda: loop_us(Nowhere(), folder)}
         done = blocks(ways, BLOCKS)
         costs = [one["kept"] - one["dropped"] for one in done]
-        tell("recording a transaction, CPU", costs, unit="us", at_most=1)
+        tell("recording an operation, CPU", costs, unit="us", at_most=1)
         run, seconds = write_run(folder)
         rows = USERS * ROWS_OF_USER * PARTS
         size = sum(path.stat().st_size for path in run.operations.iterdir())
-        tell("bytes on disk a transaction", [size / rows], at_most=6, note=f"{rows:,} rows, {size / 1e6:,.0f} MB")
+        tell("bytes on disk per operation", [size / rows], at_most=6, note=f"{rows:,} rows, {size / 1e6:,.0f} MB")
         command = [sys.executable, "-m", "bench.recording", str(run.path), str(seconds)]
         answers = [[float(word) for word in program(command).out.split()] for _ in range(quick_or(1, 2))]
         read_rows = f"{answers[0][2]:,.0f} rows in {int(seconds):,} seconds"
-        tell("p50, p95, p99 by second and transaction", [a[0] for a in answers], unit="s", at_most=10, note=read_rows)
+        tell("p50, p95, p99 by second and operation", [a[0] for a in answers], unit="s", at_most=10, note=read_rows)
         tell("the same: greatest memory", [a[1] for a in answers], unit="GiB", at_most=2e9 / 2**30)
 
 

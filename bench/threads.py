@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.execution.client import Client
-from hdbkit.execution.control import ClientState, Control, Word
+from hdbkit.execution.client import Client, ClientPlan
+from hdbkit.execution.control import ClientState, Control, Field
 from hdbkit.plan import RunPlan
 from hdbkit.results.columns import Outcome
+from hdbkit.results.records import counted_by
 from hdbkit.results.spool import read_spools
 from hdbkit.workloads import workload
 
@@ -31,8 +32,8 @@ _HEAD_START_NS = 200_000_000
 def side_by_side(target: Target, load: Load, blocks: int = 2) -> pd.DataFrame:
     """Threads and processes in turn, so many times, on the same server.
 
-    A row a way, its medians: group, setting, virtual_users, metric_value, client_cpu_us (of a transaction),
-    client_cores (processors busy with clients).
+    A row each, its medians: group, setting, virtual_users, metric_value, client_cpu_us (per operation), client_cores
+    (processors busy with clients).
     """
     ways = {"Python threads": in_threads, "Python processes (hdbkit)": in_processes}
     measured = [{"setting": name, **way(target, load)} for _ in range(blocks) for name, way in ways.items()]
@@ -45,11 +46,11 @@ def in_threads(target: Target, load: Load) -> dict[str, float]:
     from hdbkit.workloads.present import present_schema  # not above: the new process has no need of it
 
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as one:
-        return one.submit(_measure, target, present_schema(target, None), load).result()
+        return one.submit(_measure, target, present_schema(target), load).result()
 
 
 def in_processes(target: Target, load: Load) -> dict[str, float]:
-    """A run of hdbkit: metric_value, client_cpu_us (of a transaction), client_cores (processors busy)."""
+    """A run of hdbkit: metric_value, client_cpu_us (per operation), client_cores (processors busy with clients)."""
     import hdbkit
 
     done = hdbkit.run(target, load=load, label="06 processes").summary
@@ -67,17 +68,17 @@ def _measure(target: Target, schema: WorkloadSpec, load: Load) -> dict[str, floa
         folder = Path(name)
         (folder / "spools").mkdir()
         page = Control.create(folder / "control.bin", load.virtual_users)
-        clients = [Client(folder, plan, user) for user in plan.users]
+        clients = [Client(folder, plan, ClientPlan(user.index, (user,))) for user in plan.users]
         threads = [threading.Thread(target=_live, args=(client,), daemon=True) for client in clients]
         for thread in threads:
             thread.start()
         _wait_until_ready(page)
-        page.words[Word.START_AT_NS] = time.monotonic_ns() + _HEAD_START_NS
+        page.fields[Field.START_AT_NS] = time.monotonic_ns() + _HEAD_START_NS
         time.sleep(_HEAD_START_NS / 1e9 + load.rampup_s)
         began_ns, cpu_ns = time.monotonic_ns(), time.process_time_ns()
         time.sleep(load.duration_s)
         ended_ns, cpu_ns = time.monotonic_ns(), time.process_time_ns() - cpu_ns
-        page.words[Word.STOP_AT_NS] = ended_ns
+        page.fields[Field.STOP_AT_NS] = ended_ns
         for thread in threads:
             thread.join()
         return _figures(folder, schema, began_ns, ended_ns, cpu_ns)
@@ -99,18 +100,16 @@ def _wait_until_ready(page: Control) -> None:
 
 
 def _figures(folder: Path, schema: WorkloadSpec, began_ns: int, ended_ns: int, cpu_ns: int) -> dict[str, float]:
-    kind = workload(schema.kind)
-    counted, completed = list(kind.operations).index(kind.counted), 0
-    new_orders = 0
+    work, completed, counted = workload(schema), 0, 0
+    rate = work.metric.rate
+    of_rate = [work.operations.index(name) for name in rate.operations]
     for _, records in read_spools(folder / "spools"):
-        inside = (records["end_ns"] >= began_ns) & (records["end_ns"] < ended_ns)
-        kept = records[inside & (records["outcome"] != int(Outcome.FAILED))]
-        completed += kept.size
-        is_order = (kept["operation"] == counted) & (kept["outcome"] == int(Outcome.COMMITTED))
-        new_orders += int(np.count_nonzero(is_order))
+        inside = records[(records["end_ns"] >= began_ns) & (records["end_ns"] < ended_ns)]
+        completed += int(np.count_nonzero(inside["outcome"] != int(Outcome.FAILED)))
+        counted += int(np.count_nonzero(counted_by(of_rate, inside)))
     window_ns = ended_ns - began_ns
     return {
-        "metric_value": new_orders * 60e9 / window_ns,
+        "metric_value": counted * rate.per_s * 1e9 / window_ns,
         "client_cpu_us": cpu_ns / 1e3 / completed if completed else float("nan"),
         "client_cores": cpu_ns / window_ns,
     }

@@ -5,7 +5,8 @@ and its state on the control page says so.
 
 The parent of the clients is a forkserver that imports this module first. It would outlive a killed supervisor and
 keep its pipes open, so it asks the kernel to be killed with the supervisor, and each client to be killed with it.
-What the garbage collector never looks at, it never writes to: frozen, the forkserver's memory stays shared by all clients.
+What the garbage collector never looks at, it never writes to: frozen, the forkserver's memory stays shared by all of
+them.
 """
 
 from __future__ import annotations
