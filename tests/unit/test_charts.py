@@ -72,19 +72,19 @@ def test_lines_and_text_stand_out_from_both_grounds(name: str) -> None:
 def test_throughput_counts_the_committed_orders_of_each_second(run: Synthetic) -> None:
     found = throughput(run.folder, run.manifest)
     rows = run.rows.assign(second=(run.rows["t_start_us"] + run.rows["latency_us"]) // 1_000_000)
-    orders = rows.query("transaction == 0 and outcome == 0").groupby("second").size()
-    assert found["metric_value"].tolist() == [60 * orders[second] for second in range(14)]
+    orders = rows.query("operation == 0 and outcome == 0").groupby("second").size()
+    assert found["rate"].tolist() == [60 * orders[second] for second in range(14)]
     assert found["failed"].sum() == (rows.query("second < 14")["outcome"] == 2).sum()
 
 
 def test_a_longer_step_keeps_the_level(run: Synthetic) -> None:
     one, two = throughput(run.folder, run.manifest), throughput(run.folder, run.manifest, 2)
-    assert two["metric_value"].tolist() == one["metric_value"].to_numpy().reshape(-1, 2).mean(axis=1).tolist()
+    assert two["rate"].tolist() == one["rate"].to_numpy().reshape(-1, 2).mean(axis=1).tolist()
 
 
 def test_a_long_run_is_drawn_with_few_points() -> None:
     """Three hours: the steps grow, the points do not."""
-    seconds = pd.DataFrame({"second": range(0, 10_800, 27), "metric_value": 1000.0, "failed": 0.0})
+    seconds = pd.DataFrame({"second": range(0, 10_800, 27), "rate": 1000.0, "failed": 0.0})
     chart = run_charts.throughput_over_time(
         seconds, Window(0, 10_800_000_000), METRIC, 1000.0, {"checkpoints": [60.0]}
     )
@@ -109,7 +109,7 @@ def test_the_latency_chart_reads_the_exact_quantiles(run: Synthetic, of_run: lis
         assert table.loc[name, "p95 (ms)"] == line["p95_us"] / 1000
         assert table.loc[name, "max (ms)"] == line["max_us"] / 1000
     payment = next(trace for trace in chart.figure.data if trace.name == "payment")
-    done = run.inside.query("transaction == 1 and outcome != 2")["latency_us"]
+    done = run.inside.query("operation == 1 and outcome != 2")["latency_us"]
     half = list(payment.x).index(2.0)
     assert payment.y[half] == pytest.approx(np.quantile(done, 0.5, method="inverted_cdf") / 1000)
 
@@ -152,7 +152,7 @@ def test_of_many_configurations_the_baseline_and_the_fastest_are_lines_beside_ea
     by_number = verdicts.drop_duplicates("configuration").set_index("configuration")["label"]
     assert [line.name for line in lines] == [by_number[one] for one in (0, 1, 3, 4, 6)]
     assert len({line.x[0] for line in lines}) == 5, "their intervals do not lie on each other"
-    assert "Drawn are the baseline and the 4 fastest" in chart.alternative
+    assert "The baseline and the 4 fastest are drawn" in chart.alternative
 
 
 def test_values_stand_in_the_order_of_their_worth() -> None:

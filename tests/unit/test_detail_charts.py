@@ -56,7 +56,7 @@ def of(effects: list[float], seconds: int = 12, rampup_s: int = 2) -> tuple[list
 
 def test_a_course_counts_the_committed_orders_of_each_second(run: Synthetic) -> None:
     found = courses([(run.folder, run.manifest)])
-    assert found["metric_value"].tolist() == throughput(run.folder, run.manifest)["metric_value"].tolist()[:8]
+    assert found["rate"].tolist() == throughput(run.folder, run.manifest)["rate"].tolist()[:8]
     assert found["inside"].tolist() == [False] * 2 + [True] * 6
 
 
@@ -64,7 +64,7 @@ def test_a_long_course_is_told_in_steps(run: Synthetic, monkeypatch: pytest.Monk
     monkeypatch.setattr("hdbkit.analysis.run.courses.MOST_STEPS", 4)
     found = courses([(run.folder, run.manifest)])
     assert found["second"].tolist() == [0, 2, 4, 6]
-    assert found["metric_value"].tolist() == throughput(run.folder, run.manifest, 2)["metric_value"].tolist()[:4]
+    assert found["rate"].tolist() == throughput(run.folder, run.manifest, 2)["rate"].tolist()[:4]
 
 
 def test_a_run_without_seconds_or_window_has_no_course(run: Synthetic, tmp_path: Path) -> None:

@@ -78,5 +78,5 @@ def test_a_cut_file_is_told_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_transactions_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DamagedResult, match="no transactions"):
+    with pytest.raises(DamagedResult, match="no records of operations"):
         quantiles.counts(RunFolder(tmp_path), Window(0, 1))

@@ -38,7 +38,7 @@ def test_between_two_looks_the_next_one_counts() -> None:
 def test_the_reader_is_told_the_level() -> None:
     assert looks_remark([], None, 0.95) == []
     assert looks_remark([4, 8], 4, 0.9972) == [
-        "Looks after 4 and 8 blocks; all was decided at that after 4: the intervals are made at 99.72 %, so that "
+        "Looks after 4 and 8 blocks; everything was decided after 4: the intervals are computed at 99.72 %, so that "
         "those of all looks together hold with 95 %"
     ]
 

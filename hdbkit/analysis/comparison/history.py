@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.statistics.change_points import MAX_RUNS, Break, breaks
-from hdbkit.analysis.wording import against, change, many, virtual_users
+from hdbkit.analysis.wording import change, many, than, virtual_users
 from hdbkit.config.metric import Metric
 from hdbkit.results.manifest import Manifest
 
@@ -109,8 +109,8 @@ def change_sentences(found: pd.DataFrame, metric: Metric) -> list[str]:
     sentences = []
     for row in later.to_dict("records"):
         where = f"{str(row['since'])[:16].replace('T', ' ')}, {virtual_users(row['virtual_users'])}"
-        since = against(row["ratio"], metric, "before")
-        moved = f"{change(row['ratio'], metric)} {since} ({many(row['runs'], 'run')} since)"
+        change_words = f"{change(row['ratio'], metric)} {than(row['ratio'], metric)} before"
+        moved = f"{change_words} ({many(row['runs'], 'run')} since)"
         why = f"the environment changed ({row['what']})" if row["what"] else f"change point (p = {row['p']:.3f})"
         sentences.append(f"{where}: {moved}: {why}")
     return sentences

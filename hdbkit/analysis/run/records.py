@@ -91,7 +91,7 @@ def table(folder: RunFolder, name: str) -> pd.DataFrame | None:
 
 def _as_version_2(found: pd.DataFrame) -> pd.DataFrame:
     """A table of format version 1 in the words of version 2."""
-    found = found.rename(columns={"transaction": "operation"})
+    found = found.rename(columns={"transaction": "operation", "transactions": "operations"})
     if "cpu_start_s" in found:  # clients: each served one user
         found = found.rename(columns={"virtual_user": "client"}).assign(users=1, first_user=found["virtual_user"])
     if "name" in found:

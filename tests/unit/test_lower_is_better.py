@@ -1,0 +1,304 @@
+"""A metric of which less is better, from the records of a run to the verdicts, charts and pages."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hdbkit import api
+from hdbkit.analysis.comparison.history import change_sentences, segments
+from hdbkit.analysis.comparison.sides import gate, ratio_of
+from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.summary import summarize
+from hdbkit.analysis.sweep.effects import main_effects
+from hdbkit.analysis.sweep.interactions import changed_effects, interactions
+from hdbkit.analysis.sweep.search import bar, log_ratios
+from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
+from hdbkit.analysis.sweep.warnings import sweep_warnings
+from hdbkit.analysis.sweep.winner import winners
+from hdbkit.charts.parallel_chart import parallel_coordinates
+from hdbkit.charts.run_charts import run_charts
+from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
+from hdbkit.charts.sweep_charts import best_labels, configurations, effects_of_settings, grid
+from hdbkit.config.metric import Metric
+from hdbkit.errors import InputError
+from hdbkit.report import run_report, sweep_report
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Event, Status
+from tests.unit.sweeps import P95, RATE, TIME, synthetic_runs
+from tests.unit.synthetic import (
+    GRID,
+    MEAN_TIME,
+    SETTINGS,
+    Synthetic,
+    operations,
+    sweep_frames,
+    sweep_plan,
+    write_run,
+)
+from tests.unit.synthetic import P95 as P95_OF_PAYMENT
+
+BASELINE = {"flush": "on", "memory": "1GB"}
+LOWER = pytest.mark.parametrize("metric", [TIME, P95], ids=["geometric mean", "quantile"])
+
+
+def both(ratios: list[float], metric: Metric, **options: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The same sweep by a rate and by a time: what is twice as fast takes half of the time."""
+    return synthetic_runs(ratios, **options), synthetic_runs(ratios, metric=metric, **options)
+
+
+@LOWER
+def test_verdicts_are_those_of_the_reciprocal_rate(metric: Metric) -> None:
+    by_rate, by_time = both([1, 2.3, 1.1, 0.9], metric)
+    rates, times = judge(by_rate, RATE), judge(by_time, metric)
+    assert list(times["verdict"]) == list(rates["verdict"]) == ["baseline", "faster", "faster", "slower"]
+    for column in ("ratio", "low", "high"):
+        assert times[column].to_numpy() == pytest.approx(rates[column].to_numpy())
+    assert fastest(times) == fastest(rates) == [1, 2, 3]
+
+
+def test_the_sentence_states_the_direction() -> None:
+    times, quantiles = (judge(synthetic_runs([1, 2, 0.8, 1.0], noise=0.003, metric=m), m) for m in (TIME, P95))
+    assert "flush=off takes 50." in times["sentence"][1] or "flush=off takes 49." in times["sentence"][1]
+    assert "% less time than the baseline (95 % interval" in times["sentence"][1]
+    assert "memory=2GB takes 2" in times["sentence"][2] and "% more time than the baseline" in times["sentence"][2]
+    assert "flush=off: p95 is " in quantiles["sentence"][1]
+    assert "% lower than with the baseline (95 % interval" in quantiles["sentence"][1]
+    assert "% higher than with the baseline" in quantiles["sentence"][2]
+    assert "equivalent to the baseline within 2 % (95 % interval" in times["sentence"][3]
+    assert "takes" in answer(times)
+
+
+@LOWER
+def test_effects_interactions_and_warnings_follow_the_score(metric: Metric) -> None:
+    by_rate, by_time = both([1, 1.4, 1.2, 1.4 * 1.2 * 0.6], metric, drift=0.08)
+    names = list(BASELINE)
+    rates, times = (main_effects(runs, m, names, BASELINE) for runs, m in ((by_rate, RATE), (by_time, metric)))
+    assert times["ratio"].to_numpy() == pytest.approx(rates["ratio"].to_numpy())
+    pairs = [interactions(runs, m, names, BASELINE) for runs, m in ((by_rate, RATE), (by_time, metric))]
+    assert pairs[1]["ratio"].to_numpy() == pytest.approx(pairs[0]["ratio"].to_numpy())
+    assert "together +" in pairs[1]["sentence"][0], "more time than both effects multiplied"
+    assert any("time" in one or "higher" in one for one in changed_effects(pairs[1], times, metric))
+    (drift,) = [one for one in sweep_warnings(by_time, metric) if "from the first run" in one]
+    assert drift.startswith(f"{metric.name} drifts by +"), "it takes longer and longer"
+
+
+@LOWER
+def test_a_search_goes_for_less_and_has_no_bar(metric: Metric) -> None:
+    by_rate, by_time = both([1, 1.5, 1.2, 1.1, 1.05], metric)
+    assert log_ratios(by_time, metric) == pytest.approx(log_ratios(by_rate, RATE))
+    waiting = pd.concat([by_time, by_time.tail(1).assign(configuration=9, status="planned", metric_value=np.nan)])
+    assert bar(waiting.reset_index(drop=True), metric, 1, 9, 4) is None
+
+
+@LOWER
+def test_fresh_blocks_of_the_winner_say_what_it_takes(metric: Metric) -> None:
+    first = judge(synthetic_runs([1, 1.4, 1.2], metric=metric), metric)
+    found = winners(first, synthetic_runs([1, 1.4, 1.2], seed=2, metric=metric), metric)
+    assert list(found["configuration"]) == [1, 2]
+    word = "less time" if metric is TIME else "lower"
+    assert found["sentence"][0].endswith(f"% {word} in the blocks by which it was chosen")
+
+
+@LOWER
+@pytest.mark.parametrize(("new", "verdict"), [(0.9, "held"), (1.01, "held"), (1.1, "fell")])
+def test_the_gate_fails_where_more_time_is_needed(metric: Metric, new: float, verdict: str) -> None:
+    draw = np.random.default_rng(3)
+    sides = [list(level * np.exp(draw.normal(0, 0.001, 6))) for level in (0.5, 0.5 * new)]
+    ratio = ratio_of(*sides, metric)
+    assert ratio.ratio == pytest.approx(1 / new, rel=0.01)
+    found = gate(pd.DataFrame([{"virtual_users": 4, **vars(ratio)}]), metric, -0.02)
+    assert found.verdict == verdict
+    assert "the limit of +2 %" in found.sentence
+    assert verdict == "held" or ("more time" if metric is TIME else "higher") in found.sentence
+
+
+@LOWER
+def test_the_history_says_when_it_became_slower(metric: Metric) -> None:
+    draw = np.random.default_rng(1)
+    level = np.r_[np.full(12, 0.5), np.full(12, 0.6)] * np.exp(draw.normal(0, 0.01, 24))
+    days = [f"2026-01-{day + 1:02d}T03:00:00" for day in range(24)]
+    runs = pd.DataFrame({"run_id": days, "started": days, "virtual_users": 4, "metric_value": level})
+    found = segments(runs, metric, {day: {} for day in days})
+    assert list(found["cause"]) == ["first", "change point"]
+    assert found["ratio"][1] == pytest.approx(5 / 6, rel=0.02)
+    word = "more time than before" if metric is TIME else "higher than before"
+    assert word in change_sentences(found, metric)[0]
+
+
+def charted(metric: Metric) -> dict[str, Any]:
+    runs, verdicts, effects = sweep_frames(metric=metric)
+    return {
+        "effects": effects_of_settings(runs, effects, list(GRID), 0.02, metric),
+        "configurations": configurations(runs, verdicts, metric),
+        "grid": grid(runs, "buffers", "durable", metric),
+        "parallel": parallel_coordinates(runs, list(GRID), metric),
+    }
+
+
+@pytest.mark.parametrize("metric", [MEAN_TIME, P95_OF_PAYMENT], ids=["geometric mean", "quantile"])
+def test_axes_of_a_sweep_say_that_lower_is_better(metric: Metric) -> None:
+    charts = charted(metric)
+    axis = f"{metric.title} ({metric.unit}, lower is better)"
+    assert charts["configurations"].figure.layout.xaxis.title.text == axis
+    assert charts["effects"].figure.layout.xaxis.title.text == f"change of {metric.name} (%, lower is better)"
+    assert axis in charts["parallel"].figure.layout.xaxis.title.text
+    assert charts["configurations"].alternative.startswith("Best: buffers=256MB, durable=off with 0.")
+    assert "NOPM" not in "".join(str(one.figure.to_json()) + one.alternative for one in charts.values())
+
+
+def test_intervals_of_a_time_enclose_it_and_its_effects_are_below_zero() -> None:
+    charts = charted(MEAN_TIME)
+    table = charts["configurations"].table
+    assert (table["low"] <= table["metric_value"]).all() and (table["metric_value"] <= table["high"]).all()
+    middle = next(one for one in charts["effects"].figure.data if one.error_x.array is not None)
+    assert middle.x[-1] == pytest.approx(100 * (1 / 1.4 - 1), abs=1)
+    assert min(middle.error_x.array) > 0 and min(middle.error_x.arrayminus) > 0
+    dots = charts["effects"].figure.data[0]
+    assert np.mean(dots.x[-6:]) == pytest.approx(middle.x[-1], abs=1), "pairs lie around their mean"
+
+
+def test_the_best_is_on_top_and_has_the_strongest_colour() -> None:
+    rate, time = (charted(one) for one in (RATE, MEAN_TIME))
+    scales = [one["grid"].figure.data[0].colorscale for one in (rate, time)]
+    assert scales[0][0][1] == scales[1][1][1], "the least of a time has the colour of the most of a rate"
+    for charts in (rate, time):
+        fast = next(one for one in charts["parallel"].figure.data if one.name == "fastest fifth")
+        assert [y for y in fast.y if y is not None][-1] == pytest.approx(1)
+    _, verdicts, _ = sweep_frames(metric=MEAN_TIME)
+    assert best_labels(verdicts, MEAN_TIME)[0] == "baseline"
+
+
+def test_no_law_of_scaling_is_fitted_to_a_time_and_the_best_is_the_least() -> None:
+    runs = pd.DataFrame(
+        [("a", users, block, 1.0 / users + 0.01 * block) for users in (1, 2, 4, 8, 16, 32) for block in (1, 2, 3)],
+        columns=["label", "virtual_users", "block", "metric_value"],
+    )
+    assert scaling_laws(runs, MEAN_TIME) is None
+    chart = throughput_over_users(runs, MEAN_TIME)
+    assert "a 0.0" in chart.alternative and "at 32" in chart.alternative
+    assert chart.question == "How does mean query time change with virtual users?"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Synthetic:
+    made = write_run(tmp_path / "a-run", users=2, duration_s=12, metric=MEAN_TIME, noun="query")
+    result = summarize(made.folder, made.manifest)
+    manifest = made.manifest.model_copy(update={"result": result})
+    manifest = manifest.model_copy(update={"checks": check_run(made.folder, manifest)})
+    made.folder.write(manifest)
+    return Synthetic(made.folder, manifest, made.rows)
+
+
+def test_the_geometric_mean_is_that_of_the_mean_time_of_each_operation(run: Synthetic) -> None:
+    done = run.inside[run.inside["outcome"] != 2]
+    means_s = done.groupby("operation")["latency_us"].mean() / 1e6
+    assert len(means_s) == 5
+    assert run.manifest.result["metric_value"] == pytest.approx(np.exp(np.log(means_s).mean()))
+    assert run.manifest.result["measured_s"] == 12
+
+
+def test_the_quantile_is_the_exact_one_of_its_operations(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a-run", duration_s=4, metric=P95_OF_PAYMENT)
+    result = summarize(run.folder, run.manifest)
+    assert result["metric_value"] == result["operations"]["payment"]["p95_us"] / 1000
+    of_all = run.manifest.model_copy(update={"metric": P95_OF_PAYMENT.model_copy(update={"operations": ()})})
+    done = run.inside.loc[run.inside["outcome"] != 2, "latency_us"]
+    assert summarize(run.folder, of_all)["metric_value"] == np.quantile(done, 0.95, method="inverted_cdf") / 1000
+
+
+def test_a_rate_without_a_counter_counts_the_clients_records(tmp_path: Path) -> None:
+    metric = Metric(name="TPM", title="payments per minute", unit="TPM", operations=("payment", "delivery"), per_s=60)
+    run = write_run(tmp_path / "a-run", duration_s=4, metric=metric)
+    kept = run.inside.query("operation in (1, 3) and outcome == 0")
+    assert summarize(run.folder, run.manifest)["metric_value"] == pytest.approx(len(kept) * 60 / 4)
+
+
+def test_an_operation_that_never_ran_leaves_the_geometric_mean_unknown(tmp_path: Path) -> None:
+    rows = operations(2, 6)
+    run = write_run(tmp_path / "a-run", users=2, duration_s=3, rows=rows[rows["operation"] != 4], metric=MEAN_TIME)
+    assert summarize(run.folder, run.manifest)["metric_value"] is None
+
+
+def test_a_run_has_no_bracket_and_speaks_of_queries(run: Synthetic) -> None:
+    names = [check.name for check in run.manifest.checks]
+    assert not any("bracketed" in name for name in names)
+    assert "no query failed" in names and "every query accounted for" in names
+
+
+def test_the_page_of_a_run_reads_right(run: Synthetic) -> None:
+    page = " ".join(run_report(run.folder).read_text(encoding="utf-8").split())
+    value = MEAN_TIME.text(run.manifest.result["metric_value"])
+    assert f"mean query time {value}, measured over 12.0 s" in page
+    assert "What is the geometric mean of the query times of" in page
+    assert "lower is better" in page and "Queries of the window" in page
+    assert "NOPM" not in page
+    course = run_charts(run.folder, run.manifest)[0]
+    assert course.figure.layout.yaxis.title.text == "operations/s (operations per second)"
+    assert [trace.name for trace in course.figure.data] == ["operations/s"], "a time is no line among rates"
+
+
+def test_the_page_of_a_sweep_reads_right(run: Synthetic, tmp_path: Path) -> None:
+    runs, verdicts, effects = sweep_frames(metric=MEAN_TIME)
+    path = sweep_report(
+        tmp_path / "sweep.html",
+        plan=sweep_plan(),
+        metric=MEAN_TIME,
+        runs=runs,
+        verdicts=verdicts,
+        effects=effects,
+        answer=answer(verdicts),
+        command="",
+        folders=[run.folder],
+    )
+    page = " ".join(path.read_text(encoding="utf-8").split())
+    assert "durable=off takes 2" in page and "% less time than the baseline" in page
+    assert "Best: buffers=256MB, durable=off with 0." in page
+    assert "NOPM" not in page.partition('id="plotly"')[0]
+
+
+@pytest.fixture
+def root(tmp_path: Path, run: Synthetic, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Runs of a time in two profiles, ``old`` and ``new`` (20 % slower), and one run of another metric."""
+    root = tmp_path / "results"
+    monkeypatch.setenv("HDBKIT_RESULTS", str(root))
+    draw = np.random.default_rng(1)
+    for number in range(12):
+        name, level = ("old", 0.5) if number < 6 else ("new", 0.6)
+        at = datetime(2026, 1, 1, 3, tzinfo=UTC) + timedelta(days=number)
+        folder = RunFolder(root / f"run-{number:02d}")
+        folder.path.mkdir(parents=True)
+        result = run.manifest.result | {"metric_value": level * float(np.exp(draw.normal(0, 0.005)))}
+        changes = {"run_id": folder.run_id, "result": result, "tags": ["profile:both", f"profile:{name}"]}
+        folder.write(run.manifest.model_copy(update={**changes, "history": [Event(status=Status.DONE, at=at)]}))
+        folder.table("seconds").write_bytes(run.folder.table("seconds").read_bytes())
+        folder.operations.symlink_to(run.folder.operations)
+        folder.settings.write_text(json.dumps(SETTINGS))
+    return root
+
+
+def test_comparison_gate_history_and_their_pages(root: Path) -> None:
+    found = api.compare("old", "new")
+    assert found.ratio.verdict == "slower"
+    assert found.ratio.sentence.startswith("new takes ") and "% more time than base" in found.ratio.sentence
+    assert (found.gate(-0.02).verdict, api.compare("new", "old").gate(-0.02).verdict) == ("fell", "held")
+    page = found.report().read_text(encoding="utf-8")
+    assert "+20." in page or "+19." in page
+    assert "lower is better" in page
+    history = api.history("both")
+    assert "more time than before" in history.changes[0]
+    assert "When did mean query time change?" in history.report().read_text(encoding="utf-8")
+    assert "scaling" not in history.charts()
+
+
+def test_runs_of_different_metrics_are_not_compared(root: Path, tmp_path: Path) -> None:
+    other = write_run(root / "another-metric", users=2, duration_s=2)
+    other.folder.write(other.manifest.model_copy(update={"result": summarize(other.folder, other.manifest)}))
+    with pytest.raises(InputError, match="different metrics cannot be compared: geometric mean of the query times"):
+        api.compare("old", "another-metric")

@@ -1,0 +1,80 @@
+"""A run folder of format version 1, made by the release that wrote it, is read like one of today."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hdbkit import api
+from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.summary import summarize
+from hdbkit.charts.run_charts import run_charts
+from hdbkit.report import run_report
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+from hdbkit.workloads.tproc_c import NOPM
+from tests.unit.every_chart import finished
+
+KEPT = Path(__file__).parents[1] / "data" / "version_1"
+OF_THE_RECORDS = (
+    *("metric_value", "engine_tpm", "window_s", "measured_s", "completed", "failed", "retries", "operations_per_s"),
+    *("operations", "client_cpu_us_per_operation", "per_operation", "littles_law", "counters", "clients_lost"),
+)
+
+
+@pytest.fixture
+def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    (original,) = KEPT.iterdir()
+    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
+    return RunFolder(shutil.copytree(original, tmp_path / original.name))
+
+
+@pytest.fixture
+def manifest(old: RunFolder) -> Manifest:
+    return old.read()
+
+
+def test_the_folder_is_of_version_1(old: RunFolder) -> None:
+    assert (old.path / "transactions").is_dir()
+    assert b'"format_version": 1' in (old.path / "manifest.json").read_bytes()
+
+
+def test_its_metric_mix_and_nouns_are_those_of_its_workload(manifest: Manifest) -> None:
+    assert manifest.metric == NOPM
+    assert (manifest.headline, manifest.noun, manifest.scale) == ("new_order", "transaction", "1 warehouse")
+    assert manifest.mix["new_order"] == 45
+    assert manifest.rollback_shares == {"new_order": 0.01}
+    assert not manifest.paced
+
+
+def test_its_result_made_anew_is_the_one_it_kept(old: RunFolder, manifest: Manifest) -> None:
+    again = summarize(old, manifest)
+    for name in OF_THE_RECORDS:
+        assert again[name] == manifest.result[name], name
+    assert again["metric_value"] == pytest.approx(5021.88, abs=0.01)
+
+
+def test_its_checks_made_anew_are_those_it_kept(old: RunFolder, manifest: Manifest) -> None:
+    renamed = {"1 % of new orders rolled back": "1 % of new_order rolled back"}
+    kept = {renamed.get(check.name, check.name): check.passed for check in manifest.checks}
+    again = {check.name: check.passed for check in check_run(old, manifest)}
+    assert again == {name: kept[name] for name in again}
+    assert len(again) == 10
+
+
+def test_its_charts_and_its_report_are_drawn(old: RunFolder, manifest: Manifest) -> None:
+    assert [chart.key for chart in run_charts(old, manifest)][:3] == ["throughput", "latency_over_time", "latency"]
+    page = run_report(old).read_text(encoding="utf-8")
+    assert "5,022 NOPM" in page
+    assert 'id="chart-throughput"' in page
+
+
+def test_it_is_listed_and_compared_with_a_run_of_today(old: RunFolder, tmp_path: Path) -> None:
+    finished(tmp_path / "of-today", users=1)
+    listed = api.runs().set_index("run_id")["metric_value"]
+    assert listed[old.run_id] == pytest.approx(5021.88, abs=0.01)
+    found = api.compare(old.run_id, "of-today")
+    assert found.ratio.ratio == pytest.approx(listed["of-today"] / listed[old.run_id])
+    assert found.report().is_file()
