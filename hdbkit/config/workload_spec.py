@@ -52,7 +52,7 @@ class WorkloadSpec(Extensible):
     def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Options of engines may stand beside the specification's own keys; they become ``storage``."""
         others = values.keys() - cls.model_fields.keys()
-        found = {name: values[name] for name in others & storage_fields().keys()}
+        found = {name: values[name] for name in sorted(others & storage_fields().keys())}
         if not found:
             return values
         kept = {name: value for name, value in values.items() if name not in found}

@@ -17,6 +17,7 @@ from hdbkit.workloads import specification
 from hdbkit.workloads.custom.definition import RoundTrips
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
+from tests.run.conftest import password_of
 
 EXAMPLES = ROOT / "params" / "workloads"
 QUICK = {"rampup_s": 0.2, "duration_s": 1.5, "counter_interval_s": 0.5}
@@ -72,24 +73,22 @@ def test_several_users_in_a_process_are_the_same_workload(transfers: Target) -> 
     assert result.checks.set_index("name")["passed"]["schema's count bracketed by the clients"]
 
 
-def test_a_failing_statement_is_counted_and_nothing_of_its_operation_is_left(target: Target, tmp_path: Path) -> None:
+def test_a_failing_statement_is_counted_and_nothing_of_its_operation_is_left(
+    transfers: Target, tmp_path: Path
+) -> None:
     (tmp_path / "workload.yaml").write_text(
-        "name: twice\nschema_name: twice\noperations: {both: {statements: [first, second]}}\n"
-        "variables: {id: {sequence: {}}}\n"
-        "tables: {made: {rows: 0, columns: {id: 0}}, kept: {rows: 1, columns: {id: row}}}\n"
+        "name: twice\nschema_name: tpcb_like\noperations: {both: {statements: [first, second]}}\n"
+        "variables: {id: {sequence: {start: 1000000}}}\n"
     )
     (tmp_path / "all.sql").write_text(
-        "-- name: first\nINSERT INTO made (id) VALUES (:id);\n-- name: second\nINSERT INTO kept (id) VALUES (1 + 0 * :id);\n"
-        "-- name: create_made\nCREATE TABLE made (id INT NOT NULL PRIMARY KEY);\n"
-        "-- name: create_kept\nCREATE TABLE kept (id INT NOT NULL PRIMARY KEY);\n"
-        "-- name: check_made\nSELECT count(*) FROM made;\n"
+        "-- name: first\nINSERT INTO pgbench_tellers (tid) VALUES (:id);\n"
+        "-- name: second\nINSERT INTO pgbench_branches (bid) VALUES (1 + 0 * :id);\n"
+        "-- name: check_tellers\nSELECT count(*) FROM pgbench_tellers WHERE tid >= 1000000;\n"
     )
-    hdbkit.connect(target).build(tmp_path)
-    result = hdbkit.run(target, tmp_path, Load(**QUICK))
+    result = hdbkit.run(transfers, tmp_path, Load(**QUICK))
     assert result.summary["committed"] == 0
     assert set(result.summary["errors"]) == {"constraint"}
-    assert result.checks.set_index("name")["passed"]["schema: made"]
-    assert len(hdbkit.connect(target).drop(tmp_path)) >= 2
+    assert result.checks.set_index("name")["passed"]["schema: tellers"]
 
 
 def test_keys_are_drawn_from_the_range_of_a_table(transfers: Target, tmp_path: Path) -> None:
@@ -114,10 +113,10 @@ def test_another_workload_s_schema_and_a_wrong_option_are_refused(transfers: Tar
         hdbkit.run(transfers, EXAMPLES / "tpcb-like", Load(routines="client"))
 
 
-def test_it_is_run_swept_and_compared_from_the_command_line(
-    transfers: Target, command: HdbkitCommand, tmp_path: Path
+def test_it_is_run_listed_and_compared_from_the_command_line(
+    transfers: Target, command: HdbkitCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The words of the issue: hdbkit run lab --workload my-folder/."""
+    monkeypatch.setenv("HDBKIT_PASSWORD", password_of(transfers))
     options = ["--rampup-s", "0.2", "--duration-s", "1"]
     folder = str(EXAMPLES / "tpcb-like")
     for _ in range(2):
