@@ -1,11 +1,11 @@
-"""What the documents say is so: what README.md tells to type can be typed, and the rooms are those of the code."""
+"""What the documents say is so: what they tell to type can be typed, and what they name and link to is there."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import typer
@@ -14,15 +14,24 @@ from hdbkit.cli import app
 from hdbkit.cli.exits import USAGE
 from tests.architecture.source_tree import ROOT
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+"""The documents of users: every command in them is one that can be typed."""
+DOCUMENTS = [
+    *GUIDE,
+    *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(ROOT / folder / "README.md" for folder in ("bench", "notebooks", "results", "runners", "schemas", "tests")),
+]
 TYPED = re.compile(
     r"^(?: {4}|\$ )+(?P<line>hdbkit .*?|make .*?)\s*(?:#.*)?$|`(?P<code>(?:hdbkit|make) [^`]+)`", re.MULTILINE
 )
+OURS = r"(?:hdbkit|tests|params|schemas|notebooks|runners|bench|docs)/[\w./-]*"
+LINK = re.compile(r"\[[^\]]*\]\((?P<path>[^)#\s]*)(?:#(?P<heading>[^)]*))?\)")
 
 
 def typed(program: str) -> list[str]:
     """Every command line of a program: in code blocks, without its comment, and in running text."""
-    found = [match["line"] or match["code"] for match in TYPED.finditer(README)]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in GUIDE)
+    found = [match["line"] or match["code"] for match in TYPED.finditer(text)]
     return sorted({line for line in found if line.startswith(f"{program} ")})
 
 
@@ -40,32 +49,45 @@ def parse(line: str) -> None:
             return
 
 
-@pytest.mark.parametrize("line", typed("hdbkit"))
-def test_a_command_line_is_understood(line: str) -> None:
-    parse(line)
+def wrong(lines: list[str]) -> dict[str, str]:
+    """The lines that the command line does not understand, and why."""
+    found = {}
+    for line in lines:
+        try:
+            parse(line)
+        except (USAGE, KeyError, IndexError) as error:
+            found[line] = str(error)
+    return found
 
 
-def test_readme_shows_the_main_commands() -> None:
+def test_every_command_line_is_understood() -> None:
+    assert wrong(typed("hdbkit")) == {}
+
+
+def test_the_documents_show_every_command() -> None:
     shown = {line.split()[1] for line in typed("hdbkit")}
-    assert {"demo", "build", "check", "drop", "run", "sweep", "plan", "compare", "report", "runs", "attach"} <= shown
+    assert shown >= set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def test_readme_is_one_page_and_shows_the_first_steps() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 80
+    for step in ("make demo", "make test", "hdbkit build", "hdbkit run", "hdbkit sweep", "hdbkit report"):
+        assert f"    {step} " in text
 
 
 @pytest.mark.parametrize(
-    "wrong", ["hdbkit run lab --users 3", "hdbkit rum lab", "hdbkit run -u 3", "hdbkit sweep lab s.yaml --blocks x"]
+    "line", ["hdbkit run lab --users 3", "hdbkit rum lab", "hdbkit run -u 3", "hdbkit sweep lab s.yaml --blocks x"]
 )
-def test_a_wrong_command_line_is_not_understood(wrong: str) -> None:
-    with pytest.raises((USAGE, KeyError)):
-        parse(wrong)
+def test_a_wrong_command_line_is_not_understood(line: str) -> None:
+    assert list(wrong([line])) == [line]
 
 
-def targets() -> Iterator[str]:
-    for line in typed("make"):
-        yield from (word for word in line.split()[1:] if "=" not in word)
-
-
-@pytest.mark.parametrize("target", sorted(set(targets())))
-def test_a_target_of_make_exists(target: str) -> None:
-    assert re.search(rf"^{re.escape(target)}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+def test_every_target_of_make_exists() -> None:
+    named = {word for line in typed("make") for word in line.split()[1:] if "=" not in word}
+    there = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert named >= {"demo", "test", "lab", "bench", "soak"}
+    assert named <= there
 
 
 def test_architecture_names_every_room() -> None:
@@ -76,10 +98,27 @@ def test_architecture_names_every_room() -> None:
     assert named == {name for name in there if not name.startswith("_") and name != "data"}
 
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
-def test_a_path_that_a_document_names_is_there(name: str) -> None:
-    paths = re.findall(
-        r"`((?:hdbkit|tests|params|schemas|notebooks|runners)/[\w./-]*)`", (ROOT / name).read_text("utf-8")
-    )
-    assert paths
-    assert [path for path in paths if not (ROOT / path).exists()] == []
+def test_every_path_that_a_document_names_is_there() -> None:
+    named = {path.name: re.findall(rf"`({OURS})`", path.read_text(encoding="utf-8")) for path in DOCUMENTS}
+    named["commands"] = [path for line in typed("hdbkit") for path in re.findall(rf"(?<!\S){OURS}", line)]
+    assert min(map(len, (named["README.md"], named["commands"], named["workloads.md"]))) > 0
+    gone = {name: [path for path in paths if not (ROOT / path).exists()] for name, paths in named.items()}
+    assert {name: paths for name, paths in gone.items() if paths} == {}
+
+
+def test_every_link_between_documents_leads_somewhere() -> None:
+    dead = []
+    for document in DOCUMENTS:
+        for link in LINK.finditer(document.read_text(encoding="utf-8")):
+            if re.match(r"\w+:", link["path"]):
+                continue
+            target = (document.parent / link["path"]).resolve() if link["path"] else document
+            if not target.exists() or (link["heading"] and link["heading"] not in anchors(target)):
+                dead.append(f"{document.name}: {link[0]}")
+    assert dead == []
+
+
+def anchors(document: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
