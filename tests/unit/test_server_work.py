@@ -12,6 +12,7 @@ from hdbkit.analysis.run.warnings import BUSY, DATA, FULL_PAGES, run_warnings
 from hdbkit.analysis.sweep.starts import data_by_block, start_warnings
 from hdbkit.execution.sampler import FullPages
 from hdbkit.report.server_work import growth_table, server_work, work_by_configuration
+from hdbkit.report.tables import UNKNOWN
 from hdbkit.results.manifest import Manifest, Status
 from tests.unit.synthetic import METRIC
 
@@ -114,6 +115,12 @@ def test_growth_is_shown_by_block_and_a_warning_when_it_is_much() -> None:
     (found,) = start_warnings(many)
     assert found.startswith("the data grew by 6 % from the first block to the last (100 MiB to 106 MiB)")
     assert growth_table([manifest(result={"data": None})]) == []
+
+
+def test_data_of_a_schema_without_a_count_have_a_size_alone() -> None:
+    uncounted = {"data": {"bytes_before": 1, "bytes_after": 2, "counted_before": None, "counted_after": None}}
+    (table,) = growth_table([manifest(1, result=uncounted)])
+    assert table.rows[0][1:] == ["1 bytes", "2 bytes", UNKNOWN]
 
 
 def test_a_sweep_counts_the_runs_with_warnings() -> None:

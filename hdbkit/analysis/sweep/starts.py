@@ -19,7 +19,8 @@ MAX_GROWTH = 0.05
 def data_by_block(manifests: Sequence[Manifest]) -> pd.DataFrame:
     """A row per block: ``bytes_before`` its first and ``bytes_after`` its last run, ``counted`` likewise.
 
-    Empty where the runs belong to no sweep, or the server does not report the size of its data.
+    ``counted`` is NaN where the schema keeps no count. The frame is empty where the runs belong to no sweep, or the
+    server does not report the size of its data.
     """
     rows = [
         {"block": place["block"], "number": place["number"], **data}
@@ -29,7 +30,8 @@ def data_by_block(manifests: Sequence[Manifest]) -> pd.DataFrame:
     columns = ["block", "bytes_before", "bytes_after", "counted_before", "counted_after"]
     if not rows:
         return pd.DataFrame(columns=columns)
-    found = pd.DataFrame(rows).sort_values("number").groupby("block", as_index=False)
+    counts = dict.fromkeys(columns[3:], float)
+    found = pd.DataFrame(rows).astype(counts).sort_values("number").groupby("block", as_index=False)
     return found.agg({name: "last" if name.endswith("after") else "first" for name in columns[1:]})
 
 
