@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -19,12 +20,12 @@ from hdbkit.build import drop as drop_schema
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Capability, Check, Database
 from hdbkit.databases import database
-from hdbkit.errors import InputError, TransactionError
+from hdbkit.errors import HalfBuilt, InputError, TransactionError
 from hdbkit.servers import control
 from hdbkit.servers.values import allowed, with_unit
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
-from hdbkit.workloads.present import schema_in
+from hdbkit.workloads.present import present_schema, schema_in
 from hdbkit.workspace import DEFAULT, Workspace
 
 ADMIN_PASSWORD_VARIABLE = "HDBKIT_ADMIN_PASSWORD"  # noqa: S105  the name of a variable
@@ -122,8 +123,17 @@ class Connection:
             schema.close()
 
     def drop(self, workload: WorkloadSpec | Path | str | None = None, **fields: Any) -> DropResult:
-        """Remove the schema's own tables and routines and nothing else; what was removed."""
-        return DropResult(self.target.url, tuple(drop_schema(self.target, specification(workload, **fields))))
+        """Remove the schema's own tables and routines and nothing else; what was removed.
+
+        Raises:
+            SchemaProblem: there is no such schema, or it has another value of a field that is given, such as
+                ``warehouses=10``. Nothing was changed.
+        """
+        spec = specification(workload, **fields)
+        if spec.model_fields_set - spec.identity.model_fields_set:
+            with suppress(HalfBuilt):
+                present_schema(self.target, spec)
+        return DropResult(self.target.url, tuple(drop_schema(self.target, spec)))
 
     def settings(self) -> pd.DataFrame:
         """Every setting of the server: value, unit, default, range, and whether it needs a reload or a restart.

@@ -25,19 +25,20 @@ def add_to(app: typer.Typer) -> None:
 def agent(
     target: TargetArgument,
     listen: Annotated[str | None, typer.Option(help="address and port [default: 127.0.0.1:8443]")] = None,
-    token_file: Annotated[Path | None, typer.Option(help="file with the token [default: a new one is told]")] = None,
-    certificate: Annotated[Path | None, typer.Option(help="certificate (PEM) [default: one of its own]")] = None,
+    token_file: Annotated[Path | None, typer.Option(help="file with the token [default: a new one]")] = None,
+    certificate: Annotated[Path | None, typer.Option(help="certificate (PEM) [default: a self-signed one]")] = None,
     key: Annotated[Path | None, typer.Option(help="the certificate's key (PEM)")] = None,
-    tls: Annotated[bool, typer.Option("--tls/--no-tls", help="without TLS it listens on this host alone")] = True,
-    state: Annotated[Path | None, typer.Option(help="folder for certificate, snapshots and log")] = None,
-    audit_log: Annotated[Path | None, typer.Option(help="a line a request [default: in the state folder]")] = None,
-    text_setting: Annotated[list[str] | None, typer.Option(help="a setting of text that may be changed")] = None,
+    tls: Annotated[bool, typer.Option("--tls/--no-tls", help="without TLS: on this host only")] = True,
+    state: Annotated[Path | None, typer.Option(help="folder for the certificate, snapshots and the log")] = None,
+    audit_log: Annotated[Path | None, typer.Option(help="log of requests [default: in the state folder]")] = None,
+    text_setting: Annotated[list[str] | None, typer.Option(help="text setting that may be changed")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run on a database's host: change its settings, restart it and tell its load, for sweeps that run elsewhere.
+    """Run the agent on a database's host: it changes settings, restarts the server and reports the host's load.
 
-    Only the commands of the target are ever run. The token comes from --token-file or HDBKIT_AGENT_TOKEN, else it
-    is made and told once. Give the sweep's target the address and the fingerprint under 'control'.
+    The agent runs only the commands of the target. The token comes from --token-file or HDBKIT_AGENT_TOKEN;
+    without either, the agent generates one and prints it once. Enter the address and the fingerprint in the
+    sweep's target under 'control'.
     """
 
     def say(started: Started) -> None:
@@ -48,7 +49,7 @@ def agent(
             return
         lines = [f"the agent listens at {started.url}; its log is {started.audit_log}"]
         lines += [f"fingerprint: {started.fingerprint}"] if started.fingerprint else []
-        lines += [f"token, told only now: {started.token}"] if started.token else []
+        lines += [f"token (shown only once): {started.token}"] if started.token else []
         for line in lines:
             show.console.print(line, markup=False, soft_wrap=True)
 

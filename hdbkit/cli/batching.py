@@ -23,20 +23,20 @@ def add_to(app: typer.Typer) -> None:
 
 @stopped_like_ctrl_c()
 def batch(
-    notebook: Annotated[Path, typer.Argument(help="a notebook with a typed cell tagged 'parameters'")],
-    params: Annotated[list[Path], typer.Argument(help="YAML files with values for its parameters, one job each")],
+    notebook: Annotated[Path, typer.Argument(help="notebook whose typed cell of parameters is tagged 'parameters'")],
+    params: Annotated[list[Path], typer.Argument(help="YAML files with parameters, one job each")],
     batch_id: Annotated[
         str | None,
-        typer.Option("--id", help="folder below results/batches; with the same one, what is done is skipped"),
+        typer.Option("--id", help="folder below results/batches; jobs that are done there are skipped"),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Execute a notebook once for each parameter file; each executed copy is kept. A failed one is no end."""
+    """Execute a notebook once per parameter file and keep each copy; a failed notebook does not stop the batch."""
     try:
         with BatchBar() as bar:
             done = api.batch(notebook, params, batch_id=batch_id, watch=bar)
     except KeyboardInterrupt:
-        show.notes.print("stopped; executed notebooks are kept, the same command goes on where this one ended")
+        show.notes.print("stopped; executed notebooks are kept, and the same command continues with the next")
         return Exit.STOPPED
     if as_json:
         jobs = show.frame_json(done.jobs.assign(notebook=done.jobs["notebook"].astype(str)))
@@ -46,14 +46,14 @@ def batch(
         skipped = int(done.jobs["skipped"].sum())
         if skipped:
             show.console.print(
-                f"{skipped} of {len(done.jobs)} were done already; give another --id to run them again"
+                f"{skipped} of {len(done.jobs)} jobs were already done; give another --id to run them again"
             )
         show.console.print(f"executed notebooks: {done.folder.path}", markup=False)
     return Exit.RUN_FAILED if done.failed else Exit.DONE
 
 
 class BatchBar:
-    """A bar over the jobs with the cell of the one that is executed, and a line for each that ended."""
+    """A progress bar over the jobs with the cell in execution, and a line for each finished job."""
 
     def __init__(self) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -73,6 +73,6 @@ class BatchBar:
         ended = step.number if step.record else step.number - 1
         self._progress.update(self._bar, description=f"{escape(step.job)}{place}", completed=ended, total=step.jobs)
         if step.record:
-            how = "done already" if step.skipped else f"{step.record.status}  {step.record.seconds:.1f} s"
+            how = "already done" if step.skipped else f"{step.record.status}  {step.record.seconds:.1f} s"
             line = f"  {step.number} of {step.jobs}  {step.job}  {how}  {step.record.error}"
             self._progress.console.print(escape(line.rstrip()))

@@ -1,4 +1,4 @@
-"""Exit codes, and how an error becomes one: one clear sentence on standard error, never a traceback."""
+"""Exit codes, and the conversion of errors: one sentence on standard error, never a traceback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hdbkit.errors import HdbkitError, InputError
 
 
 class Exit(IntEnum):
-    """What the process tells the script that called it."""
+    """Exit codes of the program."""
 
     DONE = 0
     CHECK_FAILED = 1
@@ -26,7 +26,7 @@ class Exit(IntEnum):
 
 
 USAGE: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
-"""A command line that does not fit its command. Some versions of typer bring their own click, others import it."""
+"""A wrong command line. Some versions of typer bring their own click, others import it."""
 
 
 def guarded(command: Callable[[], object]) -> int:
@@ -51,7 +51,7 @@ def guarded(command: Callable[[], object]) -> int:
 
 @contextmanager
 def stopped_like_ctrl_c() -> Iterator[None]:
-    """A closed terminal and a SIGTERM end the block as Ctrl-C does, so that it can put things back."""
+    """SIGHUP and SIGTERM end the block as Ctrl-C does, so that it can restore what it changed."""
 
     def stop(*_: object) -> NoReturn:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Commands that look at what is there: doctor, runs, compare, report. They change nothing but their own output."""
+"""Commands that read results: doctor, runs, compare, report. They change nothing but their own output."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from hdbkit import api
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
-from hdbkit.cli.schema import AsJson
+from hdbkit.cli.schema import AsJson, Yes
 from hdbkit.errors import InputError
 
-_SHORT = ("run_id", "status", "metric_value", "p95_us", "checks_failed", "label")
+_WHERE = "SQL filter over columns, options and metrics, such as 'virtual_users = 8' or 'tps > 50000'"
+_SHORT = ("run_id", "status", "metric_value", "metric", "p95_us", "checks_failed", "label")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -23,7 +24,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: hdbkit compare BEFORE AFTER --fail-below -2%")(compare)
     app.command(epilog="Example: hdbkit report last")(report)
     about_runs = typer.Typer(help="List, show, tag and remove runs.", no_args_is_help=True, rich_markup_mode=None)
-    about_runs.command("list", epilog="Example: hdbkit runs list --where 'nopm > 50000' --csv")(runs_list)
+    about_runs.command("list", epilog="Example: hdbkit runs list --where 'virtual_users = 8' --csv")(runs_list)
     about_runs.command("show", epilog="Example: hdbkit runs show last")(runs_show)
     about_runs.command("tag", epilog="Example: hdbkit runs tag last nightly release-2")(runs_tag)
     about_runs.command("note", epilog="Example: hdbkit runs note last 'with the new kernel'")(runs_note)
@@ -32,7 +33,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def doctor(as_json: AsJson = False) -> int:
-    """Tell which drivers and private servers are usable here."""
+    """Show which drivers and private servers are usable on this machine."""
     found = api.doctor()
     if as_json:
         show.print_json(show.frame_json(found))
@@ -45,13 +46,13 @@ def compare(
     base: Annotated[str, typer.Argument(help="runs, separated by commas, or a label or profile")],
     new: Annotated[str, typer.Argument(help="runs, separated by commas, or a label or profile")],
     fail_below: Annotated[
-        str | None, typer.Option(help="exit 1 when the whole interval is below this change, such as -2%")
+        str | None, typer.Option(help="exit with 1 if the whole interval is below this change, such as -2%")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="exit 1 too when that is undecided")] = False,
-    report: Annotated[bool, typer.Option("--report", help="write the one-page report besides")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="also exit with 1 if that is undecided")] = False,
+    report: Annotated[bool, typer.Option("--report", help="also write the one-page report")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Compare runs: the ratio of throughputs with its 95 % interval, latencies, and what differed."""
+    """Compare runs: the ratio of their results with its 95 % confidence interval, latencies, and what differs."""
     limit = _fraction(fail_below)
     found = api.compare(base, new)
     gate = None if limit is None else found.gate(limit)
@@ -65,10 +66,10 @@ def compare(
         differences = found.differences
         show.console.print(show.table(found.table.reset_index()))
         if len(differences):
-            show.console.print(show.table(differences.reset_index(), title="What differed"))
+            show.console.print(show.table(differences.reset_index(), title="Differences"))
         if len(found.levels):
             levels = found.levels[["virtual_users", "base", "new", "ratio", "low", "high", "verdict"]]
-            show.console.print(show.table(levels, title="At each count of virtual users, simultaneous intervals"))
+            show.console.print(show.table(levels, title="By user count, simultaneous 95 % intervals"))
         show.console.print(found.ratio.sentence, markup=False)
         if gate:
             show.console.print(gate.sentence, markup=False)
@@ -78,7 +79,7 @@ def compare(
 
 
 def report(run_id: AnyId = "last", as_json: AsJson = False) -> None:
-    """Write the one-page report of a run or a sweep anew; 'last' is the sweep when it measured last."""
+    """Write the one-page report of a run or a sweep; 'last' is the sweep if it measured last."""
     path = _reported(run_id).report()
     if as_json:
         show.print_json({"report": str(path)})
@@ -101,14 +102,19 @@ def _reported(wanted: str) -> api.Result | api.SweepResult:
 
 
 def runs_list(
-    where: Annotated[str | None, typer.Option(help="a condition over the columns, such as 'nopm > 50000'")] = None,
-    csv: Annotated[bool, typer.Option("--csv", help="all columns as CSV")] = False,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            help="SQL filter over columns, metrics and options, such as 'virtual_users = 8 and label = 'nightly''"
+        ),
+    ] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="print all columns as CSV")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the runs, newest first."""
     found = api.runs(where)
     for sentence in found.attrs["damaged"]:
-        show.notes.print(f"passed over: {sentence}", markup=False)
+        show.notes.print(f"skipped: {sentence}", markup=False)
     if as_json:
         show.print_json(show.frame_json(found))
     elif csv:
@@ -118,7 +124,7 @@ def runs_list(
 
 
 def runs_show(run_id: RunId = "last", as_json: AsJson = False) -> None:
-    """Show one run: result, latencies, checks."""
+    """Show a run: result, latencies, checks."""
     result = api.result(run_id)
     if as_json:
         show.print_json(result.manifest.model_dump(mode="json"))
@@ -128,11 +134,11 @@ def runs_show(run_id: RunId = "last", as_json: AsJson = False) -> None:
 
 def runs_tag(
     run_id: RunId,
-    tags: Annotated[list[str], typer.Argument(help="words")],
-    remove: Annotated[bool, typer.Option("--remove", help="take them away")] = False,
+    tags: Annotated[list[str], typer.Argument(help="tags, one word each")],
+    remove: Annotated[bool, typer.Option("--remove", help="remove the tags")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add tags to a run, or take them away."""
+    """Add tags to a run, or remove them."""
     result = api.result(run_id)
     result.tag(*tags, remove=remove)
     if as_json:
@@ -143,10 +149,10 @@ def runs_tag(
 
 def runs_note(
     run_id: RunId,
-    text: Annotated[str, typer.Argument(help="the note; '' takes it away")],
+    text: Annotated[str, typer.Argument(help="the note; '' removes it")],
     as_json: AsJson = False,
 ) -> None:
-    """Keep a note with a run, in place of the one that is there."""
+    """Attach a note to a run, in place of its earlier note."""
     result = api.result(run_id)
     result.note(text)
     if as_json:
@@ -156,9 +162,11 @@ def runs_note(
 
 
 def runs_rm(
-    run_id: RunId, yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False, as_json: AsJson = False
+    run_id: RunId,
+    yes: Yes = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Delete a run's folder for good."""
+    """Delete a run's folder permanently."""
     result = api.result(run_id)
     if not yes:
         typer.confirm(f"Delete {result.folder.path}?", abort=True, err=True)

@@ -14,7 +14,7 @@ from hdbkit.cli.exits import guarded
 
 app = typer.Typer(
     name="hdbkit",
-    epilog="Begin with: hdbkit demo --quick. Every command has an example: hdbkit COMMAND --help",
+    epilog="Start with: hdbkit demo --quick. For options and examples of a command: hdbkit COMMAND --help",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -28,7 +28,7 @@ batching.add_to(app)
 agent.add_to(app)
 
 
-def _tell_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         show.console.print(f"hdbkit {metadata.version('hdbkit')}")
         raise typer.Exit
@@ -37,10 +37,10 @@ def _tell_version(wanted: bool) -> None:
 @app.callback()
 def _about(
     version: Annotated[
-        bool, typer.Option("--version", help="print the version and leave", is_eager=True, callback=_tell_version)
+        bool, typer.Option("--version", help="print the version and exit", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
-    """A database benchmark: build a schema, run a load, sweep settings, compare, report."""
+    """A database benchmark: build a schema, run a workload, sweep server settings, compare and report."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,9 +11,9 @@ from hdbkit import api
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
-from hdbkit.cli.options import with_fields
+from hdbkit.cli.options import Sectioned, load_options
 from hdbkit.cli.progress import BuildBar, RunLines, SweepLines
-from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, of_the_schema
+from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, with_schema
 from hdbkit.config import Load, SweepSpec, read_params
 from hdbkit.config.quantities import counts_in
 from hdbkit.config.sweep_schema import sweep_schema_text
@@ -22,11 +22,15 @@ from hdbkit.results.manifest import Status
 from hdbkit.sweep_runner import SweepStatus
 from hdbkit.workloads import specification
 
-Users = Annotated[str | None, typer.Option("--virtual-users", "-u", help="counts to run at, such as 1,4,16")]
-Blocks = Annotated[int | None, typer.Option(min=2, help="passes over all configurations, in all")]
+Users = Annotated[str | None, typer.Option("--virtual-users", "-u", help="user counts to run at, such as 1,4,16")]
+Blocks = Annotated[int | None, typer.Option(min=2, help="number of blocks in total: passes over all configurations")]
 
 
-_SCHEMA_HELP = "print the JSON schema of sweep files, for editors, and leave"
+_SCHEMA_HELP = "print the JSON schema of sweep files for editors, and exit"
+_RUN_EXAMPLES = (
+    "Example: hdbkit run postgresql://bench@db1/tpcc -u 8 --rampup-s 30 --duration-s 120; "
+    "hdbkit run lab --workload my-folder/"
+)
 _SWEEP_EXAMPLES = (
     "Example: hdbkit sweep lab params/sweep-demo.yaml; hdbkit sweep lab params/sweep-demo.yaml --detach; "
     "hdbkit sweep --resume last --blocks 8"
@@ -36,9 +40,9 @@ _SWEEP_EXAMPLES = (
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command(epilog="Example: hdbkit demo --quick")(demo)
-    app.command(epilog="Example: hdbkit run postgresql://bench@db1/tpcc -u 8 --rampup-s 30 --duration-s 120")(run)
-    app.command(epilog=_SWEEP_EXAMPLES)(sweep)
-    app.command(epilog="Example: hdbkit plan lab params/sweep-demo.yaml")(plan)
+    app.command(cls=Sectioned, epilog=_RUN_EXAMPLES)(run)
+    app.command(cls=Sectioned, epilog=_SWEEP_EXAMPLES)(sweep)
+    app.command(cls=Sectioned, epilog="Example: hdbkit plan lab params/sweep-demo.yaml")(plan)
     app.command(epilog="Example: hdbkit attach last")(attach)
     app.command(epilog="Example: hdbkit stop last")(stop)
     app.command(epilog="Example: hdbkit recover last")(recover)
@@ -49,10 +53,10 @@ def demo(
     quick: Annotated[bool, typer.Option("--quick", help="at most 90 seconds")] = False,
     blocks: Blocks = None,
     database: Annotated[str | None, typer.Option(help="kind of private server")] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="leave the server running")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="keep the server running afterwards")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Start a private server, build and check a schema, sweep a setting or more, and write the report."""
+    """Start a private server, build and check a schema, sweep settings, and write the report."""
     with BuildBar() as bar, RunLines() as lines:
         left = api.demo(
             quick=quick,
@@ -64,26 +68,24 @@ def demo(
             watch=SweepLines(),
             watch_run=None if as_json else lines,
         )
-    _tell_sweep(left.sweep, left.report, as_json)
-    return (
-        Exit.RUN_FAILED if left.sweep.failed else Exit.DONE
-    )  # checks that a busy host fails are told, and end no demo
+    _show_sweep(left.sweep, left.report, as_json)
+    return Exit.RUN_FAILED if left.sweep.failed else Exit.DONE  # on a busy host some checks fail; the demo succeeds
 
 
-@with_fields(Load)
-@of_the_schema
+@load_options()
+@with_schema
 def run(
     target: TargetArgument,
     workload: WorkloadOption = None,
-    params: Annotated[Path | None, typer.Option(help="a file with any of the options below")] = None,
-    label: Annotated[str | None, typer.Option(help="a name of your own, to find the run again")] = None,
-    detach: Annotated[bool, typer.Option("--detach", help="start it and return; see: hdbkit attach")] = False,
+    params: Annotated[Path | None, typer.Option(help="YAML file with load options")] = None,
+    label: Annotated[str | None, typer.Option(help="a name to find the run by")] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="start the run and return; see: hdbkit attach")] = False,
     as_json: AsJson = False,
     *,
     fields: dict[str, Any],
     given: dict[str, Any],
 ) -> int:
-    """Run a load against a built schema. Ctrl-C stops it and keeps the result; a second one does not wait."""
+    """Run a workload against its schema. Ctrl-C stops the run and keeps the result; a second one stops at once."""
     values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
     load = Load(**{**values, **given})
     spec = specification(workload, **fields)
@@ -93,32 +95,35 @@ def run(
         return Exit.DONE
     with RunLines() as lines:
         result = api.run(target, spec, load, label=label, watch=lines)
-    return _tell_run(result, as_json)
+    return _show_run(result, as_json)
 
 
-@with_fields(Load, "virtual_users")
+@load_options("virtual_users")
+@with_schema
 @stopped_like_ctrl_c()
 def sweep(
-    target: Annotated[str | None, typer.Argument(help="URL without password, or a name of a target")] = None,
+    target: Annotated[str | None, typer.Argument(help="URL without password, or a target's name")] = None,
     spec: Annotated[Path | None, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")] = None,
-    resume: Annotated[str | None, typer.Option(help="continue this sweep ('last' is the newest)")] = None,
+    workload: WorkloadOption = None,
+    resume: Annotated[str | None, typer.Option(help="continue this sweep ('last': the newest)")] = None,
     blocks: Blocks = None,
     virtual_users: Users = None,
-    detach: Annotated[bool, typer.Option("--detach", help="start it and return; see: hdbkit attach")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="start the sweep and return; see: hdbkit attach")] = False,
     as_json: AsJson = False,
     *,
+    fields: dict[str, Any],
     given: dict[str, Any],
 ) -> int:
-    """Measure a grid of server settings in randomized blocks and judge each against the baseline.
+    """Measure combinations of server settings in randomized blocks and compare each with the baseline.
 
-    Options of the load replace those of the file.
+    Options of the command line replace those of the file.
     """
     if resume is not None:
-        if spec is not None or virtual_users is not None or given:
-            raise InputError("a resumed sweep keeps its plan; --blocks is all that can be given with --resume")
+        if any((spec, workload, virtual_users, fields, given)):
+            raise InputError("a resumed sweep keeps its plan; only --blocks can be given with --resume")
     elif target is None or spec is None:
         raise InputError("give a target and a file, such as: hdbkit sweep lab params/sweep-demo.yaml, or --resume ID")
-    wanted = _spec(spec, virtual_users, given) if spec is not None else None
+    wanted = _spec(spec, workload, fields, virtual_users, given) if spec is not None else None
     if detach:
         running = api.start_sweep(target, wanted, resume_id=resume, blocks=blocks)
         show.print_json({"sweep_id": running.sweep_id}) if as_json else show.console.print(running.sweep_id)
@@ -126,58 +131,65 @@ def sweep(
     with RunLines() as lines:
         watch_run = None if as_json else lines
         done = api.sweep(target, wanted, resume_id=resume, blocks=blocks, watch=SweepLines(), watch_run=watch_run)
-    return _tell_sweep(done, done.report(), as_json)
+    return _show_sweep(done, done.report(), as_json)
 
 
-def _tell_schema(wanted: bool) -> None:
+def _print_schema(wanted: bool) -> None:
     if wanted:
         show.console.file.write(sweep_schema_text())
         raise typer.Exit
 
 
-@with_fields(Load, "virtual_users")
+@load_options("virtual_users")
+@with_schema
 def plan(
     target: TargetArgument,
     spec: Annotated[Path, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")],
+    workload: WorkloadOption = None,
     blocks: Blocks = None,
     virtual_users: Users = None,
     json_schema: Annotated[  # noqa: ARG001 - its callback prints it
-        bool, typer.Option("--json-schema", help=_SCHEMA_HELP, is_eager=True, callback=_tell_schema)
+        bool, typer.Option("--json-schema", help=_SCHEMA_HELP, is_eager=True, callback=_print_schema)
     ] = False,
     as_json: AsJson = False,
     *,
+    fields: dict[str, Any],
     given: dict[str, Any],
 ) -> None:
-    """Print every run of a sweep in its order, what is left out or built anew, and how long it takes.
+    """Print every run of a sweep in order, the excluded combinations, the rebuilds, and the estimated time.
 
-    Touches no server.
+    Connects to no server.
     """
-    planned = api.plan(target, _spec(spec, virtual_users, given), blocks=blocks)
+    planned = api.plan(target, _spec(spec, workload, fields, virtual_users, given), blocks=blocks)
     if as_json:
         show.print_json(planned.model_dump(mode="json") | {"estimated_s": planned.estimated_s})
         return
     show.plan(planned)
 
 
-def _spec(path: Path, virtual_users: str | None, given: dict[str, Any]) -> SweepSpec:
-    """The sweep in a file, with what the command line says besides."""
+def _spec(
+    path: Path, workload: str | None, fields: dict[str, Any], virtual_users: str | None, given: dict[str, Any]
+) -> SweepSpec:
+    """The sweep of a file, with the options of the command line in place of its own."""
     spec = SweepSpec.read(path)
+    if workload is not None or fields:
+        spec = spec.with_(workload=specification(workload or spec.workload, **fields))
     load = Load(**{**spec.load.model_dump(exclude_unset=True), **given})
     counts = counts_in(virtual_users, "--virtual-users") if virtual_users else spec.virtual_users
     return spec.with_(load=load, virtual_users=counts)
 
 
 def attach(run_id: AnyId = "last", as_json: AsJson = False) -> int:
-    """Watch a run or a sweep that is going on. Ctrl-C detaches, and it goes on."""
+    """Watch a run or a sweep in progress. Ctrl-C detaches; the run or sweep continues."""
     running = _attached(run_id)
     try:
         with RunLines() as lines:
             if isinstance(running, api.RunningSweep):
-                return _tell_end(running, running.wait(SweepLines(), None if as_json else lines), as_json)
-            return _tell_run(running.wait(lines), as_json)
+                return _show_end(running, running.wait(SweepLines(), None if as_json else lines), as_json)
+            return _show_run(running.wait(lines), as_json)
     except KeyboardInterrupt:
         name = running.sweep_id if isinstance(running, api.RunningSweep) else running.run_id
-        show.notes.print(f"detached; {name} goes on. Stop it with: hdbkit stop {name}")
+        show.notes.print(f"detached; {name} continues. Stop it with: hdbkit stop {name}")
         return Exit.STOPPED
 
 
@@ -186,34 +198,34 @@ def stop(
     at_once: Annotated[bool, typer.Option("--at-once", help="do not wait for the clients")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Close the window of a running run now and keep its result. A sweep ends as with Ctrl-C, and can be resumed."""
+    """Stop a run now and keep its result, or stop a sweep, which can be resumed."""
     running = _attached(run_id)
     if isinstance(running, api.RunningSweep):
         if running.status.ended:
             raise InputError(f"sweep {running.sweep_id} has ended already ({running.status.value})")
         running.stop()
-        return _tell_end(running, running.wait(), as_json, if_stopped=Exit.DONE)
+        return _show_end(running, running.wait(), as_json, if_stopped=Exit.DONE)
     status = running.status
     if status is Status.ABANDONED:
         raise InputError(f"run {running.run_id} has lost its supervisor; run: hdbkit recover {running.run_id}")
     if status.ended:
         raise InputError(f"run {running.run_id} has ended already ({status.value})")
     running.stop(at_once)
-    return _tell_run(running.wait(), as_json, if_stopped=Exit.DONE)
+    return _show_run(running.wait(), as_json, if_stopped=Exit.DONE)
 
 
 def _attached(wanted: str) -> api.Running | api.RunningSweep:
-    """The run or the sweep of this name; ``last`` is the sweep that goes on, else the newest run."""
+    """The run or the sweep of this name; ``last`` is the sweep in progress, else the newest run."""
     sweeps = api.running_sweeps() if wanted == "last" else []
     return sweeps[0] if sweeps else run_or_sweep(wanted, api.attach, api.attach_sweep)
 
 
 def recover(run_id: RunId = "last", as_json: AsJson = False) -> int:
-    """Complete the folder of a run whose supervisor died."""
-    return _tell_run(api.attach(run_id).recover(), as_json, if_stopped=Exit.DONE)
+    """Complete the result of a run whose supervisor process died."""
+    return _show_run(api.attach(run_id).recover(), as_json, if_stopped=Exit.DONE)
 
 
-def _tell_run(result: api.Result, as_json: bool, if_stopped: Exit = Exit.STOPPED) -> int:
+def _show_run(result: api.Result, as_json: bool, if_stopped: Exit = Exit.STOPPED) -> int:
     report = result.report()
     if as_json:
         checks = show.frame_json(result.checks)
@@ -227,15 +239,15 @@ def _tell_run(result: api.Result, as_json: bool, if_stopped: Exit = Exit.STOPPED
     return Exit.DONE if result.passed else Exit.CHECK_FAILED
 
 
-def _tell_end(
+def _show_end(
     running: api.RunningSweep, done: api.SweepResult, as_json: bool, if_stopped: Exit = Exit.STOPPED
 ) -> int:
-    """What a sweep in a process of its own left; one that was stopped is no failure."""
-    code = _tell_sweep(done, done.report(), as_json)
+    """The result of a sweep in a process of its own; a stopped sweep is no failure."""
+    code = _show_sweep(done, done.report(), as_json)
     return if_stopped if running.status is SweepStatus.STOPPED else code
 
 
-def _tell_sweep(done: api.SweepResult, report: Path, as_json: bool) -> int:
+def _show_sweep(done: api.SweepResult, report: Path, as_json: bool) -> int:
     if as_json:
         names = ("verdicts", "effects", "interactions", "winners", "scaling", "runs")
         frames = {name: getattr(done, name) for name in names}

@@ -1,4 +1,7 @@
-"""Command-line options made from a configuration model: one option a field, its name and help the field's own."""
+"""Command-line options made from a configuration model: one option per field, its name and help the field's own.
+
+The options of each workload and of the engines stand in sections of their own in a command's help.
+"""
 
 from __future__ import annotations
 
@@ -6,40 +9,80 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Annotated, Any
 
 import typer
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from typer.core import TyperCommand
 
-from hdbkit.config.extensible import Extensible
+from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config.extensible import Extensible, has_mark, storage_models
 from hdbkit.config.sweep_factors import weights_of
+from hdbkit.config.workload_spec import storage_fields
+from hdbkit.databases import database
 from hdbkit.errors import InputError
+from hdbkit.workloads import models
 
 PLAIN = (bool, int, float, str)
+_OPTIONS = "Options"
 
 
-def with_fields(
-    model: type[BaseModel],
-    *left_out: str,
-    into: str = "given",
-    also: Callable[[], Mapping[str, FieldInfo]] | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command an option for each field of ``model``; it receives those that were given as ``into``.
+class Sectioned(TyperCommand):
+    """A command whose help has a section for each ``rich_help_panel`` of its options."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, the command's own options, then those of each section."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], _OPTIONS: []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                own = "Arguments" if parameter.param_type_name == "argument" else _OPTIONS
+                name = getattr(parameter, "rich_help_panel", None) or own
+                sections.setdefault(name, []).append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def load_options(*left_out: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of the load, those of every workload included; it receives them as ``given``."""
+    return _with_options(Load.written_fields(), left_out, "given", _sections("Load options", Load))
+
+
+def schema_options(*left_out: str, for_build: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options that state which schema is meant; it receives them as ``fields``.
 
     Args:
-        model: of one that plugins extend, their fields too.
         left_out: fields without an option.
-        into: the keyword with which the command takes them.
-        also: more fields by name.
+        for_build: with the options that belong to engines, and with defaults; another command takes any schema.
     """
+    unwanted = {"kind", "storage", *(() if for_build else storage_fields()), *left_out}
+    fields = {
+        name: field
+        for name, field in WorkloadSpec.written_fields().items()
+        if name not in unwanted and not has_mark(field, "named")
+    }
+    return _with_options(
+        fields, left_out, "fields", _sections("Schema options", WorkloadSpec) | _engine_sections(), for_build
+    )
 
+
+def _with_options(
+    fields: Mapping[str, FieldInfo],
+    left_out: Iterable[str],
+    into: str,
+    sections: Mapping[str, str],
+    defaults: bool = True,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        known = model.written_fields() if issubclass(model, Extensible) else model.model_fields
-        fields = {**known, **(also() if also else {})}
-        options = {name: _option(name, field) for name, field in fields.items() if name not in left_out}
+        options = {
+            name: _option(name, field, sections[name], defaults)
+            for name, field in fields.items()
+            if name not in left_out
+        }
 
         @functools.wraps(command)
         def wrapped(**values: Any) -> Any:
@@ -58,7 +101,26 @@ def with_fields(
     return decorate
 
 
-def _option(name: str, field: FieldInfo) -> inspect.Parameter:
+def _sections(shared: str, base: type[Extensible]) -> dict[str, str]:
+    """By field, its section: the one that all workloads share, or that of the workloads that have the field."""
+    found = dict.fromkeys(base.model_fields, shared)
+    titles: dict[str, list[str]] = {}
+    for kind, model in base.subclasses().items():
+        for name in model.model_fields.keys() - base.model_fields.keys():
+            titles.setdefault(name, []).append(models()[kind].title)
+    return found | {name: f"{shared} ({', '.join(of)})" for name, of in titles.items()}
+
+
+def _engine_sections() -> dict[str, str]:
+    """By storage option, the section with the titles of the engines that have it."""
+    titles: dict[str, list[str]] = {}
+    for kind, model in storage_models().items():
+        for name in model.model_fields:
+            titles.setdefault(name, []).append(database(kind).title)
+    return {name: f"Storage options ({', '.join(of)})" for name, of in titles.items()}
+
+
+def _option(name: str, field: FieldInfo, section: str, defaults: bool) -> inspect.Parameter:
     kind = _plain_type(field.annotation)
     flag = f"--{name.replace('_', '-')}"
     names = [f"{flag}/--no-{name.replace('_', '-')}"] if kind is bool else [flag]
@@ -66,8 +128,9 @@ def _option(name: str, field: FieldInfo) -> inspect.Parameter:
         names.append("-u")
     default = field.get_default(call_default_factory=True)
     shown = default.value if isinstance(default, Enum) else default
-    text = f"{field.description or name}" + ("" if shown is None else f" [default: {shown}]")
-    option = typer.Option(*names, help=text, show_default=False)
+    has_default = defaults and shown not in (None, False, {})
+    text = f"{field.description or name}" + (f" [default: {shown}]" if has_default else "")
+    option = typer.Option(*names, help=text, show_default=False, rich_help_panel=section)
     annotation: Any = Annotated.__class_getitem__((kind | None, option))  # type: ignore[attr-defined]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
@@ -82,10 +145,13 @@ def _plain_type(annotation: Any) -> Any:
 
 
 def _plain(name: str, field: FieldInfo, value: Any) -> Any:
-    """``read=45,write=55`` as a dict where the field is one; other values as they are."""
+    """``first=45,second=55`` as a dict where the field is one; other values as they are."""
     if "dict" not in str(field.annotation):
         return value
+    pairs = weights_of(value)
     try:
-        return {key: float(weight) for key, weight in weights_of(value).items()}
+        for number in pairs.values():
+            float(number)
     except ValueError:
         raise InputError(f"--{name.replace('_', '-')} must read like first=45,second=55, not '{value}'") from None
+    return pairs

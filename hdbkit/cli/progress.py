@@ -1,4 +1,4 @@
-"""What the screen shows while something goes on: lines of a run and of a sweep, the bar of a build."""
+"""Progress on the screen: lines of a run and of a sweep, the progress bar of a build."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EVERY_S = 5.0
 
 
 class RunLines:
-    """A line every 5 s of one run after another: elapsed, NOPM, p95 of the counted transaction, errors."""
+    """A line every 5 s for one run after another: elapsed time, rate, p95 of the headline operation, errors."""
 
     def __init__(self) -> None:
         self._run_id = ""
@@ -34,13 +34,13 @@ class RunLines:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files of the run that was looked at last."""
+        """Close the files of the last run."""
         if self._view:
             self._view.close()
             self._view = None
 
     def __call__(self, running: Running | RunHandle) -> None:
-        """Look at the run; say something when it is time."""
+        """Look at the run, and print a line when it is due."""
         if running.run_id != self._run_id:
             self.close()
             self._run_id, self._due = running.run_id, time.monotonic() + _EVERY_S
@@ -54,13 +54,13 @@ class RunLines:
             return
         p95_ms = tick.p95_us.get(tick.headline, float("nan")) / 1000
         notes.print(
-            f"  {tick.elapsed_s:6.1f} s  {tick.status.value:9}  {tick.metric_value:10,.0f} NOPM  "
+            f"  {tick.elapsed_s:6.1f} s  {tick.status.value:9}  {tick.metric.text(tick.metric_value):>16}  "
             f"p95 {p95_ms:7.2f} ms  errors {tick.failed}"
         )
 
 
 class BuildBar:
-    """The bar of a build, with rows a second and time left."""
+    """The progress bar of a build, with rows per second and time left."""
 
     def __init__(self) -> None:
         self._bar = Progress(
@@ -83,14 +83,14 @@ class BuildBar:
             self._bar.stop()
 
     def stage(self, stage: Stage) -> None:
-        """A step begins; the bar is not seen before the first, so that a refusal stands alone."""
+        """A step begins; the bar appears with the first, so that an error before it stands alone."""
         self._bar.start()
         self._bar.update(self._task, description="built" if stage is Stage.DONE else stage.value)
         if stage is Stage.DONE:
             self._bar.stop()
 
     def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
-        """So many rows are there."""
+        """Rows are loaded."""
         if self._first_rows is None:
             self._first_rows, self._started = rows, time.monotonic()
         elapsed_s = max(time.monotonic() - self._started, 1e-3)
@@ -99,14 +99,14 @@ class BuildBar:
 
 
 class SweepLines:
-    """A line a finished run of a sweep, and one for what else happens to the server."""
+    """A line per finished run of a sweep, and per change of the server."""
 
     def __call__(self, step: SweepEvent) -> None:
-        """Say what has just happened."""
+        """Print what has just happened."""
         if step.kind in (EventKind.SETTLED, EventKind.WAITING):
             notes.print(f"  {escape(step.note)}")
         elif step.kind is EventKind.RESTORED:
-            notes.print("  settings are what they were before the sweep")
+            notes.print("  the server's settings are restored")
         elif step.kind in (EventKind.FINISHED, EventKind.ENDED_EARLY, EventKind.FAILED) and step.planned:
             notes.print(f"  run {step.planned.number:3} of {step.total}  {escape(_outcome(step))}")
 
@@ -119,5 +119,6 @@ def _outcome(step: SweepEvent) -> str:
     settings = ", ".join(f"{name}={value}" for name, value in sweep.get("settings", {}).items())
     if step.kind is EventKind.FAILED:
         return f"{place}  {settings or f'configuration {planned.configuration}'}  FAILED: {step.note}"
-    metric_value = (manifest.result.get("metric_value") if manifest else None) or float("nan")
-    return f"{place}  {metric_value:10,.0f} NOPM  {settings}" + (f"  {step.note}" if step.note else "")
+    value = manifest.result.get("metric_value") if manifest else None
+    shown = manifest.metric.text(value) if manifest and value is not None else "no result"
+    return f"{place}  {shown:>16}  {settings}" + (f"  {step.note}" if step.note else "")

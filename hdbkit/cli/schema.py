@@ -10,10 +10,9 @@ from hdbkit import sql
 from hdbkit.api import connect
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
-from hdbkit.cli.options import with_fields
+from hdbkit.cli.options import Sectioned, schema_options
 from hdbkit.cli.progress import BuildBar
-from hdbkit.config import Target, WorkloadSpec
-from hdbkit.config.workload_spec import storage_fields
+from hdbkit.config import Target
 from hdbkit.databases import database
 from hdbkit.paths import data_folder
 from hdbkit.workloads import models, specification
@@ -22,32 +21,34 @@ TargetArgument = Annotated[str, typer.Argument(help="URL without password, or a 
 WorkloadOption = Annotated[
     str | None, typer.Option("--workload", "-w", help="name of a workload, or a folder that defines one")
 ]
-of_the_schema = with_fields(WorkloadSpec, "kind", "seed", "storage", *storage_fields(), into="fields")
-"""Options that state which schema is meant: its scale, and who made it."""
+with_schema = schema_options("seed")
+"""The options that state which schema is meant: its scale, and who made it."""
+Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command(epilog="Example: hdbkit build postgresql://bench@db1/tpcc --warehouses 10")(build)
-    app.command(epilog="Example: hdbkit check postgresql://bench@db1/tpcc")(check)
-    app.command(epilog="Example: hdbkit drop postgresql://bench@db1/tpcc --yes")(drop)
-    about_sql = typer.Typer(help="Look at the SQL that is sent.", no_args_is_help=True, rich_markup_mode=None)
-    about_sql.command("show", epilog="Example: hdbkit sql show postgresql call_new_order")(sql_show)
+    scale = " ".join(specification().words)
+    app.command(cls=Sectioned, epilog=f"Example: hdbkit build postgresql://bench@db1/tpcc {scale}")(build)
+    app.command(cls=Sectioned, epilog="Example: hdbkit check postgresql://bench@db1/tpcc")(check)
+    app.command(cls=Sectioned, epilog="Example: hdbkit drop postgresql://bench@db1/tpcc --yes")(drop)
+    about_sql = typer.Typer(help="Show the SQL that is sent.", no_args_is_help=True, rich_markup_mode=None)
+    about_sql.command("show", epilog="Example: hdbkit sql show postgresql --group server")(sql_show)
     app.add_typer(about_sql, name="sql")
 
 
-@with_fields(WorkloadSpec, "kind", "storage", into="fields")
+@schema_options(for_build=True)
 def build(
     target: TargetArgument,
     workload: WorkloadOption = None,
-    loaders: Annotated[int | None, typer.Option(min=1, help="loader processes [default: one a core]")] = None,
-    admin: Annotated[str | None, typer.Option(help="administrator's URL: creates account and database")] = None,
+    loaders: Annotated[int | None, typer.Option(min=1, help="loader processes [default: one per core]")] = None,
+    admin: Annotated[str | None, typer.Option(help="administrator's URL, to create account and database")] = None,
     as_json: AsJson = False,
     *,
     fields: dict[str, Any],
 ) -> int:
-    """Build the schema and its data, or go on where an earlier build ended; ends with the checks.
+    """Build a workload's schema and its data, or continue an earlier build, and check the result.
 
     The administrator's password comes from HDBKIT_ADMIN_PASSWORD, the account's from HDBKIT_PASSWORD.
     """
@@ -66,11 +67,11 @@ def build(
     return Exit.DONE if done.passed else Exit.CHECK_FAILED
 
 
-@of_the_schema
+@with_schema
 def check(
     target: TargetArgument, workload: WorkloadOption = None, as_json: AsJson = False, *, fields: dict[str, Any]
 ) -> int:
-    """Check row counts, indexes, routines and all consistency conditions of a schema."""
+    """Check a schema: row counts, indexes, routines and consistency conditions."""
     found = connect(target).check(workload, **fields)
     if as_json:
         show.print_json(show.frame_json(found))
@@ -79,16 +80,16 @@ def check(
     return Exit.CHECK_FAILED if (found["passed"] == False).any() else Exit.DONE  # noqa: E712
 
 
-@of_the_schema
+@with_schema
 def drop(
     target: TargetArgument,
     workload: WorkloadOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
     *,
     fields: dict[str, Any],
 ) -> None:
-    """Remove the schema's own tables and routines, and nothing else."""
+    """Drop a workload's tables and routines, and nothing else."""
     url = Target.parse(target).url
     if not yes:
         typer.confirm(f"Drop the schema and all its data in {url}?", abort=True, err=True)
@@ -101,11 +102,11 @@ def drop(
 
 def sql_show(
     kind: Annotated[str, typer.Argument(metavar="DATABASE", help="kind of database, such as postgresql")],
-    name: Annotated[str | None, typer.Argument(help="a statement; all names when left out")] = None,
-    group: Annotated[str | None, typer.Option(help="server, or a workload [default: the first]")] = None,
+    name: Annotated[str | None, typer.Argument(help="name of a statement [default: list all names]")] = None,
+    group: Annotated[str | None, typer.Option(help="workload, or 'server' [default: the first workload]")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a statement and the file it comes from, or the list of all."""
+    """Print a statement and the file that it comes from, or list all statements."""
     dialects = database(kind).dialects
     group = group or next(iter(models()))
     known = {name: sql.find(dialects, group, name)} if name else dict(sql.statements(dialects, group))

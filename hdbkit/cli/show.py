@@ -76,10 +76,10 @@ def cell(value: object) -> str:
 
 
 def checks(frame: pd.DataFrame) -> None:
-    """A line a check: passed, failed or open, and why."""
+    """One line per check: passed, failed or unknown, and why."""
     marks = {True: "[green]pass[/]", False: "[bold red]FAIL[/]"}
     for name, passed, detail in frame[["name", "passed", "detail"]].itertuples(index=False):
-        mark = "[yellow]open[/]" if passed is None or pd.isna(passed) else marks[bool(passed)]
+        mark = "[yellow]unknown[/]" if passed is None or pd.isna(passed) else marks[bool(passed)]
         console.print(f"  {mark}  {escape(str(name))}: {escape(str(detail))}")
 
 
@@ -106,23 +106,23 @@ def run(result: Result) -> None:
         console.print(f"  {escape(event.note)}") if event.note else None
     if summary:
         figures = {
-            "NOPM": summary["metric_value"],
+            manifest.metric.name: summary["metric_value"],
             "engine TPM": summary["engine_tpm"],
             "window s": summary["window_s"],
             "failed": summary["failed"],
             "retries": summary["retries"],
-            "client CPU us/transaction": summary["client_cpu_us_per_operation"],
-            "server CPU us/transaction": summary["server_cpu_us_per_operation"],
+            f"client CPU us/{manifest.noun}": summary["client_cpu_us_per_operation"],
+            f"server CPU us/{manifest.noun}": summary["server_cpu_us_per_operation"],
         }
         console.print("  " + "   ".join(f"{name} {cell(value)}" for name, value in figures.items()))
         per = {name: value for name, value in summary.get("per_operation", {}).items() if value is not None}
         if per:
             listed = "   ".join(f"{name.replace('_', ' ')} {cell(value)}" for name, value in per.items())
-            console.print(f"  a transaction: {listed}")
+            console.print(f"  per {manifest.noun}: {listed}")
         console.print(table(result.latencies.reset_index(), columns=_LATENCIES))
     checks(_without_passed_conditions(result.checks))
-    for doubt in result.doubts:
-        console.print(f"  mind that {escape(doubt)}")
+    for warning in result.doubts:
+        console.print(f"  [yellow]warning[/]: {escape(warning)}")
     console.print(f"  {escape(manifest.notice)}", style="dim")
 
 
@@ -136,52 +136,58 @@ def _without_passed_conditions(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def plan(planned: SweepPlan) -> None:
-    """Every run of a sweep in its order, and what it amounts to."""
+    """Every run of a sweep in its order, and the totals."""
     rebuilds = planned.rebuilds
     for one in planned.runs:
         settings = ", ".join(f"{k}={v}" for k, v in planned.configurations[one.configuration].items())
-        anew = "  (schema built anew)" if one.number in rebuilds else ""
-        line = f"{one.number:4}  block {one.block}  {one.virtual_users} users  {settings}{anew}"
+        rebuilt = "  (schema rebuilt)" if one.number in rebuilds else ""
+        line = f"{one.number:4}  block {one.block}  {one.virtual_users} users  {settings}{rebuilt}"
         console.print(line, markup=False)
     spec = planned.spec
     title = workload(spec.workload or WorkloadSpec()).title
-    made_of = f"{len(planned.configurations)} configurations x {len(spec.virtual_users)} counts of virtual users"
+    made_of = f"{len(planned.configurations)} configurations x {len(spec.virtual_users)} user counts"
     time = f"about {duration_text(planned.estimated_s)}"
     console.print(f"{len(planned.runs)} runs, {time}, {title}: {made_of} x {spec.blocks} blocks")
     if spec.strategy is not Strategy.GRID:
-        console.print(f"this is the first block; the search asks for {spec.asked} configurations in each further one")
+        console.print(f"this is the first block; the search proposes {spec.asked} configurations per further block")
         if spec.end_early:
-            console.print("a run ends early once it is certain to stay far below the three fastest so far")
+            console.print(
+                "a run ends early once its configuration is certain to stay far below the three best so far"
+            )
     if spec.looks:
-        console.print(f"it ends after {', '.join(map(str, spec.looks[:-1]))} blocks where all is decided by then")
+        console.print(
+            f"it ends after {' or '.join(map(str, spec.looks[:-1]))} blocks if every verdict is decided by then"
+        )
     if spec.winner_blocks:
-        blocks = "fresh blocks of the three fastest configurations and the baseline"
-        console.print(f"at its end {spec.winner_blocks} {blocks} follow, which are not in the runs and minutes above")
+        blocks = "further blocks of the three best configurations and the baseline"
+        console.print(f"{spec.winner_blocks} {blocks} follow; they are not included in the totals above")
     for constraint, count in planned.dropped.items():
-        console.print(f"{count} combinations are left out by: {constraint}", markup=False)
+        console.print(f"{count} combinations are excluded by: {constraint}", markup=False)
     if rebuilds:
         console.print(
-            f"{len(rebuilds)} times the schema is built anew: a block has its runs of one schema together, "
-            "and the schemas in random order"
+            f"the schema is rebuilt {len(rebuilds)} times; within a block, runs that share a schema "
+            "follow each other, and the schemas are in random order"
         )
 
 
 def sweep(done: SweepResult) -> None:
     """A sweep on the screen: the verdict on each configuration, the effects, the answer."""
+    metric = done.plan.metric
     verdicts = done.verdicts[["label", "virtual_users", "runs", "metric_value", "ratio", "low", "high", "verdict"]]
-    console.print(table(verdicts, title=f"{done.sweep_id}: ratio to the baseline, 95 % simultaneous intervals"))
+    verdicts = verdicts.rename(columns={"metric_value": metric.name})
+    console.print(table(verdicts, title=f"{done.sweep_id}: ratios to the baseline, 95 % simultaneous intervals"))
     if len(done.effects):
         effects = done.effects[["setting", "value", "reference", "virtual_users", "ratio", "low", "high", "verdict"]]
         effects = effects.assign(virtual_users=[users or "all" for users in effects["virtual_users"]])
-        console.print(table(effects, title="Effect of each setting, over all pairs of the grid"))
+        console.print(table(effects, title="Effect of each setting, over all pairs of configurations"))
     if len(done.interactions):
         acting = done.interactions[["setting", "value", "other", "other_value", "ratio", "low", "high", "verdict"]]
-        console.print(table(acting, title="Two values together, against their effects multiplied"))
+        console.print(table(acting, title="Interactions: two values together, against the product of their effects"))
     if len(done.winners):
         again = done.winners[["label", "virtual_users", "runs", "first_ratio", "ratio", "low", "high", "verdict"]]
-        console.print(table(again, title="The fastest, run again in fresh blocks that had no part in the choice"))
+        console.print(table(again, title="The best configurations, measured again in further blocks"))
     if len(done.scaling):
         laws = done.scaling[["label", "rate", "sigma", "kappa", "peak", "low", "high"]]
-        console.print(table(laws, title="Universal Scalability Law over virtual users"))
+        console.print(table(laws, title="Universal Scalability Law"))
     console.print(done.answer, markup=False, style="bold")
     console.print(done.advice, markup=False) if done.advice else None

@@ -132,11 +132,12 @@ class Extensible(ConfigModel, metaclass=_ChoosesSubclass):
     @classmethod
     def written_fields(cls) -> dict[str, Any]:
         """The known fields that people write, by name; others are filled in from what these name."""
-        return {
-            name: field
-            for name, field in cls.known_fields().items()
-            if not (isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get("filled_in"))
-        }
+        return {name: field for name, field in cls.known_fields().items() if not has_mark(field, "filled_in")}
+
+
+def has_mark(field: Any, mark: str) -> bool:
+    """Whether a field is marked in its ``json_schema_extra``: ``filled_in``, ``identifies_schema``, ``named``."""
+    return bool((field.json_schema_extra or {}).get(mark))
 
 
 def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:

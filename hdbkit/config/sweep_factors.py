@@ -13,7 +13,7 @@ from typing import Any
 from hdbkit.config.load import Load
 from hdbkit.config.mistakes import did_you_mean
 from hdbkit.config.sweep_values import is_formula, setting_text, value_texts
-from hdbkit.config.workload_spec import WorkloadSpec, storage_fields
+from hdbkit.config.workload_spec import WorkloadSpec, identifies_schema, storage_fields
 from hdbkit.errors import ConfigErrors
 
 _NO_FACTORS = {
@@ -30,17 +30,11 @@ def load_factors() -> dict[str, Any]:
 
 def schema_factors() -> dict[str, Any]:
     """The options of a schema that can be factors, by name; a change needs the schema built anew."""
-    own = {
+    return {
         name: field
         for name, field in WorkloadSpec.written_fields().items()
-        if name not in ("kind", "seed", "storage") and not _identifies(field)
+        if name not in ("kind", "seed", "storage") and not identifies_schema(field)
     }
-    return own
-
-
-def _identifies(field: Any) -> bool:
-    """Whether a field tells which schema is meant, and is nothing that can be tried."""
-    return bool((field.json_schema_extra or {}).get("identifies_schema"))
 
 
 def factor_texts(name: str, written: object) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pydantic import Field, GetJsonSchemaHandler, SerializeAsAny
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from hdbkit.config.extensible import Extensible, storage_models, workload_models
+from hdbkit.config.extensible import Extensible, has_mark, storage_models, workload_models
 from hdbkit.config.mistakes import did_you_mean
 from hdbkit.config.words import option_words
 
@@ -90,6 +90,19 @@ class WorkloadSpec(Extensible):
             changed = {self.scale_field: getattr(self, self.scale_field), **changed}
         return [*kind, *(word for name, value in changed.items() for word in option_words(name, value))]
 
+    @property
+    def named(self) -> str:
+        """What ``--workload`` takes for it: its kind, or the folder that defines it."""
+        own = (getattr(self, name) for name, field in type(self).model_fields.items() if has_mark(field, "named"))
+        return next(filter(None, own), self.kind)
+
+    @property
+    def identity(self) -> Self:
+        """The same workload at any scale: only what names it, and who made the schema."""
+        fields = type(self).model_fields.items()
+        kept = {"kind", *(name for name, field in fields if identifies_schema(field) or is_filled_in(field))}
+        return type(self)(**{name: getattr(self, name) for name in kept & self.model_fields_set})
+
     scale_field: ClassVar[str] = ""
     """The field that states the scale, if there is one; it is always written."""
 
@@ -111,6 +124,16 @@ def _checked(name: str, value: Any) -> Any:
     model = next(one for one in storage_models().values() if name in one.model_fields)
     checked = getattr(model.model_validate({name: value}), name)
     return None if checked == model.model_fields[name].default else checked
+
+
+def identifies_schema(field: Any) -> bool:
+    """Whether a field states which schema is meant, and is nothing that can be chosen or tried."""
+    return has_mark(field, "identifies_schema")
+
+
+def is_filled_in(field: Any) -> bool:
+    """Whether a field follows from what names the workload; nobody writes it."""
+    return has_mark(field, "filled_in")
 
 
 def default_kind() -> str:

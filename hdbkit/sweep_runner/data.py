@@ -85,6 +85,6 @@ def _of_schema(plan: SweepPlan) -> list[str]:
 def _schema_there(target: Target, wanted: WorkloadSpec) -> WorkloadSpec | None:
     """The complete schema in the database; None where it is missing or half built."""
     try:
-        return present_schema(target, WorkloadSpec(kind=wanted.kind))
+        return present_schema(target, wanted.identity)
     except SchemaProblem:
         return None

@@ -25,7 +25,7 @@ def press(notebook: Notebook, name: str) -> None:
     notebook.page.locator(".hdbkit-panel").get_by_role("button", name=name, exact=True).first.click()
 
 
-def going_on(lab: Lab, context: Any, built: Target, name: str) -> Notebook:
+def in_progress(lab: Lab, context: Any, built: Target, name: str) -> Notebook:
     """A saved notebook with a run panel, whose run is measuring and has been seen."""
     cell = f"import hdbkit\nhdbkit.widgets.RunPanel(target={built.given!r}, load=hdbkit.Load(rampup_s=0))"
     lab.write(name, [cell])
@@ -34,7 +34,7 @@ def going_on(lab: Lab, context: Any, built: Target, name: str) -> Notebook:
     notebook.page.wait_for_selector(".hdbkit-alive")
     press(notebook, "Run")
     await_points(notebook, 2)
-    notebook.save("was going on")
+    notebook.save("was in progress")
     return notebook
 
 
@@ -90,7 +90,7 @@ def test_a_run_outlives_its_kernel_and_is_attached_again(lab: Lab, context: Any,
 
 
 def test_a_page_that_is_loaded_again_shows_the_run_that_goes_on(lab: Lab, context: Any, built: Target) -> None:
-    notebook = going_on(lab, context, built, "again.ipynb")
+    notebook = in_progress(lab, context, built, "again.ipynb")
     before = time.monotonic()
     notebook.page.close()
     again = Notebook.open(lab, context, "again.ipynb")
@@ -102,7 +102,7 @@ def test_a_page_that_is_loaded_again_shows_the_run_that_goes_on(lab: Lab, contex
 
 
 def test_a_notebook_that_is_closed_and_opened_again_stops_its_run(lab: Lab, context: Any, built: Target) -> None:
-    notebook = going_on(lab, context, built, "closed.ipynb")
+    notebook = in_progress(lab, context, built, "closed.ipynb")
     notebook.command("application:close")
     notebook.page.wait_for_selector(".jp-Notebook", state="detached")
     notebook.command("docmanager:open", path="closed.ipynb")

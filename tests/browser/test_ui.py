@@ -65,7 +65,7 @@ def list_tag_and_export(bench: Bench) -> None:
     table.locator("tbody tr").nth(1).wait_for()
     assert table.locator("tbody tr").count() == 2
     table.get_by_text("two", exact=True).click()
-    bench.panel.get_by_placeholder("a tag, or a note").fill("kept")
+    bench.panel.get_by_placeholder("tags, or a note").fill("kept")
     bench.press("Tag")
     table.locator("tr[aria-selected=true]").get_by_text("kept", exact=True).wait_for()
     bench.press("CSV")
@@ -77,7 +77,7 @@ def list_tag_and_export(bench: Bench) -> None:
 def compare_them(bench: Bench) -> None:
     """One chart of both."""
     bench.go("Compare")
-    bench.press("Take all that are listed")
+    bench.press("Select all")
     bench.press("Compare")
     bench.panel.locator(".hdbkit-chart svg:visible").first.wait_for()
     bench.wait("2 runs in 2 groups")
@@ -93,7 +93,7 @@ def sweep_a_setting(bench: Bench) -> None:
     bench.fill(Blocks=2, **{"Rampup_(s)": 0, "Duration_(s)": 2})
     bench.wait("4 runs")
     bench.wait("about ")
-    bench.panel.get_by_text("hdbkit may change this server's settings").click()
+    bench.panel.get_by_text("Allow hdbkit to change this server's settings").click()
     bench.press("Start the sweep")
     bench.wait("block 1 of 2")
     bench.wait("done: 4 of 4 runs done")

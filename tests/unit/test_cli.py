@@ -14,6 +14,7 @@ from hdbkit.cli import app, progress
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.execution.live import Tick
 from hdbkit.results.manifest import Status
+from hdbkit.workloads.tproc_c import NOPM
 from tests.conftest import HdbkitCommand
 
 
@@ -116,8 +117,21 @@ def test_every_command_speaks_json(words: str) -> None:
 
 @pytest.mark.parametrize(("words", "model"), [("run", Load), ("build", WorkloadSpec)])
 def test_every_field_of_a_configuration_is_an_option(words: str, model: Any) -> None:
-    fields = set(model.model_fields) - {"kind"}  # there is one kind of workload so far
+    fields = set(model.written_fields()) - {"kind", "folder", "storage"}  # --workload names the first two
     assert {f"--{name.replace('_', '-')}" for name in fields} <= option_names(COMMANDS[words])
+
+
+@pytest.mark.parametrize("words", ["build", "run", "check", "drop", "sweep", "plan", "profile"])
+def test_every_verb_about_a_schema_takes_its_scale(words: str) -> None:
+    assert {"--workload", "--warehouses", "--parameters"} <= option_names(COMMANDS[words])
+
+
+def test_the_options_of_each_workload_stand_in_a_section_of_their_own(command: HdbkitCommand) -> None:
+    sections = dict(part.split(":\n", 1) for part in command("run", "--help").out.split("\n\n") if ":\n" in part)
+    assert "--warehouses" in sections["Schema options (TPROC-C)"]
+    assert "--mix" in sections["Load options (TPROC-C)"]
+    assert "--weights" in sections["Load options (user-defined)"]
+    assert "--duration-s" in sections["Load options"]
 
 
 def test_every_verb_has_its_command_and_every_command_its_verb() -> None:
@@ -127,8 +141,9 @@ def test_every_verb_has_its_command_and_every_command_its_verb() -> None:
 
 
 ELSEWHERE = {
-    "load": "an option a field",
-    "workload": "an option a field, or what is in the database",
+    "load": "an option per field",
+    "workspace": "the environment",
+    "fields": "an option per field",
     "resume_id": "--resume",
     "smallest_effect": "a key of the sweep's file",
     "command": "the line itself",
@@ -155,7 +170,7 @@ def test_the_program_without_words_shows_its_commands(command: HdbkitCommand) ->
     assert [name for name in ("doctor", "demo", "sweep", "runs") if name not in said.out] == []
 
 
-def test_the_p95_on_the_screen_is_that_of_the_counted_transaction(
+def test_the_p95_on_the_screen_is_that_of_the_headline_operation(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Seen:
@@ -165,7 +180,7 @@ def test_the_p95_on_the_screen_is_that_of_the_counted_transaction(
             return self
 
         def tick(self) -> Tick:
-            return Tick(Status.MEASURING, 5, 60, 2, "payment", p95_us={"new_order": 9000, "payment": 1000})
+            return Tick(Status.MEASURING, 5, 60, 2, NOPM, "payment", p95_us={"new_order": 9000, "payment": 1000})
 
         def close(self) -> None: ...
 

@@ -130,7 +130,7 @@ def test_only_sweeps_are_offered_as_sweeps(panel: ComparePanel) -> None:
 
 
 def test_mistakes_are_sentences(panel: ComparePanel) -> None:
-    assert "choose some runs in the list first" in compared(panel)
+    assert "select runs in the list first" in compared(panel)
     panel.choice.take_all.click()
     panel.choice.new.value = panel.choice.base.value
     assert "cannot be compared with itself" in compared(panel)

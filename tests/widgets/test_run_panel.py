@@ -17,18 +17,21 @@ from hdbkit import api
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError, RunFailed
 from hdbkit.results.folder import find_run
-from hdbkit.results.manifest import Status
+from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import SpoolReader, SpoolWriter
 from hdbkit.widgets import RunPanel, Shared
-from hdbkit.widgets.parts.live import MOST_POINTS, LiveChart
+from hdbkit.widgets.parts.live import MAX_POINTS, LiveChart
 from hdbkit.widgets.parts.load_form import LoadForm
 from hdbkit.widgets.parts.mix import WHOLE, balanced
 from hdbkit.widgets.parts.run_words import doing, whole
+from hdbkit.workloads import specification, workload
 from hdbkit.workloads.tproc_c.spec import TRANSACTIONS
 from tests.conftest import HdbkitCommand
 from tests.widgets.conftest import code_of, text_of, until
 
 SHORT = Load(virtual_users=2, rampup_s=0.5, duration_s=2)
+TPROC_C = WorkloadSpec()
+KEY_VALUE = specification("params/workloads/key-value")
 ENDLESS = Load(virtual_users=2, rampup_s=0, duration_s=600)
 
 
@@ -58,16 +61,16 @@ def test_a_mix_adds_up_and_keeps_the_part_that_was_moved(mix: dict[str, int], da
 
 
 def test_the_other_sliders_share_what_one_leaves() -> None:
-    form = LoadForm(Load())
+    form = LoadForm(Load(), TPROC_C)
     form.mix.sliders["new_order"].value = 72.5
     assert form.load().mix == {
         "new_order": 72.5, "payment": 21.5, "order_status": 2.0, "delivery": 2.0, "stock_level": 2.0,
     }  # fmt: skip
 
 
-def test_a_mix_that_nobody_moved_is_that_of_the_input_rules() -> None:
-    form = LoadForm(Load())
-    form.input_rules.value = "hammerdb"
+def test_a_mix_that_nobody_moved_follows_the_other_options() -> None:
+    form = LoadForm(Load(), TPROC_C)
+    form.fields["input_rules"].value = "hammerdb"
     assert form.load().mix is None
     assert [slider.value for slider in form.mix.sliders.values()] == [43.5, 43.5, 4.4, 4.3, 4.3]
 
@@ -81,18 +84,18 @@ def test_a_mix_that_nobody_moved_is_that_of_the_input_rules() -> None:
     ],
 )
 def test_what_the_fields_show_is_the_load(load: Load) -> None:
-    found = LoadForm(load).load()
-    assert found.model_copy(update={"mix": None}) == load.model_copy(update={"mix": None})
-    assert {k: v for k, v in (found.mix or {}).items() if v} == (load.mix or {})
+    found, wanted = (workload(TPROC_C).load(one).model_dump() for one in (LoadForm(load, TPROC_C).load(), load))
+    assert {k: v for k, v in (found.pop("mix") or {}).items() if v} == (wanted.pop("mix") or {})
+    assert found == wanted
 
 
 def test_the_code_that_is_shown_gives_the_same_load(panel: RunPanel) -> None:
-    panel.form.virtual_users.value = 5
+    panel.form.fields["virtual_users"].value = 5
     panel.form.label.value = "night's"
     code = code_of(panel)
     scope: dict[str, Any] = {}
     exec(code.partition("result = ")[0], scope)
-    assert scope["load"] == panel.form.load()
+    assert scope["load"].model_dump() == Load(**panel.form.load().model_dump(exclude_unset=True)).model_dump()
     assert '''label="night's"''' in code
 
 
@@ -137,10 +140,10 @@ def test_stop_ends_the_window_and_again_the_clients(panel: RunPanel) -> None:
     assert panel.stop.disabled
 
 
-def test_a_run_that_another_started_is_attached(panel: RunPanel, built: Target) -> None:
+def test_a_run_that_another_process_started_is_attached(panel: RunPanel, built: Target) -> None:
     running = hdbkit.start(built, load=ENDLESS, label="theirs")
     panel.attach(running.run_id)
-    assert panel.form.load() == ENDLESS
+    assert panel.form.load().model_dump(include=set(Load.model_fields)) == ENDLESS.model_dump()
     assert panel.form.label.value == "theirs"
     until(lambda: panel.live.points)
     running.stop()
@@ -156,7 +159,7 @@ def test_the_target_of_an_attached_run_is_chosen_where_none_is(built: Target, nu
         panel.close()
 
 
-def test_who_waits_is_told_when_the_panel_is_closed_and_it_can_be_used_again(panel: RunPanel) -> None:
+def test_a_waiting_call_raises_when_the_panel_is_closed_and_the_panel_can_be_used_again(panel: RunPanel) -> None:
     panel.form.show(ENDLESS)
     panel.start()
     until(lambda: panel.live.points)
@@ -167,7 +170,7 @@ def test_who_waits_is_told_when_the_panel_is_closed_and_it_can_be_used_again(pan
     assert panel.attach().wait().manifest.status.value == "stopped"
 
 
-def test_a_refused_run_is_told_and_can_be_tried_again(null_target: Target) -> None:
+def test_a_run_that_cannot_start_shows_why_and_can_be_tried_again(null_target: Target) -> None:
     panel = RunPanel(target=null_target, load=SHORT)
     panel.start()
     with pytest.raises(InputError, match="hdbkit build"):
@@ -184,7 +187,7 @@ def test_without_a_target_nothing_is_started() -> None:
     panel.close()
 
 
-def test_the_reason_of_a_failed_run_is_told(built: Target) -> None:
+def test_the_reason_of_a_failed_run_is_shown(built: Target) -> None:
     broken = built.with_(options={"latency_us": "2000", "error_rate": "0.5", "error_class": "other"})
     panel = RunPanel(target=broken, load=ENDLESS.model_copy(update={"raise_error": True}))
     panel.start()
@@ -207,49 +210,55 @@ def test_a_run_that_is_attached_late_is_read_from_now_on(tmp_path: Path) -> None
 
 def test_a_live_chart_keeps_a_bounded_number_of_points_and_the_newest() -> None:
     chart = LiveChart()
-    chart.begin(["new_order"], "new_order", 0)
-    for second in range(3 * MOST_POINTS):
+    chart.begin(MANIFEST, 0)
+    for second in range(3 * MAX_POINTS):
         chart.add(tick("measuring", elapsed_s=float(second)))
-    assert len(chart.points) <= MOST_POINTS
-    assert chart.points[-1]["t"] == 3 * MOST_POINTS - 1
+    assert len(chart.points) <= MAX_POINTS
+    assert chart.points[-1]["t"] == 3 * MAX_POINTS - 1
+
+
+NOPM = workload(TPROC_C).metric
+MANIFEST = Manifest(
+    run_id="a-run", notice="", status=Status.MEASURING, plan={"load": Load(virtual_users=8).model_dump()},
+    operations=["new_order", "payment"], metric=NOPM, noun="transaction",
+)  # fmt: skip
 
 
 def tick(status: str, **given: Any) -> api.Tick:
     values: dict[str, Any] = {"elapsed_s": 0.0, "metric_value": 0.0, "operations_per_s": 1.0, "seconds": 0.5, **given}
-    return api.Tick(status=Status(status), counted="new_order", **values)
+    return api.Tick(status=Status(status), metric=NOPM, headline="new_order", **values)
 
 
 @pytest.mark.parametrize(
     ("now", "words"),
     [
         (tick("starting", connected=3), "connecting: 3 of 8 clients are ready"),
-        (tick("rampup", elapsed_s=12.2, metric_value=1234), "rampup: 12 of 120 s; 1,234 NOPM"),
+        (tick("rampup", elapsed_s=12.2, metric_value=1234), "ramp-up: 12 of 120 s; 1,234 NOPM"),
         (tick("measuring", elapsed_s=130, metric_value=9), "measuring: 10 of 300 s; 9 NOPM"),
         (tick("finishing"), "finishing: the last transactions, the files and the checks"),
     ],
 )
 def test_the_state_line_says_what_is_done_now(now: api.Tick, words: str) -> None:
-    assert doing(now, Load(virtual_users=8).model_dump()) == words
+    assert doing(now, MANIFEST) == words
 
 
 @pytest.mark.parametrize(
     ("thinking", "silent_s", "words"),
     [
         (False, 4.9, ""),
-        (False, 7.2, "; no transaction has succeeded for 7 s (refused, they say)"),
+        (False, 7.2, "; no transaction has succeeded for 7 s (no space left)"),
         (True, 7.2, ""),
-        (True, 61, "; no transaction has succeeded for 61 s (refused, they say)"),
+        (True, 61, "; no transaction has succeeded for 61 s (no space left)"),
     ],
 )
-def test_the_state_line_says_that_nothing_succeeds_and_what_the_database_says(
+def test_the_state_line_says_that_nothing_succeeds_and_shows_the_error(
     thinking: bool, silent_s: float, words: str
 ) -> None:
-    now = tick("measuring", elapsed_s=130, silent_s=silent_s, error="refused, they say\nand more\n")
-    load = Load(virtual_users=8, keying_and_thinking=thinking).model_dump()
-    assert doing(now, load) == f"measuring: 10 of 300 s; 0 NOPM{words}"
+    now = tick("measuring", elapsed_s=130, silent_s=silent_s, error="no space left\nand more\n")
+    assert doing(now, MANIFEST.model_copy(update={"paced": thinking})) == f"measuring: 10 of 300 s; 0 NOPM{words}"
 
 
-def test_a_run_in_which_every_transaction_fails_is_told_as_silent(null_target: Target) -> None:
+def test_a_run_in_which_every_transaction_fails_is_silent(null_target: Target) -> None:
     target = null_target.with_(options={"latency_us": "2000", "error_rate": "1", "error_class": "other"})
     api.connect(target).build(workload=WorkloadSpec())
     running = api.start(target, load=ENDLESS)

@@ -76,10 +76,10 @@ def test_runs_are_filtered_sorted_and_shown_in_chosen_columns(panel: RunsPanel, 
     assert shown(panel) == two[:1]
     assert "1 run<" in text_of(panel)
     panel.where.value = "virtual_users = 3"
-    assert "no run meets the condition" in text_of(panel)
+    assert "no run matches the filter" in text_of(panel)
 
 
-@pytest.mark.parametrize("wrong", ["speed > 3", "nopm >", "label = 'x", "nopm > 1)", "1); SELECT (1"])
+@pytest.mark.parametrize("wrong", ["speed > 3", "failed >", "label = 'x", "failed > 1)", "1); SELECT (1"])
 def test_a_wrong_condition_is_told_as_it_was_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
 ) -> None:
@@ -87,7 +87,7 @@ def test_a_wrong_condition_is_told_as_it_was_typed(
     panel = RunsPanel()
     panel.where.value = wrong
     (sentence,) = re.findall("<p>(.*?)</p>", text_of(panel)[text_of(panel).index('role="alert"') :])
-    assert html.unescape(sentence).startswith(f"'{wrong}' is no condition over the runs; ")
+    assert html.unescape(sentence).startswith(f"'{wrong}' is not a valid filter of runs; ")
     assert "columns: run_id" in sentence
     assert "ORDER" not in sentence
 
@@ -99,7 +99,7 @@ def test_an_empty_list_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_tags_and_notes_are_kept_with_the_run(panel: RunsPanel, two: list[str], command: HdbkitCommand) -> None:
     panel.table.picked = two
-    panel.word.value = "nightly v2.1"
+    panel.text.value = "nightly v2.1"
     press(panel, "Tag")
     assert list(hdbkit.runs("tags like '%nightly%'")["run_id"]) == two[::-1]
     assert command("runs", "tag", two[0], "nightly", "--remove", "--json").json["tags"] == ["v2.1"]
@@ -108,7 +108,7 @@ def test_tags_and_notes_are_kept_with_the_run(panel: RunsPanel, two: list[str], 
     column = 1 + panel.table.heads.index("tags")
     assert {row[0]: row[column] for row in panel.table.rows} == {two[0]: "v2.1", two[1]: "nightly, v2.1"}
     assert list(panel.runs.set_index("run_id").loc[two, "note"]) == ["with the new kernel", ""]
-    panel.word.value = ""
+    panel.text.value = ""
     press(panel, "Note")
     assert api.result(two[0]).manifest.note == ""
 
@@ -131,11 +131,11 @@ def test_a_tag_is_one_word_and_a_run_that_goes_on_has_one_writer(null_target: Ta
 def test_runs_are_deleted_only_after_the_question(panel: RunsPanel, two: list[str]) -> None:
     panel.table.picked = two[:1]
     press(panel, "Delete ...")
-    press(panel, "Keep them")
+    press(panel, "Keep")
     assert len(hdbkit.runs()) == 2
     press(panel, "Delete ...")
     assert two[0] in panel.asked.value
-    press(panel, "Delete them")
+    press(panel, "Delete")
     assert list(hdbkit.runs()["run_id"]) == two[1:]
     assert (shown(panel), panel.picked) == (two[1:], [])
 
@@ -161,7 +161,7 @@ def test_report_and_table_come_to_the_browser_as_bytes(
 
 
 def test_settings_of_runs_are_the_axes_of_the_chart(panel: RunsPanel, two: list[str]) -> None:
-    assert list(with_settings(panel.runs).columns)[:2] == ["virtual_users", "warehouses"]
-    press(panel, "Settings and throughput")
+    assert list(with_settings(panel.runs).columns)[:2] == ["virtual_users", "scale"]
+    press(panel, "Settings and results")
     until(lambda: panel.chart.value)
     assert "Which values do the fastest runs have in common?" in panel.chart.value

@@ -34,9 +34,9 @@ def ended(panel: SchemaPanel) -> None:
     until(lambda: not panel.build.disabled)
 
 
-def test_the_estimate_is_that_of_the_api_and_grows_with_the_warehouses() -> None:
+def test_the_estimate_is_that_of_the_api_and_grows_with_the_scale() -> None:
     panel = SchemaPanel()
-    panel.warehouses.value, panel.loaders.value = 100, 4
+    panel.form.inputs["warehouses"].value, panel.loaders.value = 100, 4
     expected = api.estimate(WorkloadSpec(warehouses=100), 4)
     assert f"{expected.rows:,} rows" in panel.estimate.value
     assert expected.duration_s == pytest.approx(api.estimate(WorkloadSpec(warehouses=100), 1).duration_s / 4)
@@ -47,7 +47,7 @@ def test_the_call_that_it_shows_builds_what_the_fields_ask_for(
     null_panel: SchemaPanel, null_target: Target, fields: dict[str, int]
 ) -> None:
     for name, value in fields.items():
-        getattr(null_panel, name).value = value
+        (null_panel.loaders if name == "loaders" else null_panel.form.inputs[name]).value = value
     exec(code_of(null_panel), {})
     assert api.connect(null_target).schema() == null_panel.spec()
     assert f"loaders={null_panel.loaders.value})" in code_of(null_panel)
@@ -59,21 +59,21 @@ def test_without_a_target_it_says_what_to_do() -> None:
     assert "no target is chosen" in text_of(panel)
 
 
-def test_a_build_tells_the_other_panels_what_is_there(null_panel: SchemaPanel) -> None:
-    null_panel.warehouses.value = 2
+def test_the_other_panels_know_what_was_built(null_panel: SchemaPanel) -> None:
+    null_panel.form.inputs["warehouses"].value = 2
     null_panel.build.click()
     ended(null_panel)
     assert null_panel.shared.schema == WorkloadSpec(warehouses=2)
-    assert "a schema of 2 warehouses" in text_of(null_panel)
+    assert "a schema of TPROC-C, 2 warehouses" in text_of(null_panel)
 
 
 def test_a_cancelled_build_ends_its_loaders_and_goes_on_from_there(panel: SchemaPanel) -> None:
-    panel.warehouses.value = 2
+    panel.form.inputs["warehouses"].value = 2
     panel.build.click()
     until(lambda: "rows" in panel.progress.value)
     panel.cancel.click()
     ended(panel)
-    assert "what was loaded is kept" in text_of(panel)
+    assert "loaded rows are kept" in text_of(panel)
     assert _loaders() == []
     panel.build.click()
     ended(panel)
@@ -100,8 +100,8 @@ def test_check_shows_a_line_a_check_and_drop_asks_first(panel: SchemaPanel, serv
     assert panel.shared.schema is None
 
 
-def test_a_build_that_cannot_begin_is_told_and_can_be_tried_again(panel: SchemaPanel) -> None:
-    panel.tablespace.value = "nowhere"
+def test_a_build_that_cannot_begin_shows_why_and_can_be_tried_again(panel: SchemaPanel) -> None:
+    panel.form.inputs["tablespace"].value = "nowhere"
     panel.build.click()
     until(lambda: "tablespace &#x27;nowhere&#x27; cannot be used" in text_of(panel))
     assert not panel.build.disabled

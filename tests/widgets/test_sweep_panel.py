@@ -24,7 +24,7 @@ from hdbkit.widgets import Shared, SweepPanel
 from hdbkit.widgets.parts.picked_values import text_of as values_text
 from hdbkit.widgets.parts.picked_values import values_in
 from hdbkit.widgets.parts.sweep_form import sweep_code
-from hdbkit.widgets.parts.sweep_view import MOST_ROWS, grid_html, ranking_html
+from hdbkit.widgets.parts.sweep_view import MAX_ROWS, grid_html, ranking_html
 from tests.unit.sweeps import RATE, synthetic_runs
 from tests.widgets.conftest import text_of, until
 
@@ -81,14 +81,15 @@ def test_settings_are_found_by_name_and_by_what_they_do(panel: SweepPanel) -> No
     picker.search.value = "nothing like it"
     assert picker.list.options == ()
     assert picker.add.disabled
-    assert "no setting with 'nothing like it'" in html.unescape(picker.about.value)
+    assert "No setting of the server contains 'nothing like it'" in html.unescape(picker.about.value)
 
 
 def test_a_setting_tells_its_value_range_unit_and_what_a_change_takes(panel: SweepPanel) -> None:
     picker = read(panel).form.picker
     picker.search.value = "buffers"
     assert picker.about.value == (
-        "buffers: changes nothing. Now 8MB. Allowed: 128kB to 8TB (in 8kB without a unit). A change needs a restart."
+        "buffers: changes nothing. Current value: 8MB. Allowed: 128kB to 8TB (in 8kB without a unit). "
+        "A change needs a restart."
     )
 
 
@@ -131,7 +132,7 @@ def test_options_of_the_load_and_the_schema_are_tried_beside_settings(panel: Swe
     factors.add.click()
     factors.pick("partitions", "0, 4")
     assert factors.values == {"routines": ("stored", "client"), "partitions": ("0", "4")}
-    assert "needs the schema built anew" in text_of(panel)
+    assert "rebuilds the schema" in text_of(panel)
     assert "<b>16 runs</b>: 8 configurations" in panel.planned.value
     assert "factors={'routines': ['stored', 'client'], 'partitions': ['0', '4']}" in called(panel)
     factors.pick("isolation", "read_committed, sometimes")
@@ -147,8 +148,8 @@ def test_options_alone_are_a_sweep(panel: SweepPanel) -> None:
 def test_looks_and_winner_blocks_are_in_the_plan_and_the_call(panel: SweepPanel) -> None:
     panel.form.show(SPEC)
     panel.form.blocks.value, panel.form.looks.value, panel.form.winners.value = 8, "4, 8", 3
-    assert "ends after 4 blocks where all is decided by then" in panel.planned.value
-    assert "3 fresh blocks of the three fastest" in panel.planned.value
+    assert "ends after 4 blocks if every verdict is decided by then" in panel.planned.value
+    assert "3 further blocks of the three best" in panel.planned.value
     assert "looks=[4, 8]" in called(panel)
     assert "winner_blocks=3" in called(panel)
 
@@ -166,7 +167,7 @@ def test_values_are_separated_by_commas_and_quoted_where_they_hold_one(text: str
 
 def test_runs_and_time_are_told_before_it_starts(panel: SweepPanel) -> None:
     panel.form.show(SPEC.with_(virtual_users=(1, 2), load=Load(rampup_s=24, duration_s=60)))
-    assert "<b>8 runs</b>: 2 configurations x 2 counts of virtual users x 2 blocks" in text_of(panel)
+    assert "<b>8 runs</b>: 2 configurations x 2 user counts x 2 blocks" in text_of(panel)
     assert "<b>about 12 minutes</b>" in text_of(panel)
     panel.form.blocks.value = 10
     assert "<b>40 runs</b>" in text_of(panel)
@@ -211,10 +212,10 @@ def test_what_the_server_would_refuse_is_told_while_it_is_typed_and_when_it_is_s
 
 def test_a_server_is_changed_only_with_leave(target: Target) -> None:
     panel = SweepPanel(target=target.with_(may_change_settings=False), spec=SPEC)
-    assert panel.leave.layout.display == ""
+    assert panel.permit.layout.display == ""
     panel.run.click()
     until(lambda: "does not say 'may_change_settings: true'" in html.unescape(text_of(panel)))
-    panel.leave.value = True
+    panel.permit.value = True
     assert "may_change_settings=True" in called(panel)
     panel.close()
 
@@ -334,7 +335,7 @@ def test_the_grid_shows_each_run_by_its_block_and_says_what_it_leaves_out() -> N
     shown = grid_html(runs, judge(runs, RATE), RATE)
     assert shown.count("✕ failed") == shown.count("▶ runs") == 1
     many = synthetic_runs([1.0] * 3, blocks=2, virtual_users=tuple(range(1, 31)))
-    assert f"{90 - MOST_ROWS} more rows are in the report" in grid_html(many, judge(many, RATE), RATE)
+    assert f"{90 - MAX_ROWS} more rows are in the report" in grid_html(many, judge(many, RATE), RATE)
 
 
 def test_no_password_is_in_the_call(target: Target) -> None:

@@ -134,18 +134,18 @@ def test_it_is_told_where_the_password_is_found(panel: TargetPanel, monkeypatch:
 
 def test_what_was_found_in_another_target_is_not_told_of_this_one(null_target: Target) -> None:
     shared = Shared(target=null_target)
-    shared.tell_schema(null_target.with_(database="other"), WorkloadSpec())
+    shared.schema_found(null_target.with_(database="other"), WorkloadSpec())
     assert shared.schema is None
-    shared.tell_schema(null_target, WorkloadSpec())
+    shared.schema_found(null_target, WorkloadSpec())
     assert shared.schema == WorkloadSpec()
 
 
 def test_a_connection_test_tells_the_servers_version_and_what_is_there(server: PrivateServer) -> None:
     panel = TargetPanel(Shared(target=server.target))
     panel.test.click()
-    until(lambda: "lets us in" in text_of(panel))
+    until(lambda: "connected to" in text_of(panel))
     assert "PostgreSQL" in text_of(panel)
-    assert "it holds no schema yet" in text_of(panel)
+    assert "it holds no schema of TPROC-C" in text_of(panel)
 
 
 def test_a_refused_connection_is_told_in_a_sentence(server: PrivateServer) -> None:
@@ -163,7 +163,7 @@ def test_a_private_server_is_one_click_away_and_gone_after_another(server: Priva
     assert panel.end_private.layout.display == "none"
     try:
         panel.start_private.click()
-        until(lambda: "lets us in" in text_of(panel))
+        until(lambda: "connected to" in text_of(panel))
         target = panel.shared.target
         assert api.connect(target).version.startswith("PostgreSQL")
         assert TargetPanel().shared.target is None

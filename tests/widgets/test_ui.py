@@ -45,12 +45,12 @@ def built(null_target: Target) -> Target:
 def lines(bench: Workbench) -> list[str]:
     """What is told to be going on, a line each."""
     bench.look()
-    return [line.children[0].value for line in bench.going_on.children]
+    return [line.children[0].value for line in bench.in_progress.children]
 
 
 def attach(bench: Workbench, name: str) -> None:
     """Press the button of a line."""
-    (line,) = (line for line in bench.going_on.children if name in line.children[0].value)
+    (line,) = (line for line in bench.in_progress.children if name in line.children[0].value)
     line.children[1].click()
 
 

@@ -1,4 +1,4 @@
-"""The compare panel: groups of runs, or one sweep, in one figure each, what differed, and the verdict."""
+"""The compare panel: the charts, differences and verdict of groups of runs, or of one sweep."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SWEEP_CHARTS = ("configurations", "effects", "grid", "parallel", "throughput", 
 
 
 class ComparePanel(Panel):
-    """Choose runs or a sweep from the catalog, and see which is faster and by how much."""
+    """Choose runs or a sweep from the catalog, and see which is better and by how much."""
 
     title: ClassVar[str] = "Compare"
 
@@ -79,13 +79,11 @@ class ComparePanel(Panel):
     def _compare_runs(self) -> Callable[[], str]:
         groups, sides = self.choice.groups, self.choice.sides
         if not groups:
-            raise InputError("choose some runs in the list first")
+            raise InputError("select runs in the list first")
 
         def work() -> str:
             comparison = api.compare(*sides) if sides else None
-            card = (
-                comparison._repr_html_() if comparison else "<p>One group: there is nothing to compare it with.</p>"
-            )
+            card = comparison._repr_html_() if comparison else "<p>Only one group: nothing to compare it with.</p>"
             self._show(card, api.overlay(groups).values(), comparison)
             return f"{many(sum(map(len, groups.values())), 'run')} in {many(len(groups), 'group')}"
 
@@ -94,7 +92,7 @@ class ComparePanel(Panel):
     def _show_sweep(self) -> Callable[[], str]:
         sweep_id = self.sweep.value
         if sweep_id is None:
-            raise InputError("there is no sweep with a run in the catalog")
+            raise InputError("the catalog has no sweep with a run")
 
         def work() -> str:
             result = api.sweep_result(sweep_id)

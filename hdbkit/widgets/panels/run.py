@@ -1,36 +1,39 @@
-"""The run panel: a load, Run and Stop, live charts, what is done now, and the result with its checks.
+"""The run panel: a workload and its load, Run and Stop, live charts, and the result with its checks.
 
-The run goes on in processes of its own. The panel only watches its folder, so that a restarted kernel or a closed
-browser loses nothing: ``attach`` watches it again.
+The run takes place in processes of its own. The panel only watches the run's folder, so that a restarted kernel or a
+closed browser loses nothing: ``attach`` watches the run again.
 """
 
 from __future__ import annotations
 
 import html
 import threading
+from pathlib import Path
 from typing import Any, ClassVar
 
 import ipywidgets
 
 from hdbkit import api
-from hdbkit.config import Load, Target
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, row, target_code
 from hdbkit.widgets.parts.live import LiveChart
 from hdbkit.widgets.parts.load_form import LoadForm
 from hdbkit.widgets.parts.run_words import doing, whole
+from hdbkit.widgets.parts.workload_choice import WorkloadChoice, workload_code
+from hdbkit.workloads import specification
 
 PERIOD_S = 0.5
 STALLED_S = 1.0
-"""A silence that is drawn as such; in a shorter one nobody may have had anything to do."""
+"""A silence of this length is drawn as zero; in a shorter one every user may have been waiting."""
 
 
 class RunPanel(Panel):
-    """Choose a load, run it, watch it, keep its result.
+    """Choose a workload and a load, run it, watch it, keep its result.
 
-    ``target`` is what ``hdbkit.run`` takes, by default the one that the panels share; ``load`` is what the fields
-    show at first. ``start()`` and ``wait()`` do without a hand what the buttons do.
+    ``target`` and ``workload`` are what ``hdbkit.run`` takes, by default those that the panels share; ``load`` is
+    what the fields show at first. ``start()`` and ``wait()`` do what the buttons do.
 
     Example:
         >>> hdbkit.widgets.RunPanel(target="lab", load=hdbkit.Load(virtual_users=8))  # doctest: +SKIP
@@ -39,18 +42,27 @@ class RunPanel(Panel):
     title: ClassVar[str] = "Run"
 
     def __init__(
-        self, shared: Shared | None = None, *, target: Target | str | None = None, load: Load | None = None
+        self,
+        shared: Shared | None = None,
+        *,
+        target: Target | str | None = None,
+        workload: WorkloadSpec | Path | str | None = None,
+        load: Load | None = None,
     ) -> None:
         super().__init__(shared)
         if target is not None:
             self.shared.target = target if isinstance(target, Target) else Target.parse(target)
-        self.form = LoadForm(load or Load())
+        if workload is not None:
+            self.shared.workload = specification(workload).identity
+        self.choice = WorkloadChoice(self.shared, self.guarded)
+        self.form = LoadForm(load or Load(), self.choice.spec)
         self.run = button("Run", self.guarded(self.start), style="primary")
-        self.stop = button("Stop", self.guarded(self._stop), hint="ends the window now and keeps the result")
+        self.stop = button("Stop", self.guarded(self._stop), hint="close the window now and keep the result")
         self.live = LiveChart()
         self.outcome = ipywidgets.HTML().add_class("hdbkit-outcome")
         self.live.layout.display = "none"
-        self.body.children = [self.form.widget, row(self.run, self.stop, self._state), self.live, self.outcome]
+        buttons = row(self.run, self.stop, self._state)
+        self.body.children = [self.choice.box, self.form.widget, buttons, self.live, self.outcome]
         self.root.children = [part for part in self.root.children if part is not self._state]  # beside the buttons
         self.result: api.Result | None = None
         self._running: api.Running | None = None
@@ -62,33 +74,35 @@ class RunPanel(Panel):
         self._ready()
         self.form.observe(self.guarded(self._show_call))
         self.shared.observe(self.guarded(self._show_call), ["target"])
+        self.shared.observe(self.guarded(self._use_workload), ["workload"])
         self._show_call()
 
     # -- what can be asked of it --------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start a run of the load that is shown, as the button does. Raises ``InputError`` where one goes on here."""
+        """Start a run of the load that is shown, as the button does. Raises ``InputError`` during another one."""
         target, load, label = self.shared.target, self.form.load(), self.form.label.value.strip() or None
         if target is None:
-            raise InputError("no target is chosen; choose one in the panel Target, or give RunPanel(target=...)")
+            raise InputError("no target is chosen; choose one in the Target panel, or pass RunPanel(target=...)")
+        workload = self.choice.spec
         self._busy()
         self.say("checking the target and its schema ...")
 
         def begin() -> None:
             try:
-                self._watch(api.start(target, load=load, label=label))
+                self._watch(api.start(target, workload, load, label=label))
             except Exception as error:
                 self._failed(error)
 
         self.in_background(begin)
 
     def attach(self, run_id: str = "last") -> RunPanel:
-        """Watch a run that goes on, whoever started it, or show the result of one that has ended; gives the panel.
+        """Watch a run in progress, whoever started it, or show the result of one that has ended; returns the panel.
 
-        Its target is chosen where none is.
+        Its target is chosen where none is, and its workload.
 
         Raises:
-            InputError: there is no such run, or another goes on here.
+            InputError: there is no such run, or another one is running here.
         """
         running = api.attach(run_id)
         plan = running.manifest.plan
@@ -96,13 +110,14 @@ class RunPanel(Panel):
         self._busy()
         if self.shared.target is None:
             self.shared.target = target
+        self.shared.workload = WorkloadSpec(**plan["workload"]).identity
         self.form.show(load)
         self.form.label.value = plan.get("label") or ""
         self._watch(running)
         return self
 
     def wait(self) -> api.Result:
-        """Wait for the end of the run that goes on here, and give its result. Raises what the run failed with."""
+        """Wait for the end of the run that is watched here; its result. Raises what the run failed with."""
         self._idle.wait()
         if self._failure is not None:
             raise self._failure
@@ -111,7 +126,7 @@ class RunPanel(Panel):
         return self.result
 
     def close(self) -> None:
-        """Stop watching; the run goes on, and ``wait()`` raises ``InputError``."""
+        """Stop watching; the run continues, and ``wait()`` raises ``InputError``."""
         super().close()
         if not self._idle.is_set():
             self._failure = InputError("the panel was closed before its run ended; wait with hdbkit.attach().wait()")
@@ -124,7 +139,7 @@ class RunPanel(Panel):
 
     def _busy(self) -> None:
         if not self._idle.is_set():
-            raise InputError("a run goes on in this panel; stop it first, or open another panel")
+            raise InputError("a run is in progress in this panel; stop it first, or open another panel")
         self._idle.clear()
         self.clear_error()
         self.run.disabled = True
@@ -139,20 +154,20 @@ class RunPanel(Panel):
         self._stops = 0
         self.stop.disabled = False
         self.shared.run_id = running.run_id
-        self.live.begin(manifest.operations, manifest.headline, self._load["rampup_s"])
+        self.live.begin(manifest, self._load["rampup_s"])
         self.live.layout.display = ""
-        self.keep(_goes_on(running.run_id))
+        self.keep(_in_progress(running.run_id))
         self.every(PERIOD_S, self._look)
 
     def _look(self) -> bool:
-        """Called by the ticker: one look, one message; whether it was the last look."""
+        """Called by the ticker: read the run once and show it; whether it has ended."""
         assert self._running is not None and self._view is not None
         try:
             if self._running.status.ended:
                 self.in_background(self._end)
                 return True
-            tick = self._view.tick()
-            self.say(doing(tick, self._load, stopping=self._stops > 0))
+            tick, manifest = self._view.tick(), self._running.manifest
+            self.say(doing(tick, manifest, stopping=self._stops > 0))
             seen = tick.operations_per_s or tick.failed or tick.silent_s > STALLED_S
             if seen and not self._stops and whole(tick, self._load, PERIOD_S):
                 self.live.add(tick)
@@ -198,24 +213,30 @@ class RunPanel(Panel):
         self._running.stop(at_once=self._stops > 0)
         self._stops += 1
         self.stop.description, self.stop.button_style = "Stop at once", "danger"
-        self.say("stopping: the window is closed, the clients end; press again to end them at once")
+        self.say("stopping: the window is closed and the clients finish; press again to stop them at once")
 
     def _show_call(self) -> None:
         label = self.form.label.value.strip()
-        named = f", label={label!r}" if label else ""
+        workload = workload_code(self.choice.spec)
+        arguments = [target_code(self.shared.target), *([workload] if workload else []), "load=load"]
+        arguments += [f"label={label!r}"] if label else []
         self.show_call(
             f"import hdbkit\n\nload = hdbkit.Load({self.form.code()})\n"
-            f"result = hdbkit.run({target_code(self.shared.target)}, load=load{named})\nresult"
+            f"result = hdbkit.run({', '.join(arguments)})\nresult"
         )
 
+    def _use_workload(self) -> None:
+        self.form.use(self.choice.spec)
+        self._show_call()
 
-def _goes_on(run_id: str) -> str:
+
+def _in_progress(run_id: str) -> str:
     call = html.escape(f'hdbkit.widgets.RunPanel().attach("{run_id}")')
-    return f"<p>Run {html.escape(run_id)} was going on when this was kept. To see it: <code>{call}</code></p>"
+    return f"<p>Run {html.escape(run_id)} was in progress when this was saved; to watch it: <code>{call}</code></p>"
 
 
 def _picture(result: api.Result) -> bytes | None:
-    """The course of the throughput as PNG; None where there was no window to draw."""
+    """The throughput over time as PNG; None where there was no window to draw."""
     try:
         return result.charts()["throughput"].image("png", title=True, dpi=120)
     except HdbkitError:

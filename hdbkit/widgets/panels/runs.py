@@ -1,4 +1,4 @@
-"""The panel of runs: find, sort, look at, tag, note and delete them, and see how settings go with throughput."""
+"""The panel of runs: find, sort, inspect, tag, annotate and delete runs; chart results by setting."""
 
 from __future__ import annotations
 
@@ -21,27 +21,29 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, html_table, row
 from hdbkit.widgets.parts.links import FileLink
-from hdbkit.widgets.parts.pick_table import MOST_ROWS, PickTable
+from hdbkit.widgets.parts.pick_table import MAX_ROWS, PickTable
 from hdbkit.widgets.parts.pictures import charts_html
 
 COLUMNS = (
     "run_id",
     "status",
     "virtual_users",
-    "warehouses",
+    "workload",
+    "scale",
     "metric_value",
+    "metric",
     "p95_us",
     "failed",
     "label",
     "tags",
     "note",
 )
-MOST_DRAWN = 100
-"""Runs of the chart of settings, newest first: their settings are read one folder after the other."""
+MAX_DRAWN = 100
+"""Runs in the chart of settings, newest first; the settings are read folder by folder."""
 
 
 class RunsPanel(Panel):
-    """All runs of the results folder; refreshes itself when a run of these panels ends."""
+    """All runs of the results folder; refreshed when a run of these panels ends."""
 
     title: ClassVar[str] = "Runs"
 
@@ -49,12 +51,12 @@ class RunsPanel(Panel):
         super().__init__(shared)
         self.runs = pd.DataFrame()
         self.where = ipywidgets.Text(
-            description="Where", placeholder="nopm > 50000 and label = 'nightly'", continuous_update=False,
+            description="Where", placeholder="virtual_users = 8 and label = 'nightly'", continuous_update=False,
             layout=ipywidgets.Layout(width="min(100%, 460px)"),
         )  # fmt: skip
         self.columns = ipywidgets.TagsInput(value=list(COLUMNS), allow_duplicates=False)
         self.table = PickTable(layout=ipywidgets.Layout(max_height="340px", overflow="auto", width="100%"))
-        self.word = ipywidgets.Text(placeholder="a tag, or a note", layout=ipywidgets.Layout(width="220px"))
+        self.text = ipywidgets.Text(placeholder="tags, or a note", layout=ipywidgets.Layout(width="220px"))
         self.report, self.csv = FileLink(), FileLink()
         self.about = ipywidgets.HTML().add_class("hdbkit-outcome")
         self.chart = ipywidgets.HTML()
@@ -70,8 +72,8 @@ class RunsPanel(Panel):
     def _make_question(self) -> None:
         self.asked = ipywidgets.HTML()
         answers = row(
-            button("Delete them", self.guarded(self._delete), style="danger"),
-            button("Keep them", self.guarded(self._keep)),
+            button("Delete", self.guarded(self._delete), style="danger"),
+            button("Keep", self.guarded(self._keep)),
         )
         self.question = ipywidgets.VBox([self.asked, answers]).add_class("hdbkit-ask")
         self.question.layout.display = "none"
@@ -79,23 +81,23 @@ class RunsPanel(Panel):
     def _lay_out(self) -> None:
         columns = ipywidgets.Accordion([self.columns], titles=["Columns"], selected_index=None)
         refresh, csv = button("Refresh", self.guarded(self.refresh)), button("CSV", self.guarded(self._csv))
-        drawn = "parallel coordinates of the picked runs, or of all"
+        drawn = "parallel coordinates of the selected runs, or of all"
         self.body.children = [
             row(self.where, refresh, csv, self.csv),
             columns,
             self.table,
             row(
-                self.word,
+                self.text,
                 button("Tag", self.guarded(self._tag)),
                 button("Untag", self.guarded(lambda: self._tag(remove=True))),
                 button("Note", self.guarded(self._note)),
-                button("Delete ...", self.guarded(self._ask), hint="asks first"),
+                button("Delete ...", self.guarded(self._ask), hint="asks for confirmation"),
             ),
             self.question,
             row(
-                button("Report", self.guarded(self._report), hint="makes the report of the run and a link to it"),
+                button("Report", self.guarded(self._report), hint="writes the report of the run and links it"),
                 self.report,
-                button("Settings and throughput", self.guarded(self._draw), hint=drawn),
+                button("Settings and results", self.guarded(self._draw), hint=drawn),
             ),
             self.about,
             self.chart,
@@ -104,7 +106,7 @@ class RunsPanel(Panel):
     # -- what is shown ------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read the list again. Raises ``InputError`` when the condition is none."""
+        """Read the list again. Raises ``InputError`` for a wrong filter."""
         where = self.where.value.strip() or None
         self.runs = api.runs(where)
         self.columns.allowed_tags = list(self.runs.columns)
@@ -113,7 +115,7 @@ class RunsPanel(Panel):
 
     @property
     def picked(self) -> list[str]:
-        """The ids of the runs that are picked."""
+        """The ids of the selected runs."""
         return list(self.table.picked)
 
     def _show(self) -> None:
@@ -123,10 +125,10 @@ class RunsPanel(Panel):
             frame = frame.sort_values(by, ascending=not self.table.descending, kind="stable")
         tags = [", ".join(json.loads(one)) for one in frame["tags"]]
         self.table.show(frame.assign(tags=tags), "run_id", columns)
-        left = f"; the first {MOST_ROWS} are shown" if len(frame) > MOST_ROWS else ""
+        left = f"; the first {MAX_ROWS} are shown" if len(frame) > MAX_ROWS else ""
         damaged = self.runs.attrs.get("damaged", [])
         passed = f"; {many(len(damaged), 'folder')} cannot be read: {damaged[0]}" if damaged else ""
-        none = "no run meets the condition" if self.where.value.strip() else "no runs yet"
+        none = "no run matches the filter" if self.where.value.strip() else "no runs yet"
         self.say(f"{many(len(frame), 'run') if len(frame) else none}{left}{passed}")
 
     def _show_picked(self) -> None:
@@ -138,10 +140,10 @@ class RunsPanel(Panel):
         self.say("reading the settings of the runs ...")
 
         def work() -> None:
-            frame = with_settings(chosen[chosen["metric_value"].notna()].head(MOST_DRAWN))
+            frame = with_settings(chosen[chosen["metric_value"].notna()].head(MAX_DRAWN))
             varied = [name for name in frame.columns.drop("metric_value") if frame[name].nunique() > 1]
             if not varied:
-                raise InputError("these runs differ in no setting; pick others, or leave the condition out")
+                raise InputError("these runs have equal settings; select others, or clear the filter")
             folders = [RunFolder(results_folder() / run_id) for run_id in frame["run_id"]]
             chart = parallel_coordinates(frame, varied, metric_of({"runs": readable(folders)}))
             self.chart.value = charts_html([chart])
@@ -152,10 +154,10 @@ class RunsPanel(Panel):
     # -- what the buttons do ------------------------------------------------------------------------------
 
     def _tag(self, remove: bool = False) -> None:
-        self._each(lambda result: result.tag(*self.word.value.split(), remove=remove))
+        self._each(lambda result: result.tag(*self.text.value.split(), remove=remove))
 
     def _note(self) -> None:
-        self._each(lambda result: result.note(self.word.value.strip()))
+        self._each(lambda result: result.note(self.text.value.strip()))
 
     def _each(self, change: Callable[[api.Result], None]) -> None:
         for run_id in self._need():
@@ -164,7 +166,7 @@ class RunsPanel(Panel):
 
     def _ask(self) -> None:
         picked = self._need()
-        self.asked.value = f"Delete {many(len(picked), 'run')} for good? {html.escape(', '.join(picked))}"
+        self.asked.value = f"Delete {many(len(picked), 'run')} permanently? {html.escape(', '.join(picked))}"
         self.question.layout.display = ""
 
     def _keep(self) -> None:
@@ -190,12 +192,12 @@ class RunsPanel(Panel):
 
     def _need(self) -> list[str]:
         if not self.picked:
-            raise InputError("pick a run in the table first; with Ctrl or Shift more than one")
+            raise InputError("select a run in the table first; Ctrl or Shift adds runs")
         return self.picked
 
 
 def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row a run: virtual users, warehouses, every setting in which the runs differ, and NOPM."""
+    """One row per run: virtual users, scale, every setting in which the runs differ, and the metric's value."""
     settings = {}
     for run_id in runs["run_id"]:
         try:
@@ -204,18 +206,18 @@ def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
             settings[run_id] = pd.Series(dtype=object)
     frame = pd.DataFrame.from_dict(settings, orient="index")
     differ = frame.loc[:, [frame[name].astype(str).nunique() > 1 for name in frame.columns]]
-    known = runs.set_index("run_id")[["virtual_users", "warehouses", "metric_value"]]
+    known = runs.set_index("run_id")[["virtual_users", "scale", "metric_value"]]
     return differ.join(known)[[*known.columns[:2], *differ.columns, "metric_value"]]
 
 
 def _errors(result: api.Result) -> str:
-    """The errors of a run by class, each with a sample of its text."""
+    """The errors of a run by class, each with a sample text."""
     try:
         found = result.table("errors")
     except InputError:
         found = pd.DataFrame()
     if found.empty:
-        return f"<p>{html.escape(result.run_id)}: no transaction was refused.</p>"
+        return f"<p>{html.escape(result.run_id)}: no errors.</p>"
     heads = ["error_class", "operation", "count", "retried", "code", "text"]
     rows = found.sort_values("count", ascending=False)[heads].itertuples(index=False)
-    return html_table(heads, rows, f"refused in {result.run_id}")
+    return html_table(heads, rows, f"errors in {result.run_id}")

@@ -1,4 +1,4 @@
-"""The schema panel: how large, built with a bar and a way to stop, checked, and dropped after a question."""
+"""The schema panel: choose a workload and its scale; build, check and drop its schema."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from threading import Event
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import ipywidgets
 import pandas as pd
@@ -15,15 +15,20 @@ import pandas as pd
 from hdbkit import api
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.quantities import duration_text, size_text
+from hdbkit.config.workload_spec import identifies_schema, is_filled_in
+from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, InputError
 from hdbkit.widgets.parts.base import Panel, Shared
-from hdbkit.widgets.parts.layout import LABELS, button, grid, html_table, row, target_code, warehouses
+from hdbkit.widgets.parts.layout import button, grid, html_table, row, target_code
+from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm
+from hdbkit.widgets.parts.workload_choice import WorkloadChoice, schema_text, workload_code
+from hdbkit.workloads import workload
 
 MARKS = {True: "pass", False: "FAIL", None: "unknown"}
 
 
 class BuildWatch:
-    """What a build last told (contract: ``BuildProgress``), and how that reads."""
+    """The progress of a build (contract: ``BuildProgress``), and its text."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -37,18 +42,18 @@ class BuildWatch:
         self.step = str(stage)
 
     def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
-        """So many rows are there; those that were there before this build do not count for its speed."""
+        """Rows are loaded; those of an earlier build do not count for the speed."""
         if self._first_rows is None:
             self._first_rows, self._begun_s = rows, self._clock()
         self.rows, self.total_rows, self.size_bytes = rows, total_rows, size_bytes
 
     @property
     def share(self) -> float:
-        """How much of the rows is loaded, 0 to 1."""
+        """The share of the rows that is loaded, 0 to 1."""
         return min(1.0, self.rows / self.total_rows) if self.total_rows else 0.0
 
     def sentence(self) -> str:
-        """The step; while rows are loaded, how many, how fast and how long still."""
+        """The step; during the load, the number of rows, the speed and the time left."""
         if self.step != "load" or not self.total_rows:
             return self.step
         spent_s = max(self._clock() - self._begun_s, 1e-3)
@@ -64,79 +69,85 @@ class BuildWatch:
 
 
 class SchemaPanel(Panel):
-    """Build, check and drop the schema of the workload in the shared target's database."""
+    """Build, check and drop the schema of the chosen workload in the shared target's database."""
 
     title: ClassVar[str] = "Schema"
 
     def __init__(self, shared: Shared | None = None) -> None:
         super().__init__(shared)
         self._stop = Event()
-        self._make_fields()
+        self.choice = WorkloadChoice(self.shared, self.guarded)
+        self.form = ModelForm({})
+        self.there, self.estimate = (ipywidgets.HTML().add_class("hdbkit-note") for _ in range(2))
+        self.loaders = ipywidgets.BoundedIntText(
+            os.cpu_count() or 1, description="Loaders", min=1, max=1000, style=WIDE_LABELS
+        )
+        self.loaders.tooltip = "number of loader processes"
+        self.progress = ipywidgets.HTML().add_class("hdbkit-progress")
+        self.checks = ipywidgets.HTML()
+        self.fields = ipywidgets.VBox()
         self._make_buttons()
         self.body.children = [
             self.there,
-            grid(self.warehouses, self.loaders, self.seed, self.partitions, self.tablespace),
+            self.choice.box,
+            self.fields,
             self.estimate,
             row(self.build, self.cancel, self.check, self.drop),
             self.question,
             self.progress,
         ]
         self.show_below(self.checks)
-        for field in (self.warehouses, self.loaders, self.seed, self.partitions, self.tablespace):
-            field.observe(self.guarded(self._show_plan), "value")
+        self.loaders.observe(self.guarded(self._show_plan), "value")
+        self.shared.observe(self.guarded(self._show_fields), ["target", "workload"])
         self.shared.observe(self.guarded(self._show_there), ["target", "schema"])
+        self._show_fields()
         self._show_there()
 
-    def _make_fields(self) -> None:
-        def number(name: str, value: int, least: int, most: int) -> ipywidgets.BoundedIntText:
-            return ipywidgets.BoundedIntText(value, description=name, min=least, max=most, style=LABELS)
-
-        self.there = ipywidgets.HTML().add_class("hdbkit-note")
-        self.warehouses = number("Warehouses", 1, 1, 100_000)
-        self.loaders = number("Loaders", os.cpu_count() or 1, 1, 1000)
-        self.seed = number("Seed", 1, 0, 2**31 - 1)
-        self.partitions = number("Partitions", 0, 0, 1000)
-        self.tablespace = ipywidgets.Text(
-            description="Tablespace", placeholder="the usual one", continuous_update=False, style=LABELS
-        )
-        self.loaders.tooltip = "processes that load at the same time"
-        self.partitions.tooltip = "of the largest tables; 0 for none"
-        self.estimate = ipywidgets.HTML().add_class("hdbkit-note")
-        self.progress = ipywidgets.HTML().add_class("hdbkit-progress")
-        self.checks = ipywidgets.HTML()
+    def _show_fields(self) -> None:
+        """The fields of the workload's specification, and the storage options of the target's engine."""
+        spec, target = self.choice.spec, self.shared.target
+        own = {
+            name: field
+            for name, field in type(spec).model_fields.items()
+            if name not in ("kind", "storage", "seed") and not identifies_schema(field) and not is_filled_in(field)
+        }
+        storage = database(target.kind).schema_options.model_fields if target is not None else {}
+        wanted = {**own, **storage, "seed": type(spec).model_fields["seed"]}
+        if wanted.keys() != self.form.inputs.keys():
+            self.form = ModelForm(wanted)
+            self.form.observe(self.guarded(self._show_plan))
+            self.fields.children = [
+                grid(*self.form.inputs.values(), self.loaders, min_width_px=MIN_WIDTH_PX),
+            ]
+        self._show_plan()
 
     def _make_buttons(self) -> None:
-        self.build = button("Build", self.guarded(self._build), style="primary", hint="build it, or go on with it")
-        self.cancel = button("Cancel", self.guarded(self._cancel), hint="what is loaded stays")
+        self.build = button("Build", self.guarded(self._build), style="primary", hint="build, or continue a build")
+        self.cancel = button("Cancel", self.guarded(self._cancel), hint="stop the build; loaded rows stay")
         self.check = button("Check", self.guarded(self._check), hint="row counts, indexes, routines, consistency")
-        self.drop = button("Drop ...", self.guarded(self._ask), hint="asks first")
+        self.drop = button("Drop ...", self.guarded(self._ask), hint="asks for confirmation")
         self.cancel.disabled = True
         self.asked = ipywidgets.HTML()
-        self.drop_it = button("Drop it", self.guarded(self._drop), style="danger")
-        self.keep_it = button("Keep it", self.guarded(self._keep))
+        self.drop_it = button("Drop", self.guarded(self._drop), style="danger")
+        self.keep_it = button("Keep", self.guarded(self._keep))
         self.question = ipywidgets.VBox([self.asked, row(self.drop_it, self.keep_it)]).add_class("hdbkit-ask")
         self.question.layout.display = "none"
 
     # -- what is shown ------------------------------------------------------------------------------------
 
     def spec(self) -> WorkloadSpec:
-        """What the fields ask for. Raises ``ConfigErrors``."""
-        return WorkloadSpec(
-            warehouses=self.warehouses.value,
-            seed=self.seed.value,
-            partitions=self.partitions.value,
-            tablespace=self.tablespace.value.strip() or None,
-        )
+        """The schema that the fields describe. Raises ``ConfigErrors``."""
+        return self.choice.spec.identity.with_(**self.form.values)
 
     def _show_there(self) -> None:
         target, schema = self.shared.target, self.shared.schema
         if target is None:
-            told = "No target is chosen yet."
+            found = "No target is chosen yet."
         elif schema is None:
-            told = f"In {target.url}: no schema that is known of yet."
+            found = f"{target.url}: no schema known yet."
         else:
-            told = f"In {target.url}: a schema of {warehouses(schema)}."
-        self.there.value = html.escape(told)
+            found = f"{target.url}: {schema_text(schema)}."
+        self.there.value = html.escape(found)
         self._show_plan()
 
     def _show_plan(self) -> None:
@@ -147,11 +158,14 @@ class SchemaPanel(Panel):
             f"{expected.rows:,} rows, {size_text(expected.size_bytes)} as text, "
             f"about {duration_text(expected.duration_s)} with {loaders} loaders on a small server."
         )
-        given = {name: value for name, value in spec.model_dump().items() if value != _DEFAULT[name]}
-        asked = f"workload=hdbkit.WorkloadSpec({_arguments(given)})" if given.keys() - {"warehouses"} else ""
+        named = workload_code(self.choice.spec)
+        own = {name: value for name, value in spec.fields.items() if name in self.form.values}
+        if spec.scale_field:
+            own = {spec.scale_field: getattr(spec, spec.scale_field), **own}
+        given = [*([named] if named else []), *(f"{name}={value!r}" for name, value in own.items())]
         self.show_call(
             f"import hdbkit\n\nconnection = hdbkit.connect({target_code(self.shared.target)})\n"
-            f"connection.build({asked or f'warehouses={spec.warehouses}'}, loaders={loaders})"
+            f"connection.build({', '.join([*given, f'loaders={loaders}'])})"
         )
 
     def _show_progress(self, watch: BuildWatch) -> None:
@@ -177,19 +191,19 @@ class SchemaPanel(Panel):
             try:
                 connection = api.connect(target)
                 done = connection.build(workload=spec, loaders=loaders, progress=watch, stop=stop)
-                self.shared.tell_schema(target, spec)
+                self.shared.schema_found(target, spec)
                 self._show_checks(pd.DataFrame([vars(check) for check in done.checks]))
                 self.say(f"built: {done.rows:,} rows in {duration_text(done.duration_s)}")
             except BuildFailed:
                 if not stop.is_set():
                     raise
-                self.say("stopped; what was loaded is kept, and Build goes on from there")
+                self.say("stopped; loaded rows are kept, and Build continues from there")
             finally:
                 ticker.cancel()
                 self.progress.value = ""
 
         self.cancel.disabled = False
-        self._busy(f"building {warehouses(spec)} in {target.url} ...", work)
+        self._busy(f"building {schema_text(spec)} in {target.url} ...", work)
 
     def _cancel(self) -> None:
         self.say("stopping the loaders ...")
@@ -197,19 +211,19 @@ class SchemaPanel(Panel):
         self._stop.set()
 
     def _check(self) -> None:
-        target = self._target()
+        target, wanted = self._target(), self.choice.spec
 
         def work() -> None:
             connection = api.connect(target)
-            self.shared.tell_schema(target, connection.schema())
-            self._show_checks(connection.check())
+            self.shared.schema_found(target, connection.schema(wanted))
+            self._show_checks(connection.check(wanted))
             self.say("")
 
         self._busy(f"checking the schema in {target.url} ...", work)
 
     def _ask(self) -> None:
-        url = html.escape(self._target().url)
-        self.asked.value = f"Drop the schema and all its data in <b>{url}</b>?"
+        url, title = html.escape(self._target().url), html.escape(workload(self.choice.spec).title)
+        self.asked.value = f"Drop the schema of {title} and all its data in <b>{url}</b>?"
         self.question.layout.display = ""
 
     def _keep(self) -> None:
@@ -217,17 +231,17 @@ class SchemaPanel(Panel):
 
     def _drop(self) -> None:
         self._keep()
-        target = self._target()
+        target, wanted = self._target(), self.choice.spec
 
         def work() -> None:
-            dropped = api.connect(target).drop()
-            self.shared.tell_schema(target, None)
+            dropped = api.connect(target).drop(wanted)
+            self.shared.schema_found(target, None)
             self.say(str(dropped))
 
         self._busy(f"dropping the schema in {target.url} ...", work)
 
     def _busy(self, sentence: str, work: Callable[[], None]) -> None:
-        """Do it in the background, with the buttons off and the last result taken away meanwhile."""
+        """Do the work in the background, with the buttons disabled and the last result cleared."""
         self.say(sentence)
         self.checks.value = ""
         self._keep()
@@ -252,12 +266,5 @@ class SchemaPanel(Panel):
     def _target(self) -> Target:
         target: Target | None = self.shared.target
         if target is None:
-            raise InputError("no target is chosen; choose one in the panel Target, or set shared.target")
+            raise InputError("no target is chosen; choose one in the Target panel, or set shared.target")
         return target
-
-
-_DEFAULT: dict[str, Any] = WorkloadSpec().model_dump()
-
-
-def _arguments(given: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in given.items())

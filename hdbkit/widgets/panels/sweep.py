@@ -1,4 +1,4 @@
-"""The sweep panel: settings of the server and their values, what it will take, progress, ranking, answer."""
+"""The sweep panel: settings and options to try, the plan, progress, ranking, answer."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from hdbkit import api
 from hdbkit.analysis.wording import many
 from hdbkit.config import SweepSpec, Target
 from hdbkit.config.quantities import duration_text
+from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.sweep_form import SweepForm, sweep_code
 from hdbkit.widgets.parts.sweep_view import SweepView
+from hdbkit.widgets.parts.workload_choice import WorkloadChoice
 
 _ANYWHERE = "nulldb:///anywhere"
 """A target for a plan while none is chosen."""
 
 
 class SweepPanel(Panel):
-    """Choose settings and values, see what it takes, start; then watch until there is an answer.
+    """Choose a workload, settings and values, see the plan, start the sweep, and watch it until there is an answer.
 
     ``target`` is what ``hdbkit.start_sweep`` takes, by default the one that the panels share; ``spec`` is what the
-    fields show at first. ``start()`` and ``wait()`` do without a hand what the buttons do.
+    fields show at first. ``start()`` and ``wait()`` do what the buttons do.
 
     Example:
         >>> hdbkit.widgets.SweepPanel(target="lab", spec=hdbkit.SweepSpec.read("params/sweep.yaml"))  # doctest: +SKIP
@@ -52,39 +54,45 @@ class SweepPanel(Panel):
         self._idle = threading.Event()
         self._idle.set()
         self._asked = 0
+        if spec is not None and spec.workload is not None:
+            self.shared.workload = spec.workload.identity
+        self.choice = WorkloadChoice(self.shared, self.guarded)
         self.form = SweepForm(self.guarded(self._show_plan))
         self.view = SweepView(self)
         self.planned, self.wrong = (ipywidgets.HTML().add_class("hdbkit-note") for _ in range(2))
-        self.leave = ipywidgets.Checkbox(description="hdbkit may change this server's settings; it puts them back")
-        self.leave.indent, self.leave.layout.width = False, "auto"
+        self.permit = ipywidgets.Checkbox(
+            description="Allow hdbkit to change this server's settings and restore them"
+        )
+        self.permit.indent, self.permit.layout.width = False, "auto"
         self._make_buttons()
         self.body.children = [
+            self.choice.box,
             row(self.read),
             self.form.box,
             self.planned,
-            self.leave,
+            self.permit,
             self.wrong,
             row(self.run, self.stop, self.resume),
         ]
         self.show_below(self.view.box)
         if spec is not None:
             self.form.show(spec)
-        self.leave.observe(self.guarded(self._show_plan), "value")
-        self.shared.observe(self.guarded(self._show_plan), "target")
+        self.permit.observe(self.guarded(self._show_plan), "value")
+        self.shared.observe(self.guarded(self._use_workload), ["target", "workload"])
         self.shared.observe(self.guarded(self._schema_known), "schema")
-        self._show_buttons(goes_on=False)
-        self._show_plan()
+        self._show_buttons(running=False)
+        self._use_workload()
 
     def _make_buttons(self) -> None:
         self.read = button("Read the server's settings", self.guarded(self.read_settings))
         self.run = button("Start the sweep", self.guarded(self.start), style="primary")
-        self.stop = button("Stop", self.guarded(self._stop), style="danger", hint="as Ctrl-C: the settings come back")
-        self.resume = button("Resume", self.guarded(self._resume), hint="do the runs that are missing")
+        self.stop = button("Stop", self.guarded(self._stop), style="danger", hint="stop it and restore the settings")
+        self.resume = button("Resume", self.guarded(self._resume), hint="run what is missing")
 
     # -- what can be asked of it --------------------------------------------------------------------------
 
     def read_settings(self) -> None:
-        """Ask the server which settings it has."""
+        """Read the list of the server's settings."""
         target = self._target()
         self.say(f"reading the settings of {target.url} ...")
 
@@ -101,25 +109,27 @@ class SweepPanel(Panel):
         self.in_background(load)
 
     def start(self) -> None:
-        """Start the sweep that is shown, as the button does. Raises ``InputError`` where one goes on here."""
+        """Start the sweep that is shown, as the button does. Raises ``InputError`` while one is running here."""
         target, spec = self._target(), self.form.spec
         self._begin(lambda: hdbkit.start_sweep(target, spec))
 
     def attach(self, sweep_id: str = "last") -> SweepPanel:
-        """Watch a sweep that goes on, whoever started it, or show one that has ended; gives the panel.
+        """Watch a sweep in progress, whoever started it, or show one that has ended; returns the panel.
 
         Raises:
-            InputError: there is no such sweep, or another goes on here.
+            InputError: there is no such sweep, or another one is running here.
         """
         running = api.attach_sweep(sweep_id)
         spec = running.result.plan.spec
         self._busy()
+        if spec.workload is not None:
+            self.shared.workload = spec.workload.identity
         self.form.show(spec)
         self._watch(running)
         return self
 
     def wait(self) -> api.SweepResult:
-        """Wait for the end of the sweep that goes on here, and give its result. Raises what it failed with."""
+        """Wait for the end of the sweep that is watched here; its result. Raises what the sweep failed with."""
         self._idle.wait()
         if self._failure is not None:
             raise self._failure
@@ -128,7 +138,7 @@ class SweepPanel(Panel):
         return self.result
 
     def close(self) -> None:
-        """Stop watching; the sweep goes on, and ``wait()`` raises ``InputError``."""
+        """Stop watching; the sweep continues, and ``wait()`` raises ``InputError``."""
         super().close()
         self.view.close()
         if not self._idle.is_set():
@@ -140,24 +150,30 @@ class SweepPanel(Panel):
 
     # -- before it starts ---------------------------------------------------------------------------------
 
+    def _use_workload(self) -> None:
+        target = self.shared.target
+        options = database(target.kind).schema_options.model_fields if target is not None else ()
+        self.form.use(self.choice.spec, options)
+        self._show_plan()
+
     def _schema_known(self) -> None:
         if self.shared.schema is not None and self.shared.target is not None and self._idle.is_set():
             self.read_settings()
 
     def _target(self) -> Target:
-        """The shared target, with the leave that is given here."""
+        """The shared target, with the permission that is given here."""
         target: Target | None = self.shared.target
         if target is None:
-            raise InputError("no target is chosen; choose one in the panel Target, or give SweepPanel(target=...)")
-        return target.with_(may_change_settings=True) if self._gives_leave(target) else target
+            raise InputError("no target is chosen; choose one in the Target panel, or pass SweepPanel(target=...)")
+        return target.with_(may_change_settings=True) if self._permits(target) else target
 
-    def _gives_leave(self, target: Target) -> bool:
-        return self.leave.value and not target.may_change_settings
+    def _permits(self, target: Target) -> bool:
+        return self.permit.value and not target.may_change_settings
 
     def _show_plan(self) -> None:
-        """How many runs, how long, and the same in Python; mistakes instead where there are some."""
+        """The number of runs, the duration and the Python code; the errors instead if there are some."""
         target = self.shared.target
-        self.leave.layout.display = "none" if target is None or target.may_change_settings else ""
+        self.permit.layout.display = "none" if target is None or target.may_change_settings else ""
         self.wrong.value = ""
         try:
             spec = self.form.spec
@@ -167,12 +183,12 @@ class SweepPanel(Panel):
             self.planned.value = _sentences([str(error)])
             self.show_call("")
             return
-        self.show_call(sweep_code(target, spec, target is not None and self._gives_leave(target)))
+        self.show_call(sweep_code(target, spec, target is not None and self._permits(target)))
         if target is not None and self.form.picker.loaded:
             self._ask(self._target(), planned.spec)
 
     def _ask(self, target: Target, spec: SweepSpec) -> None:
-        """Ask the server, on a thread of its own, what it would refuse; the newest question counts."""
+        """Ask the server, in a thread of its own, which values it rejects; only the newest answer is shown."""
         self._asked += 1
         mine = self._asked
 
@@ -183,20 +199,20 @@ class SweepPanel(Panel):
 
         self.in_background(ask)
 
-    # -- while it goes on ---------------------------------------------------------------------------------
+    # -- in progress ----------------------------------------------------------------------------------------
 
     def _busy(self) -> None:
         if not self._idle.is_set():
-            raise InputError("a sweep goes on in this panel; stop it first, or open another panel")
+            raise InputError("a sweep is in progress in this panel; stop it first, or open another panel")
         self._idle.clear()
         self.clear_error()
         self.result = self._failure = None
-        self._show_buttons(goes_on=True)
+        self._show_buttons(running=True)
 
     def _begin(self, begin: Callable[[], api.RunningSweep]) -> None:
-        """Start on a thread of its own: the server is asked for all mistakes first."""
+        """Start in a thread of its own; the server checks all values first."""
         self._busy()
-        self.say("asking the server whether it takes all of this ...")
+        self.say("the server checks the values ...")
 
         def work() -> None:
             try:
@@ -222,12 +238,12 @@ class SweepPanel(Panel):
         if self._idle.is_set():  # closed while it began
             return
         self._running = running
-        self._show_buttons(goes_on=True)
-        self.keep(_goes_on(running.sweep_id))
+        self._show_buttons(running=True)
+        self.keep(_in_progress(running.sweep_id))
         self.view.watch(running, self._ended)
 
     def _ended(self, result: api.SweepResult | None, error: Exception | None) -> None:
-        """The sweep has its end, or never began."""
+        """The sweep ended, or did not start."""
         self.result, self._failure = result, error
         if error is not None:
             self.fail(error)
@@ -235,14 +251,14 @@ class SweepPanel(Panel):
             if result is not None:
                 self.keep(*kept(result))
         finally:
-            self._show_buttons(goes_on=False)
+            self._show_buttons(running=False)
             self.shared.finished += result is not None
             self._idle.set()
 
-    def _show_buttons(self, goes_on: bool) -> None:
-        self.run.disabled, self.stop.disabled = goes_on, not goes_on or self._running is None
-        self.stop.layout.display = "" if goes_on else "none"
-        unfinished = not goes_on and self._running is not None and self._running.status is not api.SweepStatus.DONE
+    def _show_buttons(self, running: bool) -> None:
+        self.run.disabled, self.stop.disabled = running, not running or self._running is None
+        self.stop.layout.display = "" if running else "none"
+        unfinished = not running and self._running is not None and self._running.status is not api.SweepStatus.DONE
         self.resume.layout.display = "" if unfinished else "none"
 
 
@@ -250,13 +266,13 @@ def plan_html(plan: Any) -> str:
     """How many runs a sweep has, and about how long it takes."""
     spec = plan.spec
     ends, fresh = " or ".join(map(str, spec.looks[:-1])), spec.winner_blocks
-    more = f" It ends after {ends} blocks where all is decided by then." if ends else ""
-    more += f" Then {fresh} fresh blocks of the three fastest and the baseline follow." if fresh else ""
+    more = f" It ends after {ends} blocks if every verdict is decided by then." if ends else ""
+    more += f" Then {fresh} further blocks of the three best configurations and the baseline follow." if fresh else ""
     return (
         f"<b>{many(len(plan.runs), 'run')}</b>: {many(len(plan.configurations), 'configuration')} x "
-        f"{many(len(spec.virtual_users), 'count')} of virtual users x {spec.blocks} blocks; "
-        f"<b>about {duration_text(plan.estimated_s)}</b>. The first value of each setting or option is the "
-        f"baseline's.{more}"
+        f"{many(len(spec.virtual_users), 'user count')} x {spec.blocks} blocks; "
+        f"<b>about {duration_text(plan.estimated_s)}</b>. The first value of each setting or option is "
+        f"the baseline.{more}"
     )
 
 
@@ -266,9 +282,11 @@ def kept(result: api.SweepResult) -> tuple[str, bytes | None]:
     return result._repr_html_(), drawn.image("png", title=True, dpi=110) if drawn else None
 
 
-def _goes_on(sweep_id: str) -> str:
+def _in_progress(sweep_id: str) -> str:
     call = html.escape(f'hdbkit.widgets.SweepPanel().attach("{sweep_id}")')
-    return f"<p>Sweep {html.escape(sweep_id)} was going on when this was kept. To see it: <code>{call}</code></p>"
+    return (
+        f"<p>Sweep {html.escape(sweep_id)} was in progress when this was saved; to watch it: <code>{call}</code></p>"
+    )
 
 
 def _sentences(said: Sequence[str]) -> str:

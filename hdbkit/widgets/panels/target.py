@@ -1,4 +1,4 @@
-"""The target panel: which database, which account, does it let us in; and a private server where there is none."""
+"""The target panel: choose a database and an account, test the connection, or start a private server."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from hdbkit.config import ControlSpec, Target, target_names
 from hdbkit.config.passwords import keyring_trouble
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.widgets.parts.base import Panel, Shared
-from hdbkit.widgets.parts.layout import LABELS, button, grid, row, target_code, warehouses
+from hdbkit.widgets.parts.layout import LABELS, button, grid, row, target_code
 from hdbkit.widgets.parts.password import PasswordField
+from hdbkit.widgets.parts.workload_choice import chosen, schema_text
+from hdbkit.workloads import workload
 
-OF_THE_SERVER: dict[str, Any] = {
+SERVER_FIELDS: dict[str, Any] = {
     "server_folder": None,
     "password_file": None,
     "may_change_settings": False,
     "may_restart": False,
     "control": ControlSpec(),
 }
-"""What a target knows of its server, and what it is for another one: permissions never travel."""
+"""What a target knows of its server, and the values for another server: permissions never travel."""
 _SERVER = {"kind", "host", "port"}
-"""What makes it another server when it changes."""
+"""A change of one of these means another server."""
 
 
 class TargetPanel(Panel):
@@ -67,19 +69,19 @@ class TargetPanel(Panel):
             description="Kind", options=titles, value=startable[0] if len(startable) else titles[0][1], style=LABELS
         )
         self.host = text("Host", "name, address, or folder of a socket")
-        self.port = text("Port", "the usual one")
-        self.database = text("Database", "its name")
-        self.user = text("User", "whose account")
+        self.port = text("Port", "the default port")
+        self.database = text("Database", "name of the database")
+        self.user = text("User", "account")
         self.password = PasswordField()
         self.place = ipywidgets.HTML().add_class("hdbkit-note")
 
     def _make_buttons(self) -> None:
         self.test = button(
-            "Test connection", self.guarded(self._test), style="primary", hint="connect once and ask for the version"
+            "Test connection", self.guarded(self._test), style="primary", hint="connect once, read the version"
         )
         self.start_private = button("Start a private server", self.guarded(self._start_private))
         self.end_private = button(
-            "Stop it and remove its data", self.guarded(self._end_private), hint="it also ends with this kernel"
+            "Stop and remove its data", self.guarded(self._end_private), hint="it also stops when this kernel ends"
         )
 
     def _listen(self) -> None:
@@ -106,7 +108,7 @@ class TargetPanel(Panel):
         self.shared.target = self._with_password(target)
 
     def _put_back(self) -> None:
-        """Show what was there before the last input into the field of names and URLs."""
+        """Restore the field of names and URLs to its value before the last input."""
         self._filling = True
         try:
             self.given.value = self._base.given if self._base else ""
@@ -118,7 +120,7 @@ class TargetPanel(Panel):
             self.shared.target = self._composed()
 
     def _composed(self) -> Target:
-        """The target of the fields; what they do not show stays as it was, while it is the same server."""
+        """The target of the fields; what they do not show is kept while the server is the same."""
         address = {
             "kind": self.kind.value,
             "host": self.host.value.strip() or None,
@@ -129,7 +131,7 @@ class TargetPanel(Panel):
         base = self._base or Target(kind=self.kind.value)
         changed = {name: value for name, value in address.items() if getattr(base, name) != value}
         if changed.keys() & _SERVER:
-            changed |= OF_THE_SERVER
+            changed |= SERVER_FIELDS
         if "kind" in changed:
             changed["options"] = {}
         return self._with_password(base.with_(**changed))
@@ -145,7 +147,7 @@ class TargetPanel(Panel):
         return target.with_(password=None if typed_for_another else self.password.get())
 
     def _show_target(self) -> None:
-        """Fill the fields from the shared target, whoever set it."""
+        """Fill the fields from the shared target."""
         target = self.shared.target
         self.shared.schema = None
         self.say("")
@@ -190,16 +192,17 @@ class TargetPanel(Panel):
         except Exception:
             self.say("")
             raise
-        self.say(f"{connection.version} lets us in; {self._schema_there(connection)}.")
+        self.say(f"connected to {connection.version}; {self._schema_there(connection)}.")
 
     def _schema_there(self, connection: api.Connection) -> str:
-        """What is in the database, in words; tells the other panels of it."""
+        """The chosen workload's schema in the database, in words; the other panels get it too."""
         try:
-            spec = connection.schema()
+            spec = connection.schema(chosen(self.shared))
         except SchemaProblem as problem:
             return str(problem)
-        self.shared.tell_schema(connection.target, spec)
-        return f"it holds a schema of {warehouses(spec)}" if spec else "it holds no schema yet"
+        self.shared.schema_found(connection.target, spec)
+        wanted = workload(chosen(self.shared)).title
+        return f"it holds {schema_text(spec)}" if spec else f"it holds no schema of {wanted}"
 
     def _start_private(self) -> None:
         kind = self._kind_to_start()
@@ -232,16 +235,16 @@ class TargetPanel(Panel):
                 self._fill(Target(kind=kind))
                 self.given.value = self.place.value = ""
                 self.shared.target = None
-            self.say("the private server is stopped, its data is removed")
+            self.say("the private server is stopped and its data is removed")
         finally:
             self._show_buttons()
 
     def _show_buttons(self) -> None:
-        """Which server can be started, and whether one is there to be stopped."""
+        """Which server can be started, and whether one is running."""
         kind = self._kind_to_start()
         running = {target.kind for target in api.private_targets()}
         self.start_private.description = f"Start a private {self._kinds['title'][kind]}"
-        self.start_private.tooltip = "a server of our own; it ends with this kernel"
+        self.start_private.tooltip = "a server that hdbkit starts; it stops when this kernel ends"
         self.start_private.disabled = False
         self.end_private.disabled = False
         self.end_private.layout.display = "" if kind in running else "none"
@@ -251,7 +254,7 @@ class TargetPanel(Panel):
     def _kind_to_start(self) -> str:
         startable = self._kinds.index[self._kinds["private"]]
         if not len(startable):
-            raise InputError("hdbkit can start no server here; see: hdbkit doctor")
+            raise InputError("hdbkit cannot start a server on this machine; see: hdbkit doctor")
         return str(self.kind.value if self.kind.value in startable else startable[0])
 
     def _required(self) -> Target:
@@ -263,7 +266,7 @@ class TargetPanel(Panel):
 def _nowhere(target: Target) -> str:
     """Where no password was found, and what can be done."""
     trouble = keyring_trouble(target.with_(options={}).url)
-    keyring = f"the keyring (it cannot be asked: {trouble})" if trouble else "the keyring"
+    keyring = f"the keyring (not available: {trouble})" if trouble else "the keyring"
     return f"not found in HDBKIT_PASSWORD, {keyring} or the driver's own places; type it here if the server asks"
 
 

@@ -1,4 +1,4 @@
-"""All panels in one place, with what is going on right now on top."""
+"""All panels in tabs, with the runs and sweeps in progress on top."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from hdbkit.widgets.parts.layout import button, row
 
 _LOOK_S = 4.0
 _NEWEST: list[Workbench] = []
-"""The bench of the last ``ui()``."""
+"""The workbench of the last ``ui()``."""
 
 
 class Workbench(Panel):
-    """The six panels in tabs; they share target, schema and the newest run. What goes on is listed on top."""
+    """The six panels in tabs; they share target, workload, schema and the newest run."""
 
     title: ClassVar[str] = "hdbkit"
 
@@ -41,17 +41,17 @@ class Workbench(Panel):
         for panel in self.panels:
             panel.header.layout.display = "none"
             panel.slot = self.slot  # what a panel keeps for the notebook is kept where it is shown
-        self.going_on = ipywidgets.VBox().add_class("hdbkit-going-on")
+        self.in_progress = ipywidgets.VBox().add_class("hdbkit-in-progress")
         self.tabs = ipywidgets.Tab([panel.root for panel in self.panels], titles=[one.title for one in self.panels])
         self.tabs.add_class("hdbkit-tabs")
-        self.body.children = [self.going_on, self.tabs]
+        self.body.children = [self.in_progress, self.tabs]
         self._listed: list[str] = []
         self._looking = Lock()
         self.every(_LOOK_S, self.look)
 
     def look(self) -> None:
-        """List the runs and sweeps that are going on now, whoever started them."""
-        with self._looking:  # the ticker looks as well: what it saw earlier must not be shown later
+        """List the runs and sweeps in progress, whoever started them."""
+        with self._looking:  # the ticker looks as well; an older list must not replace a newer one
             self._list()
 
     def _list(self) -> None:
@@ -61,10 +61,10 @@ class Workbench(Panel):
             return
         self._listed = [*sweeps, *runs]
         lines = [self._line("sweep", name, self._attach_sweep) for name in sweeps]
-        self.going_on.children = [*lines, *(self._line("run", name, self._attach_run) for name in runs)]
+        self.in_progress.children = [*lines, *(self._line("run", name, self._attach_run) for name in runs)]
 
     def _line(self, what: str, name: str, attach: Callable[[str], None]) -> ipywidgets.Widget:
-        note = ipywidgets.HTML(f"<span>The {what} <b>{name}</b> is going on.</span>")
+        note = ipywidgets.HTML(f"<span>The {what} <b>{name}</b> is in progress.</span>")
         return row(note, button("Attach", self.guarded(lambda: attach(name)), hint=f"watch this {what}"))
 
     def _attach_run(self, run_id: str) -> None:
@@ -76,23 +76,23 @@ class Workbench(Panel):
         self.tabs.selected_index = self.panels.index(self.sweep)
 
     def rest(self) -> None:
-        """Look no more at what goes on; the panels stay usable, and watch on what they watch."""
+        """Stop listing runs in progress; the panels stay usable."""
         super().close()
 
     def close(self) -> None:
-        """End what all panels do again and again; what they show stays."""
+        """Stop the periodic work of all panels; their contents stay."""
         for panel in self.panels:
             panel.close()
         self.rest()
 
 
 def ui(target: Target | str | None = None) -> Workbench:
-    """All panels in one cell: target, schema, run, sweep, compare and runs; running runs and sweeps can be attached.
+    """All panels in one cell: target, schema, run, sweep, compare and runs; runs in progress can be attached.
 
-    Only the newest one lists what goes on, so that a cell that is run again leaves nothing behind that looks.
+    Only the newest one lists runs in progress, so that running the cell again leaves no work behind.
 
     Args:
-        target: what the panels begin with; a target, a URL without password, or a name in ``params/targets.yaml``.
+        target: the target at first; a target, a URL without password, or a name in ``params/targets.yaml``.
 
     Example:
         >>> import hdbkit

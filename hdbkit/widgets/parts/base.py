@@ -1,4 +1,4 @@
-"""What every panel is: a box with a title, a body, a state line, the Python call it makes, and a place for errors.
+"""The base of all panels: a box with a title, a body, a state line, the Python call it makes, and errors.
 
 Rules that must not break: no panel raises into the notebook from a callback (``guarded`` and ``in_background`` bring
 every error to ``fail``), and nothing that is shown holds a password, because all of it is saved with the notebook.
@@ -27,25 +27,32 @@ STATIC = Path(__file__).parents[1] / "static"
 
 
 class Shared(traitlets.HasTraits):
-    """What the panels of one ``ui()`` tell each other; observe a trait to hear of it."""
+    """What the panels of one ``ui()`` share; observe a trait to follow it."""
 
     target = traitlets.Any(None, allow_none=True)
     """The ``hdbkit.Target`` to measure, None until one is chosen."""
+    workload = traitlets.Any(None, allow_none=True)
+    """The ``WorkloadSpec`` of the chosen workload, whatever its scale; None: the default workload."""
     schema = traitlets.Any(None, allow_none=True)
-    """The ``WorkloadSpec`` of the schema in the target's database, None while it is unknown."""
+    """The ``WorkloadSpec`` of the workload's schema in the target's database, None while it is unknown."""
     run_id = traitlets.Unicode("")
     """The newest run that a panel started or attached to."""
     finished = traitlets.Int(0)
     """Grows whenever a run or a sweep ended, so that lists refresh themselves."""
 
-    def tell_schema(self, target: Target, schema: WorkloadSpec | None) -> None:
-        """What was found in ``target``; passed over where another target was chosen meanwhile."""
-        if target == self.target:
+    def schema_found(self, target: Target, schema: WorkloadSpec | None) -> None:
+        """Note what was found in ``target``; ignored if another target or workload was chosen meanwhile."""
+        same = schema is None or self.workload is None or schema.named == self.workload.named
+        if target == self.target and same:
             self.schema = schema
+
+    @traitlets.observe("workload")
+    def _workload_chosen(self, _: object) -> None:
+        self.schema = None
 
 
 class Panel:
-    """One panel: fill ``body``; everything else is here. It displays itself as the last line of a cell."""
+    """One panel: a subclass fills ``body``. It displays itself as the last line of a cell."""
 
     title: ClassVar[str] = ""
 
@@ -62,12 +69,12 @@ class Panel:
         self._tickers: list[Ticker] = []
 
     def show_below(self, *results: ipywidgets.Widget) -> None:
-        """Put what comes of the panel below its state line and its errors, so that those stand where one acts."""
+        """Put results below the state line and the errors, so that these stay beside the inputs."""
         *above, call = self.root.children
         self.root.children = (*above, *(one.add_class("hdbkit-result") for one in results), call)
 
     def say(self, text: str) -> None:
-        """Show in the state line what the panel is doing now; "" for nothing."""
+        """Show a text in the state line; "" clears it."""
         self._state.value = f'<span role="status">{html.escape(text)}</span>' if text else ""
 
     def fail(self, error: BaseException) -> None:
@@ -80,20 +87,20 @@ class Panel:
         )
 
     def clear_error(self) -> None:
-        """Take the error away that is shown, if there is one."""
+        """Clear the error that is shown, if there is one."""
         self._error.value = ""
 
     def show_call(self, code: str) -> None:
-        """Show the Python that does what the panel does, to copy: one click marks it all. Never a password in it."""
+        """Show the equivalent Python code, selected by one click; it never holds a password."""
         self._call.value = (
-            "<details open><summary>The same in Python</summary>"
-            f'<pre title="click to mark all">{html.escape(code)}</pre></details>'
+            "<details open><summary>Python code</summary>"
+            f'<pre title="click to select all">{html.escape(code)}</pre></details>'
             if code
             else ""
         )
 
     def guarded(self, action: Callable[[], None]) -> Callable[..., None]:
-        """``action`` as a callback for ``on_click`` or ``observe``: takes the last error away, shows a new one."""
+        """``action`` as a callback for ``on_click`` or ``observe``: clears the last error and shows a new one."""
 
         def callback(*_: Any) -> None:
             alone(work)
@@ -108,7 +115,7 @@ class Panel:
         return callback
 
     def in_background(self, action: Callable[[], None]) -> None:
-        """Do ``action`` on a thread of its own; an error goes to ``fail`` and ends it."""
+        """Run ``action`` in a thread of its own; an error goes to ``fail``."""
 
         def work() -> None:
             try:
@@ -119,24 +126,24 @@ class Panel:
         background(work, f"hdbkit-{type(self).__name__}")
 
     def every(self, period_s: float, action: Action) -> Ticker:
-        """Call ``action`` until it says True or the panel is closed; an error ends it too and goes to ``fail``."""
+        """Call ``action`` until it returns True or the panel is closed; an error ends it too and goes to ``fail``."""
         self._tickers = [ticker for ticker in self._tickers if ticker.alive]
         self._tickers.append(every(period_s, action, self.fail))
         return self._tickers[-1]
 
     def close(self) -> None:
-        """End what the panel does again and again; what it shows stays."""
+        """Stop the panel's periodic work; its contents stay."""
         for ticker in self._tickers:
             ticker.cancel()
 
     def keep(self, still: str, png: bytes | None = None) -> None:
-        """What the notebook keeps of this panel from now on: HTML, and a picture that stands behind it."""
+        """Set what the notebook keeps of this panel from now on: HTML, and a picture below it."""
         self.slot.keep(still, png)
 
     @cached_property
     def slot(self) -> Slot:
-        """Where the panel is shown; a panel inside another one has the slot of that."""
-        return Slot(self.root, f"{self.title}: a panel of hdbkit; run the cell to bring it to life.")
+        """Where the panel is shown; a panel inside another one shares that one's slot."""
+        return Slot(self.root, f"{self.title}: a panel of hdbkit; run the cell to activate it.")
 
     def _ipython_display_(self) -> None:
         self.slot.show()

@@ -1,4 +1,4 @@
-"""Which runs are compared, and by what they are told apart: a list to choose from, and the groups that come of it."""
+"""The runs to compare: a list to choose from, and how they are grouped."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from hdbkit.analysis.wording import many
 from hdbkit.errors import InputError
+from hdbkit.report.tables import cell
 from hdbkit.widgets.parts.layout import LABELS, button, grid, row
 
 BY = {
@@ -19,19 +20,19 @@ BY = {
     "server's version": "version",
     "target": "target",
     "sweep": "sweep_id",
-    "routines": "routines",
-    "warehouses": "warehouses",
+    "workload": "workload",
+    "scale": "scale",
     "virtual users": "virtual_users",
     "each run by itself": "run_id",
 }
-"""By what runs are told apart, and the column of the catalog."""
+"""What runs can be grouped by, and the column of the catalog."""
 _SEARCHED = ("run_id", "label", "database", "version", "target", "sweep_id", "tags", "note")
-MOST_LISTED = 300
-MOST_CHARACTERS = 60
+MAX_LISTED = 300
+MAX_CHARACTERS = 60
 
 
 class RunsChoice:
-    """Runs of the catalog in groups, two of which are judged against each other; ``changed`` hears of each change."""
+    """Runs of the catalog in groups, two of which are compared; ``changed`` is called at each change."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._known, self._changed, self._quiet = (
@@ -47,38 +48,38 @@ class RunsChoice:
         self.by = ipywidgets.Dropdown(description="Group by", options=list(BY.items()), style=LABELS)
         self.base = ipywidgets.Dropdown(description="Base", style=LABELS)
         self.new = ipywidgets.Dropdown(description="New", style=LABELS)
-        self.take_all = button("Take all that are listed", lambda _: self._take_all())
+        self.take_all = button("Select all", lambda _: self._take_all())
         self.count = ipywidgets.HTML().add_class("hdbkit-note")
         self.box = ipywidgets.VBox(
             [
                 self.filter,
                 self.runs,
                 row(self.take_all, self.count),
-                grid(self.by, self.base, self.new, least_width_px=340),
+                grid(self.by, self.base, self.new, min_width_px=340),
             ]
         )
         self.filter.observe(lambda _: self._list(), "value")
         for field in (self.runs, self.by):
             field.observe(lambda _: self._group(), "value")
         for field in (self.base, self.new):
-            field.observe(lambda _: self._tell(), "value")
+            field.observe(lambda _: self._report_change(), "value")
 
     def load(self, runs: pd.DataFrame) -> None:
-        """Offer the runs of the catalog that have a result; what was chosen stays where it is still there."""
+        """Offer the runs of the catalog that have a result; the selection stays as far as possible."""
         self._known = runs[runs["metric_value"].notna()].fillna({"label": "", "sweep_id": "", "version": ""})
         self._list()
 
     @property
     def groups(self) -> dict[str, list[str]]:
-        """The ids of the chosen runs of each group, oldest first."""
+        """The ids of the selected runs of each group, oldest first."""
         chosen = self._known[self._known["run_id"].isin(self.runs.value)].iloc[::-1]
-        unit = f" {self.by.label}" if self.by.value in ("virtual_users", "warehouses") else ""
+        unit = f" {self.by.label}" if self.by.value == "virtual_users" else ""
         kinds = chosen[self.by.value].map(lambda one: f"{one}{unit}" if str(one) else f"no {self.by.label}")
         return {str(name): list(rows["run_id"]) for name, rows in chosen.groupby(kinds, sort=False)}
 
     @property
     def sides(self) -> tuple[list[str], list[str]] | None:
-        """The runs of the base and of the new group; None where there are no two of them."""
+        """The runs of the base and of the new group; None where there are fewer than two groups."""
         groups = self.groups
         if len(groups) < 2 or self.base.value not in groups or self.new.value not in groups:
             return None
@@ -95,7 +96,7 @@ class RunsChoice:
             .apply(lambda rows: rows.astype(str).str.lower().str.contains(word, regex=False))
             .any(axis=1)
         )
-        listed = self._known[hit].head(MOST_LISTED) if word else self._known.head(MOST_LISTED)
+        listed = self._known[hit].head(MAX_LISTED) if word else self._known.head(MAX_LISTED)
         kept = set(self.runs.value)
         with self._silent():
             self.runs.options = [(_line(one), one["run_id"]) for one in listed.to_dict("records")]
@@ -115,9 +116,9 @@ class RunsChoice:
         self.count.value = (
             f"{len(self.runs.value)} of {many(len(self.runs.options), 'run')} in {many(len(groups), 'group')}"
         )
-        self._tell()
+        self._report_change()
 
-    def _tell(self) -> None:
+    def _report_change(self) -> None:
         if not self._quiet:
             self._changed()
 
@@ -131,7 +132,7 @@ class RunsChoice:
 
 
 def _fill(field: ipywidgets.Dropdown, groups: dict[str, list[str]], other: str | None) -> str | None:
-    """Offer the groups; the choice stays where it can, and is not ``other`` where there is a choice."""
+    """Offer the groups; the selection stays if possible, and is not ``other`` if there is another."""
     kept = field.value
     field.options = [(_cut(f"{name} ({len(ids)})"), name) for name, ids in groups.items()]
     names = [name for name in groups if name != other] or list(groups)
@@ -142,7 +143,7 @@ def _fill(field: ipywidgets.Dropdown, groups: dict[str, list[str]], other: str |
 def _line(run: dict[Any, Any]) -> str:
     """A run in the list."""
     parts = [
-        f"{run['metric_value']:,.0f} NOPM",
+        f"{cell(run['metric_value'])} {run['metric']}",
         f"{run['virtual_users']} users",
         str(run["label"] or ""),
         str(run["run_id"]),
@@ -151,4 +152,4 @@ def _line(run: dict[Any, Any]) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"

@@ -1,4 +1,4 @@
-"""Rows, grids, buttons and small tables that look alike in every panel and fit narrow and wide pages."""
+"""Rows, grids, buttons and small tables of the panels, for narrow and wide pages."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 import ipywidgets
 
-from hdbkit.analysis.wording import many
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target
 
 LABELS = {"description_width": "92px"}
 """The style of a field in a grid: labels of one width."""
 
 
-def grid(*children: ipywidgets.Widget, least_width_px: int = 270) -> ipywidgets.Widget:
-    """Fields side by side, as many in a line as fit."""
-    columns = f"repeat(auto-fill, minmax(min({least_width_px}px, 100%), 1fr))"
+def grid(*children: ipywidgets.Widget, min_width_px: int = 270) -> ipywidgets.Widget:
+    """Fields side by side, as many per line as fit."""
+    columns = f"repeat(auto-fill, minmax(min({min_width_px}px, 100%), 1fr))"
     layout = ipywidgets.Layout(display="grid", grid_template_columns=columns, grid_gap="2px 16px", width="100%")
     return ipywidgets.GridBox(children, layout=layout).add_class("hdbkit-grid")
 
@@ -40,19 +39,14 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[object]], caption: 
     """A table as HTML; every value is escaped."""
     top = "".join(f'<th scope="col">{html.escape(head)}</th>' for head in heads)
     lines = "".join(f"<tr>{''.join(f'<td>{html.escape(str(value))}</td>' for value in one)}</tr>" for one in rows)
-    told = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    return f'<div class="hdbkit-table"><table>{told}<thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div>'
+    head = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    return f'<div class="hdbkit-table"><table>{head}<thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div>'
 
 
 def target_code(target: Target | None) -> str:
-    """The Python expression that gives a target again, without a password."""
+    """The Python expression for a target, without its password."""
     if target is None:
         return '"kind://user@host:port/database"'
     if target.server_folder is not None:
         return f'hdbkit.api.private("{target.kind}")'
     return f'"{target.given}"'
-
-
-def warehouses(spec: WorkloadSpec) -> str:
-    """The scale in words: ``1 warehouse``, ``10 warehouses``."""
-    return many(spec.warehouses, "warehouse")

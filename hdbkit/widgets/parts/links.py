@@ -1,4 +1,4 @@
-"""Links to files of the kernel's host, which the browser need not be able to reach.
+"""Links to files of the kernel's host, even if the browser cannot reach that host.
 
 The bytes go to the browser when they are offered; they are no trait, so the notebook does not keep them.
 """
@@ -26,25 +26,22 @@ class FileLink(anywidget.AnyWidget):
 
 
 class ReportLink:
-    """A button that makes a report and a link that opens it; hidden until there is something to report on.
-
-    The report goes to the browser when it is asked for.
-    """
+    """A button that writes a report, and a link that opens it; hidden until there is a result."""
 
     def __init__(self, panel: Panel) -> None:
         self._panel = panel
         self._write: Callable[[], Path] | None = None
         self._link = FileLink()
-        self.button = button("Report", panel.guarded(self._make), hint="makes the report and a link to it")
+        self.button = button("Report", panel.guarded(self._make), hint="writes the report and links it")
         self.box = row(self.button)
         self.hide()
 
     def hide(self) -> None:
-        """There is nothing to report on."""
+        """Hide the button and the link."""
         self.box.layout.display = "none"
 
     def show(self, write: Callable[[], Path]) -> None:
-        """Offer the report that ``write`` makes; a link to an earlier one goes."""
+        """Offer the report that ``write`` makes; the link to an earlier one is removed."""
         self._write, self._link = write, FileLink()
         self.box.children = (self.button, self._link)
         self.box.layout.display = ""

@@ -1,4 +1,4 @@
-"""The live charts of a run: NOPM, latency by transaction, errors, CPU. Points go to the browser one at a time.
+"""The live charts of a run: rate, latency by operation, errors, CPU. Points go to the browser one at a time.
 
 The points are kept here too, at most 600, because a page that is opened later asks for all of them; they are no
 trait, so they are neither sent again with every change nor saved with the notebook.
@@ -14,10 +14,11 @@ import anywidget
 
 from hdbkit.api import Tick
 from hdbkit.charts.style import palette_css
+from hdbkit.results.manifest import Manifest
 from hdbkit.widgets.parts.background import alone
 from hdbkit.widgets.parts.base import STATIC
 
-MOST_POINTS = 600
+MAX_POINTS = 600
 
 Point = dict[str, Any]
 
@@ -35,25 +36,32 @@ class LiveChart(anywidget.AnyWidget):
         self._points: list[Point] = []
         self.on_msg(self._asked)
 
-    def begin(self, operations: list[str], counted: str, rampup_s: float) -> None:
-        """Forget the points, and draw those of another run from now on."""
+    def begin(self, manifest: Manifest, rampup_s: float) -> None:
+        """Clear the points, and draw those of another run from now on."""
+        rate = manifest.metric.rate
         with self._lock:
-            self._about = {"operations": operations, "counted": counted, "rampup_s": rampup_s}
+            self._about = {
+                "operations": manifest.operations,
+                "headline": manifest.headline,
+                "noun": manifest.noun,
+                "metric": {"name": rate.name, "title": rate.title},
+                "rampup_s": rampup_s,
+            }
             self._points = []
             self._send_all()
 
     def add(self, tick: Tick) -> None:
-        """One more point: what a look at the run told."""
+        """Add a point."""
         with self._lock:
             point = _point(tick, self._about["operations"])
             self._points.append(point)
-            if len(self._points) > MOST_POINTS:
+            if len(self._points) > MAX_POINTS:
                 self._points = self._points[-1::-2][::-1]
             self.send({"kind": "point", "point": point})
 
     @property
     def points(self) -> list[Point]:
-        """The points, oldest first: ``t`` in seconds, latencies in ms, errors a second, CPU in busy cores."""
+        """The points, oldest first: ``t`` in seconds, latencies in ms, errors per second, CPU in busy cores."""
         return list(self._points)
 
     def _asked(self, _: Any, content: Any, __: Any) -> None:
@@ -72,7 +80,7 @@ def _point(tick: Tick, operations: list[str]) -> Point:
     quantiles = (tick.p50_us, tick.p95_us, tick.p99_us)
     return {
         "t": round(tick.elapsed_s, 1),
-        "metric_value": round(tick.metric_value),
+        "rate": _rounded(tick.metric_value),
         "latency": [
             [_rounded(found[name] / 1000) for found in quantiles] if name in tick.p50_us else None
             for name in operations

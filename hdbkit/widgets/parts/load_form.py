@@ -1,71 +1,89 @@
-"""The fields of a load: what is shown is a ``hdbkit.Load``, and a ``Load`` can be shown."""
+"""The fields of a load: what is shown is a ``hdbkit.Load`` of the chosen workload, and a ``Load`` can be shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
 import ipywidgets
 
-from hdbkit.config import Load
-from hdbkit.widgets.parts.layout import LABELS, grid
+from hdbkit.config import Load, WorkloadSpec
+from hdbkit.errors import HdbkitError
+from hdbkit.widgets.parts.layout import grid
 from hdbkit.widgets.parts.mix import MixSliders
+from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm, default_of
+from hdbkit.workloads import models, workload
 
-_WORDS = {
-    "routines": {"stored routines": "stored", "client SQL": "client"},
-    "input_rules": {"the specification's": "spec", "HammerDB's": "hammerdb"},
-    "all_warehouses": {"its own warehouse": False, "any warehouse": True},
-    "keying_and_thinking": {"none": False, "as in TPC-C 5.2.5": True},
-}
+_FIRST: Final = ("virtual_users", "rampup_s", "duration_s")
+"""The shared fields that are always shown; the others are in a section that opens."""
 
 
 class LoadForm:
-    """Fields for a load. Fields of ``Load`` that have no widget here keep the values that were shown."""
+    """Fields for a load of one workload, with sliders for its mix; ``label`` names the run."""
 
-    def __init__(self, load: Load) -> None:
-        self._load = load
-        self.virtual_users = ipywidgets.BoundedIntText(description="Virtual users", min=1, max=10_000, style=LABELS)
-        self.rampup_s = ipywidgets.BoundedFloatText(description="Rampup (s)", min=0, max=86_400, style=LABELS)
-        self.duration_s = ipywidgets.BoundedFloatText(description="Duration (s)", min=0.1, max=604_800, style=LABELS)
-        self.routines = self._choice("Routines", "routines")
-        self.all_warehouses = self._choice("Each user at", "all_warehouses")
-        self.input_rules = self._choice("Inputs by", "input_rules")
-        self.keying_and_thinking = self._choice("Thinking", "keying_and_thinking")
+    def __init__(self, load: Load, spec: WorkloadSpec) -> None:
+        self.widget = ipywidgets.VBox()
         self.label = ipywidgets.Text(
-            description="Label", placeholder="to find the run again", continuous_update=False, style=LABELS
+            description="Label", placeholder="a name to find the run by", continuous_update=False, style=WIDE_LABELS
         )
-        self.fields: dict[str, Any] = {
-            name: getattr(self, name) for name in ("virtual_users", "rampup_s", "duration_s", *_WORDS)
-        }
-        self.mix = MixSliders(load.weights)
-        mix = ipywidgets.Accordion([self.mix.widget], titles=["Mix of transactions (%)"], selected_index=None)
-        self.widget = ipywidgets.VBox([grid(*self.fields.values(), self.label), mix])
+        self._actions: list[Callable[..., None]] = []
+        self.label.observe(self._changed, "value")
+        self.use(spec, load)
+
+    def use(self, spec: WorkloadSpec, load: Load | None = None) -> None:
+        """Have the fields of another workload; without ``load``, what all workloads share stays as it is."""
+        if load is None:
+            kept = self.load().model_dump(exclude_unset=True, include=set(Load.model_fields))
+            load = Load(**kept)
+        self._workload, self._model = workload(spec), models()[spec.kind].load_model
+        own = {n: field for n, field in self._model.model_fields.items() if n not in Load.model_fields}
+        weights = [name for name, field in own.items() if "dict" in str(field.annotation)]
+        self._mix_field = weights[0] if weights else ""
+        typed = {n: field for n, field in self._model.model_fields.items() if n not in weights}
+        self.form = ModelForm(typed)
+        self.fields: dict[str, Any] = self.form.inputs
+        self.mix = MixSliders(self._workload.mix(self._planned(load)), self._workload.noun)
+        first = self.form.pick([*_FIRST, *(name for name in own if name in typed)])
+        others = self.form.pick(name for name in Load.model_fields if name not in _FIRST)
+        sections = {"More options": grid(*others, min_width_px=MIN_WIDTH_PX)}
+        if self._mix_field and self.mix.sliders:
+            sections = {f"Mix of {self._workload.noun}s (%)": self.mix.widget, **sections}
+        closed = ipywidgets.Accordion([*sections.values()], titles=[*sections], selected_index=None)
         self.show(load)
-        self.input_rules.observe(lambda _: self.mix.show(self.load().weights, self.mix.mix), "value")
+        self.form.observe(self._changed)
+        self.mix.observe(self._changed)
+        self.widget.children = [grid(*first, self.label, min_width_px=MIN_WIDTH_PX), closed]
 
     def load(self) -> Load:
-        """What the fields say. Raises ``ConfigErrors``."""
-        shown = {name: field.value for name, field in self.fields.items()}
-        return Load(**{**self._load.model_dump(), **shown, "mix": self.mix.mix})
+        """What the fields hold. Raises ``ConfigErrors``."""
+        mix = {self._mix_field: self.mix.mix} if self.mix.mix is not None else {}
+        return self._model(**{**self.form.values, **mix})
 
     def show(self, load: Load) -> None:
-        """Put the fields to a load."""
-        self._load = load
-        for name, value in load.model_dump(mode="json", include=set(self.fields)).items():
-            self.fields[name].value = value
-        self.mix.show(load.model_copy(update={"mix": None}).weights, load.mix)
+        """Put the fields to a load. Raises ``ConfigErrors`` for one of another workload."""
+        shown = self._workload.load(load)
+        self.form.show(shown.model_dump())
+        self.mix.show(self._workload.mix(self._planned(shown)), getattr(shown, self._mix_field, None))
 
     def observe(self, action: Callable[..., None]) -> None:
         """Call ``action`` whenever a field changes."""
-        for field in (*self.fields.values(), self.label):
-            field.observe(action, "value")
-        self.mix.observe(action)
+        self._actions.append(action)
 
     def code(self) -> str:
         """The arguments of ``Load`` that are not its defaults, as Python."""
-        default, said = Load().model_dump(mode="json"), self.load().model_dump(mode="json")
+        said = self.load().model_dump(mode="json")
+        default = {name: default_of(field) for name, field in self._model.model_fields.items()}
         return ", ".join(f"{name}={value!r}" for name, value in said.items() if value != default[name])
 
-    @staticmethod
-    def _choice(text: str, name: str) -> ipywidgets.Dropdown:
-        return ipywidgets.Dropdown(description=text, options=_WORDS[name], style=LABELS)
+    def _planned(self, load: Load) -> Load:
+        """``load`` with the mix that its other options plan."""
+        kept = load.model_dump(exclude_unset=True, exclude={self._mix_field})
+        return self._model(**kept)
+
+    def _changed(self, change: Any) -> None:
+        if change["owner"] in self.fields.values():
+            with suppress(HdbkitError):  # a wrong value is reported by whoever asks for the load
+                self.mix.show(self._workload.mix(self._planned(self.load())), self.mix.mix)
+        for action in self._actions:
+            action(change)

@@ -1,4 +1,4 @@
-"""The mix: a slider a transaction, in percent, which always add up to 100."""
+"""The mix: one slider per operation, in percent; the sliders always add up to 100."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def balanced(tenths: Mapping[str, int], moved: str) -> dict[str, int]:
 
 
 def shared_out(weights: Mapping[str, float], whole: int) -> dict[str, int]:
-    """``whole`` in integers, in proportion to ``weights``; what rounding leaves goes to the largest remainders."""
+    """``whole`` in integers, in proportion to ``weights``; the rest from rounding goes to the largest remainders."""
     total = sum(weights.values())
     exact = {name: whole * weight / total for name, weight in weights.items()}
     parts = {name: int(part) for name, part in exact.items()}
@@ -37,32 +37,34 @@ def shared_out(weights: Mapping[str, float], whole: int) -> dict[str, int]:
 
 
 class MixSliders:
-    """Sliders for a mix; ``mix`` is None for as long as nobody moved one, then weights in percent."""
+    """Sliders for a mix; ``mix`` is None until somebody moves one, then weights in percent."""
 
-    def __init__(self, weights: Mapping[str, float]) -> None:
+    def __init__(self, weights: Mapping[str, float], noun: str) -> None:
         self._own = dict(weights)
         self._moved = self._moving = False
         self.sliders = {
             name: ipywidgets.FloatSlider(
                 description=name.replace("_", " "), min=0, max=100, step=0.1, readout_format=".1f",
-                continuous_update=False, style={"description_width": "92px"}, layout=ipywidgets.Layout(width="auto"),
+                continuous_update=False, style={"description_width": "148px"}, layout=ipywidgets.Layout(width="auto"),
             )
-            for name in weights
+            for name in (weights if len(weights) > 1 else ())
         }  # fmt: skip
         for name, slider in self.sliders.items():
             slider.observe(lambda _, name=name: self._slid(name), "value")
-        self.reset = button("Mix of the input rules", lambda _: self.show(self._own, None))
-        self.widget = ipywidgets.VBox([grid(*self.sliders.values(), least_width_px=300), row(self.reset)])
+        self.reset = button("Default mix", lambda _: self.show(self._own, None), hint=f"default weights of {noun}s")
+        self.widget = ipywidgets.VBox([grid(*self.sliders.values(), min_width_px=300), row(self.reset)])
         self.show(weights, None)
 
     @property
     def mix(self) -> dict[str, float] | None:
-        """The weights in percent; None: those of the input rules."""
+        """The weights in percent; None: the workload's own."""
         return {name: slider.value for name, slider in self.sliders.items()} if self._moved else None
 
     def show(self, weights: Mapping[str, float], mix: Mapping[str, float] | None) -> None:
-        """Put the sliders to ``mix``, or where it is None to the ``weights`` of the input rules."""
+        """Put the sliders to ``mix``, or where it is None to the workload's own ``weights``."""
         self._own, self._moved = dict(weights), mix is not None
+        if not self.sliders:
+            return
         self._put(shared_out(weights if mix is None else {name: mix.get(name, 0.0) for name in weights}, WHOLE))
 
     def observe(self, action: Any) -> None:

@@ -35,7 +35,7 @@ class PasswordField(anywidget.AnyWidget):
     def __init__(self, **traits: Any) -> None:
         super().__init__(field_id=uuid.uuid4().hex[:8], **traits)
         self._password: SecretStr | None = None
-        self._heard: list[Callable[[], None]] = []
+        self._actions: list[Callable[[], None]] = []
         self.on_msg(self._on_message)
 
     def get(self) -> SecretStr | None:
@@ -47,12 +47,12 @@ class PasswordField(anywidget.AnyWidget):
         self._password = password
         self.kept = password is not None
         self.hint = KEPT if self.kept else NONE_KEPT
-        for tell in self._heard:
-            tell()
+        for action in self._actions:
+            action()
 
-    def on_change(self, tell: Callable[[], None]) -> None:
-        """Call ``tell`` whenever another password is kept, or it was forgotten."""
-        self._heard.append(tell)
+    def on_change(self, action: Callable[[], None]) -> None:
+        """Call ``action`` whenever the password changes."""
+        self._actions.append(action)
 
     def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
         if isinstance(content, dict) and isinstance(content.get("password"), str):

@@ -1,4 +1,4 @@
-"""A table in the page: rows are picked by click or key, heads sort. What is sorted and shown is decided in Python."""
+"""A table whose rows are selected by click or key and whose heads sort; Python sorts and chooses what is shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import traitlets
 from hdbkit.report.tables import cell
 from hdbkit.widgets.parts.base import STATIC
 
-MOST_ROWS = 200
+MAX_ROWS = 200
 
 
 class PickTable(anywidget.AnyWidget):
@@ -27,8 +27,8 @@ class PickTable(anywidget.AnyWidget):
     descending = traitlets.Bool(False).tag(sync=True)
 
     def show(self, frame: pd.DataFrame, key: str, columns: list[str]) -> None:
-        """Show these columns of the first ``MOST_ROWS`` rows; ``key`` is the column that names a row."""
-        shown = frame.head(MOST_ROWS)
+        """Show these columns of the first ``MAX_ROWS`` rows; ``key`` is the column that names a row."""
+        shown = frame.head(MAX_ROWS)
         with self.hold_sync():
             self.heads = columns
             self.numeric = [bool(pd.api.types.is_numeric_dtype(frame[column])) for column in columns]

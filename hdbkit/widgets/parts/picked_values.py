@@ -1,4 +1,4 @@
-"""What a sweep tries, as it is typed: a line of values for each setting or factor that was picked."""
+"""The values that a sweep tries, as typed: a line for each setting or factor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hdbkit.widgets.parts.layout import button, row
 
 
 class PickedValues:
-    """Names and their values, in the order of picking; ``changed`` is called whenever they are others."""
+    """Names and their values, in the order of picking; ``changed`` is called at each change."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
@@ -20,25 +20,25 @@ class PickedValues:
         self.box = ipywidgets.VBox()
 
     def pick(self, name: str, values: str, note: str) -> None:
-        """Try ``name`` too; what is typed for one that was picked already stays."""
+        """Add ``name``; the values of a name that is already there stay."""
         if name not in self._lines:
             self._lines[name] = self._line(name, values, note)
             self._show()
 
     def drop(self, name: str) -> None:
-        """Try it no more."""
+        """Remove a name."""
         self._lines.pop(name, None)
         self._show()
 
-    def have(self, given: Mapping[str, tuple[str, ...]], told: Callable[[str], str]) -> None:
-        """Have exactly these names and values; ``told`` gives the note of each."""
-        self._lines = {name: self._line(name, text_of(values), told(name)) for name, values in given.items()}
+    def have(self, given: Mapping[str, tuple[str, ...]], note: Callable[[str], str]) -> None:
+        """Show exactly these names and values; ``note`` gives the note of each."""
+        self._lines = {name: self._line(name, text_of(values), note(name)) for name, values in given.items()}
         self._show()
 
-    def tell(self, told: Callable[[str], str]) -> None:
-        """Make the notes anew."""
+    def annotate(self, note: Callable[[str], str]) -> None:
+        """Replace the notes."""
         for name, line in self._lines.items():
-            line.note.value = told(name)
+            line.note.value = note(name)
 
     @property
     def values(self) -> dict[str, tuple[str, ...]]:
@@ -54,7 +54,7 @@ class PickedValues:
 
 
 class _Line:
-    """One name: its values, what is allowed, and a way to be rid of it."""
+    """One name: its values, the allowed values, and a button to remove it."""
 
     def __init__(
         self, name: str, values: str, note: str, changed: Callable[[], None], drop: Callable[[], None]
@@ -74,10 +74,10 @@ class _Line:
 
 
 def values_in(text: str) -> tuple[str, ...]:
-    """Values separated by commas; one that holds a comma stands in quotes: ``64MB, "a, b"``."""
+    """Values separated by commas; a value with a comma is quoted: ``64MB, "a, b"``."""
     return tuple(one.strip() for line in csv.reader([text], skipinitialspace=True) for one in line if one.strip())
 
 
 def text_of(values: tuple[str, ...]) -> str:
-    """Values as they are typed; the inverse of ``values_in``."""
+    """Values as typed; the inverse of ``values_in``."""
     return ", ".join(f'"{one}"' if "," in one else one for one in values)

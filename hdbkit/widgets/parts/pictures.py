@@ -1,6 +1,6 @@
 """A chart in a panel: its drawing as SVG in the page itself, in the colours of the page's theme.
 
-No outside address and no plotly.js: a drawing is some kilobytes, and is told in words to who cannot see it. Each
+No outside address and no plotly.js: a drawing is some kilobytes and has a text alternative. Each
 colour of the palette becomes a CSS variable, so that the same drawing is right on a light and on a dark ground. The
 interactive charts are in the report.
 """

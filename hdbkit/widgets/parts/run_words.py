@@ -1,47 +1,49 @@
-"""What a run does now, in a sentence."""
+"""The state line of a run."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from hdbkit.api import Tick
+from hdbkit.results.manifest import Manifest
 
 SILENT_S, SILENT_THINKING_S = 5.0, 60.0
-"""From so long on it is told that no transaction succeeds; users that think are silent between two of them."""
+"""After a silence of this length the state line says so; users that think are silent between operations."""
 
 
 def whole(tick: Tick, load: dict[str, Any], period_s: float) -> bool:
-    """Whether a look saw the load all the time; one that its begin or its end cuts short would show a false dip."""
-    longest_s = max(load["rampup_s"], load.get("rampup_most_s", 0)) + load["duration_s"]
-    goes_on = tick.status.value in ("rampup", "measuring") and tick.elapsed_s <= longest_s
-    return goes_on and tick.seconds >= period_s / 2
+    """Whether the load ran during the whole interval; one cut short by an edge would show a false dip."""
+    max_s = max(load["rampup_s"], load.get("rampup_max_s", 0)) + load["duration_s"]
+    in_load = tick.status.value in ("rampup", "measuring") and tick.elapsed_s <= max_s
+    return in_load and tick.seconds >= period_s / 2
 
 
-def doing(tick: Tick, load: dict[str, Any], stopping: bool = False) -> str:
-    """The state line of a run that goes on; ``load`` is that of its plan."""
+def doing(tick: Tick, manifest: Manifest, stopping: bool = False) -> str:
+    """The state line of a run in progress."""
+    load = manifest.plan["load"]
     rampup_s, duration_s, users = load["rampup_s"], load["duration_s"], load["virtual_users"]
-    rampup = f"rampup: {min(tick.elapsed_s, rampup_s):,.0f} of {rampup_s:,g} s"
+    rampup = f"ramp-up: {min(tick.elapsed_s, rampup_s):,.0f} of {rampup_s:,g} s"
     measuring = f"measuring: {min(max(0.0, tick.elapsed_s - rampup_s), duration_s):,.0f} of {duration_s:,g} s"
-    if (most_s := load.get("rampup_most_s", 0)) > rampup_s:
-        rampup = f"rampup: {tick.elapsed_s:,.0f} s, of {rampup_s:,g} to {most_s:,g} s"
+    if (max_s := load.get("rampup_max_s", 0)) > rampup_s:
+        rampup = f"ramp-up: {tick.elapsed_s:,.0f} s, of {rampup_s:,g} to {max_s:,g} s"
         measuring = f"measuring for {duration_s:,g} s"
     sentence = {
         "starting": f"connecting: {tick.connected} of {users} clients are ready",
         "rampup": rampup,
         "measuring": measuring,
-        "finishing": "finishing: the last transactions, the files and the checks",
+        "finishing": f"finishing: the last {manifest.noun}s, the files and the checks",
     }.get(tick.status.value, tick.status.value)
     rate = (
-        f"; {tick.metric_value:,.0f} NOPM{silence(tick, load)}"
+        f"; {tick.metric.text(tick.metric_value)}{silence(tick, manifest)}"
         if tick.status.value in ("rampup", "measuring")
         else ""
     )
     return f"{'stopping; ' if stopping else ''}{sentence}{rate}"
 
 
-def silence(tick: Tick, load: dict[str, Any]) -> str:
-    """That no transaction succeeds, and what the database says to it; empty while some do."""
-    if tick.silent_s < (SILENT_THINKING_S if load["keying_and_thinking"] else SILENT_S):
+def silence(tick: Tick, manifest: Manifest) -> str:
+    """A note that no operation succeeds, with the database's error; empty while some do."""
+    if tick.silent_s < (SILENT_THINKING_S if manifest.paced else SILENT_S):
         return ""
-    said = tick.error.strip().partition("\n")[0]
-    return f"; no transaction has succeeded for {tick.silent_s:,.0f} s{f' ({said})' if said else ''}"
+    error = tick.error.strip().partition("\n")[0]
+    return f"; no {manifest.noun} has succeeded for {tick.silent_s:,.0f} s{f' ({error})' if error else ''}"

@@ -1,4 +1,4 @@
-"""A place in a notebook where a panel lives: plain HTML, which the browser fills while the kernel lives.
+"""A place in a notebook for a panel: plain HTML, which the browser fills while the kernel is alive.
 
 A notebook that keeps the id of a widget shows "model not found" once the kernel is gone. So a panel is displayed as
 HTML: an empty slot, which ``static/slot.js`` fills with the living panel, and a still, which shows wherever nothing
@@ -31,7 +31,7 @@ class Slot(anywidget.AnyWidget):
 
     def __init__(self, root: ipywidgets.Widget, words: str = "") -> None:
         super().__init__(root=root, slot=f"hdbkit-slot-{uuid.uuid4().hex}")
-        self._words = words or "A panel of hdbkit: run the cell to bring it to life."
+        self._words = words or "A panel of hdbkit: run the cell to activate it."
         self._still = f"<p>{html.escape(self._words)}</p>"
         self._png: bytes | None = None
         self._shown = False

@@ -1,39 +1,44 @@
-"""Which options of the load and the schema a sweep tries beside settings of the server: its factors."""
+"""The factors of a sweep: options of the load and the schema, tried beside settings of the server."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any, get_args
 
 import ipywidgets
 
-from hdbkit.config import Load, WorkloadSpec
-from hdbkit.config.sweep_factors import LOAD_FACTORS, SCHEMA_FACTORS, factor_texts
+from hdbkit.config import WorkloadSpec
+from hdbkit.config.sweep_factors import factor_texts, load_factors, schema_factors
 from hdbkit.widgets.parts.layout import LABELS, button, row
+from hdbkit.widgets.parts.model_form import default_of
 from hdbkit.widgets.parts.picked_values import PickedValues, text_of
+from hdbkit.workloads import models
 
 
 class FactorsPicker:
-    """The factors of a sweep and their values; ``changed`` is called whenever they are others."""
+    """The factors of a sweep and their values; ``changed`` is called at each change."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
-        names = [(name, name) for name in (*LOAD_FACTORS, *SCHEMA_FACTORS)]
-        self.list = ipywidgets.Dropdown(
-            options=[("an option of the load or the schema", None), *names], description="Try too", style=LABELS
-        )
+        self.list = ipywidgets.Dropdown(description="Options", style=LABELS)
         self.list.layout = ipywidgets.Layout(flex="0 1 420px", width="auto", min_width="0")
-        self.add = button("Add the option", lambda _: self.pick(self.list.value), hint="try values of this option")
+        self.add = button("Add to the sweep", lambda _: self.pick(self.list.value), hint="try values of this option")
         self.about = ipywidgets.HTML().add_class("hdbkit-note")
         self._picked = PickedValues(changed)
         self.box = ipywidgets.VBox([row(self.list, self.add), self.about, self._picked.box])
         self.list.observe(lambda _: self._show_about(), "value")
         self._show_about()
 
+    def use(self, spec: WorkloadSpec, engine_options: Iterable[str]) -> None:
+        """Offer the options of a workload, and those that a schema has on the target's engine."""
+        known = {*models()[spec.kind].load_model.model_fields, *type(spec).model_fields, *engine_options}
+        names = [(name, name) for name in _factors() if name in known]
+        self.list.options = [("an option of the load or the schema", None), *names]
+
     def pick(self, name: str, values: str | None = None) -> None:
         """Try an option; ``values`` as they are typed, by default its default and all other choices."""
-        self._picked.pick(name, text_of(_choices(name)) if values is None else values, _told(name))
+        self._picked.pick(name, text_of(_choices(name)) if values is None else values, _about_factor(name))
         self.list.value = None
 
     @property
@@ -43,26 +48,30 @@ class FactorsPicker:
 
     def show(self, factors: Mapping[str, tuple[str, ...]]) -> None:
         """Have exactly these factors and values."""
-        self._picked.have(factors, _told)
+        self._picked.have(factors, _about_factor)
 
     def _show_about(self) -> None:
         self.add.disabled = self.list.value is None
-        self.about.value = _told(self.list.value) if self.list.value else ""
+        self.about.value = _about_factor(self.list.value) if self.list.value else ""
+
+
+def _factors() -> dict[str, Any]:
+    return {**load_factors(), **schema_factors()}
 
 
 def _field(name: str) -> Any:
-    return Load.model_fields[name] if name in LOAD_FACTORS else WorkloadSpec.model_fields[name]
+    return _factors()[name]
 
 
-def _told(name: str) -> str:
-    """What a factor is, and what a change of it takes."""
-    takes = "takes effect in the next run" if name in LOAD_FACTORS else "needs the schema built anew"
+def _about_factor(name: str) -> str:
+    """What a factor is, and the effect of a change."""
+    takes = "takes effect in the next run" if name in load_factors() else "rebuilds the schema"
     return html.escape(f"{name}: {_field(name).description}. A change {takes}.")
 
 
 def _choices(name: str) -> tuple[str, ...]:
     """The default of an option, and all others where they are few."""
-    found: list[object] = [_field(name).default]
+    found: list[object] = [default_of(_field(name))]
     for kind in get_args(_field(name).annotation) or (_field(name).annotation,):
         if kind is bool:
             found += [False, True]

@@ -1,43 +1,45 @@
-"""The fields of a sweep: what it tries, how often and how long; and the Python that makes the same sweep."""
+"""The fields of a sweep: what it tries, how often and how long; and the equivalent Python code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import ipywidgets
 
-from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.quantities import counts_in
 from hdbkit.errors import InputError
 from hdbkit.widgets.parts.layout import LABELS, grid, target_code
 from hdbkit.widgets.parts.sweep_factors import FactorsPicker
 from hdbkit.widgets.parts.sweep_settings import SettingsPicker
+from hdbkit.widgets.parts.workload_choice import spec_code
 
 
 class SweepForm:
-    """What a sweep is, in fields; ``spec`` reads them, ``show`` fills them. Other fields of a spec stay as shown."""
+    """The fields of a sweep; ``spec`` reads them, ``show`` fills them. Other fields of a spec stay as shown."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._base = SweepSpec(settings={"none": ("none",)}, load=Load(rampup_s=10, duration_s=60), blocks=3)
         self._filling = False
+        self._wanted: WorkloadSpec | None = None
         self._changed = changed
         self.picker, self.factors = SettingsPicker(self._tell), FactorsPicker(self._tell)
         self.name = _text("Name", "letters, digits, _ and -")
         self.users = _text("Virtual users", "counts, such as 1, 4, 16")
         self.blocks = ipywidgets.BoundedIntText(description="Blocks", min=2, max=1000, style=LABELS)
         self.looks = _text("Looks", "none, or such as 4, 8")
-        self.looks.tooltip = "numbers of blocks after which it ends once all is decided; the last is all blocks"
+        self.looks.tooltip = "numbers of blocks after which it ends if all verdicts are decided; the last: all"
         self.winners = ipywidgets.BoundedIntText(description="Winner blocks", min=0, max=1000, style=LABELS)
-        self.winners.tooltip = "fresh blocks of the three fastest and the baseline at the end; 0 for none"
+        self.winners.tooltip = "further blocks of the three best configurations and the baseline at the end; 0: none"
         self.rampup = _seconds("Rampup (s)", "seconds before the measured window")
         self.duration = _seconds("Duration (s)", "seconds of the measured window")
-        self.cooldown = _seconds("Rest (s)", "the longest rest before each run; it ends when the hosts do little")
+        self.cooldown = _seconds("Cool-down (s)", "maximum cool-down before each run; it ends early on idle hosts")
         self.effect = ipywidgets.FloatText(description="Effect (%)", step=0.5, style=LABELS)
-        self.effect.tooltip = "the smallest change of the throughput that matters"
+        self.effect.tooltip = "smallest change of the metric that matters"
         phases = (self.rampup, self.duration, self.cooldown)
         fields = (self.name, self.users, self.blocks, self.looks, self.winners, *phases, self.effect)
-        self.box = ipywidgets.VBox([self.picker.box, self.factors.box, grid(*fields, least_width_px=220)])
+        self.box = ipywidgets.VBox([self.picker.box, self.factors.box, grid(*fields, min_width_px=220)])
         self._fill()
         for field in fields:
             field.observe(lambda _: self._tell(), "value")
@@ -63,11 +65,20 @@ class SweepForm:
             cooldown_s=self.cooldown.value,
             smallest_effect=round(self.effect.value / 100, 6),
             load=Load(**load.model_dump(exclude_unset=True)),
+            workload=self._wanted,
         )
+
+    def use(self, spec: WorkloadSpec, engine_options: Iterable[str]) -> None:
+        """Sweep a workload; options of another one's load are dropped."""
+        self.factors.use(spec, engine_options)
+        if self._wanted is None or self._wanted.named != spec.named:
+            self._wanted = None if spec.fields == {} else spec
+            shared = self._base.load.model_dump(include=set(Load.model_fields), exclude_unset=True)
+            self._base = self._base.with_(load=Load(**shared))
 
     def show(self, spec: SweepSpec) -> None:
         """Fill the fields from a sweep."""
-        self._base, self._filling = spec, True
+        self._base, self._filling, self._wanted = spec, True, spec.workload
         self.picker.show(spec.settings)
         self.factors.show(spec.factors)
         self._fill()
@@ -89,9 +100,11 @@ class SweepForm:
 
 
 def sweep_code(target: Target | None, spec: SweepSpec, may_change: bool = False) -> str:
-    """The Python that starts the same sweep, without a password; what is as by default is left out."""
+    """The Python code that starts the same sweep, without a password; defaults are omitted."""
     given = spec.model_dump(exclude_defaults=True, mode="json")
+    given.pop("workload", None)
     lines = [f"    {name}={_literal(name, value)}," for name, value in given.items()]
+    lines += [f"    workload={spec_code(spec.workload)},"] if spec.workload is not None else []
     place = target_code(target)
     if may_change:
         place = f"hdbkit.Target.parse({place}).with_(may_change_settings=True)"
@@ -109,10 +122,9 @@ def sweep_code(target: Target | None, spec: SweepSpec, may_change: bool = False)
 
 
 def _literal(name: str, value: Any) -> str:
-    made_by = {"load": "hdbkit.Load", "workload": "hdbkit.WorkloadSpec"}.get(name)
-    if made_by is None:
+    if name != "load":
         return repr(value)
-    return f"{made_by}({', '.join(f'{key}={one!r}' for key, one in value.items())})"
+    return f"hdbkit.Load({', '.join(f'{key}={one!r}' for key, one in value.items())})"
 
 
 def _text(name: str, hint: str) -> ipywidgets.Text:

@@ -1,4 +1,4 @@
-"""Which settings a sweep tries: a search over the server's own list, and a line of values for each one picked."""
+"""The settings of a sweep: a search in the server's own list, and a line of values for each setting."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NEEDS = {
     "restart": "needs a restart",
     "fixed": "cannot be changed",
 }
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 
 
 class SettingsPicker:
-    """The settings of one server and the values to try; ``changed`` is called whenever the values are others."""
+    """The settings of one server and the values to try; ``changed`` is called at each change."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._known = pd.DataFrame()
@@ -40,24 +40,24 @@ class SettingsPicker:
         self._show_list()
 
     def load(self, settings: pd.DataFrame) -> None:
-        """Offer the settings of a server, as ``Connection.settings()`` gives them; what was picked stays."""
+        """Offer the settings of a server, as ``Connection.settings()`` gives them; picked settings stay."""
         self._known = settings[settings["apply_by"] != "fixed"]
         self._show_list()
-        self._picked.tell(self._told)
+        self._picked.annotate(self._about_setting)
 
     @property
     def loaded(self) -> bool:
-        """Whether a server's list is there."""
+        """Whether a server's list is loaded."""
         return len(self._known) > 0
 
     def pick(self, name: str | None, values: str | None = None) -> None:
-        """Try a setting; ``values`` as they are typed, by default its present one or all choices."""
+        """Try a setting; ``values`` as typed, by default the current value and all choices."""
         if name is None:
             raise InputError("choose a setting in the list first")
-        self._picked.pick(name, values if values is not None else self._first_values(name), self._told(name))
+        self._picked.pick(name, values if values is not None else self._first_values(name), self._about_setting(name))
 
     def drop(self, name: str) -> None:
-        """Try it no more."""
+        """Remove a setting."""
         self._picked.drop(name)
 
     @property
@@ -67,7 +67,7 @@ class SettingsPicker:
 
     def show(self, settings: Mapping[str, tuple[str, ...]]) -> None:
         """Have exactly these settings and values."""
-        self._picked.have(settings, self._told)
+        self._picked.have(settings, self._about_setting)
 
     # -- what is shown ------------------------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ class SettingsPicker:
             )
         options = [
             (f"{name} = {one['text']}   ({NEEDS[str(one['apply_by'])]})", name)
-            for name, one in known.head(MOST_SHOWN).iterrows()
+            for name, one in known.head(MAX_SHOWN).iterrows()
         ]
         self.list.options = options
         self.list.value = options[0][1] if options else None
@@ -92,21 +92,21 @@ class SettingsPicker:
         name = self.list.value
         self.add.disabled = name is None
         if name is not None:
-            self.about.value = self._told(name, str(self._known["description"][name]))
+            self.about.value = self._about_setting(name, str(self._known["description"][name]))
         elif self.loaded:
-            self.about.value = f"The server has no setting with '{html.escape(self.search.value)}' in it."
+            self.about.value = f"No setting of the server contains '{html.escape(self.search.value)}'."
         else:
-            self.about.value = "The list comes from the server: read its settings first."
+            self.about.value = "The server provides the list: read its settings first."
 
-    def _told(self, name: str, more: str = "") -> str:
-        """What is to be known of a setting to choose values: now, default, allowed, and what a change takes."""
+    def _about_setting(self, name: str, more: str = "") -> str:
+        """A setting's current value, its allowed values, and what a change requires."""
         if name not in self._known.index:
             return ""
         one = self._known.loc[name]
         unit = f" (in {one['unit']} without a unit)" if isinstance(one["unit"], str) else ""
         words = [
             f"{name}: {more.rstrip('.')}." if more else "",
-            f"Now {one['text']}.",
+            f"Current value: {one['text']}.",
             f"Allowed: {one['allowed']}{unit}." if one["allowed"] else "",
             f"A change {NEEDS[str(one['apply_by'])]}.",
         ]

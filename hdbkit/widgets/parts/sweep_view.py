@@ -1,7 +1,7 @@
-"""How a sweep is seen while it goes on and when it has ended: bar, grid of blocks and runs, ranking, charts, answer.
+"""The view of a sweep in progress and of its result: progress bar, grid of runs, ranking, charts, answer.
 
-Everything comes from the sweep's folder. The quick part is looked at once a second; verdicts and charts are made anew
-when a run ended.
+Everything comes from the sweep's folder. Progress is read once a second; verdicts and charts are updated when a run
+ends.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.config.metric import Metric
 from hdbkit.config.quantities import duration_text
 from hdbkit.errors import HdbkitError
+from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import ENDED_EARLY
 from hdbkit.widgets.parts.base import Panel
 from hdbkit.widgets.parts.layout import html_table
@@ -29,7 +30,7 @@ from hdbkit.widgets.parts.links import ReportLink
 from hdbkit.widgets.parts.pictures import charts_html
 from hdbkit.widgets.parts.run_words import silence
 
-MOST_ROWS = 40
+MAX_ROWS = 40
 """Configurations that the grid shows; the ranking and the report have all."""
 _LOOK_S = 1.0
 _STYLES = {"done": "success", "failed": "danger", "killed": "danger", "stopped": "warning"}
@@ -38,11 +39,11 @@ _END_CHARTS = ("configurations", "effects", "grid", "interactions", "scaling", "
 
 
 Ended = Callable[[api.SweepResult | None, Exception | None], None]
-"""Hears that a sweep has its end: what it left, and what broke it."""
+"""Called at the end of a sweep with its result and its error."""
 
 
 class SweepView:
-    """The widgets that show one sweep; ``panel`` says its state and keeps the time."""
+    """The widgets that show one sweep; ``panel`` has the state line and the timer."""
 
     def __init__(self, panel: Panel) -> None:
         self._panel, self._live = panel, LiveLine()
@@ -55,7 +56,7 @@ class SweepView:
         self.box.layout.display = "none"
 
     def watch(self, running: api.RunningSweep, ended: Ended) -> None:
-        """Show a sweep from now on, and tell ``ended`` when it has its end, with what it left and what broke it."""
+        """Show a sweep from now on; call ``ended`` at its end with its result and its error."""
         for part in (self.outcome, self.ranking, self.charts, self.grid):
             part.value = ""
         self.report.hide()
@@ -74,11 +75,11 @@ class SweepView:
         self._panel.every(_LOOK_S, look)
 
     def close(self) -> None:
-        """Let go of the run that was looked at; the sweep goes on."""
+        """Close the view of the current run; the sweep continues."""
         self._live.close()
 
     def _look(self, running: api.RunningSweep, configurations: tuple[dict[str, str], ...], ended: Ended) -> bool:
-        """The quick part, and whether it was the last; verdicts and charts are made on a thread, one at a time."""
+        """Show the progress; whether the sweep has ended. Verdicts and charts are made in a thread, one at a time."""
         now = running.progress()
         self.bar.max, self.bar.value = max(now.total, 1), now.ended_runs
         self.bar.bar_style = _STYLES.get(now.status.value, "")
@@ -94,7 +95,7 @@ class SweepView:
         return now.status.ended
 
     def _draw_so_far(self, result: api.SweepResult) -> None:
-        """The grid, and the ranking and charts that read no transactions, over what is there."""
+        """The grid, and the ranking and charts that read no single operations, over the finished runs."""
         try:
             self.grid.value = grid_html(result.runs, result.verdicts, result.plan.metric)
             there = result.verdicts.query("runs > 0")
@@ -105,7 +106,7 @@ class SweepView:
             self._drawing.release()
 
     def _end(self, running: api.RunningSweep, ended: Ended) -> None:
-        """Everything anew from the whole; whatever happens, ``ended`` is told."""
+        """Show the whole result; ``ended`` is called in any case."""
         result: api.SweepResult | None = None
         failure: Exception | None = None
         try:
@@ -134,7 +135,7 @@ def _charts_at_the_end(result: api.SweepResult) -> list[Chart]:
 
 
 def _charts_so_far(result: api.SweepResult, verdicts: pd.DataFrame) -> list[Chart]:
-    """Those that read no transactions."""
+    """The charts that read no single operations."""
     spec = result.plan.spec
     drawn = sweep_charts(
         result.runs, verdicts, result.effects, list(spec.grid), spec.smallest_effect, result.plan.metric
@@ -143,15 +144,15 @@ def _charts_so_far(result: api.SweepResult, verdicts: pd.DataFrame) -> list[Char
 
 
 class LiveLine:
-    """What the run that goes on does now, in a few words."""
+    """The state of the current run, in a few words."""
 
     def __init__(self) -> None:
         self._run_id = ""
         self._view: api.LiveView | None = None
-        self._load: dict[str, Any] = {}
+        self._manifest: Manifest | None = None
 
     def words(self, now: api.SweepProgress) -> str:
-        """NOPM, p95 of the counted transaction and errors; empty between runs."""
+        """Rate, p95 of the headline operation and errors; empty between runs."""
         if now.status.ended or not now.run_id:
             self.close()
             return ""
@@ -159,26 +160,27 @@ class LiveLine:
             if self._view is None or now.run_id != self._run_id:
                 self.close()
                 running = api.attach(now.run_id)
-                self._view, self._load, self._run_id = running.live(), running.manifest.plan["load"], now.run_id
+                self._view, self._manifest, self._run_id = running.live(), running.manifest, now.run_id
             tick = self._view.tick()
         except HdbkitError:  # the folder is not there yet
             return ""
-        if tick.status.ended:
+        if tick.status.ended or self._manifest is None:
             return ""
         if not tick.p95_us:
-            return f"{tick.status.value}{silence(tick, self._load)}"
+            return f"{tick.status.value}{silence(tick, self._manifest)}"
         p95_ms = tick.p95_us.get(tick.headline, math.nan) / 1000
-        return f"{tick.status.value}: {tick.metric_value:,.0f} NOPM, p95 {p95_ms:.2f} ms, {tick.failed} errors"
+        rate = tick.metric.text(tick.metric_value)
+        return f"{tick.status.value}: {rate}, p95 {p95_ms:.2f} ms, {tick.failed} errors"
 
     def close(self) -> None:
-        """Let go of the run that was looked at last."""
+        """Close the view of the last run."""
         if self._view is not None:
             self._view.close()
         self._run_id, self._view = "", None
 
 
 def progress_words(now: api.SweepProgress, settings: dict[str, str]) -> str:
-    """Where the sweep stands, in a sentence; ``settings`` are those of the run that goes on."""
+    """The progress of the sweep in a sentence; ``settings`` are those of the current run."""
     if now.status.ended:
         end = f"{now.status.value}: {now.done} of {now.total} runs done"
         early = f", {now.ended_early} ended early" if now.ended_early else ""
@@ -194,7 +196,7 @@ def progress_words(now: api.SweepProgress, settings: dict[str, str]) -> str:
 
 
 def answer_html(result: api.SweepResult) -> str:
-    """The sweep's answer, its doubts, what to do next, whether the server is as before, and what each result says."""
+    """The sweep's answer, its warnings, the next steps, whether the server is restored, and the workload's notice."""
     advice = "".join(f"<p>{html.escape(line)}</p>" for line in result.advice.splitlines())
     small = html.escape(f"Sweep {result.sweep_id}. {result.notice}")
     back = f"<p>{html.escape(result.restored)}</p>" if result.restored else ""
@@ -202,7 +204,7 @@ def answer_html(result: api.SweepResult) -> str:
 
 
 def ranking_html(verdicts: pd.DataFrame, metric: Metric) -> str:
-    """Configurations from the fastest to the slowest, with the interval of each against the baseline."""
+    """Configurations from the best to the worst, each with its interval against the baseline."""
     scored = verdicts.assign(score=metric.score(verdicts["metric_value"]))
     ordered = scored.sort_values(["virtual_users", "score"], ascending=[True, False], na_position="last")
     several = verdicts["virtual_users"].nunique() > 1
@@ -218,7 +220,7 @@ def ranking_html(verdicts: pd.DataFrame, metric: Metric) -> str:
         ]
         for row in ordered.to_dict("records")
     ]
-    return html_table(heads, rows, "Ranking over the finished runs, with 95 % intervals that hold together")
+    return html_table(heads, rows, "Ranking over the finished runs, with simultaneous 95 % intervals")
 
 
 def _change(row: dict[Any, Any], metric: Metric) -> str:
@@ -235,9 +237,9 @@ def grid_html(runs: pd.DataFrame, verdicts: pd.DataFrame, metric: Metric) -> str
     cells = {(row.virtual_users, row.configuration, row.block): _cell(row, metric) for row in runs.itertuples()}
     rows = [
         [labels[configuration], users, *(cells.get((users, configuration, block), "") for block in blocks)]
-        for users, configuration in places[:MOST_ROWS]
+        for users, configuration in places[:MAX_ROWS]
     ]
-    more = f"; {len(places) - MOST_ROWS} more rows are in the report" if len(places) > MOST_ROWS else ""
+    more = f"; {len(places) - MAX_ROWS} more rows are in the report" if len(places) > MAX_ROWS else ""
     return html_table(
         ["configuration", "users", *(f"block {one}" for one in blocks)], rows, f"{metric.name} of each run{more}"
     )

@@ -1,4 +1,4 @@
-"""One thread that calls what is to be done again and again: every live view of a kernel.
+"""One thread for the periodic work of all panels of a kernel.
 
 Widgets are updated from here and not from a thread each, so that watching costs the same however many panels are
 open. A period is never shorter than half a second. An action that raises, or says that it is over, ends its own
@@ -13,27 +13,27 @@ from collections.abc import Callable
 
 from hdbkit.widgets.parts.background import background
 
-SHORTEST_PERIOD_S = 0.5
+MIN_PERIOD_S = 0.5
 Action = Callable[[], bool | None]
-"""What is called; True says that it is over, and is not to be called again."""
+"""What is called; True ends the calls."""
 
 
 class Ticker:
     """An action that is called once a period until it is cancelled, is over or raises."""
 
     def __init__(self, period_s: float, action: Action, on_error: Callable[[BaseException], None] | None) -> None:
-        self.period_s = max(period_s, SHORTEST_PERIOD_S)
+        self.period_s = max(period_s, MIN_PERIOD_S)
         self.due_s = time.monotonic()
         self.alive = True
         self._action = action
         self._on_error = on_error
 
     def cancel(self) -> None:
-        """No more calls; one that is going on ends by itself. Can be called again, and from the action."""
+        """End the calls; a call in progress finishes. May be called repeatedly, and from the action."""
         self.alive = False
 
     def tick(self) -> None:
-        """Call the action now; an error ends this ticker and is told."""
+        """Call the action now; an error ends this ticker and goes to ``on_error``."""
         try:
             if self._action():
                 self.alive = False

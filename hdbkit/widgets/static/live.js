@@ -1,7 +1,7 @@
 // The live charts of a run: points come one message at a time and are drawn as SVG in the page's own colours.
-// A view that opens later asks for all points; more than MOST are thinned to every second one.
-const MOST = 600;
-const SHORTEST_S = 20;
+// A view that opens later asks for all points; more than MAX_POINTS are thinned to every second one.
+const MAX_POINTS = 600;
+const MIN_SPAN_S = 20;
 const HEIGHT = 150;
 const SPACE = { left: 46, right: 16, top: 8, bottom: 20 };
 const SVG = "http://www.w3.org/2000/svg";
@@ -37,7 +37,7 @@ function ticks(low, high, log) {
   return found;
 }
 
-// One chart: a question, the newest values as its legend, and lines over the seconds since the run's start.
+// One chart: a title, the newest values as its legend, and lines over the seconds since the run's start.
 class Chart {
   constructor(parent, title, unit, lines, log = false) {
     Object.assign(this, { title, unit, lines, log, at: null, points: [], about: {} });
@@ -73,7 +73,7 @@ class Chart {
     const series = this.lines.map(({ value }) => points.map((point) => [point.t, value(point)]));
     const known = series.flat().filter(([, y]) => y !== null && (!this.log || y > 0)).map(([, y]) => y);
     const first = points.length ? points[0].t : 0;
-    const last = Math.max(first + SHORTEST_S, points.length ? points.at(-1).t : 0);
+    const last = Math.max(first + MIN_SPAN_S, points.length ? points.at(-1).t : 0);
     const [low, high] = this.bounds(known);
     const right = width - SPACE.right, bottom = HEIGHT - SPACE.bottom;
     const x = (t) => SPACE.left + ((t - first) / (last - first)) * (right - SPACE.left);
@@ -85,7 +85,7 @@ class Chart {
       const path = this.path(line, x, y);
       node("path", { d: path, class: `hdbkit-live-line hdbkit-live-line-${index + 1}` }, this.svg);
     });
-    this.tell(x, bottom, known);
+    this.describe(x, bottom, known);
   }
 
   bounds(known) {
@@ -100,7 +100,7 @@ class Chart {
       const end = Math.min(rampup_s, last);
       const box = { x: x(first), y: SPACE.top, width: x(end) - x(first), height: bottom - SPACE.top };
       node("rect", { ...box, class: "hdbkit-live-shade" }, this.svg);
-      if (box.width > 60) node("text", { x: box.x + 5, y: SPACE.top + 12 }, this.svg, "rampup");
+      if (box.width > 60) node("text", { x: box.x + 5, y: SPACE.top + 12 }, this.svg, "ramp-up");
     }
     for (const step of steps) {
       node("line", { x1: SPACE.left, x2: right, y1: y(step), y2: y(step), class: "hdbkit-live-grid" }, this.svg);
@@ -121,10 +121,10 @@ class Chart {
     return made;
   }
 
-  tell(x, bottom, known) {
+  describe(x, bottom, known) {
     if (!this.points.length) {
       this.values.forEach((one) => (one.textContent = ""));
-      this.svg.setAttribute("aria-label", `${this.title} No point yet`);
+      this.svg.setAttribute("aria-label", `${this.title}: no point yet`);
       return;
     }
     let shown = this.points.at(-1);
@@ -137,16 +137,16 @@ class Chart {
     this.lines.forEach(({ value }, index) => (this.values[index].textContent = number(value(shown))));
     const words = this.lines.map(({ name, value }) => `${name} ${number(value(this.points.at(-1)))}`).join(", ");
     const range = known.length ? `; between ${number(Math.min(...known))} and ${number(Math.max(...known))} so far` : "";
-    this.svg.setAttribute("aria-label", `${this.title} In ${this.unit}: now ${words}${range}`);
+    this.svg.setAttribute("aria-label", `${this.title} (${this.unit}): now ${words}${range}`);
   }
 }
 
-// The newest quantiles of every transaction: the numbers behind the latency chart.
-function table(parent, operations) {
+// The newest quantiles of every operation: the numbers behind the latency chart.
+function table(parent, operations, noun) {
   const made = node("table", { class: "hdbkit-live-table" }, parent);
-  node("caption", {}, made, "service time now (ms)");
+  node("caption", {}, made, "current service time (ms)");
   const head = node("tr", {}, node("thead", {}, made));
-  for (const name of ["operation", ...QUANTILES]) node("th", { scope: "col" }, head, name);
+  for (const name of [noun, ...QUANTILES]) node("th", { scope: "col" }, head, name);
   const body = node("tbody", {}, made);
   return operations.map((name) => {
     const row = node("tr", {}, body);
@@ -161,28 +161,28 @@ function render({ model, el }) {
 
   function build() {
     el.replaceChildren();
-    const { operations = [], counted } = about;
+    const { operations = [], headline, noun, metric } = about;
     el.dataset.points = points.length;
     if (!operations.length) return;
-    chosen = Math.max(0, operations.indexOf(counted));
+    chosen = Math.max(0, operations.indexOf(headline));
     const grid = node("div", { class: "hdbkit-live-grid-of-charts" }, el);
     const of = (index) => (point) => point.latency[chosen]?.[index] ?? null;
     charts = [
-      new Chart(grid, "How fast is it?", "NOPM, new orders a minute", [{ name: "NOPM", value: (point) => point.metric_value }]),
-      new Chart(grid, "How long does it take?", "ms, log", QUANTILES.map((name, index) => ({ name, value: of(index) })), true),
-      new Chart(grid, "Is anything refused?", "a second", [
-        { name: "failed", value: (point) => point.failed }, { name: "tried again", value: (point) => point.retries },
+      new Chart(grid, "Throughput", metric.title, [{ name: metric.name, value: (point) => point.rate }]),
+      new Chart(grid, "Service time", "ms, log scale", QUANTILES.map((name, index) => ({ name, value: of(index) })), true),
+      new Chart(grid, "Errors", "per second", [
+        { name: "failed", value: (point) => point.failed }, { name: "retries", value: (point) => point.retries },
       ]),
-      new Chart(grid, "Who uses the processors?", "busy cores", [
+      new Chart(grid, "CPU", "busy cores", [
         { name: "clients", value: (point) => point.client_cpu }, { name: "server", value: (point) => point.server_cpu },
       ]),
     ];
-    const choice = node("select", { "aria-label": "transaction whose latency is drawn" });
+    const choice = node("select", { "aria-label": `${noun} whose service time is drawn` });
     operations.forEach((name, index) => node("option", { value: index }, choice, name.replaceAll("_", " ")));
     choice.value = chosen;
     choice.addEventListener("change", () => { chosen = Number(choice.value); draw(); });
     charts[1].head.firstChild.after(choice);
-    cells = table(el, operations);
+    cells = table(el, operations, noun);
   }
 
   function draw() {
@@ -197,10 +197,10 @@ function render({ model, el }) {
       ({ points, about } = message);
       build();
     } else if (!charts.length) {
-      return model.send({ kind: "hello" });  // the first one was lost: it went out before the kernel could hear it
+      return model.send({ kind: "hello" });  // the first was sent before the kernel could receive it
     } else {
       points.push(message.point);
-      if (points.length > MOST) points = points.filter((_, index) => index % 2 === points.length % 2 || index === points.length - 1);
+      if (points.length > MAX_POINTS) points = points.filter((_, index) => index % 2 === points.length % 2 || index === points.length - 1);
     }
     draw();
   }

@@ -25,7 +25,7 @@ export default {
       view?.remove();
     }
 
-    // The notebook draws a slot anew whenever the still changes: the panel moves from the old one to the new one.
+    // The notebook redraws a slot whenever the still changes: the panel moves from the old one to the new one.
     function look() {
       looking = 0;
       const closed = root.comm?.jsServicesComm?.isDisposed;  // its notebook; opened again, that has another model

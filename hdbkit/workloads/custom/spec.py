@@ -32,7 +32,9 @@ class CustomSpec(config.WorkloadSpec):
 
     kind: Literal["custom"] = Field(default="custom", description="the workload: custom (defined in a folder)")
     folder: str = Field(
-        default="", description="the folder that defines the workload", json_schema_extra={"identifies_schema": True}
+        default="",
+        description="the folder that defines the workload",
+        json_schema_extra={"identifies_schema": True, "named": True},
     )
     parameters: dict[str, Number] = Field(default_factory=dict, description="values of its parameters: rows=100000")
     definition: Definition = Field(description="what workload.yaml says", json_schema_extra={"filled_in": True})

@@ -1,0 +1,132 @@
+"""Fields of a form made from a configuration model: one input per field, its label and hint the field's own.
+
+What a form shows is the model's value: nothing here knows a workload or an engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import Any, Final, get_args
+
+import annotated_types
+import ipywidgets
+from pydantic.fields import FieldInfo
+
+from hdbkit.config.sweep_factors import weights_of
+
+WIDE_LABELS: Final = {"description_width": "148px"}
+"""The style of a field in a grid of options."""
+MIN_WIDTH_PX: Final = 330
+_UNITS: Final = {"s": "s", "ms": "ms"}
+_NONE: Final = "none"
+
+
+class ModelForm:
+    """Inputs for some fields of a model, by name; ``values`` are those that differ from the defaults."""
+
+    def __init__(self, fields: Mapping[str, FieldInfo]) -> None:
+        self._fields = dict(fields)
+        self.inputs: dict[str, Any] = {name: _input(name, field) for name, field in fields.items()}
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the inputs hold, without what is as by default."""
+        shown = {name: _value(self._fields[name], one.value) for name, one in self.inputs.items()}
+        return {name: value for name, value in shown.items() if value != default_of(self._fields[name])}
+
+    def show(self, values: Mapping[str, Any]) -> None:
+        """Put the inputs to values; those without one show the default."""
+        for name, one in self.inputs.items():
+            field = self._fields[name]
+            one.value = _shown(field, values.get(name, default_of(field)))
+
+    def observe(self, action: Callable[..., None]) -> None:
+        """Call ``action`` whenever an input changes."""
+        for one in self.inputs.values():
+            one.observe(action, "value")
+
+    def pick(self, names: Iterable[str]) -> list[Any]:
+        """The inputs of these fields, in this order."""
+        return [self.inputs[name] for name in names]
+
+
+def default_of(field: FieldInfo) -> Any:
+    """The default of a field."""
+    return field.get_default(call_default_factory=True)
+
+
+def label_of(name: str) -> str:
+    """``rampup_s`` as ``Rampup (s)``."""
+    words, _, unit = name.rpartition("_")
+    text = f"{words} ({unit})" if unit in _UNITS else name
+    return text.replace("_", " ").capitalize()
+
+
+def pairs_text(pairs: Mapping[str, Any]) -> str:
+    """``rows=1000, width=8``."""
+    return ", ".join(f"{name}={value}" for name, value in pairs.items())
+
+
+def _kinds(field: FieldInfo) -> tuple[type, ...]:
+    """The types that a field may have, without None; those of a generic are its origin's."""
+    found = get_args(field.annotation) if _optional(field) else (field.annotation,)
+    return tuple(getattr(kind, "__origin__", kind) for kind in found if kind is not type(None))
+
+
+def _optional(field: FieldInfo) -> bool:
+    return type(None) in get_args(field.annotation)
+
+
+def _input(name: str, field: FieldInfo) -> Any:
+    """An input for a field: a choice, a check box, a number or a line of text."""
+    (kind,) = _kinds(field)[:1]
+    about: dict[str, Any] = {"description": label_of(name), "tooltip": field.description or "", "style": WIDE_LABELS}
+    default = _shown(field, default_of(field))
+    if kind is bool:
+        return ipywidgets.Checkbox(default, **about)
+    if issubclass(kind, Enum):
+        names = [(one.value, one.value) for one in kind]
+        options = [(_NONE, None), *names] if _optional(field) else names
+        return ipywidgets.Dropdown(value=default, options=options, **about)
+    if kind in (int, float) and not _optional(field):
+        low, high = _bounds(field)
+        made = ipywidgets.BoundedIntText if kind is int else ipywidgets.BoundedFloatText
+        return made(default, min=low, max=high, **about)
+    hint = {"placeholder": field.description or "", "continuous_update": False}
+    return ipywidgets.Text(default, **about, **hint)
+
+
+def _shown(field: FieldInfo, value: Any) -> Any:
+    """A value of a field as its input holds it."""
+    (kind,) = _kinds(field)[:1]
+    if isinstance(value, Enum):
+        return value.value
+    if issubclass(kind, Enum):
+        return value
+    if kind is dict:
+        return pairs_text(value or {})
+    return "" if value is None else str(value) if _optional(field) or kind is str else value
+
+
+def _value(field: FieldInfo, shown: Any) -> Any:
+    """The value of a field that its input holds."""
+    (kind,) = _kinds(field)[:1]
+    if issubclass(kind, Enum):
+        return None if shown is None else kind(shown)
+    if not isinstance(shown, str):
+        return shown
+    text = shown.strip()
+    if kind is dict:
+        return weights_of(text) if text else {}
+    return None if _optional(field) and not text else text
+
+
+def _bounds(field: FieldInfo) -> tuple[float, float]:
+    low, high = -(2**53), 2**53
+    for one in field.metadata:
+        if isinstance(one, annotated_types.Ge | annotated_types.Gt):
+            low = one.ge if isinstance(one, annotated_types.Ge) else one.gt  # type: ignore[assignment]
+        if isinstance(one, annotated_types.Le):
+            high = one.le  # type: ignore[assignment]
+    return low, high
