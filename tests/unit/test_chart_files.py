@@ -66,7 +66,7 @@ def test_rampup_is_shaded_in_every_chart_over_time(charts: dict[str, Chart]) -> 
     for chart in over_time:
         rampup = chart.figure.layout.shapes[0]
         assert (rampup.type, rampup.x1 - rampup.x0) == ("rect", 2), chart.question
-        assert "rampup" in [note.text for note in chart.figure.layout.annotations]
+        assert "ramp-up" in [note.text for note in chart.figure.layout.annotations]
 
 
 @pytest.mark.parametrize("columns", [1, 2])

@@ -23,7 +23,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 def test_verdicts_with_long_names_fit_80_columns_and_their_numbers_stay_whole(shown: io.StringIO) -> None:
     row = {"label": LONG, "virtual_users": 16, "runs": 8, "metric_value": 123456.0, "ratio": 1.2345, "low": 1.1234}
-    frame = pd.DataFrame([{**row, "high": 1.3456, "verdict": "no difference"}])
+    frame = pd.DataFrame([{**row, "high": 1.3456, "verdict": "equivalent"}])
     show.console.print(show.table(frame, title="a sweep"))
     lines = shown.getvalue().splitlines()
     assert max(map(len, lines)) <= 80

@@ -22,6 +22,7 @@ from hdbkit.analysis.sweep.search import bar, log_ratios
 from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.analysis.sweep.warnings import sweep_warnings
 from hdbkit.analysis.sweep.winner import winners
+from hdbkit.analysis.wording import percent, percents
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
@@ -61,6 +62,12 @@ def test_verdicts_are_those_of_the_reciprocal_rate(metric: Metric) -> None:
     for column in ("ratio", "low", "high"):
         assert times[column].to_numpy() == pytest.approx(rates[column].to_numpy())
     assert fastest(times) == fastest(rates) == [1, 2, 3]
+
+
+def test_changes_are_those_of_the_metric_itself_the_lower_end_first() -> None:
+    assert percent(1.25, TIME) == "-20.0 %"
+    assert percents(1.1, 1.25, TIME) == "-20.0 % to -9.1 %"
+    assert percents(1.1, 1.25, RATE) == "+10.0 % to +25.0 %"
 
 
 def test_the_sentence_states_the_direction() -> None:

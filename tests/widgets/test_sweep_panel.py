@@ -260,7 +260,7 @@ def test_a_sweep_is_shown_until_its_answer(panel: SweepPanel) -> None:
     assert (panel.view.bar.value, panel.view.bar.max, panel.view.bar.bar_style) == (4, 4, "success")
     shown = html.unescape(text_of(panel))
     assert result.answer in shown
-    assert "all settings of the server were brought back to what they were before the sweep" in shown
+    assert "all settings of the server were restored" in shown
     assert "done: 4 of 4 runs done" in shown
     result.folder.report.unlink()
     panel.view.report.button.click()
