@@ -19,7 +19,7 @@ def environment(
     ``load`` replaces the run's own where the page covers more than this run.
     """
     plan = manifest.plan
-    workload = _seed_of("population", plan.get("workload") or {})
+    workload = _seed_of("population", manifest.schema_facts)
     driven = _seed_of("load", plan.get("load", {}) if load is None else load)
     tables = [
         pairs_table("Server", {**manifest.server, "target": _address(plan.get("target", {}))}),

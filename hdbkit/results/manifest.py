@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -115,6 +117,22 @@ class Manifest(BaseModel):
     def headline(self) -> str:
         """The operation whose latency stands in headlines: the first that the metric is made of."""
         return next(iter([*self.metric.operations, *self.operations]), "")
+
+    @property
+    def schema_facts(self) -> dict[str, Any]:
+        """The specification of the schema as flat values: options of the engine among them, defaults omitted.
+
+        Of a value that holds a whole definition, such as SQL texts, a digest stands for it.
+        """
+        found: dict[str, Any] = {}
+        for name, value in self.plan.get("workload", {}).items():
+            if name == "storage" and isinstance(value, dict):
+                found |= value
+            elif isinstance(value, dict) and any(isinstance(one, dict | list) for one in value.values()):
+                found[name] = f"sha256 {hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]}"
+            elif value:
+                found[name] = value
+        return found
 
     def moved_to(self, status: Status, note: str = "") -> Manifest:
         """The manifest with a new status and one more line of history."""

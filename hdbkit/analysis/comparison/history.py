@@ -33,7 +33,7 @@ def environment_of(manifest: Manifest, settings: Mapping[str, Any]) -> Environme
     parts: dict[str, Mapping[str, Any]] = {
         "server": {name: manifest.server.get(name) for name in ("kind", "version")},
         "host": {name: manifest.host.get(name) for name in _HOST},
-        "schema": {name: value for name, value in plan["workload"].items() if name != "seed"},
+        "schema": {name: value for name, value in manifest.schema_facts.items() if name != "seed"},
         "load": {name: value for name, value in plan["load"].items() if name not in ("seed", "virtual_users")},
         "setting": {name: one.get("value") for name, one in settings.items() if one.get("changed")},
     }
