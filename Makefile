@@ -1,13 +1,13 @@
-# hdbkit: everything from a fresh checkout, with only Python 3.11 (or later) and make.
+# hdbkit: every task from a fresh clone; needs Python 3.11 or later, and make.
 #
-#   make demo [QUICK=1]   the main job on a private server: build, sweep, verdict, report
-#   make test             ruff, mypy, and every test
-#   make stress [TIMES=5] make test again and again beside two busy processes
-#   make soak             the long tests: random kills of runs and sweeps, 10,000 spoilt files
+#   make demo [QUICK=1]   private server, build, sweep, report
+#   make test             ruff, mypy and all tests
+#   make stress [TIMES=5] make test, repeated beside two busy processes
+#   make soak             long tests: random kills of runs and sweeps, 10,000 damaged files
 #   make lint             ruff, mypy, import-linter
-#   make bench [QUICK=1]  hdbkit's speed beside that of others; each figure with its target
+#   make bench [QUICK=1]  the speed of hdbkit beside other tools; each figure with its target
 #   make lab              JupyterLab with the notebooks
-#   make clean            remove the environment and every cache (results stay)
+#   make clean            remove the environment and all caches; results are kept
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -37,7 +37,7 @@ lint: $(INSTALLED)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && echo "ruff: clean"
 	@$(BIN)/mypy --no-error-summary && echo "mypy: clean"
 	@$(BIN)/lint-imports --no-cache >$(VENV)/imports.log || { cat $(VENV)/imports.log; false; }
-	@echo "imports: every layer holds"
+	@echo "imports: clean"
 
 tools:
 	@sh .ci/tools

@@ -1,4 +1,4 @@
-"""A notebook over parameter files: ``python runners/batch.py NOTEBOOK PARAMS.yaml...``; ``--help`` tells more.
+"""A notebook over parameter files: ``python runners/batch.py NOTEBOOK PARAMS.yaml...``; ``--help`` lists the options.
 
 The same as ``hdbkit batch``; exit codes are those of runners/README.md.
 """

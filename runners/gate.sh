@@ -1,7 +1,7 @@
 #!/bin/sh
 # A gate for CI: is the server of the target NEW slower than that of BASE? Exit 1 where a regression beyond 5 % is shown.
 #   runners/gate.sh BASE NEW [ID]        two names in params/targets.yaml, or URLs
-# Both sides take turns, so that what the machine does meanwhile meets both. `--strict` would also fail what is undecided.
+# Both sides alternate, so that other activity of the machine affects both. With `--strict`, undecided would fail too.
 set -eu
 base=$1 new=$2 id=${3:-$(date +%Y%m%d-%H%M%S)}
 for block in 1 2 3 4 5; do

@@ -118,6 +118,17 @@ def test_every_link_between_documents_leads_somewhere() -> None:
     assert dead == []
 
 
+def test_every_test_that_the_table_of_faults_names_is_there() -> None:
+    named = re.findall(r"`([\w/]*(?:\.py)?)::(test_\w+)`", (ROOT / "tests/README.md").read_text(encoding="utf-8"))
+    assert named
+    gone, file = [], ""
+    for given, test in named:
+        file = given or file
+        if f"def {test}(" not in (ROOT / "tests" / file).read_text(encoding="utf-8"):
+            gone.append(f"{file}::{test}")
+    assert gone == []
+
+
 def anchors(document: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
