@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.comparison.groups import metric_of
-from hdbkit.analysis.comparison.sides import Gate, Ratio, gate, ratio_of, ratios_by_users
+from hdbkit.analysis.comparison.sides import Gate, Ratio, comparison_warnings, gate, ratio_of, ratios_by_users
 from hdbkit.api.result import Result
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
@@ -99,6 +99,11 @@ class Comparison:
         names = [name for name in sides[0].keys() | sides[1].keys() if sides[0].get(name) != sides[1].get(name)]
         rows = {name: [side.get(name, "") for side in sides] for name in sorted(names)}
         return pd.DataFrame.from_dict(rows, orient="index", columns=["base", "new"]).rename_axis("what")
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the ratio reflects beside the servers, a sentence without its full stop each."""
+        return comparison_warnings(self.differences)
 
     def gate(self, below: float) -> Gate:
         """Whether it became worse beyond ``below`` (such as -0.02): ``analysis.comparison.sides.gate`` has the rule.
@@ -205,7 +210,8 @@ def _mean(side: list[Result], keys: tuple[str, ...]) -> float:
 
 def _facts(one: Result) -> dict[str, str]:
     plan = one.manifest.plan
-    facts = {f"{part}.{name}": str(value) for part in ("workload", "load") for name, value in plan[part].items()}
+    parts = {"workload": one.manifest.schema_facts, "load": plan["load"]}
+    facts = {f"{part}.{name}": str(value) for part, values in parts.items() for name, value in values.items()}
     facts |= {f"software.{name}": value for name, value in one.manifest.software.items()}
     facts["server.version"] = str(one.manifest.server.get("version"))
     facts |= {f"setting.{name}": with_unit(read) for name, read in read_settings(one.folder).items()}

@@ -61,16 +61,21 @@ def compare(
         content = {name: show.frame_json(frame.reset_index()) for name, frame in frames.items()}
         content["levels"] = show.frame_json(found.levels)
         besides = ({"report": str(found.report())} if report else {}) | ({"gate": vars(gate)} if gate else {})
-        show.print_json(vars(found.ratio) | content | besides)
+        show.print_json(
+            vars(found.ratio) | {"metric": found.metric.name, "warnings": found.warnings} | content | besides
+        )
     else:
         differences = found.differences
-        show.console.print(show.table(found.table.reset_index()))
+        figures = found.table.rename(index={"metric_value": found.metric.name})
+        show.console.print(show.table(figures.reset_index()))
         if len(differences):
             show.console.print(show.table(differences.reset_index(), title="Differences"))
         if len(found.levels):
             levels = found.levels[["virtual_users", "base", "new", "ratio", "low", "high", "verdict"]]
             show.console.print(show.table(levels, title="By user count, simultaneous 95 % intervals"))
         show.console.print(found.ratio.sentence, markup=False)
+        for warning in found.warnings:
+            show.console.print(f"warning: {warning}", markup=False)
         if gate:
             show.console.print(gate.sentence, markup=False)
         if report:

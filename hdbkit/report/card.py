@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.sides import Ratio
+from hdbkit.analysis.comparison.sides import Ratio, comparison_warnings
 from hdbkit.config.metric import Metric
 from hdbkit.report.compare_report import differences_table, figures_table, users_table, verdict_sentence
 from hdbkit.report.page import Figure, templates
@@ -43,7 +43,8 @@ def compare_card(
 ) -> str:
     """The verdict of a comparison, that at each count of virtual users, both sides' figures, and what differed."""
     tables = [*users_table(by_users, metric), figures_table(both, metric), *differences_table(differences)]
-    return _card(f"{verdict_sentence(ratio)}.", notice, tables=tables)
+    lines = [f"{one}." for one in comparison_warnings(differences)]
+    return _card(f"{verdict_sentence(ratio)}.", notice, lines=lines, tables=tables)
 
 
 def _card(

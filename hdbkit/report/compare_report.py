@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Groups, metric_of
-from hdbkit.analysis.comparison.sides import Ratio
+from hdbkit.analysis.comparison.sides import Ratio, comparison_warnings
 from hdbkit.analysis.wording import percent, percents
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.config.metric import Metric
@@ -50,7 +50,7 @@ def compare_report(
         answer=f"{verdict_sentence(ratio)}.",
         notice=manifests[0].notice,
         command=command,
-        warnings=_warnings(differences),
+        warnings=[f"{one}." for one in comparison_warnings(differences)],
         figures=[
             Figure("base", _value(figures, "base", metric), f"{metric.name}, {_runs(base)}"),
             Figure("new", _value(figures, "new", metric), f"{metric.name}, {_runs(new)}"),
@@ -123,14 +123,6 @@ def differences_table(differences: pd.DataFrame) -> list[Table]:
         if rows
         else []
     )
-
-
-def _warnings(differences: pd.DataFrame) -> list[str]:
-    """Where the work itself differed, the ratio reflects that too."""
-    names = [str(name) for name in differences.index if str(name).startswith(("load.", "workload."))]
-    differing = [name for name in names if not name.endswith(".seed")]
-    return [f"The sides did not do the same work: {', '.join(differing)} differ." if len(differing) > 1 else
-            f"The sides did not do the same work: {differing[0]} differs."] if differing else []  # fmt: skip
 
 
 def _journal(sides: dict[str, list[Manifest]], metric: Metric) -> Table:

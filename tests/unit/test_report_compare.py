@@ -7,9 +7,11 @@ import re
 import shlex
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from hdbkit import api
+from hdbkit.analysis.comparison.sides import comparison_warnings
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
@@ -146,3 +148,12 @@ def test_cards_hold_sentence_and_table_and_nothing_that_runs(root: Path, sweep: 
         assert not re.search(r"<script|<style|color:|http", card)
         assert len(card) < 20_000
     assert "<b>2GB</b>" not in sweep._repr_html_(), "a value of a setting is no HTML"
+
+
+def test_a_comparison_of_different_client_code_carries_a_warning() -> None:
+    differences = pd.DataFrame(
+        {"base": ["hdbkit wire code", "1"], "new": ["mysqlclient", "2"]}, index=["software.client_path", "load.seed"]
+    )
+    (warning,) = comparison_warnings(differences)
+    assert "different client code (hdbkit wire code, mysqlclient)" in warning
+    assert comparison_warnings(differences.drop("software.client_path")) == []

@@ -37,6 +37,10 @@ _COLUMNS = (
 )
 
 
+CLIENT_PATH = "software.client_path"
+"""How the clients spoke to the server: with the driver, or past it."""
+
+
 @dataclass(frozen=True)
 class Ratio:
     """New over base: ``ratio`` (of scores), its interval (NaN without replication), verdict and sentence."""
@@ -168,3 +172,25 @@ def _half_width(logs: Sequence[npt.NDArray[np.float64]], confidence: float) -> f
         return 0.0
     df = total**2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, logs, strict=True))
     return float(scipy.special.stdtrit(df, (1 + confidence) / 2)) * math.sqrt(total)
+
+
+def comparison_warnings(differences: pd.DataFrame) -> list[str]:
+    """What the ratio reflects beside the servers, a sentence without its full stop each.
+
+    Args:
+        differences: columns base and new by what differs, such as ``load.duration_s``.
+    """
+    found = []
+    names = [str(name) for name in differences.index if str(name).startswith(("load.", "workload."))]
+    work = [name for name in names if not name.endswith(".seed")]
+    if work:
+        found.append(
+            f"The sides did not do the same work: {', '.join(work)} {'differ' if len(work) > 1 else 'differs'}"
+        )
+    if CLIENT_PATH in differences.index:
+        base, new = differences.loc[CLIENT_PATH]
+        found.append(
+            f"The sides used different client code ({base or 'unknown'}, {new or 'unknown'}), "
+            "whose time is part of each latency"
+        )
+    return found
