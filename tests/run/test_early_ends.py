@@ -75,7 +75,7 @@ def test_a_bad_configuration_s_run_ends_early_and_is_told_and_never_done_again(
         assert (one.limits.bar is None) == (one.sweep.number < 5)
         if one.sweep.settings["speed"] != SLOW:
             return found(one, results, metric_value=2_500 * float(one.sweep.settings["speed"]))
-        start_run(one, results)
+        start_run(one.target, one.workload, lambda _: one, results)
         raise KeyboardInterrupt  # the sweep ends here, and its run goes on
 
     with pytest.raises(KeyboardInterrupt):
@@ -120,7 +120,7 @@ def test_a_run_that_is_certain_to_break_a_rule_is_ended_then(null_target: NullTa
     limits = Limits(abort=AbortRules(failed_share=0.1))
     manifest = execute(RunPlan(run_id=run_id, target=target, workload=schema, load=load, limits=limits), results)
     assert manifest.ended_early.startswith("ended early after ")
-    assert manifest.ended_early.endswith(" s, with more than 10 % of its transactions failed")
+    assert manifest.ended_early.endswith(" s, with more than 10 % of its operations failed")
     end = outcome(manifest)
     assert end is not None
     assert (end.step, end.details) == (Step.RUN_FAILED, {"gives_up": True})

@@ -76,7 +76,7 @@ def client_cpu_s(running: Running) -> float:
 def stopped(running: Running) -> Result:
     """Let it work again for two seconds, and stop it."""
     view = running.live()
-    until(lambda: view.tick().transactions_per_s > 20, "it works again")
+    until(lambda: view.tick().operations_per_s > 20, "it works again")
     view.close()
     time.sleep(2)
     running.stop()
