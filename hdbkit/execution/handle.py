@@ -28,14 +28,14 @@ from hdbkit.results.manifest import Manifest, Status
 Watch = Callable[["RunHandle"], None]
 
 _supervisors: list[subprocess.Popen[bytes]] = []
-"""Those that this process started and has not seen ending: a dropped handle leaves neither warning nor zombie."""
+"""Those that this process started and that have not ended: a dropped handle leaves neither warning nor zombie."""
 _POLL_S = 0.1
 _STARTED_S = 15.0
 _CLIENTS_END_S = 2.0
 
 
 class RunHandle:
-    """A run that may be going on."""
+    """A run that may be in progress."""
 
     def __init__(self, folder: RunFolder, process: subprocess.Popen[bytes] | None = None) -> None:
         self.folder = folder
@@ -55,7 +55,7 @@ class RunHandle:
         return manifest if manifest.status.ended else manifest.model_copy(update={"status": Status.ABANDONED})
 
     def status(self) -> Status:
-        """Where the run is."""
+        """The status of the run."""
         return self.manifest().status
 
     def live(self) -> LiveView:
@@ -75,7 +75,7 @@ class RunHandle:
         page.close()
 
     def wait(self, watch: Watch | None = None) -> Manifest:
-        """Wait for the end. ``watch`` is called some times a second, with this handle."""
+        """Wait for the end. ``watch`` is called several times per second, with this handle."""
         while True:
             manifest = self.manifest()
             if manifest.status.ended:

@@ -16,7 +16,7 @@ from hdbkit.readings import HostLoad
 
 
 def facts() -> dict[str, Any]:
-    """What a reader needs to know of this host to doubt a figure."""
+    """What a reader needs to know of this host to judge a figure."""
     return {
         "name": platform.node(),
         "system": f"{platform.system()} {platform.release()}",
@@ -39,7 +39,7 @@ class ServerCpu:
 
 
 def sample(server: ServerCpu | None) -> dict[str, float]:
-    """One row of the table ``host`` but for its time."""
+    """One row of the table ``host``, without its time."""
     cpu, memory = psutil.cpu_times(), psutil.virtual_memory()
     disk, net = psutil.disk_io_counters(), psutil.net_io_counters()
     return {
@@ -67,7 +67,7 @@ def load() -> HostLoad:
 
 
 def _unwritten_bytes(path: Path = Path("/proc/meminfo")) -> int:
-    """Changed pages of files that are not on the disk yet; 0 where the kernel does not tell."""
+    """Changed pages of files that are not on the disk yet; 0 where the kernel does not report it."""
     try:
         lines = [line.split() for line in path.read_text().splitlines()]
     except OSError:
@@ -85,7 +85,7 @@ def cpu_pressure_s(path: Path = Path("/proc/pressure/cpu")) -> float:
 
 
 def process_cpu_s(pid: int) -> float:
-    """CPU time of one process, to the nanosecond where the kernel tells; NaN when it is gone."""
+    """CPU time of one process, to the nanosecond where the kernel reports it; NaN when it is gone."""
     try:
         return int(Path(f"/proc/{pid}/schedstat").read_bytes().split()[0]) / 1e9
     except (OSError, ValueError, IndexError):

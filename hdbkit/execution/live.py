@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,7 +52,7 @@ class Tick:
     seconds: float = 0.0
     """How long ago the last look was: the figures are of this many seconds."""
     connected: int = 0
-    """How many client processes are ready to begin, or have begun."""
+    """How many virtual users are connected and ready to begin, or have begun."""
     client_cpu_cores: float = math.nan
     """CPU of all clients; NaN until there were two looks at them."""
     server_cpu_cores: float = math.nan
@@ -85,14 +85,14 @@ class LiveView:
         self._looked_ns = now
         self._worked_ns = max([start_ns, self._worked_ns or since_ns, *map(_last_worked_ns, pieces)])
         seconds, silent_s = max((now - since_ns) / 1e9, 1e-6), max(now - self._worked_ns, 0) / 1e9
-        pids, connected = _clients(self._folder)
+        pids, ready = _clients(self._folder)
         return Tick(
             status=manifest.status,
             elapsed_s=max(now - start_ns, 0) / 1e9,
             seconds=seconds,
             metric=manifest.metric.rate,
             headline=manifest.headline,
-            connected=connected,
+            connected=_users_of(ready, manifest.plan["load"]),
             client_cpu_cores=self._client_cpu_s(pids) / seconds,
             server_cpu_cores=_server_cpu_cores(self._folder.spools / "host.ndjson"),
             silent_s=silent_s,
@@ -137,16 +137,22 @@ def _figures(manifest: Manifest, pieces: list[Records], seconds: float) -> dict[
     }
 
 
-def _clients(folder: RunFolder) -> tuple[list[int], int]:
-    """The clients' process ids, and how many are ready; none before the page is there and after it is gone."""
+def _clients(folder: RunFolder) -> tuple[list[int], list[int]]:
+    """The clients' process ids, and which are ready; none before the page is there and after it is gone."""
     try:
         page = Control(folder.control)
     except (FileNotFoundError, ValueError):  # ValueError: made this moment, and still empty
-        return [], 0
+        return [], []
     try:
-        return page.pids(), sum(state is not ClientState.STARTING for state in page.states())
+        return page.pids(), [i for i, state in enumerate(page.states()) if state is not ClientState.STARTING]
     finally:
         page.close()
+
+
+def _users_of(clients: Sequence[int], load: Mapping[str, Any]) -> int:
+    """How many virtual users these clients serve; the last client may serve fewer than the others."""
+    users, each = load["virtual_users"], load.get("users_per_process", 1)
+    return sum(min(each, users - client * each) for client in clients)
 
 
 def _server_cpu_cores(samples: Path) -> float:

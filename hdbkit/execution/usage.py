@@ -1,6 +1,6 @@
-"""What one client used besides CPU time, as the kernel counts it: its connection's traffic, and context switches.
+"""What one client used besides CPU time, as the kernel counts it: traffic of its connections, and context switches.
 
-Running totals, read ahead of the first transaction and behind the last; between them nothing is counted, so that it
+Running totals, read before the first operation and after the last; between them nothing is counted, so that it
 costs the measured loop nothing. Traffic is known of TCP on Linux, whatever the driver; that of a socket in the file
 system is not.
 """
@@ -54,7 +54,7 @@ class Usage:
 
 
 def saved(spools: Path) -> list[dict[str, float]]:
-    """What the clients left, one each; a torn file is passed over."""
+    """What the clients left, one each; a torn file is skipped."""
     found = []
     for path in sorted(spools.glob(PATTERN)):
         with suppress(ValueError):

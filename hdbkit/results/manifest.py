@@ -91,7 +91,7 @@ class Manifest(BaseModel):
     paced: bool = Field(default=False, description="users key and think between operations")
     workload_title: str = Field(default="", description="the workload as people call it")
     noun: str = Field(default="operation", description="what the workload calls an operation: transaction, query")
-    scale: str = Field(default="", description="the size of the schema in words: 10 warehouses")
+    scale: str = Field(default="", description="the size of the schema in words")
     detail_charts: list[DetailChart] = Field(default_factory=list)
     phases: list[Phase] = Field(default_factory=list)
     command: str = Field(default="", description="the command that repeats the run")

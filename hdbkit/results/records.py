@@ -25,7 +25,7 @@ _TAIL: Final = (("outcome", "u1"), ("retries", "u1"), ("error_class", "u1"), ("v
 
 
 def head_type(details: Mapping[str, str]) -> np.dtype[Any]:
-    """The layout of a head: virtual user, operation, and the details by name and NumPy type (``{"w_id": "u4"}``)."""
+    """The layout of a head: virtual user, operation, and the details by name and NumPy type (``{"shard": "u4"}``)."""
     return np.dtype([*_HEAD, *((name, f"<{kind}") for name, kind in details.items())])
 
 
@@ -43,8 +43,8 @@ def arrow_types(details: Mapping[str, str]) -> dict[str, str]:
     """The Arrow type of each detail column.
 
     Example:
-        >>> arrow_types({"w_id": "u4", "delta": "i2"})
-        {'w_id': 'uint32', 'delta': 'int16'}
+        >>> arrow_types({"shard": "u4", "delta": "i2"})
+        {'shard': 'uint32', 'delta': 'int16'}
     """
     return {name: np.dtype(kind).name for name, kind in details.items()}
 
@@ -59,7 +59,7 @@ class Heads:
     """Packs the heads of one virtual user's records.
 
     Example:
-        >>> len(Heads(0, {"w_id": "u4"}).pack([0, 1], w_id=[7, 7])[0])
+        >>> len(Heads(0, {"shard": "u4"}).pack([0, 1], shard=[7, 7])[0])
         9
     """
 

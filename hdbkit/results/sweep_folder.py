@@ -230,8 +230,8 @@ def runs_frame(folder: SweepFolder) -> pd.DataFrame:
     """The planned runs of a sweep, one row each in their order, with what became of them.
 
     ``status`` is ``planned``, ``running``, ``done``, ``ended early``, ``failed`` or ``missing`` (its folder was
-    removed); ``nopm`` is NaN unless done or ended early, and then of the shorter window; ``note`` says why a run
-    failed or ended early; ``checks_failed`` is a tuple of the names of the checks that did not pass in a run that
+    removed); ``metric_value`` is NaN unless done or ended early, and then of the shorter window; ``note`` says why a
+    run failed or ended early; ``checks_failed`` is a tuple of the names of the checks that did not pass in a run that
     is done. One more column for each setting.
 
     Raises ``DamagedResult`` when the plan is missing or spoilt.

@@ -252,7 +252,8 @@ def test_stopping_in_rampup_keeps_the_transactions_and_claims_no_figure(null_tar
 
 
 def test_live_ticks_tell_throughput_and_latency(null_target: NullTarget) -> None:
-    running = hdbkit.start(null_target(latency_us=2000), load=Load(virtual_users=2, rampup_s=0, duration_s=60))
+    load = Load(virtual_users=3, users_per_process=2, rampup_s=0, duration_s=60)
+    running = hdbkit.start(null_target(latency_us=2000), load=load)
     wait_for(running, Status.MEASURING)
     view = running.live()
     while not (tick := view.tick()).p50_us.get("new_order"):
@@ -260,8 +261,9 @@ def test_live_ticks_tell_throughput_and_latency(null_target: NullTarget) -> None
         time.sleep(0.3)
     view.close()
     running.stop()
-    running.wait()
-    assert 0 < tick.metric_value < 60_000  # 2 users at 2 ms a call
+    manifest = running.wait().manifest
+    assert 0 < tick.metric_value < 60_000  # 2 processes at 2 ms a call
+    assert (tick.metric, tick.headline, tick.connected) == (manifest.metric, "new_order", 3)
     assert 2000 <= tick.p50_us["new_order"] < 200_000
 
 

@@ -232,7 +232,7 @@ def tick(status: str, **given: Any) -> api.Tick:
 @pytest.mark.parametrize(
     ("now", "words"),
     [
-        (tick("starting", connected=3), "connecting: 3 of 8 clients are ready"),
+        (tick("starting", connected=3), "connecting: 3 of 8 virtual users are ready"),
         (tick("rampup", elapsed_s=12.2, metric_value=1234), "ramp-up: 12 of 120 s; 1,234 NOPM"),
         (tick("measuring", elapsed_s=130, metric_value=9), "measuring: 10 of 300 s; 9 NOPM"),
         (tick("finishing"), "finishing: the last transactions, the files and the checks"),

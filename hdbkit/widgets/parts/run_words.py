@@ -28,7 +28,7 @@ def doing(tick: Tick, manifest: Manifest, stopping: bool = False) -> str:
         rampup = f"ramp-up: {tick.elapsed_s:,.0f} s, of {rampup_s:,g} to {max_s:,g} s"
         measuring = f"measuring for {duration_s:,g} s"
     sentence = {
-        "starting": f"connecting: {tick.connected} of {users} clients are ready",
+        "starting": f"connecting: {tick.connected} of {users} virtual users are ready",
         "rampup": rampup,
         "measuring": measuring,
         "finishing": f"finishing: the last {manifest.noun}s, the files and the checks",
