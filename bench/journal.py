@@ -56,7 +56,7 @@ def finished(folder: SweepFolder, plan: SweepPlan) -> None:
         facts = {"metric_value": manifest.result["metric_value"], "checks_failed": []}
         for step, details in ((Step.RUN_STARTED, PREPARED), (Step.RUN_FINISHED, facts)):
             lines.append(JournalLine(step=step, at=at, number=planned.number, run_id=run.run_id, details=details))
-    text = "".join(f"{line.model_dump_json(exclude_defaults=True)}\n" for line in lines)
+    text = "".join(f"{line.text}\n" for line in lines)
     (folder.path / "journal.ndjson").write_text(text)
 
 
@@ -152,7 +152,8 @@ def main() -> None:
         with scratch() as root:
             target = hdbkit.Target(kind="nulldb", database=f"bench-{os.getpid()}", may_change_settings=True)
             for what, took in measured(root, target, control(target), configurations).items():
-                tell(f"{runs:,} finished runs: {what}", took, unit="s", at_most=MAX_S)
+                limit = None if what == "results" else MAX_S
+                tell(f"{runs:,} finished runs: {what}", took, unit="s", at_most=limit)
 
 
 if __name__ == "__main__":

@@ -163,7 +163,7 @@ def result(run_id: str = "last", *, workspace: Workspace | None = None) -> Resul
 
 
 def runs(where: str | None = None, *, workspace: Workspace | None = None) -> pd.DataFrame:
-    """All runs, newest first; ``where`` is a condition over the columns, such as ``nopm > 50000``.
+    """All runs, newest first; ``where`` is a condition over the columns, such as ``virtual_users = 8``.
 
     Folders that cannot be read are left out; ``.attrs["damaged"]`` has a sentence for each of them.
 
@@ -173,7 +173,7 @@ def runs(where: str | None = None, *, workspace: Workspace | None = None) -> pd.
         InputError: the condition is none, or names an unknown column.
 
     Example:
-        >>> hdbkit.runs("label = 'nightly'")[["run_id", "nopm"]]  # doctest: +SKIP
+        >>> hdbkit.runs("label = 'nightly'")[["run_id", "metric_value"]]  # doctest: +SKIP
     """
     root = (workspace or DEFAULT).results
     listing = list_runs(root, where)

@@ -93,8 +93,8 @@ def start(
 
     Example:
         >>> running = hdbkit.start("lab", load=hdbkit.Load(virtual_users=8))  # doctest: +SKIP
-        >>> running.status, running.live().tick().nopm  # doctest: +SKIP
-        >>> running.wait().nopm  # doctest: +SKIP
+        >>> running.status, running.live().tick().metric_value  # doctest: +SKIP
+        >>> running.wait().metric_value  # doctest: +SKIP
     """
     place = workspace or DEFAULT
     target = place.target(target)

@@ -46,7 +46,7 @@ _SPLIT_PLOT = (
     "A block's runs of one schema stand together; what they share by chance is not in the intervals of comparisons "
     "between schemas, which may be too narrow"
 )
-"""A split plot, told as long as it is judged as if each run had its own place in the block."""
+"""A split plot, reported as long as it is judged as if each run had its own place in the block."""
 
 
 class SweepResult:

@@ -140,10 +140,10 @@ def find_run(root: Path, run_id: str) -> RunFolder:
 
 
 def only_match(ids: Iterable[str], word: str, kind: str, where: str) -> str:
-    """The one of ``ids`` (newest first) that is ``word``, or the only one that begins or ends so; ``last``: the newest.
+    """The one of ``ids`` (newest first) that is ``word``, or the only one that begins or ends so.
 
-    Raises ``InputError``, with what the ids are of and where they were looked for, when there is none, or more
-    than one.
+    ``last`` is the newest. Raises ``InputError``, with what the ids are of and where they were looked for, when there
+    is none, or more than one.
     """
     if not word:
         raise InputError(f"give the id of a {kind}, a unique part of it, or 'last', not an empty word")

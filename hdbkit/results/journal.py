@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from hdbkit.files import sync_folder
 from hdbkit.processes import birth_of
@@ -55,24 +56,31 @@ class Step(StrEnum):
 
 RUN_ENDS: Final = (Step.RUN_FINISHED, Step.RUN_ENDED_EARLY, Step.RUN_FAILED)
 """The steps after which a planned run is not done again."""
+_RUN_STEPS: Final = frozenset({Step.RUN_STARTED, Step.RUN_DISCARDED, *RUN_ENDS})
+_SERVER_STEPS: Final = frozenset({Step.SETTINGS_SAVED, Step.SETTINGS_RESTORED, Step.DATA_KEPT, Step.DATA_RESTORED})
 
 
-_SETTINGS = tuple(step.value.encode() for step in (Step.SETTINGS_SAVED, Step.SETTINGS_RESTORED))
-
-
-class JournalLine(BaseModel):
+@dataclass(frozen=True, slots=True)
+class JournalLine:
     """One step: ``number`` is the planned run's.
 
     ``details`` are for the reader (durations in seconds, identity), but for those named in this module.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
     step: Step
     at: datetime
     number: int | None = None
     run_id: str = ""
     note: str = ""
-    details: dict[str, Any] = Field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The line as it stands in the file, without its newline."""
+        return _LINE.dump_json(self, exclude_defaults=True).decode()
+
+
+_LINE: Final = TypeAdapter(JournalLine)
 
 
 class SweepState:
@@ -103,13 +111,31 @@ class SweepState:
     def take(self, line: JournalLine) -> None:
         """Take the next line of the journal."""
         self.since = self.since or line.at
+        if line.step in _RUN_STEPS:
+            self._take_run(line.number or 0, line)
+        elif line.step in _SERVER_STEPS:
+            self._take_server(line)
+        else:
+            self._take_course(line)
+
+    def _take_course(self, line: JournalLine) -> None:
+        """When the sweep is executed, and what it decided."""
         match line.step:
             case Step.STARTED:
                 self._process = int(line.details.get("pid", 0)), str(line.details.get("birth"))
-                self.broken_off = None
-                self.since, self.ends_since = line.at, []
+                self.broken_off, self.since, self.ends_since = None, line.at, []
             case Step.STOPPED | Step.FAILED:
                 self.broken_off, self._process = line, None
+            case Step.EXTENDED:
+                self.finished = False
+            case Step.LOOKED | Step.WINNERS_CHOSEN:
+                self.decisions.append(line)
+            case Step.SWEEP_FINISHED:
+                self.finished, self._process = True, None
+
+    def _take_server(self, line: JournalLine) -> None:
+        """What the sweep changed on the server, and has to restore."""
+        match line.step:
             case Step.SETTINGS_SAVED:
                 self.changed, self.identity = True, str(line.details.get("identity"))
                 self.found, self.restored = dict(line.details.get("found", {})), None
@@ -119,16 +145,6 @@ class SweepState:
                 self.data_kept = True
             case Step.DATA_RESTORED:
                 self.data_kept = False
-            case Step.NOTED:
-                pass
-            case Step.EXTENDED:
-                self.finished = False
-            case Step.LOOKED | Step.WINNERS_CHOSEN:
-                self.decisions.append(line)
-            case Step.SWEEP_FINISHED:
-                self.finished, self._process = True, None
-            case _:
-                self._take_run(line.number or 0, line)
 
     def _take_run(self, number: int, line: JournalLine) -> None:
         before = self.runs.pop(number, None)
@@ -195,11 +211,9 @@ class Journal:
         For the question that each sweep asks of all others, which may be many and long.
         """
         try:
-            lines = self._path.read_bytes().split(b"\n")[:-1]
+            return SweepState(filter(None, map(_parsed, _lines_with(b"settings_", self._path.read_bytes()))))
         except FileNotFoundError:
-            lines = []
-        about = (_parsed(raw) for raw in lines if any(word in raw for word in _SETTINGS))
-        return SweepState(filter(None, about))
+            return SweepState()
 
     def append(self, step: Step, number: int | None, run_id: str, note: str, details: dict[str, Any]) -> None:
         """Add a line of now; it is on disk when this returns."""
@@ -207,7 +221,7 @@ class Journal:
         with self._path.open("a+b") as file:
             if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
                 file.write(b"\n")
-            file.write(line.model_dump_json(exclude_defaults=True).encode() + b"\n")
+            file.write(f"{line.text}\n".encode())
             file.flush()
             os.fsync(file.fileno())
         sync_folder(self._path.parent)
@@ -244,6 +258,14 @@ class Journal:
 
 def _parsed(raw: bytes) -> JournalLine | None:
     try:
-        return JournalLine.model_validate_json(raw)
+        return _LINE.validate_json(raw)
     except ValidationError:
         return None
+
+
+def _lines_with(word: bytes, raw: bytes) -> Iterator[bytes]:
+    """The whole lines that have the word in them."""
+    at = raw.find(word)
+    while at >= 0 and (end := raw.find(b"\n", at)) >= 0:
+        yield raw[raw.rfind(b"\n", 0, at) + 1 : end]
+        at = raw.find(word, end)

@@ -42,7 +42,7 @@ ENDED_EARLY = "ended early"
 
 Plan = TypeVar("Plan", bound=BaseModel)
 _ENDING_S: Final = 2.0
-"""How long a sweep that has told its end may still hold its server."""
+"""How long a sweep whose journal has its end may still hold its server."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def only_sweep(root: Path, identity: str) -> Iterator[None]:
 
 
 def _locked(file: IO[bytes]) -> bool:
-    """Whether nobody else holds it, or not for longer than one that has told its end takes to end."""
+    """Whether nobody else holds it, or not for longer than one whose journal has its end takes to exit."""
     deadline = time.monotonic() + _ENDING_S
     while True:
         try:
@@ -230,9 +230,9 @@ def runs_frame(folder: SweepFolder) -> pd.DataFrame:
     """The planned runs of a sweep, one row each in their order, with what became of them.
 
     ``status`` is ``planned``, ``running``, ``done``, ``ended early``, ``failed`` or ``missing`` (its folder was
-    removed); ``metric_value`` is NaN unless done or ended early, and then of the shorter window; ``note`` says why a
-    run failed or ended early; ``checks_failed`` is a tuple of the names of the checks that did not pass in a run that
-    is done. One more column for each setting.
+    removed). ``metric_value`` is NaN unless the run is done or ended early; it is then that of the shorter window.
+    ``note`` is the reason why a run failed or ended early; ``checks_failed`` is a tuple of the names of the checks
+    that failed in a run that is done. One more column for each setting.
 
     Raises ``DamagedResult`` when the plan is missing or spoilt.
     """

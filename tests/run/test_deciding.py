@@ -72,7 +72,7 @@ def test_a_sweep_ends_at_the_first_look_that_decides_all(server: FileServer, res
     assert (plan.ended_after, len(plan.runs)) == (4, 4 * 6)
     done = SweepResult(folder)
     assert done.failed == 0
-    assert "all was decided at that after 4: the intervals are made at 99.93 %" in done.advice
+    assert "everything was decided after 4: the intervals are computed at 99.93 %" in done.advice
     assert sweep_progress(folder).total == 24
     with pytest.raises(InputError, match="has its looks fixed"):
         resume(folder, server, runner(server, results), blocks=16)
@@ -99,8 +99,8 @@ def test_the_three_fastest_and_the_baseline_get_fresh_blocks(server: FileServer,
     best = done.winners.iloc[0]
     again = np.log(fresh.pivot_table(index="block", columns="configuration", values="metric_value"))
     assert np.log(best["ratio"]) == pytest.approx((again[best["configuration"]] - again[0]).mean())
-    assert "In 2 fresh blocks that had no part in the choice: " in done.answer
-    (table,) = winner_table(done.winners)
+    assert "In 2 fresh blocks that were not used for the choice: " in done.answer
+    (table,) = winner_table(done.winners, done.metric)
     assert [row[0] for row in table.rows] == list(done.winners["label"])
     with pytest.raises(InputError, match="has chosen its fastest"):
         resume(folder, server, run_one, blocks=5)

@@ -14,6 +14,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 import hdbkit
 from hdbkit import api
 from hdbkit.config import Load, SweepSpec
+from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.servers import find_binaries
 from hdbkit.workspace import Workspace
@@ -53,6 +54,15 @@ def test_a_name_is_looked_up_and_a_run_is_kept_in_its_own_workspace(
     with pytest.raises(InputError, match=f"there is no run '{first.run_id}'"):
         api.result(first.run_id, workspace=two)
     assert not any(results.iterdir()), "the workspace of the process is another one"
+
+
+def test_a_run_reads_the_schema_once(pair: tuple[Workspace, Workspace], monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, opened = database("nulldb"), []
+    schema = type(engine).schema
+    monkeypatch.setattr(type(engine), "schema", lambda *given: (opened.append(given), schema(*given))[1])
+    running = hdbkit.start("lab", load=LOAD, workspace=pair[0])
+    assert len(opened) == 1
+    running.wait()
 
 
 def test_a_comparison_and_a_profile_are_kept_where_their_runs_are(pair: tuple[Workspace, Workspace]) -> None:

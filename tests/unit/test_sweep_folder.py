@@ -95,6 +95,8 @@ def test_the_next_run_is_the_first_without_an_end(tmp_path: Path) -> None:
         (Step.RUN_ENDED_EARLY, 3, 4),
         (Step.RUN_FINISHED, 5, 4),
         (Step.RUN_FINISHED, 4, 6),
+        (Step.RUN_DISCARDED, 5, 5),  # its end had been torn when that was noted
+        (Step.RUN_FINISHED, 5, 6),
     ]
     for step, number, after in expected:
         folder.append(step, number, f"run-{number}")
