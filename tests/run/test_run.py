@@ -130,6 +130,7 @@ def test_users_of_one_process_take_turns(null_target: NullTarget) -> None:
     load = Load(virtual_users=4, users_per_process=4, rampup_s=0, duration_s=2)
     result = hdbkit.run(null_target(latency_us=1000), load=load)
     counts = [count for (count,) in rows(result, "select count(*) from {t} group by virtual_user")]
+    assert len(counts) == 4
     assert min(counts) > 50
     assert max(counts) - min(counts) <= 1  # by turns
     assert result.summary["client_cpu_us_per_operation"] > 0
@@ -204,7 +205,8 @@ from pathlib import Path
 from hdbkit.execution import folder_setup, precheck, supervisor
 from hdbkit.plan import RunPlan
 plan = RunPlan.model_validate_json({plan.model_dump_json()!r})
-sys.argv[1:] = [str(folder_setup.make_run_folder(precheck.precheck(plan), Path({str(results)!r})).path)]
+ready = precheck.precheck(plan.target, plan.workload, lambda _: plan)
+sys.argv[1:] = [str(folder_setup.make_run_folder(ready, Path({str(results)!r})).path)]
 supervisor.main()
 """
     subprocess.run([sys.executable, "-c", made], check=True, timeout=60)
