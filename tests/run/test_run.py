@@ -362,7 +362,7 @@ def unstarted(server: PrivateServer | None, target: hdbkit.Target, root: Path) -
     """The folder of a run whose supervisor is still to be started."""
     workload = WorkloadSpec(warehouses=1 if server else 2)
     plan = RunPlan(run_id="a-run", target=target, workload=workload, load=Load(rampup_s=0, duration_s=0.5))
-    return make_run_folder(precheck(plan), root)
+    return make_run_folder(precheck(plan.target, plan.workload, lambda _: plan), root)
 
 
 def test_a_graceful_stop_does_not_soften_one_at_once(null_target: NullTarget, results: Path) -> None:
