@@ -44,7 +44,7 @@ def test_a_run_is_started_watched_stopped_and_stays_with_the_notebook(lab: Lab, 
     notebook.run_all()
     page = notebook.page
     page.wait_for_selector(".hdbkit-alive")
-    page.get_by_text("the page to share").last.wait_for()
+    page.get_by_text("report: ").last.wait_for()
     for label, value in (("Virtual users", "2"), ("Rampup (s)", "0")):
         page.locator(".hdbkit-panel").get_by_label(label).fill(value)
         page.keyboard.press("Tab")

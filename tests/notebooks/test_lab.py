@@ -15,7 +15,7 @@ from tests.notebooks.conftest import NOTEBOOKS
 
 TILES = [
     *("Start here", "Build and check", "Run", "Sweep settings", "Compare"),
-    *("Scaling virtual users", "Why processes", "Published results", "Compare engines"),
+    *("Scaling virtual users", "Why processes", "Published results", "Compare engines", "Own workload"),
 ]
 
 

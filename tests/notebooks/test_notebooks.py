@@ -27,18 +27,20 @@ SMALL: dict[str, dict[str, Any]] = {
     "06_why_processes": {"target": "suite", "virtual_users": 2, "blocks": 1, **SHORT},
     "07_published_results": {},
     "08_compare_engines": {"engines": ["mariadb"], "warehouses": 1, "blocks": 1, **SHORT},
+    "09_own_workload": {"target": "suite", "rows": 500, "blocks": 2, **SHORT},
 }
 """Values that make each short."""
 SAYS = {
     "00_start_here": "driver",
     "01_build_and_check": "no check failed",
-    "02_run": "the page to share: ",
+    "02_run": "report: ",
     "03_sweep_settings": "synchronous_commit=off",
     "04_compare": '"text": ["new',
     "05_scaling_virtual_users": "Little's law",
     "06_why_processes": "Python processes (hdbkit)",
     "07_published_results": "All 54 response times are 60000 / tpm",
-    "08_compare_engines": "mariadb: stored routines (new) do",
+    "08_compare_engines": "mariadb: stored routines (new) complete",
+    "09_own_workload": "read p99",
 }
 """What its outputs hold when it has done its work."""
 

@@ -18,6 +18,7 @@ from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError, RunFailed
 from hdbkit.results.folder import find_run
 from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.records import Heads
 from hdbkit.results.spool import SpoolReader, SpoolWriter
 from hdbkit.widgets import RunPanel, Shared
 from hdbkit.widgets.parts.live import MAX_POINTS, LiveChart
@@ -198,9 +199,10 @@ def test_the_reason_of_a_failed_run_is_shown(built: Target) -> None:
 
 
 def test_a_run_that_is_attached_late_is_read_from_now_on(tmp_path: Path) -> None:
-    writer = SpoolWriter(tmp_path / "1.spool", 0)
+    writer = SpoolWriter(tmp_path / "1.spool", 0, {})
+    (head,) = Heads(0, {}).pack([0])
     for at in range(1000):
-        writer.append(0, at, at + 1, 1, 0, 1, 0, 0, 0, 0)
+        writer.append(0, at, at + 1, head, 0, 0, 0)
     writer.close()
     reader = SpoolReader(tmp_path / "1.spool")
     reader.skip_before(991)
