@@ -16,6 +16,7 @@ from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.run.windows import window_of
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
+from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.execution.handle import RunHandle
 from hdbkit.report import run_card, run_report
@@ -43,8 +44,13 @@ class Result:
         return self.manifest.result
 
     @property
+    def metric(self) -> Metric:
+        """The metric of the run's workload: its name, its unit, and whether higher or lower is better."""
+        return self.manifest.metric
+
+    @property
     def metric_value(self) -> float | None:
-        """The value of the run's metric (``manifest.metric``); None when it is not known."""
+        """The value of the run's metric; None when it is not known."""
         return self.summary.get("metric_value")
 
     @property

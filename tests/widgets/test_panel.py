@@ -13,7 +13,7 @@ import hdbkit
 from hdbkit import widgets
 from hdbkit.errors import InputError
 from hdbkit.widgets import Panel
-from hdbkit.widgets.parts.ticker import SHORTEST_PERIOD_S, every
+from hdbkit.widgets.parts.ticker import MIN_PERIOD_S, every
 from tests.widgets.conftest import text_of, until
 
 
@@ -90,7 +90,7 @@ def test_all_tickers_share_one_thread() -> None:
 def test_nothing_ticks_more_than_twice_a_second() -> None:
     ticker = every(0.001, lambda: None)
     ticker.cancel()
-    assert ticker.period_s == SHORTEST_PERIOD_S == 0.5
+    assert ticker.period_s == MIN_PERIOD_S == 0.5
 
 
 def test_a_closed_panel_does_not_tick(panel: Panel) -> None:
