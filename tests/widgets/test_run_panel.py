@@ -236,7 +236,7 @@ def tick(status: str, **given: Any) -> api.Tick:
     [
         (tick("starting", connected=3), "connecting: 3 of 8 virtual users are ready"),
         (tick("rampup", elapsed_s=12.2, metric_value=1234), "ramp-up: 12 of 120 s; 1,234 NOPM"),
-        (tick("measuring", elapsed_s=130, metric_value=9), "measuring: 10 of 300 s; 9 NOPM"),
+        (tick("measuring", elapsed_s=130, metric_value=9), "measuring: 10 of 300 s; 9.00 NOPM"),
         (tick("finishing"), "finishing: the last transactions, the files and the checks"),
     ],
 )

@@ -144,7 +144,7 @@ class RunsPanel(Panel):
             varied = [name for name in frame.columns.drop("metric_value") if frame[name].nunique() > 1]
             if not varied:
                 raise InputError("these runs have equal settings; select others, or clear the filter")
-            folders = [RunFolder(results_folder() / run_id) for run_id in frame["run_id"]]
+            folders = [RunFolder(results_folder() / run_id) for run_id in frame.index]
             chart = parallel_coordinates(frame, varied, metric_of({"runs": readable(folders)}))
             self.chart.value = charts_html([chart])
             self.say("")
