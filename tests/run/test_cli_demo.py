@@ -92,7 +92,7 @@ def test_a_sweep_whose_runs_failed_a_check_ends_with_1(
 
     Done.failed = failed  # type: ignore[attr-defined]
     monkeypatch.setattr(measuring.show, "sweep", lambda _: None)
-    assert measuring._tell_sweep(Done(), Path("report.html"), as_json=False) == code  # type: ignore[arg-type]
+    assert measuring._show_sweep(Done(), Path("report.html"), as_json=False) == code  # type: ignore[arg-type]
     out = capsys.readouterr().out
     assert [f"check failed in {n} of 4 runs: {name}" in out for name, n in checks.items()] == [True] * len(checks)
 
