@@ -223,7 +223,7 @@ class Schema(Protocol):
         """Make the schema, its record with ``spec`` in it, and the tables that are missing."""
         ...
 
-    def load(self, part: str, loads: Iterable[TableLoad], sent: Callable[[int, int], None]) -> None:
+    def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
         """Load a part and note it, in one transaction; ``sent(rows, size_bytes)`` is called as text is sent."""
         ...
 
@@ -405,6 +405,17 @@ class TableLoad:
 
 
 @dataclass(frozen=True)
+class StatementLoad:
+    """A named operation that makes the rows of a part in the database itself."""
+
+    operation: str
+
+
+PartLoad = TableLoad | StatementLoad
+"""What a part is loaded by."""
+
+
+@dataclass(frozen=True)
 class PlannedPhase:
     """A part of a run: its length, and whether it is measured.
 
@@ -492,7 +503,7 @@ class Workload(Protocol):
         """The population in pieces, in the order in which they are loaded."""
         ...
 
-    def part(self, key: str) -> Iterator[TableLoad]:
+    def part(self, key: str) -> Iterator[PartLoad]:
         """What a piece holds; equal for equal specifications, on any host."""
         ...
 

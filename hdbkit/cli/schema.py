@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -63,7 +64,8 @@ def build(
         show.print_json({"rows": done.rows, "duration_s": done.duration_s, "checks": show.frame_json(checks)})
     else:
         show.checks(checks)
-        show.console.print(f"{done.rows:,} rows in {done.duration_s:.1f} s; next: hdbkit run {target}", markup=False)
+        following = shlex.join(["hdbkit", "run", target, *spec.words])
+        show.console.print(f"{done.rows:,} rows in {done.duration_s:.1f} s; next: {following}", markup=False)
     return Exit.DONE if done.passed else Exit.CHECK_FAILED
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from hdbkit.config.load import Load
-from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.mistakes import did_you_mean, mistakes_of
 from hdbkit.config.sweep_values import is_formula, setting_text, value_texts
 from hdbkit.config.workload_spec import WorkloadSpec, identifies_schema, storage_fields
 from hdbkit.errors import ConfigErrors
@@ -55,10 +57,15 @@ def factor_value(name: str, text: str) -> Any:
     try:
         if name in load_factors():
             return getattr(Load(**{name: given}), name)
-        made = WorkloadSpec(**{name: given})
+        if name in storage_fields():
+            return WorkloadSpec(**{name: given}).storage.get(name, storage_fields()[name].default)
+        field = schema_factors()[name]
+        adapter: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]
+        return adapter.validate_python(given)
     except ConfigErrors as error:
         raise ValueError(error.mistakes[0].what) from None
-    return made.storage.get(name, storage_fields()[name].default) if name in storage_fields() else getattr(made, name)
+    except ValidationError as error:
+        raise ValueError(mistakes_of(error, WorkloadSpec)[0].what) from None
 
 
 def factor_values(names: Iterable[str], configuration: Mapping[str, str]) -> dict[str, Any]:
@@ -112,7 +119,7 @@ def _written(value: object) -> str:
 
 def _holds_weights(name: str) -> bool:
     """Whether a factor is a weight for each operation."""
-    field = load_factors().get(name)
+    field = {**load_factors(), **schema_factors()}.get(name)
     return field is not None and "dict" in str(field.annotation)
 
 

@@ -23,11 +23,12 @@ from hdbkit.contracts import (
     BuildLog,
     Capability,
     Database,
+    PartLoad,
     SchemaOptions,
     Scope,
     SessionOptions,
     SqlSession,
-    TableLoad,
+    StatementLoad,
     Workload,
 )
 from hdbkit.databases._schema_options import options_of
@@ -128,11 +129,18 @@ class SqlSchema:
         if self._options.history_key and f"key_{table}" in known:
             self.session.query(f"key_{table}")
 
-    def load(self, part: str, loads: Iterable[TableLoad], sent: Callable[[int, int], None]) -> None:
+    def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
         """Load a part and note it, in one transaction."""
         with self._transaction():
-            rows = sum(self.session.load(load.table, counted(load.chunks, sent)) for load in loads)
+            rows = sum(self._rows_of(load, sent) for load in loads)
             self.session.query("insert_build_part", part=part, rows=rows)
+
+    def _rows_of(self, load: PartLoad, sent: Callable[[int, int], None]) -> int:
+        """Load it; the rows that were sent."""
+        if isinstance(load, StatementLoad):
+            self.session.query(load.operation)
+            return 0
+        return self.session.load(load.table, counted(load.chunks, sent))
 
     def after_load(self) -> list[str]:
         """The indexes that are missing."""

@@ -24,6 +24,7 @@ from hdbkit.contracts import (
     Arguments,
     BuildLog,
     Capability,
+    PartLoad,
     Row,
     Schema,
     SchemaOptions,
@@ -149,11 +150,11 @@ class NullSchema:
         if not self._state.record(self._name):
             self._state.write_record(self._name, {"spec": spec, "finished": False})
 
-    def load(self, part: str, loads: Iterable[TableLoad], sent: Callable[[int, int], None]) -> None:
+    def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
         """Read everything and keep the number of rows."""
         rows = 0
         for load in loads:
-            for chunk in load.chunks:
+            for chunk in load.chunks if isinstance(load, TableLoad) else ():
                 lines = chunk.count(b"\n")
                 rows += lines
                 sent(lines, len(chunk))

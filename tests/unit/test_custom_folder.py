@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.config import Load, SweepSpec, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Better
+from hdbkit.contracts import StatementLoad, TableLoad
 from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.sweep_plan import plan_sweep
 from hdbkit.workloads import specification, workload
 from hdbkit.workloads.custom.spec import CustomSpec
 from tests.architecture.source_tree import ROOT
@@ -130,6 +132,46 @@ def test_a_sweep_names_the_folder_and_its_parameters(tmp_path: Path) -> None:
     spec = SweepSpec.read(file).workload
     assert isinstance(spec, CustomSpec)
     assert spec.values == {"rows": 5}
+
+
+def test_parameters_can_be_a_factor_of_a_sweep(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        f"factors: {{parameters: [{{rows: 5}}, {{rows: 7}}]}}\nworkload: {{kind: custom, folder: {path}}}\n"
+    )
+    plan = plan_sweep(Target(kind="nulldb"), SweepSpec.read(file), "s")
+    specs = [plan.workload_of(one) for one in plan.runs[:2]]
+    assert sorted(one.values["rows"] for one in specs if isinstance(one, CustomSpec)) == [5, 7]
+
+
+def test_an_operation_needs_no_more_than_its_name(tmp_path: Path) -> None:
+    spec = specification(folder(tmp_path, YAML.replace("look: {weight: 3}", "look:")))
+    assert isinstance(spec, CustomSpec)
+    assert spec.definition.operations["look"].weight == 1
+
+
+def test_only_whole_numbers_are_details(tmp_path: Path) -> None:
+    (error,) = errors(folder(tmp_path, YAML + "details: [text]\n"))
+    assert "'text' is not a whole number" in error
+
+
+def test_a_table_is_loaded_in_parts_and_then_by_statements(tmp_path: Path) -> None:
+    tables = "tables: {things: {rows: 250000, columns: {id: number, content: 7, extra: null}}}\n"
+    variables = YAML.replace("variables:", "variables:\n  number: {sequence: {start: 10}}")
+    sql = (
+        SQL
+        + "-- name: create_things\nCREATE TABLE things (id INT);\n-- name: load_rest\nINSERT INTO things (id) VALUES (0);\n"
+    )
+    work = workload(specification(folder(tmp_path, variables + tables, sql)))
+    assert [(part.key, part.rows) for part in work.parts()] == [
+        ("things-0", 100_000), ("things-1", 100_000), ("things-2", 50_000), ("load_rest", 0)
+    ]  # fmt: skip
+    (last,) = work.part("things-2")
+    assert isinstance(last, TableLoad)
+    rows = b"".join(last.chunks).decode().splitlines()
+    assert (rows[0], rows[-1]) == ("200010\t7\t\\N", "250009\t7\t\\N")
+    assert list(work.part("load_rest")) == [StatementLoad("load_rest")]
 
 
 def test_a_parameter_or_an_operation_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ from hdbkit.contracts import (
     Capability,
     Check,
     Part,
+    PartLoad,
     PlannedPhase,
     Schema,
     Scope,
     Session,
     Table,
-    TableLoad,
     User,
     UserPlan,
     Workload,
@@ -118,7 +118,7 @@ class Custom:
 
         return population.parts(self.spec)
 
-    def part(self, key: str) -> Iterator[TableLoad]:
+    def part(self, key: str) -> Iterator[PartLoad]:
         """What a part holds."""
         from hdbkit.workloads.custom import population
 

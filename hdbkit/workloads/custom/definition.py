@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from hdbkit.config.expressions import Expression, ExpressionMistake, value_of
 from hdbkit.config.metric import Metric
@@ -148,6 +148,13 @@ class Variable(ConfigModel):
         return self
 
     @property
+    def is_whole(self) -> bool:
+        """Whether its values are whole numbers."""
+        return not isinstance(self.kind, Text | Choice) and not (
+            isinstance(self.kind, Uniform) and self.kind.decimals
+        )
+
+    @property
     def kind(self) -> Any:
         """The model of the kind that is given."""
         return next(value for _, value in self if value is not None)
@@ -158,6 +165,11 @@ class Operation(ConfigModel):
 
     weight: float = Field(default=1.0, ge=0, description="how often it is drawn, relative to the others")
     statements: tuple[str, ...] = Field(default=(), description="names of statements; none: the operation's own name")
+
+
+def _or_defaults(written: Any) -> Any:
+    """Nothing behind a name means its defaults."""
+    return {} if written is None else written
 
 
 class RoundTrips(StrEnum):
@@ -193,10 +205,17 @@ class Definition(ConfigModel):
     parameters: dict[str, Number] = Field(default_factory=dict, description="numbers for expressions and SQL")
     scale: str = Field(default="", description="the size in words, with parameters in braces: {rows} rows")
     metric: Metric = Metric(name="operations/s", title="operations per second", unit="operations/s")
-    operations: dict[str, Operation] = Field(min_length=1, max_length=250)
+    operations: dict[str, Annotated[Operation, BeforeValidator(_or_defaults)]] = Field(min_length=1, max_length=250)
     variables: dict[str, Variable] = Field(default_factory=dict)
     details: tuple[str, ...] = Field(default=(), max_length=8, description="variables to keep with each operation")
     round_trips: RoundTrips = Field(
         default=RoundTrips.ONE, description="one: all statements of an operation in one where the engine can; each"
     )
     tables: dict[str, TableContent] = Field(default_factory=dict, description="what a build loads, in this order")
+
+    @model_validator(mode="after")
+    def _details_are_whole(self) -> Definition:
+        for name in self.details:
+            if name in self.variables and not self.variables[name].is_whole:
+                raise ValueError(f"details: '{name}' is not a whole number, and only these are kept")
+        return self

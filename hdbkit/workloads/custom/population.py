@@ -7,30 +7,36 @@ from typing import Any, Final
 
 import numpy as np
 
-from hdbkit.contracts import Part, Table, TableLoad
+from hdbkit.contracts import Part, PartLoad, StatementLoad, Table, TableLoad
 from hdbkit.workloads.custom.definition import Number, number
 from hdbkit.workloads.custom.spec import CustomSpec
 from hdbkit.workloads.custom.variables import Drawing
 
 _PART_ROWS: Final = 100_000
 _CHUNK_ROWS: Final = 5_000
+_LOAD: Final = "load_"
+"""What the names of statements that load begin with."""
 _COLUMN_BYTES: Final = 12
 """What a value is assumed to take as text, for the estimate of a build."""
 
 
 def parts(spec: CustomSpec) -> list[Part]:
-    """Pieces of at most 100,000 rows of one table, named ``accounts-0``, ``accounts-1``."""
+    """Pieces of at most 100,000 rows of one table, named ``accounts-0``, ``accounts-1``, then each ``load_...``."""
     found = []
     for table, content in spec.definition.tables.items():
         rows = rows_of(spec, table)
         for at in range(-(-rows // _PART_ROWS)):
             size = min(_PART_ROWS, rows - at * _PART_ROWS)
             found.append(Part(f"{table}-{at}", size, size * _COLUMN_BYTES * len(content.columns)))
-    return found
+    names = sorted({name for of in spec.statements.values() for name in of if name.startswith(_LOAD)})
+    return [*found, *(Part(name, 0, 0) for name in names)]
 
 
-def part(spec: CustomSpec, tables: dict[str, Table], key: str) -> Iterator[TableLoad]:
+def part(spec: CustomSpec, tables: dict[str, Table], key: str) -> Iterator[PartLoad]:
     """What a part holds."""
+    if key.startswith(_LOAD) and key.removeprefix(_LOAD):
+        yield StatementLoad(key)
+        return
     table, _, number_text = key.rpartition("-")
     first = int(number_text) * _PART_ROWS
     rows = min(_PART_ROWS, rows_of(spec, table) - first)
@@ -46,7 +52,7 @@ def _chunks(spec: CustomSpec, table: str, first: int, rows: int) -> Iterator[byt
     definition = spec.definition
     index = list(definition.tables).index(table)
     generator = np.random.default_rng([spec.seed, index, first])
-    drawing = Drawing(spec.values, generator, 0, 1)
+    drawing = Drawing(spec.values, generator, first_row=first)
     draws = {
         value: drawing.of(f"{table}.{value}", definition.variables[value])
         for value in definition.tables[table].columns.values()

@@ -37,13 +37,18 @@ _positions: dict[tuple[int, str], int] = {}
 
 
 class Drawing:
-    """Makes the draws of one virtual user of ``users``; ``index`` counts from 0."""
+    """Makes the draws of one virtual user of ``users``, or those of a table from ``first_row`` (from 0) on."""
 
     def __init__(
-        self, parameters: Mapping[str, Number], generator: np.random.Generator, index: int, users: int
+        self,
+        parameters: Mapping[str, Number],
+        generator: np.random.Generator,
+        index: int = 0,
+        users: int = 1,
+        first_row: int | None = None,
     ) -> None:
         self._parameters, self._generator = parameters, generator
-        self._index, self._users = index, users
+        self._index, self._users, self._first_row = index, users, first_row
 
     def of(self, name: str, variable: Variable, session: Session | None = None) -> Draw:
         """The draw of a variable; ``session`` is asked for the range of a key."""
@@ -84,9 +89,11 @@ class Drawing:
         start, place = int(self._number(kind.start)), (self._index, name)
         most = None if kind.max is None else (int(self._number(kind.max)) - start) // kind.step + 1
 
+        positions = _positions if self._first_row is None else {place: self._first_row}
+
         def draw(count: int) -> list[Any]:
-            first = _positions.get(place, 0)
-            _positions[place] = first + count
+            first = positions.get(place, 0)
+            positions[place] = first + count
             numbers = np.arange(first, first + count) * self._users + self._index
             return list((start + kind.step * (numbers if most is None else numbers % most)).tolist())
 
