@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hdbkit.cli import main
 from hdbkit.paths import data_folder
 
-SOURCES = {path.name: path.read_bytes() for path in sorted(data_folder("params").iterdir())}
+SOURCES = {path.name: path.read_bytes() for path in sorted(data_folder("params").glob("*.*"))}
 NOWHERE = "nulldb:///no-such-database"
 MARKS = st.text("&*!{}[]:,-?|>%@`\"'#\n\t~=<0x.9e", max_size=8).map(str.encode)
 WORDS = st.sampled_from([b"true", b"null", b"-1", b"1e999", b".nan", b"!!binary x", b"2026-01-01", b"? ", b"<<: *a"])
