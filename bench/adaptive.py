@@ -6,7 +6,7 @@ is its point's throughput times noise as recorded between runs, at 1 %; runs of 
 baseline's run in that block. What counts is the best of the search's three fastest, as its fresh blocks would find
 it, against the best of the grid; as many points by chance stand beside it.
 
-Each search is done twice: with all runs whole, and with runs that end early (``analysis.search.bar``). For that a run
+Each search is done twice: with all runs whole, and with runs that end early (``search.required_rate``). There a run
 is a window of parts whose noise hangs together (first-order autoregressive); over a whole window it is nothing.
 """
 
@@ -28,7 +28,7 @@ import hdbkit
 from bench.common import QUICK, scratch, tell, title
 from bench.verdicts import Floats, scaled
 from hdbkit.analysis.run.prospects import LOOKS, PARTS, upper_bound
-from hdbkit.analysis.sweep.search import bar, log_ratios, next_configurations
+from hdbkit.analysis.sweep.search import log_ratios, next_configurations, required_rate
 from hdbkit.config import SweepSpec
 from hdbkit.config.metric import Metric
 from hdbkit.results.sweep_folder import ENDED_EARLY
@@ -118,8 +118,8 @@ class Runs:
         return pd.DataFrame(self._rows)
 
     def add(self, block: int, configuration: int, point: Point) -> None:
-        """Run a point, to the end of its window or until it is certain to stay below the bar."""
-        bound = bar(self.frame, METRIC, block, configuration, 1) if self._early and configuration else None
+        """Run a point, to the end of its window or until it is certain to stay below the required rate."""
+        bound = required_rate(self.frame, METRIC, block, configuration, 1) if self._early and configuration else None
         level = self._surface[point] * math.exp(self._draw.choice(self._noise))
         noise = lfilter([1], [1, -PERSISTENCE], self._draw.normal(size=PARTS)) * math.sqrt(1 - PERSISTENCE**2)
         window = level * (1 + WITHIN * (noise - noise.mean()))

@@ -21,7 +21,7 @@ from hdbkit.execution.client import Client, ClientPlan
 from hdbkit.execution.control import ClientState, Control, Field
 from hdbkit.plan import RunPlan
 from hdbkit.results.columns import Outcome
-from hdbkit.results.records import counted_by
+from hdbkit.results.records import is_committed
 from hdbkit.results.spool import read_spools
 from hdbkit.workloads import workload
 
@@ -106,7 +106,7 @@ def _figures(folder: Path, schema: WorkloadSpec, began_ns: int, ended_ns: int, c
     for _, records in read_spools(folder / "spools"):
         inside = records[(records["end_ns"] >= began_ns) & (records["end_ns"] < ended_ns)]
         completed += int(np.count_nonzero(inside["outcome"] != int(Outcome.FAILED)))
-        counted += int(np.count_nonzero(counted_by(of_rate, inside)))
+        counted += int(np.count_nonzero(is_committed(of_rate, inside)))
     window_ns = ended_ns - began_ns
     return {
         "metric_value": counted * rate.per_s * 1e9 / window_ns,

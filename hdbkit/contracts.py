@@ -619,7 +619,7 @@ class ServerControl(Protocol):
         """Every setting of the server."""
         ...
 
-    def mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
+    def problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
         """What is wrong with these values of settings: unknown, out of range, not allowed; changes nothing."""
         ...
 

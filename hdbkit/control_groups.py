@@ -15,7 +15,7 @@ import psutil
 _ROUNDS = 20
 
 
-def group_of(pid: int) -> Path | None:
+def cgroup_of(pid: int) -> Path | None:
     """The folder of a process's group; None where there is none but the root's."""
     try:
         lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines()
@@ -26,9 +26,9 @@ def group_of(pid: int) -> Path | None:
     return root / path if root and path else None
 
 
-def own_group(pid: int) -> Path | None:
+def own_cgroup(pid: int) -> Path | None:
     """The group of a process and its descendants, where nobody else is in it."""
-    group = group_of(pid)
+    group = cgroup_of(pid)
     if group is None or not math.isfinite(cpu_s(group)):
         return None
     others = _members(group) - _family(pid)
@@ -44,7 +44,7 @@ def cpu_s(group: Path) -> float:
         return math.nan
 
 
-def give_group(pid: int, name: str, note: Callable[[Path], object]) -> None:
+def move_to_cgroup(pid: int, name: str, note: Callable[[Path], object]) -> None:
     """Put a process and its descendants into a group ``name`` below our own; where we may not, nothing is done.
 
     ``note`` is told the group's folder before it is made.
@@ -52,7 +52,7 @@ def give_group(pid: int, name: str, note: Callable[[Path], object]) -> None:
     root = _hierarchy()
     if root is None:
         return
-    group = (group_of(os.getpid()) or root) / name
+    group = (cgroup_of(os.getpid()) or root) / name
     try:
         note(group)
         group.mkdir(exist_ok=True)

@@ -2,7 +2,7 @@
 
     HdbkitError                 everything that hdbkit raises on purpose
     +-- InputError              what was asked for cannot be done; nothing was started (exit 2)
-    |   +-- ConfigErrors        all mistakes of one file, told at once
+    |   +-- ConfigErrors        all errors of one file, told at once
     |   +-- MissingDriver       the Python driver of a database is not installed
     |   +-- CannotConnect       host, port, account, database or certificate are not right
     |   +-- SchemaProblem       the schema is missing, of another scale, or half built
@@ -36,8 +36,8 @@ class InputError(HdbkitError):
 
 
 @dataclass(frozen=True)
-class Mistake:
-    """One mistake of a configuration: where it stands and what is wrong with it."""
+class Problem:
+    """One error of a configuration: where it stands and what is wrong with it."""
 
     where: str
     what: str
@@ -45,22 +45,22 @@ class Mistake:
 
 
 class ConfigErrors(InputError):
-    """All mistakes of one file or call, told at once."""
+    """All errors of one file or call, told at once."""
 
-    def __init__(self, source: str, mistakes: Sequence[Mistake]) -> None:
-        super().__init__(source, tuple(mistakes))
+    def __init__(self, source: str, problems: Sequence[Problem]) -> None:
+        super().__init__(source, tuple(problems))
         self.source = source
-        self.mistakes = tuple(mistakes)
+        self.problems = tuple(problems)
 
     def __str__(self) -> str:
-        count = len(self.mistakes)
-        head = f"{self.source} has {count} mistake{'s' if count > 1 else ''}; nothing was started:"
-        return "\n".join([head, *(f"  {self._line(m)}" for m in self.mistakes)])
+        count = len(self.problems)
+        head = f"{self.source} has {count} error{'s' if count > 1 else ''}; nothing was started:"
+        return "\n".join([head, *(f"  {self._line(m)}" for m in self.problems)])
 
     @staticmethod
-    def _line(mistake: Mistake) -> str:
-        place = f"line {mistake.line:<4d} " if mistake.line is not None else ""
-        return f"{place}{mistake.where}: {mistake.what}"
+    def _line(problem: Problem) -> str:
+        place = f"line {problem.line:<4d} " if problem.line is not None else ""
+        return f"{place}{problem.where}: {problem.what}"
 
 
 class MissingDriver(InputError):

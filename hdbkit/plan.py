@@ -41,7 +41,7 @@ class SweepPlace(ConfigModel):
     busy_pct: float | None = Field(default=None, description="the busy share of the host's cores at the rest's end")
 
 
-class Bar(ConfigModel):
+class RequiredRate(ConfigModel):
     """The rate that a configuration of a search must be able to reach, in the unit of the workload's metric."""
 
     min_value: float = Field(description="a run ends early once it is certain to stay below")
@@ -52,7 +52,7 @@ class Limits(ConfigModel):
     """What a run is bound to: it ends early once it is certain not to keep it. By default nothing."""
 
     abort: AbortRules = AbortRules()
-    bar: Bar | None = None
+    required: RequiredRate | None = None
 
 
 class RunPlan(ConfigModel):

@@ -21,7 +21,7 @@ from typing import Any
 from hdbkit.errors import InputError
 from hdbkit.paths import data_folder
 
-SERVER_GROUP = "server"
+SERVER_STATEMENTS = "server"
 """The statements of an engine itself, which every session has."""
 _NAME = re.compile(r"^--\s*(name|commands):\s*(\S+)\s*$", re.MULTILINE)
 _VALUE = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
@@ -92,7 +92,7 @@ def find(dialects: tuple[str, ...], group: str, name: str) -> Statement:
 
 def in_scope(own: Mapping[str, Statement], dialects: tuple[str, ...], name: str) -> Statement:
     """A statement of a session's own, else of the engine's group ``server``. Raises ``InputError`` for neither."""
-    found = own.get(name) or statements(dialects, SERVER_GROUP).get(name)
+    found = own.get(name) or statements(dialects, SERVER_STATEMENTS).get(name)
     if found is None:
         raise InputError(f"{dialects[-1]} has no statement '{name}'; see: hdbkit sql show {dialects[-1]}")
     return found

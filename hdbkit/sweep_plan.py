@@ -29,7 +29,7 @@ from hdbkit.config.sweep_factors import factor_values, load_factors, schema_fact
 from hdbkit.config.sweep_grid import Grid, grid_of
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.errors import InputError
-from hdbkit.plan import Bar, Limits, RunPlan, SweepPlace, new_run_id, random_letters
+from hdbkit.plan import Limits, RequiredRate, RunPlan, SweepPlace, new_run_id, random_letters
 from hdbkit.workloads import workload
 
 ASSUMED_OVERHEAD_S = 6.0
@@ -258,14 +258,14 @@ def run_plan(
     planned: PlannedRun,
     at: datetime,
     prepared: Mapping[str, Any] = MappingProxyType({}),
-    bar: Bar | None = None,
+    required: RequiredRate | None = None,
 ) -> RunPlan:
     """The plan of one run of a sweep.
 
     Args:
         at: the time in its id.
         prepared: what was done before.
-        bar: what it must be able to reach.
+        required: what it must be able to reach.
     """
     load = plan.load_of(planned).with_(virtual_users=planned.virtual_users, seed=planned.seed)
     schema = plan.workload_of(planned)
@@ -282,7 +282,7 @@ def run_plan(
             settings=plan.configurations[planned.configuration],
             **prepared,
         ),
-        limits=Limits(abort=plan.spec.abort, bar=bar),
+        limits=Limits(abort=plan.spec.abort, required=required),
     )
 
 

@@ -101,10 +101,10 @@ def _add_settings(app: FastAPI, server: ControlledServer) -> None:
         """Every setting of the server: value, unit, default, range, what it takes to change it."""
         return {"settings": [asdict(one) for one in server.settings().values()]}
 
-    @app.post("/mistakes")
-    def mistakes(asked: Candidates) -> dict[str, Any]:
+    @app.post("/problems")
+    def problems(asked: Candidates) -> dict[str, Any]:
         """What the server or the agent would refuse; changes nothing."""
-        return {"mistakes": server.mistakes(asked.changes)}
+        return {"problems": server.problems(asked.changes)}
 
     @app.post("/snapshot")
     def snapshot() -> dict[str, Any]:

@@ -50,10 +50,10 @@ class ControlledServer:
         with self._one_at_a_time:
             return self._control.settings()
 
-    def mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
+    def problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
         """What is wrong with these values, as the server's own list of settings has it; changes nothing."""
         with self._one_at_a_time:
-            return self._mistakes(changes)
+            return self._problems(changes)
 
     def snapshot(self) -> str:
         """Keep what the server is set to; the name of it."""
@@ -69,7 +69,7 @@ class ControlledServer:
     def apply(self, changes: Mapping[str, str]) -> Change:
         """Set, apply and verify; what can be brought back is on disk before. Raises ``ServerFailed``."""
         with self._one_at_a_time:
-            wrong = self._mistakes({name: [value] for name, value in changes.items()})
+            wrong = self._problems({name: [value] for name, value in changes.items()})
             if wrong:
                 raise ServerFailed("; ".join(wrong))
             return self._control.apply(changes)
@@ -111,8 +111,8 @@ class ControlledServer:
             order()
             return time.monotonic() - began
 
-    def _mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
-        found = self._control.mistakes(changes)
+    def _problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
+        found = self._control.problems(changes)
         known = self._control.settings()
         return found + [
             f"{name} holds a text, which the agent of {platform.node()} changes only when it was started with "

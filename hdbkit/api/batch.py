@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.config.notebook import read_notebook, read_parameters
-from hdbkit.errors import ConfigErrors, InputError, Mistake
+from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.results.batch_folder import BatchFolder, JobRecord, JobStatus, batch_folder, job_key, usual_id
 from hdbkit.workspace import DEFAULT, Workspace
 
@@ -78,7 +78,7 @@ def batch(
         workspace: where results and names of targets are, for the notebooks too; by default that of this process.
 
     Raises:
-        InputError: a mistake in the notebook or in any of the files; nothing was executed.
+        InputError: an error in the notebook or in any of the files; nothing was executed.
 
     Example:
         >>> api.batch("notebooks/02_run.ipynb", ["params/notebook-02-small.yaml"]).failed  # doctest: +SKIP
@@ -108,23 +108,23 @@ def batch(
 
 
 def _jobs(notebook: Path, files: Sequence[Path], place: Workspace) -> list[_Job]:
-    """The jobs, with all mistakes of all files at once."""
+    """The jobs, with all errors of all files at once."""
     inputs, content = read_notebook(notebook, place.targets), notebook.read_bytes()
     if not files:
         raise InputError("give at least one parameter file, such as params/notebook-02-small.yaml")
     jobs: dict[str, _Job] = {}
-    mistakes: list[Mistake] = []
+    problems: list[Problem] = []
     for path in files:
         try:
             values = read_parameters(inputs, path)
         except ConfigErrors as error:
-            mistakes += [Mistake(f"{path}: {one.where}", one.what, one.line) for one in error.mistakes]
+            problems += [Problem(f"{path}: {one.where}", one.what, one.line) for one in error.problems]
             continue
         if path.stem in jobs:
-            mistakes.append(Mistake(str(path), f"has the name of {jobs[path.stem].params}; each job needs its own"))
+            problems.append(Problem(str(path), f"has the name of {jobs[path.stem].params}; each job needs its own"))
         jobs[path.stem] = _Job(path.stem, path, values, job_key(content, values))
-    if mistakes:
-        raise ConfigErrors(f"the batch over {notebook}", mistakes)
+    if problems:
+        raise ConfigErrors(f"the batch over {notebook}", problems)
     return list(jobs.values())
 
 

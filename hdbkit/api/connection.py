@@ -144,13 +144,13 @@ class Connection:
         rows = [{**vars(one), "text": with_unit(one, one.value), "allowed": allowed(one)} for one in found]
         return pd.DataFrame(rows).set_index("name")
 
-    def mistakes(self, settings: Mapping[str, Sequence[str]]) -> list[str]:
+    def problems(self, settings: Mapping[str, Sequence[str]]) -> list[str]:
         """What the server would refuse of these values of settings, a sentence each; changes nothing.
 
         Example:
-            >>> hdbkit.connect("lab").mistakes({"work_mem": ["64kB", "4 apples"]})  # doctest: +SKIP
+            >>> hdbkit.connect("lab").problems({"work_mem": ["64kB", "4 apples"]})  # doctest: +SKIP
         """
-        return control(self.target).mistakes(settings)
+        return control(self.target).problems(settings)
 
 
 def connect(

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hdbkit.config import Target
 from hdbkit.config.control_spec import is_loopback
-from hdbkit.config.quantities import Kind, Quantity, quantity_text
+from hdbkit.config.quantities import Dimension, Quantity, quantity_text
 from hdbkit.databases import database, kinds
 from hdbkit.errors import CannotConnect, MissingDriver
 from hdbkit.execution import host
@@ -85,7 +85,7 @@ def _of_agent(target: Target) -> dict[str, Any]:
 
 
 def _as_written(known: dict[str, Any]) -> dict[str, str]:
-    ram = Quantity(Fraction(known["memory_bytes"]), Kind.SIZE)
+    ram = Quantity(Fraction(known["memory_bytes"]), Dimension.SIZE)
     return {"ram": quantity_text(ram), "cpus": str(known["cores"])}
 
 

@@ -112,7 +112,7 @@ def start_sweep(
     The arguments are those of :func:`sweep`.
 
     Raises:
-        InputError: it cannot be done, all mistakes reported together; nothing was started and nothing was changed.
+        InputError: it cannot be done, all errors reported together; nothing was started and nothing was changed.
 
     Example:
         >>> running = hdbkit.start_sweep("lab", "params/sweep-demo.yaml")  # doctest: +SKIP

@@ -236,7 +236,7 @@ def plan(
     """Every run of a sweep in its order, and how long it takes; touches no server, and asks an agent for facts alone.
 
     Raises:
-        InputError: the specification has mistakes, all told at once; or it needs facts that are not known.
+        InputError: the specification has errors, all told at once; or it needs facts that are not known.
     """
     target, spec = (workspace or DEFAULT).target(target), _as_spec(spec, blocks)
     if spec.missing_facts:
@@ -296,7 +296,7 @@ def plan_checked(
     """The plan of a new sweep for the schema that is in the database.
 
     Raises:
-        InputError: there is no such schema, or the specification has mistakes.
+        InputError: there is no such schema, or the specification has errors.
     """
     if target is None or spec is None:
         raise TypeError("a sweep needs a target and a specification, or resume_id")

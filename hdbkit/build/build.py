@@ -156,13 +156,13 @@ class _Build:
         kept = sum(log.parts.values())
         missing = [part for part in parts if part.key not in log.parts]
 
-        def told(sent: Sent) -> None:
+        def report(sent: Sent) -> None:
             self._rows += sent.rows
             self._size_bytes += sent.size_bytes
             self._progress.loaded(kept + self._rows, total, self._size_bytes)
 
         self._progress.loaded(kept, total, 0)
-        pool.do([LoadPart(part.key) for part in missing], told)
+        pool.do([LoadPart(part.key) for part in missing], report)
         done = kept + self._rows
         self._progress.loaded(done, done, self._size_bytes)
 

@@ -86,8 +86,8 @@ def _end_with(alive: Connection) -> None:
     os._exit(1)
 
 
-def _do(schema: Schema, work: Workload, job: Job, tell: Callable[[Sent], None]) -> None:
+def _do(schema: Schema, work: Workload, job: Job, send: Callable[[Sent], None]) -> None:
     if isinstance(job, Step):
         schema.do(job.name)
     else:
-        schema.load(job.key, work.part(job.key), lambda rows, size_bytes: tell(Sent(rows, size_bytes)))
+        schema.load(job.key, work.part(job.key), lambda rows, size_bytes: send(Sent(rows, size_bytes)))

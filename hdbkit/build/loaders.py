@@ -66,8 +66,8 @@ class Loaders:
                 process.join()
         self._alive.close()
 
-    def do(self, jobs: Iterable[Job], told: Callable[[Sent], None] = lambda _: None) -> None:
-        """Do all jobs, each once, by whoever is free; ``told`` hears of what is sent meanwhile.
+    def do(self, jobs: Iterable[Job], on_sent: Callable[[Sent], None] = lambda _: None) -> None:
+        """Do all jobs, each once, by whoever is free; ``on_sent`` is called with each report of sent rows.
 
         Raises:
             BuildFailed: a job failed, a loader died, or it is to stop; the jobs that were done stay done.
@@ -82,7 +82,7 @@ class Loaders:
             for pipe in cast("list[Connection]", wait(list(busy), _LOOK_S)):
                 message = self._heard(pipe, busy[pipe])
                 if isinstance(message, Sent):
-                    told(message)
+                    on_sent(message)
                     continue
                 if message.problem is not None:
                     raise BuildFailed(str(busy[pipe]), message.problem)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 DRAWING = threading.RLock()
 """Held while matplotlib draws: its settings are those of the whole process."""
-Kind = Literal["png", "svg", "pdf"]
-_KINDS: tuple[Kind, ...] = ("png", "svg", "pdf")
+ImageFormat = Literal["png", "svg", "pdf"]
+_KINDS: tuple[ImageFormat, ...] = ("png", "svg", "pdf")
 _DATES = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _WHITE = "#ffffff"
 _TITLE_PX = 40
@@ -76,7 +76,7 @@ class Chart:
             raise InputError(f"a chart is 1 or 2 columns wide, not {columns!r}")
         return drawn(self.figure, columns, self.question if title else "")
 
-    def image(self, kind: Kind = "png", columns: int = 2, *, title: bool = False, dpi: int = 200) -> bytes:
+    def image(self, kind: ImageFormat = "png", columns: int = 2, *, title: bool = False, dpi: int = 200) -> bytes:
         """The chart as the content of a PNG, SVG or PDF file; the same chart gives the same bytes."""
         import matplotlib as mpl
 

@@ -1,7 +1,7 @@
 """What a user asks for: frozen, typed values, checked when they are made.
 
 ``Target`` is the database to measure, ``WorkloadSpec`` what is in it, ``Load`` how it is loaded, and
-``SweepSpec`` which settings are tried. Every mistake of a file is told at once, with its line.
+``SweepSpec`` which settings are tried. Every error of a file is told at once, with its line.
 """
 
 from hdbkit.config.control_spec import Commands, ControlSpec

@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import pairwise
 
-from hdbkit.config.quantities import UNITS, Kind, Quantity, quantity
+from hdbkit.config.quantities import UNITS, Dimension, Quantity, quantity
 
 Value = Quantity | str | bool
 """A quantity, a text such as ``lz4`` or ``on``, or the truth of a condition."""
 
-_LONGEST = 300
+_MAX_CHARACTERS = 300
 _STRANGE = re.compile(r"[^\w\s.+\-*/()<>=!,'\"]", re.ASCII)
 _TOKENS = re.compile(r"""'[^']*'|"[^"]*"|(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?([A-Za-z]\w*)?""", re.ASCII)
 _WRITTEN = "written_{}_"
@@ -35,7 +35,7 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Fraction, Fraction], bool]] = {
 }
 
 
-class ExpressionMistake(ValueError):
+class ExpressionError(ValueError):
     """What is wrong with an expression, in words that follow its text."""
 
 
@@ -57,24 +57,24 @@ class Expression:
         )
 
     def value(self, names: Mapping[str, Value]) -> Value:
-        """What it comes to. Raises ``ExpressionMistake`` when that makes no sense, such as a size plus a time."""
+        """What it comes to. Raises ``ExpressionError`` when that makes no sense, such as a size plus a time."""
         return self._of(self._tree, names)
 
     def truth(self, names: Mapping[str, Value]) -> bool:
-        """Whether the condition holds. Raises ``ExpressionMistake``."""
+        """Whether the condition holds. Raises ``ExpressionError``."""
         return _truth(self.value(names))
 
     # -- reading the text --------------------------------------------------------------------------------
 
     def _parsed(self) -> ast.expr:
-        if len(self.text) > _LONGEST:
-            raise ExpressionMistake(f"has more than {_LONGEST} characters")
+        if len(self.text) > _MAX_CHARACTERS:
+            raise ExpressionError(f"has more than {_MAX_CHARACTERS} characters")
         if strange := _STRANGE.search(self.text):
-            raise ExpressionMistake(f"holds {strange[0]!r}, which means nothing here")
+            raise ExpressionError(f"holds {strange[0]!r}, which means nothing here")
         try:
             return ast.parse(_TOKENS.sub(self._noted, self.text).strip(), mode="eval").body
         except (SyntaxError, MemoryError, RecursionError):
-            raise ExpressionMistake("cannot be read; write such as 0.25 * ram, or work_mem <= 0.01 * ram") from None
+            raise ExpressionError("cannot be read; write such as 0.25 * ram, or work_mem <= 0.01 * ram") from None
 
     def _noted(self, found: re.Match[str]) -> str:
         """A number with or without unit as a name that Python can read; a text in quotes as it is."""
@@ -82,17 +82,17 @@ class Expression:
             return found[0]
         number = quantity(found[0])
         if number is None:
-            raise ExpressionMistake(f"holds {found[0]}, whose unit is unknown ({UNITS})")
+            raise ExpressionError(f"holds {found[0]}, whose unit is unknown ({UNITS})")
         name = _WRITTEN.format(len(self._written))
         self._written[name] = number
         return f" {name} "
 
     def _names(self, node: ast.expr) -> set[str]:
-        """The names below ``node``. Raises ``ExpressionMistake`` for everything that is not of this language."""
+        """The names below ``node``. Raises ``ExpressionError`` for everything that is not of this language."""
         if isinstance(node, ast.Name | ast.Attribute):
             name = _dotted(node)
             if name.startswith(tuple(f"{written}." for written in self._written)):
-                raise ExpressionMistake("has a dot that is no part of a name")
+                raise ExpressionError("has a dot that is no part of a name")
             return set() if name in self._written or name in _WORDS else {name}
         return set[str]().union(*map(self._names, _parts(node)))
 
@@ -121,7 +121,7 @@ class Expression:
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """What stands directly in ``node``. Raises ``ExpressionMistake`` when it is not of this language."""
+    """What stands directly in ``node``. Raises ``ExpressionError`` when it is not of this language."""
     parts: list[ast.expr] | None = None
     match node:
         case ast.Constant(value=bool() | str()):
@@ -139,7 +139,7 @@ def _parts(node: ast.expr) -> list[ast.expr]:
         case ast.Call(func=ast.Name(id="round"), args=[one], keywords=[]):
             parts = [one]
     if parts is None or any(isinstance(part, ast.Starred) for part in parts):
-        raise ExpressionMistake("may hold numbers, names, + - * /, brackets, comparisons, min, max and round alone")
+        raise ExpressionError("may hold numbers, names, + - * /, brackets, comparisons, min, max and round alone")
     return parts
 
 
@@ -155,40 +155,40 @@ def _dotted(node: ast.expr) -> str:
             return name
         case ast.Attribute(value=inner, attr=last):
             return f"{_dotted(inner)}.{last}"
-    raise ExpressionMistake("has a dot that is no part of a name")
+    raise ExpressionError("has a dot that is no part of a name")
 
 
 def _number(value: Value) -> Quantity:
     if not isinstance(value, Quantity):
-        raise ExpressionMistake(f"needs a number where it has {_shown(value)}")
+        raise ExpressionError(f"needs a number where it has {_shown(value)}")
     return value
 
 
 def _truth(value: Value) -> bool:
     if not isinstance(value, bool):
-        raise ExpressionMistake(f"needs a condition where it has {_shown(value)}")
+        raise ExpressionError(f"needs a condition where it has {_shown(value)}")
     return value
 
 
 def _shown(value: Value) -> str:
     if isinstance(value, bool):
         return "a condition"
-    return value.kind.value if isinstance(value, Quantity) else repr(value)
+    return value.dimension.value if isinstance(value, Quantity) else repr(value)
 
 
-def _same_kind(left: Quantity, right: Quantity, doing: str) -> Kind:
+def _same_dimension(left: Quantity, right: Quantity, doing: str) -> Dimension:
     """The kind of both; zero goes with every kind."""
-    if left.kind is not right.kind and left.amount and right.amount:
-        raise ExpressionMistake(
-            f"{doing} {left.kind.value} and {right.kind.value}; give both a unit, such as 128MB or 30s"
+    if left.dimension is not right.dimension and left.amount and right.amount:
+        raise ExpressionError(
+            f"{doing} {left.dimension.value} and {right.dimension.value}; give both a unit, such as 128MB or 30s"
         )
-    return left.kind if left.amount else right.kind
+    return left.dimension if left.amount else right.dimension
 
 
 def _calculated(node: ast.expr, numbers: list[Quantity]) -> Quantity:
     match node:
         case ast.UnaryOp(op=ast.USub()):
-            return Quantity(-numbers[0].amount, numbers[0].kind, numbers[0].unit)
+            return Quantity(-numbers[0].amount, numbers[0].dimension, numbers[0].unit)
         case ast.BinOp(op=ast.Add() | ast.Sub() as sign):
             return _added(numbers[0], numbers[1], 1 if isinstance(sign, ast.Add) else -1)
         case ast.BinOp(op=ast.Mult()):
@@ -201,39 +201,41 @@ def _calculated(node: ast.expr, numbers: list[Quantity]) -> Quantity:
 
 
 def _added(left: Quantity, right: Quantity, sign: int) -> Quantity:
-    return Quantity(left.amount + sign * right.amount, _same_kind(left, right, "adds"))
+    return Quantity(left.amount + sign * right.amount, _same_dimension(left, right, "adds"))
 
 
 def _multiplied(left: Quantity, right: Quantity) -> Quantity:
-    if Kind.PLAIN not in (left.kind, right.kind):
-        raise ExpressionMistake(f"multiplies {left.kind.value} and {right.kind.value}")
-    return Quantity(left.amount * right.amount, right.kind if left.kind is Kind.PLAIN else left.kind)
+    if Dimension.PLAIN not in (left.dimension, right.dimension):
+        raise ExpressionError(f"multiplies {left.dimension.value} and {right.dimension.value}")
+    return Quantity(
+        left.amount * right.amount, right.dimension if left.dimension is Dimension.PLAIN else left.dimension
+    )
 
 
 def _divided(left: Quantity, right: Quantity) -> Quantity:
     if not right.amount:
-        raise ExpressionMistake("divides by zero")
-    if right.kind is Kind.PLAIN:
-        return Quantity(left.amount / right.amount, left.kind)
-    if left.kind is not right.kind:
-        raise ExpressionMistake(f"divides {left.kind.value} by {right.kind.value}")
+        raise ExpressionError("divides by zero")
+    if right.dimension is Dimension.PLAIN:
+        return Quantity(left.amount / right.amount, left.dimension)
+    if left.dimension is not right.dimension:
+        raise ExpressionError(f"divides {left.dimension.value} by {right.dimension.value}")
     return Quantity(left.amount / right.amount)
 
 
 def _compared(by: ast.cmpop, left: Value, right: Value) -> bool:
     compare = _COMPARED[type(by)]
     if isinstance(left, Quantity) and isinstance(right, Quantity):
-        _same_kind(left, right, "compares")
+        _same_dimension(left, right, "compares")
         return compare(left.amount, right.amount)
     if isinstance(by, ast.Eq | ast.NotEq) and not isinstance(left, bool) and not isinstance(right, bool):
         return (left == right) is isinstance(by, ast.Eq)
-    raise ExpressionMistake(f"compares {_shown(left)} and {_shown(right)}")
+    raise ExpressionError(f"compares {_shown(left)} and {_shown(right)}")
 
 
 def _called(name: str, numbers: list[Quantity]) -> Quantity:
     if name == "round":
-        return Quantity(Fraction(round(numbers[0].amount)), numbers[0].kind)
+        return Quantity(Fraction(round(numbers[0].amount)), numbers[0].dimension)
     for one in numbers[1:]:
-        _same_kind(numbers[0], one, "compares")
+        _same_dimension(numbers[0], one, "compares")
     chosen = (min if name == "min" else max)(numbers, key=lambda one: one.amount)
-    return Quantity(chosen.amount, chosen.kind)
+    return Quantity(chosen.amount, chosen.dimension)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from pydantic import ValidationError, ValidatorFunctionWrapHandler, model_validator
 
-from hdbkit.config.mistakes import mistakes_of
 from hdbkit.config.model import ConfigModel
-from hdbkit.errors import ConfigErrors, Mistake
+from hdbkit.config.problems import problems_of
+from hdbkit.errors import ConfigErrors, Problem
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, GetJsonSchemaHandler
@@ -51,11 +51,11 @@ class _ChoosesSubclass(ModelMetaclass):
         try:
             chosen = cls.chosen(values)  # type: ignore[attr-defined]
         except ValueError as error:
-            raise ConfigErrors(cls.__name__, [Mistake("kind", str(error))]) from None
+            raise ConfigErrors(cls.__name__, [Problem("kind", str(error))]) from None
         try:
             arranged = chosen.arranged(values)
         except ValidationError as error:
-            raise ConfigErrors(chosen.__name__, mistakes_of(error, chosen)) from None
+            raise ConfigErrors(chosen.__name__, problems_of(error, chosen)) from None
         return super(_ChoosesSubclass, chosen).__call__(**arranged)
 
 

@@ -1,4 +1,4 @@
-"""YAML and JSON files with line numbers, so that a mistake can be told with its line."""
+"""YAML and JSON files with line numbers, so that an error can be told with its line."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from hdbkit.config.mistakes import mistakes_of, place
-from hdbkit.errors import ConfigErrors, InputError, Mistake
+from hdbkit.config.problems import place, problems_of
+from hdbkit.errors import ConfigErrors, InputError, Problem
 
 Lines = dict[tuple[str | int, ...], int]
 Model = TypeVar("Model", bound=BaseModel)
 
-_LARGEST_FILE = 1 << 20
-_DEEPEST = 40
-_MOST_VALUES = 100_000
+_MAX_FILE_BYTES = 1 << 20
+_MAX_DEPTH = 40
+_MAX_VALUES = 100_000
 
 
 def read_yaml(path: Path) -> tuple[Any, Lines]:
@@ -34,13 +34,13 @@ def read_yaml(path: Path) -> tuple[Any, Lines]:
         raise InputError(f"{path} is not YAML: {_problem(error)}") from None
     except (RecursionError, ValueError) as error:
         raise InputError(f"{path} cannot be understood: {_one_line(error)}") from None
-    if reader.mistakes:
-        raise ConfigErrors(str(path), reader.mistakes)
+    if reader.problems:
+        raise ConfigErrors(str(path), reader.problems)
     return content, reader.lines
 
 
 def read_params(path: Path, model: type[Model]) -> Model:
-    """The file at ``path`` as a value of ``model``; all its mistakes at once."""
+    """The file at ``path`` as a value of ``model``; all its errors at once."""
     content, lines = read_yaml(path)
     return validate(content, model, source=str(path), lines=lines)
 
@@ -49,14 +49,14 @@ def validate(content: Any, model: type[Model], source: str, lines: Lines | None 
     """``content`` as a value of ``model``.
 
     Raises:
-        ConfigErrors: with every mistake, each with its line where ``lines`` knows it.
+        ConfigErrors: with every error, each with its line where ``lines`` knows it.
     """
     if not isinstance(content, dict):
-        raise ConfigErrors(source, [Mistake("the whole", "must be keys and values", 1)])
+        raise ConfigErrors(source, [Problem("the whole", "must be keys and values", 1)])
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        raise ConfigErrors(source, mistakes_of(error, model, lines)) from None
+        raise ConfigErrors(source, problems_of(error, model, lines)) from None
 
 
 class _Reader:
@@ -64,14 +64,14 @@ class _Reader:
 
     def __init__(self) -> None:
         self.lines: Lines = {}
-        self.mistakes: list[Mistake] = []
+        self.problems: list[Problem] = []
         self._values = 0
 
     def content(self, node: yaml.Node, at: tuple[str | int, ...], depth: int) -> Any:
         """The plain value of ``node``; refuses aliases that hold themselves or grow without end."""
         self._values += 1
-        if depth > _DEEPEST or self._values > _MOST_VALUES:
-            raise ValueError(f"it holds more than {_MOST_VALUES} values, or more than {_DEEPEST} levels")
+        if depth > _MAX_DEPTH or self._values > _MAX_VALUES:
+            raise ValueError(f"it holds more than {_MAX_VALUES} values, or more than {_MAX_DEPTH} levels")
         self.lines.setdefault(at, _line(node))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, at, depth)
@@ -87,7 +87,7 @@ class _Reader:
                 raise ValueError(f"line {_line(key_node)}: a key must be a word (put it in quotes)")
             here = (*at, key)
             if key in content:
-                self.mistakes.append(Mistake(place(here), "is given twice", _line(key_node)))
+                self.problems.append(Problem(place(here), "is given twice", _line(key_node)))
             self.lines[here] = _line(key_node)
             content[key] = self.content(value_node, here, depth + 1)
         return content
@@ -95,8 +95,8 @@ class _Reader:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise InputError(f"{path} is larger than {_LARGEST_FILE >> 20} MB: not a parameter file")
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise InputError(f"{path} is larger than {_MAX_FILE_BYTES >> 20} MB: not a parameter file")
         text = path.read_text(encoding="utf-8")
         return text.replace("\t", " ") if path.suffix == ".json" else text  # YAML refuses JSON's tabs
     except FileNotFoundError:

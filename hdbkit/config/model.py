@@ -1,4 +1,4 @@
-"""The base of all configuration values: frozen, nothing unknown accepted, mistakes in plain words."""
+"""The base of all configuration values: frozen, nothing unknown accepted, errors in plain words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from hdbkit.config.mistakes import mistakes_of
+from hdbkit.config.problems import problems_of
 from hdbkit.errors import ConfigErrors
 
 Init = TypeVar("Init", bound=Callable[..., None])
@@ -16,14 +16,14 @@ Init = TypeVar("Init", bound=Callable[..., None])
 def _only_for_calls(init: Init) -> Init:
     """Tell pydantic to build nested values without this constructor.
 
-    Otherwise the first nested value with a mistake would hide the mistakes of all others, and their lines.
+    Otherwise the first nested value with an error would hide the errors of all others, and their lines.
     """
     init.__pydantic_base_init__ = True  # type: ignore[attr-defined]
     return init
 
 
 class ConfigModel(BaseModel):
-    """A frozen value. A wrong one raises :class:`~hdbkit.errors.ConfigErrors` with every mistake."""
+    """A frozen value. A wrong one raises :class:`~hdbkit.errors.ConfigErrors` with every error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
@@ -32,4 +32,4 @@ class ConfigModel(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise ConfigErrors(type(self).__name__, mistakes_of(error, type(self))) from None
+            raise ConfigErrors(type(self).__name__, problems_of(error, type(self))) from None

@@ -18,9 +18,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from hdbkit.config.files import Lines, read_yaml
-from hdbkit.config.mistakes import SECRET, did_you_mean, mistakes_of, place
+from hdbkit.config.problems import SECRET, did_you_mean, place, problems_of
 from hdbkit.config.target import Target
-from hdbkit.errors import ConfigErrors, InputError, Mistake
+from hdbkit.errors import ConfigErrors, InputError, Problem
 
 PRIVATE = "private"
 """The target that stands for a private server."""
@@ -52,39 +52,39 @@ class NotebookInputs:
         """``values`` for some of the parameters, as they are.
 
         Raises:
-            ConfigErrors: with every mistake: unknown, of another type, a secret, a target that is none.
+            ConfigErrors: with every error: unknown, of another type, a secret, a target that is none.
         """
         if values is None:
             return {}
         if not isinstance(values, dict):
-            raise ConfigErrors(source, [Mistake("the whole", "must be keys and values", 1)])
-        mistakes = [found for name, value in values.items() for found in self._wrong(name, value, lines or {})]
-        if mistakes:
-            raise ConfigErrors(source, mistakes)
+            raise ConfigErrors(source, [Problem("the whole", "must be keys and values", 1)])
+        problems = [found for name, value in values.items() for found in self._wrong(name, value, lines or {})]
+        if problems:
+            raise ConfigErrors(source, problems)
         return values
 
-    def _wrong(self, name: str, value: Any, lines: Lines) -> list[Mistake]:
-        secrets = [Mistake(place(at), _REFUSED, _line(at, lines)) for at in _secrets((name,), value)]
+    def _wrong(self, name: str, value: Any, lines: Lines) -> list[Problem]:
+        secrets = [Problem(place(at), _REFUSED, _line(at, lines)) for at in _secrets((name,), value)]
         if secrets:
             return secrets
         if name not in self.parameters:
             hint = did_you_mean(name, list(self.parameters))
             known = f"{self.path.name} has no such parameter (it has: {', '.join(self.parameters) or 'none'}).{hint}"
-            return [Mistake(name, known, lines.get((name,)))]
+            return [Problem(name, known, lines.get((name,)))]
         try:
             self.parameters[name].adapter.validate_python(value)
         except ValidationError as error:
-            found = mistakes_of(error, BaseModel, {at[1:]: line for at, line in lines.items() if at[:1] == (name,)})
-            return [Mistake(_within(name, one.where), one.what, one.line) for one in found]
+            found = problems_of(error, BaseModel, {at[1:]: line for at, line in lines.items() if at[:1] == (name,)})
+            return [Problem(_within(name, one.where), one.what, one.line) for one in found]
         return self._wrong_target(name, value, lines)
 
-    def _wrong_target(self, name: str, value: Any, lines: Lines) -> list[Mistake]:
+    def _wrong_target(self, name: str, value: Any, lines: Lines) -> list[Problem]:
         if name != "target" or value == PRIVATE or not isinstance(value, str):
             return []
         try:
             Target.parse(value, self.targets)
         except InputError as error:
-            return [Mistake(name, str(error), lines.get((name,)))]
+            return [Problem(name, str(error), lines.get((name,)))]
         return []
 
 
@@ -119,7 +119,7 @@ def read_notebook(path: Path, targets: Path | None = None) -> NotebookInputs:
 
 
 def read_parameters(notebook: NotebookInputs, path: Path) -> dict[str, Any]:
-    """The values of a parameter file. Raises ``InputError`` (with every mistake and its line)."""
+    """The values of a parameter file. Raises ``InputError`` (with every error and its line)."""
     values, lines = read_yaml(path)
     return notebook.check(values, str(path), lines)
 

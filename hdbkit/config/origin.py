@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hdbkit.config.files import Lines
-from hdbkit.config.mistakes import place
-from hdbkit.errors import ConfigErrors, Mistake
+from hdbkit.config.problems import place
+from hdbkit.errors import ConfigErrors, Problem
 
 At = tuple[str | int, ...]
 
@@ -24,6 +24,6 @@ class Origin:
         return next((self.lines[at[:n]] for n in range(len(at), -1, -1) if at[:n] in self.lines), None)
 
     def errors(self, otherwise: str, found: Sequence[tuple[At, str]]) -> ConfigErrors:
-        """All mistakes, each a place and what is wrong there; ``otherwise`` names what was read from no file."""
-        mistakes = [Mistake(place(at), what, self.line(at)) for at, what in found]
-        return ConfigErrors(self.source or otherwise, mistakes)
+        """All errors, each a place and what is wrong there; ``otherwise`` names what was read from no file."""
+        problems = [Problem(place(at), what, self.line(at)) for at, what in found]
+        return ConfigErrors(self.source or otherwise, problems)

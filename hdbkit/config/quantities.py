@@ -33,13 +33,13 @@ TIMES = {
     "d": Fraction(86_400),
 }
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*([A-Za-z]*)\s*", re.ASCII)
-_ENOUGH = 1000
+_MIN_UNITS = 1000
 """So many units are fine enough to round down to: an error below 0.1 %."""
 
 UNITS = "sizes: kB, MB, GB, TB; times: us, ms, s, min, h, d"
 
 
-class Kind(StrEnum):
+class Dimension(StrEnum):
     """What a number counts; only equal kinds can be compared and added."""
 
     PLAIN = "a number without unit"
@@ -52,7 +52,7 @@ class Quantity:
     """A number: bytes, seconds, or plain. ``unit`` is how it was written, empty for a result of arithmetic."""
 
     amount: Fraction
-    kind: Kind = Kind.PLAIN
+    dimension: Dimension = Dimension.PLAIN
     unit: str = field(default="", compare=False)
 
 
@@ -65,9 +65,9 @@ def quantity(text: str) -> Quantity | None:
     if not unit:
         return Quantity(number)
     if unit in TIMES:
-        return Quantity(number * TIMES[unit], Kind.TIME, unit)
+        return Quantity(number * TIMES[unit], Dimension.TIME, unit)
     ladder = next((ladder for ladder in _LADDERS if unit in ladder), None)
-    return Quantity(number * ladder[unit], Kind.SIZE, unit) if ladder else None
+    return Quantity(number * ladder[unit], Dimension.SIZE, unit) if ladder else None
 
 
 def quantity_text(of: Quantity, units: tuple[str, ...] = ()) -> str:
@@ -76,9 +76,9 @@ def quantity_text(of: Quantity, units: tuple[str, ...] = ()) -> str:
     ``units`` are those of its neighbours, which it keeps to (a list from 30s to 120s has no 1min, one with M and G no
     GB). What is whole in no unit that is fine enough is rounded down, by less than 0.1 %.
     """
-    if of.kind is Kind.PLAIN:
+    if of.dimension is Dimension.PLAIN:
         return _number_text(of.amount)
-    ladder = _ladder(of.kind, units)
+    ladder = _ladder(of.dimension, units)
     largest = max((ladder[unit] for unit in units if unit in ladder), default=max(ladder.values()))
     smallest = min((ladder[unit] for unit in units if unit in ladder), default=None)
     allowed = {unit: amount for unit, amount in ladder.items() if amount <= largest}
@@ -116,9 +116,9 @@ def counts_in(text: str, what: str) -> tuple[int, ...]:
         raise InputError(f"{what} must read like 1,4,16, not {text!r}") from None
 
 
-def _ladder(kind: Kind, units: tuple[str, ...]) -> dict[str, Fraction]:
+def _ladder(dimension: Dimension, units: tuple[str, ...]) -> dict[str, Fraction]:
     """The units that go together with those that were written."""
-    if kind is Kind.TIME:
+    if dimension is Dimension.TIME:
         return TIMES
     return next((ladder for ladder in _LADDERS if set(units) <= ladder.keys()), _LADDERS[0])
 
@@ -127,7 +127,7 @@ def _rounded(amount: Fraction, units: dict[str, Fraction], smallest: Fraction | 
     """Down to the largest unit of which there are enough; a multiple of ``smallest`` stays as it is."""
     if smallest is not None and _whole(amount, smallest):
         return amount
-    fine = [unit for unit in units.values() if abs(amount) >= _ENOUGH * unit]
+    fine = [unit for unit in units.values() if abs(amount) >= _MIN_UNITS * unit]
     return (amount // max(fine)) * max(fine) if fine else amount
 
 
@@ -135,10 +135,10 @@ def _whole(amount: Fraction, unit: Fraction) -> bool:
     return (amount / unit).denominator == 1
 
 
-_MOST = 10**30
+_MAX_NUMBER = 10**30
 
 
 def _number_text(number: Fraction) -> str:
-    if abs(number) >= _MOST:
+    if abs(number) >= _MAX_NUMBER:
         raise ValueError("comes to a number that is too large")
     return str(number.numerator) if number.denominator == 1 else f"{float(number):.10g}"

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import TypeAdapter, ValidationError
 
 from hdbkit.config.load import Load
-from hdbkit.config.mistakes import did_you_mean, mistakes_of
+from hdbkit.config.problems import did_you_mean, problems_of
 from hdbkit.config.sweep_values import is_formula, setting_text, value_texts
 from hdbkit.config.workload_spec import WorkloadSpec, identifies_schema, storage_fields
 from hdbkit.errors import ConfigErrors
@@ -63,9 +63,9 @@ def factor_value(name: str, text: str) -> Any:
         adapter: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]
         return adapter.validate_python(given)
     except ConfigErrors as error:
-        raise ValueError(error.mistakes[0].what) from None
+        raise ValueError(error.problems[0].what) from None
     except ValidationError as error:
-        raise ValueError(mistakes_of(error, WorkloadSpec)[0].what) from None
+        raise ValueError(problems_of(error, WorkloadSpec)[0].what) from None
 
 
 def factor_values(names: Iterable[str], configuration: Mapping[str, str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The fields of a sweep file as they may be written: values, factors, conditions; each mistake in words."""
+"""The fields of a sweep file as they may be written: values, factors, conditions; each error in words."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
 
-from hdbkit.config.expressions import Expression, ExpressionMistake
-from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.expressions import Expression, ExpressionError
+from hdbkit.config.problems import did_you_mean
 from hdbkit.config.sweep_factors import factor_texts, factors_schema
 from hdbkit.config.sweep_values import VALUES_SCHEMA, Formula, is_formula, setting_text, value_texts
 
@@ -30,8 +30,8 @@ def _factors(written: object, info: ValidationInfo) -> object:
         try:
             found[name] = factor_texts(str(name), values)
             _facts_only(found[name], info)
-        except ValueError as mistake:
-            raise ValueError(f"{name}: {mistake}") from None
+        except ValueError as problem:
+            raise ValueError(f"{name}: {problem}") from None
     return found
 
 
@@ -49,12 +49,12 @@ def _facts_only(texts: tuple[str, ...], info: ValidationInfo) -> None:
 def _condition(text: str, info: ValidationInfo) -> str:
     try:
         expression = Expression(text)
-    except ExpressionMistake as mistake:
-        raise ValueError(f"'{text}' {mistake}") from None
+    except ExpressionError as problem:
+        raise ValueError(f"'{text}' {problem}") from None
     if not expression.is_condition:
         raise ValueError(f"'{text}' is no condition; write such as shared_buffers <= 0.4 * ram")
     if not {"settings", "factors", "facts"} <= info.data.keys():
-        return text  # they have mistakes of their own
+        return text  # they have errors of their own
     known = {*info.data["settings"], *info.data["factors"], *info.data["facts"], *HOST_FACTS}
     for name in sorted(expression.names - known):
         raise ValueError(

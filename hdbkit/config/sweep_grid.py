@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hdbkit.config.expressions import Expression, ExpressionMistake, Value, value_of
+from hdbkit.config.expressions import Expression, ExpressionError, Value, value_of
 from hdbkit.config.sweep_spec import SweepSpec
 from hdbkit.errors import InputError
 
-MOST_COMBINATIONS = 100_000
+MAX_COMBINATIONS = 100_000
 
 Configuration = dict[str, str]
 
@@ -29,14 +29,14 @@ def grid_of(spec: SweepSpec) -> Grid:
 
     Raises:
         ConfigErrors: the baseline breaks a constraint, or a constraint makes no sense with the values.
-        InputError: there are more than ``MOST_COMBINATIONS``.
+        InputError: there are more than ``MAX_COMBINATIONS``.
     """
     size = math.prod(len(values) for values in spec.grid.values())
-    if size > MOST_COMBINATIONS:
+    if size > MAX_COMBINATIONS:
         counts = f"{len(spec.virtual_users)} counts of virtual users x {spec.blocks} blocks"
         raise InputError(
             f"the sweep '{spec.name}' would have {size * len(spec.virtual_users) * spec.blocks} runs ({size} "
-            f"configurations x {counts}), more than {MOST_COMBINATIONS} configurations; give fewer values"
+            f"configurations x {counts}), more than {MAX_COMBINATIONS} configurations; give fewer values"
         )
     rules, grid = [_Rule(spec, index) for index in range(len(spec.constraints))], Grid()
     for configuration in _combinations(spec):
@@ -47,9 +47,9 @@ def grid_of(spec: SweepSpec) -> Grid:
             grid.dropped[broken.text] = grid.dropped.get(broken.text, 0) + 1
         else:
             raise spec.errors((broken.at, _baseline(configuration, broken.text)))
-    mistakes = [(rule.at, rule.mistake) for rule in rules if rule.mistake]
-    if mistakes:
-        raise spec.errors(*mistakes)
+    problems = [(rule.at, rule.problem) for rule in rules if rule.problem]
+    if problems:
+        raise spec.errors(*problems)
     return grid
 
 
@@ -69,21 +69,21 @@ def _baseline(configuration: Configuration, text: str) -> str:
 
 
 class _Rule:
-    """A constraint of a sweep; ``mistake`` is the first thing that makes no sense in it, and then it holds."""
+    """A constraint of a sweep; ``error`` is the first thing that makes no sense in it, and then it holds."""
 
     def __init__(self, spec: SweepSpec, index: int) -> None:
-        self.text, self.at, self.mistake = spec.constraints[index], ("constraints", index), ""
+        self.text, self.at, self.problem = spec.constraints[index], ("constraints", index), ""
         self._expression, self._special, self._facts = Expression(self.text), spec.special, spec.fact_values
 
     def holds(self, configuration: Mapping[str, str]) -> bool:
         """Whether a configuration fulfils it; one with a special value of a setting in it does."""
         used = {name: configuration[name] for name in self._expression.names if name in configuration}
-        if self.mistake or any(text in self._special.get(name, ()) for name, text in used.items()):
+        if self.problem or any(text in self._special.get(name, ()) for name, text in used.items()):
             return True
         names: dict[str, Value] = {**self._facts, **{name: value_of(text) for name, text in used.items()}}
         try:
             return self._expression.truth(names)
-        except ExpressionMistake as mistake:
+        except ExpressionError as problem:
             shown = ", ".join(f"{name} = {text}" for name, text in used.items())
-            self.mistake = f"'{self.text}' {mistake} (at {shown})"
+            self.problem = f"'{self.text}' {problem} (at {shown})"
             return True

@@ -25,9 +25,9 @@ from pydantic import (
 from hdbkit.config.expressions import Expression, Value, value_of
 from hdbkit.config.files import read_yaml, validate
 from hdbkit.config.load import MAX_USERS, AnyLoad, Load
-from hdbkit.config.mistakes import did_you_mean
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.origin import At, Origin
+from hdbkit.config.problems import did_you_mean
 from hdbkit.config.sweep_fields import Condition, Factors, Text, Values
 from hdbkit.config.sweep_values import (
     Formula,
@@ -271,34 +271,34 @@ class SweepSpec(ConfigModel):
         return whole._worked_out()
 
     def _worked_out(self) -> SweepSpec:
-        mistakes: list[tuple[At, str]] = []
+        problems: list[tuple[At, str]] = []
         settings, factors = (
-            {name: self._values((of, name), values, mistakes) for name, values in given.items()}
+            {name: self._values((of, name), values, problems) for name, values in given.items()}
             for of, given in (("settings", self.settings), ("factors", self.factors))
         )
         baseline = {
-            name: self._values(("baseline", name), (text,), mistakes)[0] for name, text in self.baseline.items()
+            name: self._values(("baseline", name), (text,), problems)[0] for name, text in self.baseline.items()
         }
-        if mistakes:
-            raise self.errors(*mistakes)
+        if problems:
+            raise self.errors(*problems)
         try:
             return self.with_(settings=settings, factors=factors, baseline=baseline)
         except ConfigErrors as error:
-            raise self.errors(*(((one.where,), one.what) for one in error.mistakes)) from None
+            raise self.errors(*(((one.where,), one.what) for one in error.problems)) from None
 
-    def _values(self, at: At, texts: tuple[str, ...], mistakes: list[tuple[At, str]]) -> tuple[str, ...]:
+    def _values(self, at: At, texts: tuple[str, ...], problems: list[tuple[At, str]]) -> tuple[str, ...]:
         found: list[str] = []
         for text in texts:
             try:
                 found += Formula.read(text).values(self.fact_values) if is_formula(text) else [text]
-            except ValueError as mistake:
-                mistakes.append((at, str(mistake)))
+            except ValueError as problem:
+                problems.append((at, str(problem)))
                 found.append(text)
         return tuple(dict.fromkeys(found))
 
-    def errors(self, *mistakes: tuple[At, str]) -> ConfigErrors:
+    def errors(self, *problems: tuple[At, str]) -> ConfigErrors:
         """What is found wrong with the sweep later on, told with the file and the lines it was read from."""
-        return self._origin.errors(f"the sweep '{self.name}'", mistakes)
+        return self._origin.errors(f"the sweep '{self.name}'", problems)
 
     def with_(self, **changes: Any) -> SweepSpec:
         """The same sweep with some fields changed. Raises ``ConfigErrors`` when it makes no sense so."""
@@ -331,7 +331,7 @@ class SweepSpec(ConfigModel):
 
 
 def _special(values: object) -> tuple[str, ...]:
-    """The special values in what is written for a setting; none where that has a mistake, which is told elsewhere."""
+    """The special values in what is written for a setting; none where that has an error, which is told elsewhere."""
     try:
         return special_texts(values)
     except ValueError:

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from hdbkit.config.expressions import Expression, ExpressionMistake, Value
-from hdbkit.config.mistakes import did_you_mean
-from hdbkit.config.quantities import Kind, Quantity, quantity_text
+from hdbkit.config.expressions import Expression, ExpressionError, Value
+from hdbkit.config.problems import did_you_mean
+from hdbkit.config.quantities import Dimension, Quantity, quantity_text
 
-MOST_VALUES = 1000
+MAX_VALUES = 1000
 _RANGE = re.compile(r"(.+?)\s+to\s+(.+?)\s+(step|factor)\s+(.+)", re.ASCII)
 _KEYS = ("from", "to", "step", "factor", "special")
 _EXAMPLE = "{from: 128MB, to: 4GB, factor: 2}"
@@ -108,8 +108,8 @@ class Formula:
         parts, by = ((found[1], found[2], found[4]), found[3]) if found else ((body,), "")
         try:
             return cls(text, tuple(Expression(part) for part in parts), by)
-        except ExpressionMistake as mistake:
-            raise ValueError(f"{body} {mistake}") from None
+        except ExpressionError as problem:
+            raise ValueError(f"{body} {problem}") from None
 
     @property
     def names(self) -> frozenset[str]:
@@ -120,20 +120,20 @@ class Formula:
         """What it stands for, as a server reads it. Raises ``ValueError``."""
         try:
             found = [_quantity(part.value(facts)) for part in self.parts]
-        except ExpressionMistake as mistake:
-            raise ValueError(f"{self.text} {mistake}") from None
+        except ExpressionError as problem:
+            raise ValueError(f"{self.text} {problem}") from None
         return _steps(self.text, self.by, *found) if self.by else (quantity_text(found[0]),)
 
 
 def _quantity(value: Value) -> Quantity:
     if not isinstance(value, Quantity):
-        raise ExpressionMistake("must come to a number")
+        raise ExpressionError("must come to a number")
     return value
 
 
 def _steps(text: str, by: str, start: Quantity, stop: Quantity, stride: Quantity) -> tuple[str, ...]:
     """From ``start`` to at most ``stop``; the values keep to the units that are written."""
-    plain = stride.kind is Kind.PLAIN
+    plain = stride.dimension is Dimension.PLAIN
     if _mixed(start, stop) or (by == "step" and _mixed(start, stride)) or (by == "factor" and not plain):
         raise ValueError(
             f"{text.removeprefix('= ')}: from, to and step need units that go together, a factor has none"
@@ -147,13 +147,13 @@ def _steps(text: str, by: str, start: Quantity, stop: Quantity, stride: Quantity
     amounts: list[Fraction] = [start.amount]
     while (following := _next(amounts[-1], by, stride.amount)) <= stop.amount:
         amounts.append(following)
-        if len(amounts) > MOST_VALUES:
-            raise ValueError(f"{text.removeprefix('= ')}: gives more than {MOST_VALUES} values; take larger steps")
-    kind = stop.kind if start.amount == 0 else start.kind
+        if len(amounts) > MAX_VALUES:
+            raise ValueError(f"{text.removeprefix('= ')}: gives more than {MAX_VALUES} values; take larger steps")
+    dimension = stop.dimension if start.amount == 0 else start.dimension
     ends = (start, stop) if by == "factor" else (start, stop, stride)
-    written = tuple(one.unit for one in ends if one.amount and kind is not Kind.PLAIN)
+    written = tuple(one.unit for one in ends if one.amount and dimension is not Dimension.PLAIN)
     units = () if "" in written else written
-    return tuple(quantity_text(Quantity(amount, kind), units) for amount in amounts)
+    return tuple(quantity_text(Quantity(amount, dimension), units) for amount in amounts)
 
 
 def _next(amount: Fraction, by: str, stride: Fraction) -> Fraction:
@@ -161,7 +161,7 @@ def _next(amount: Fraction, by: str, stride: Fraction) -> Fraction:
 
 
 def _mixed(one: Quantity, other: Quantity) -> bool:
-    return one.kind is not other.kind and bool(one.amount) and bool(other.amount)
+    return one.dimension is not other.dimension and bool(one.amount) and bool(other.amount)
 
 
 _SCALAR = {"type": ["string", "number", "boolean"]}

@@ -16,10 +16,10 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from hdbkit.config.control_spec import ControlSpec
 from hdbkit.config.files import read_yaml, validate
-from hdbkit.config.mistakes import SECRET, did_you_mean
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.passwords import PASSWORD_VARIABLE, FoundPassword, find_password
-from hdbkit.errors import ConfigErrors, InputError, Mistake
+from hdbkit.config.problems import SECRET, did_you_mean
+from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.paths import targets_file
 
 
@@ -83,7 +83,7 @@ class Target(ConfigModel):
 
         Raises:
             InputError: the URL holds a password or is no URL, or the name is unknown.
-            ConfigErrors: the entry of that name has mistakes.
+            ConfigErrors: the entry of that name has errors.
         """
         return cls._from_url(text) if "://" in text else cls._named(text, targets or targets_file())
 
@@ -129,13 +129,13 @@ class Target(ConfigModel):
             "password": f"a file holds no password; leave it out and set {PASSWORD_VARIABLE}",
             "name": f"the target's name is '{name}' already; leave this out",
         }
-        mistakes = [
-            Mistake(f"{name}.{key}", what, lines.get((name, key)))
+        problems = [
+            Problem(f"{name}.{key}", what, lines.get((name, key)))
             for key, what in refused.items()
             if isinstance(entry, dict) and key in entry
         ]
-        if mistakes:
-            raise ConfigErrors(str(path), mistakes)
+        if problems:
+            raise ConfigErrors(str(path), problems)
         here = {place[1:]: line for place, line in lines.items() if place[:1] == (name,)}
         content = {**entry, "name": name} if isinstance(entry, dict) else entry
         return validate(content, cls, source=f"target '{name}' of {path}", lines=here)

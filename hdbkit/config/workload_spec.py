@@ -10,7 +10,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from hdbkit.config.extensible import Extensible, has_mark, storage_models, workload_models
-from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.problems import did_you_mean
 from hdbkit.config.words import option_words
 
 StorageValue = bool | int | float | str

@@ -7,7 +7,7 @@ import pkgutil
 from typing import cast
 
 from hdbkit.config import Target
-from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SERVER, Capability, Database, SchemaOptions, Scope, SessionOptions, SqlSession
 from hdbkit.errors import InputError
 

@@ -20,7 +20,7 @@ from hdbkit.databases._mysqlclient_load import insertions, piped
 from hdbkit.databases._mysqlclient_values import ENCODERS, plain, result_of
 from hdbkit.databases._mysqlclient_wire import Call, answer_of, wire
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
-from hdbkit.sql import SERVER_GROUP, Statement, find, in_scope, statements
+from hdbkit.sql import SERVER_STATEMENTS, Statement, find, in_scope, statements
 
 BY_DESIGN = 30001
 """The error number with which a routine rolls back an order for the unused item."""
@@ -58,12 +58,12 @@ class MysqlclientSession:
         self._templates: dict[str, Template] = {}
         self._begun = False
         self._sent_begin = False
-        self._most_bytes = 1 << 30
-        self._takes_values = "execute_with_values" in statements(dialects, SERVER_GROUP)
+        self._max_bytes = 1 << 30
+        self._takes_values = "execute_with_values" in statements(dialects, SERVER_STATEMENTS)
         self.prepares_calls = False
         """Whether routines' calls are prepared by the server too."""
         packet_bytes, infile = self.query("open_session")[0]
-        self._most_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
+        self._max_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
 
     @property
     def connection(self) -> Any:
@@ -196,7 +196,7 @@ class MysqlclientSession:
                     self._refuse_warnings()
                     return int(rows)
             head = _template(self._find("load_by_insert").filled(words)).text
-            return sum(self._answered(text)[0] for text in insertions(head, chunks, self._most_bytes))
+            return sum(self._answered(text)[0] for text in insertions(head, chunks, self._max_bytes))
         except BaseException:
             self.rollback()
             raise
@@ -228,7 +228,7 @@ class MysqlclientSession:
         if marks and not self._takes_values:
             marks = [f"@hdbkit_{number}" for number in range(len(places))]
             ahead = f"SET {','.join(f'{mark}=%b' for mark in marks)};"
-        execute = find(self._dialects, SERVER_GROUP, f"execute_with_{kind}").text
+        execute = find(self._dialects, SERVER_STATEMENTS, f"execute_with_{kind}").text
         using = f" USING {','.join(marks)}" if marks else ""
         return Template(f"{ahead}{execute} {name}{using}".encode(), places)
 
@@ -245,7 +245,7 @@ class MysqlclientSession:
     def _exchanged(self, text: bytes) -> list[Any]:
         """One packet and all its answers: a result, or how many rows were changed."""
         connection = self.connection
-        if len(text) > self._most_bytes:
+        if len(text) > self._max_bytes:
             self._refuse_large(len(text))
         try:
             connection.query(text)
@@ -281,7 +281,7 @@ class MysqlclientSession:
         self.rollback()
         words = (
             f"a packet of {size_bytes} bytes is larger than the server's max_allowed_packet "
-            f"({self._most_bytes + 1}); raise that setting"
+            f"({self._max_bytes + 1}); raise that setting"
         )
         raise TransactionError(ErrorClass.RESOURCES, str(_TOO_LARGE), words)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases._password_files import in_option_file
 from hdbkit.errors import CannotConnect, MissingDriver
@@ -96,7 +96,7 @@ def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
         **{name: 1 if is_on(target, name) else off for name, off in _SWITCHES.items() if name in given},
     }
     if not target.secret() and (options_file := password_file(target)):
-        arguments |= {"read_default_file": str(options_file), "read_default_group": group(target)}
+        arguments |= {"read_default_file": str(options_file), "read_default_group": option_group(target)}
     certificates = {name: given[option] for option, name in _TLS.items() if option in given}
     if certificates:
         arguments["ssl"] = certificates
@@ -116,10 +116,10 @@ def password_file(target: Target) -> Path | None:
 
 def has_password(path: Path, target: Target) -> bool:
     """Whether an option file has a password for the target's account."""
-    return in_option_file(path, group(target)) or in_option_file(path, "client")
+    return in_option_file(path, option_group(target)) or in_option_file(path, "client")
 
 
-def group(target: Target) -> str:
+def option_group(target: Target) -> str:
     """The group of an option file that holds an account's password; ``[client]`` counts for every account."""
     return f"client_{target.user}"
 

@@ -50,9 +50,9 @@ def _write(chunks: Iterable[bytes], writing: int, failed: list[BaseException]) -
         os.close(writing)
 
 
-def insertions(head: bytes, chunks: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
-    """Chunks of whole rows behind ``head``, each statement at most ``most_bytes`` unless one row alone is longer."""
-    room = min(most_bytes, _STATEMENT_BYTES) - len(head)
+def insertions(head: bytes, chunks: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
+    """Chunks of whole rows behind ``head``, each statement at most ``max_bytes`` unless one row alone is longer."""
+    room = min(max_bytes, _STATEMENT_BYTES) - len(head)
     for chunk in chunks:
         rows: list[bytes] = []
         size = 0

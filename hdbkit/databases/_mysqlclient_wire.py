@@ -24,7 +24,7 @@ from hdbkit.databases._mysqlclient_values import CONVERTERS
 _WAKE_AT = socket.SOL_SOCKET, socket.SO_RCVLOWAT
 _ANYTHING, _BEYOND_AN_END = 1, 12
 """Bytes to be woken at: the end of a CALL is told in 11, a refusal in 13 and more."""
-_MOST_BYTES = 1 << 14
+_MAX_BYTES = 1 << 14
 _HEAD = 4
 """Bytes ahead of each packet: three of its length, one of its number."""
 _QUERY = b"\x03"
@@ -68,7 +68,7 @@ class Wire:
                 self._socket.setsockopt(*_WAKE_AT, _BEYOND_AN_END)
                 self._sleeps = True
             self._send(call)
-            answer = self._receive(_MOST_BYTES)
+            answer = self._receive(_MAX_BYTES)
             if answer[-9:-6] != _LAST_HEAD or answer[-6] != answer[_COLUMNS_AT] + _BEHIND_COLUMNS:
                 answer = self._whole(answer)
         except OSError as error:
@@ -93,7 +93,7 @@ class Wire:
             for packet in _packets(answer):
                 if packet[0] == _REFUSED:
                     raise Error(int.from_bytes(packet[1:3], "little"), packet[9:].decode("utf-8", "replace"))
-            more = self._receive(_MOST_BYTES)
+            more = self._receive(_MAX_BYTES)
             if not more:
                 raise Error(_LOST, _LOST_WORDS)
             answer += more

@@ -36,7 +36,7 @@ def is_count(statement: Statement | None) -> bool:
     return statement is not None and _COUNT.fullmatch(statement.text) is not None
 
 
-def counted(text: str, spec: Mapping[str, object], totals: Mapping[str, int]) -> int:
+def count_of(text: str, spec: Mapping[str, object], totals: Mapping[str, int]) -> int:
     """The value of a count."""
 
     def factor(word: str) -> int:

@@ -33,7 +33,7 @@ from hdbkit.contracts import (
 )
 from hdbkit.databases._schema_options import options_of
 from hdbkit.errors import InputError, TransactionError
-from hdbkit.sql import SERVER_GROUP, statements
+from hdbkit.sql import SERVER_STATEMENTS, statements
 
 _RECORD = frozenset({"build_spec", "build_part"})
 """The tables that keep what is built, and how far."""
@@ -69,7 +69,7 @@ class SqlSchema:
         self._capabilities = engine.capabilities
         self.session = engine.connect(target, self._scope, SessionOptions(application="hdbkit build"))
         try:
-            self._use_options(statements(engine.dialects, SERVER_GROUP))
+            self._use_options(statements(engine.dialects, SERVER_STATEMENTS))
         except BaseException:
             self.session.close()
             raise
@@ -140,7 +140,7 @@ class SqlSchema:
         if isinstance(load, StatementLoad):
             self.session.query(load.operation)
             return 0
-        return self.session.load(load.table, counted(load.chunks, sent))
+        return self.session.load(load.table, reported(load.chunks, sent))
 
     def after_load(self) -> list[str]:
         """The indexes that are missing."""
@@ -207,7 +207,7 @@ class SqlSchema:
             raise
 
 
-def counted(chunks: Iterable[bytes], sent: Callable[[int, int], None]) -> Iterator[bytes]:
+def reported(chunks: Iterable[bytes], sent: Callable[[int, int], None]) -> Iterator[bytes]:
     """The chunks as they are; ``sent(rows, size_bytes)`` is called as each is taken."""
     for chunk in chunks:
         yield chunk

@@ -36,7 +36,7 @@ from hdbkit.contracts import (
 )
 from hdbkit.databases._null_settings import NullSettings
 from hdbkit.databases._null_state import ROLLBACKS, State, Totals
-from hdbkit.databases._null_texts import by_design, counted, is_count
+from hdbkit.databases._null_texts import by_design, count_of, is_count
 from hdbkit.databases._schema_options import options_of
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDesign, TransactionError
 from hdbkit.readings import Footprint
@@ -117,7 +117,7 @@ class NullSession:
         record = self.state.record(self._scope.schema)
         if not record:
             raise TransactionError(ErrorClass.OTHER, "null", f"schema {self._scope.schema} is not built")
-        return [(counted(statement.text, json.loads(record["spec"]), self.state.totals()),)]
+        return [(count_of(statement.text, json.loads(record["spec"]), self.state.totals()),)]
 
     def close(self) -> None:
         """Let go of the totals; they stay in the file."""

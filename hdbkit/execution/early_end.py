@@ -1,8 +1,8 @@
 """The end of a run before its time: a few looks at its window, of what the clients have noted in their spools.
 
 A run is bound to what its plan's ``limits`` say. Each limit is a mean over equal parts of the window that may not be
-too low; when even the upper end of its running interval is, the rest of the window would change nothing. The bar of a
-search is in terms of the metric; only a rate can have one.
+too low; when even the upper end of its running interval is, the rest of the window would change nothing. The rate
+that a search requires is in the unit of the metric; only a rate can have one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hdbkit.plan import Limits, RunPlan
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.records import Records, counted_by
+from hdbkit.results.records import Records, is_committed
 from hdbkit.results.spool import SpoolTails
 
 _P95 = 0.05
@@ -70,7 +70,7 @@ class EarlyEnd:
         called = (records["operation"] == self._code) & ~failed
         slower = records["end_ns"] - records["start_ns"] > 1e6 * (self._limits.abort.latency_p95_ms or 0)
         for series, chosen in (
-            (self._counted, counted_by(self._of_metric, records)),
+            (self._counted, is_committed(self._of_metric, records)),
             (self._finished, ~failed),
             (self._failed, failed),
             (self._calls, called),
@@ -80,11 +80,11 @@ class EarlyEnd:
 
     def _broken(self, parts: int) -> Iterator[str]:
         """Which limits are certain to be broken, in words."""
-        bar, rules = self._limits.bar, self._limits.abort
-        if bar is not None:
+        required, rules = self._limits.required, self._limits.abort
+        if required is not None:
             value = upper_bound(self._counted[:parts]) * self._metric.per_s * 1e9 / self._part_ns
-            if value < bar.min_value:
-                yield f"at most {share(round(value / bar.best_value, 2))} of the fastest so far"
+            if value < required.min_value:
+                yield f"at most {share(round(value / required.best_value, 2))} of the fastest so far"
         if rules.failed_share is not None:
             done = self._finished + self._failed
             if upper_bound((rules.failed_share * done - self._failed)[:parts], done[:parts]) < 0:

@@ -10,8 +10,8 @@ from typing import Any
 
 import psutil
 
-from hdbkit.control_groups import cpu_s as group_cpu_s
-from hdbkit.control_groups import own_group
+from hdbkit.control_groups import cpu_s as cgroup_cpu_s
+from hdbkit.control_groups import own_cgroup
 from hdbkit.readings import HostLoad
 
 
@@ -31,11 +31,11 @@ class ServerCpu:
     """The CPU time of a server on this host: of its control group where that is its own, else of its processes."""
 
     def __init__(self, pid: int) -> None:
-        self._pid, self._group = pid, own_group(pid)
+        self._pid, self._cgroup = pid, own_cgroup(pid)
 
     def total_s(self) -> float:
         """Seconds so far; NaN when it is gone."""
-        return group_cpu_s(self._group) if self._group else process_tree_cpu_s(self._pid)
+        return cgroup_cpu_s(self._cgroup) if self._cgroup else process_tree_cpu_s(self._pid)
 
 
 def sample(server: ServerCpu | None) -> dict[str, float]:

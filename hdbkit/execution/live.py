@@ -21,7 +21,7 @@ from hdbkit.execution.host import process_cpu_s
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.records import Records, counted_by
+from hdbkit.results.records import Records, is_committed
 from hdbkit.results.spool import SpoolTails
 
 _FIRST_LOOK_NS = 2_000_000_000
@@ -119,7 +119,7 @@ def _figures(manifest: Manifest, pieces: list[Records], seconds: float) -> dict[
     latency_us = (records["end_ns"] - records["start_ns"]) / 1000
     kept = records["outcome"] != Outcome.FAILED
     rate = manifest.metric.rate
-    counted = counted_by([manifest.operations.index(name) for name in rate.operations], records)
+    counted = is_committed([manifest.operations.index(name) for name in rate.operations], records)
     by_name = {}
     for code, name in enumerate(manifest.operations):
         own = latency_us[kept & (records["operation"] == code)]

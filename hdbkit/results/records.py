@@ -49,7 +49,7 @@ def arrow_types(details: Mapping[str, str]) -> dict[str, str]:
     return {name: np.dtype(kind).name for name, kind in details.items()}
 
 
-def counted_by(operations: Sequence[int], records: Records) -> NDArray[np.bool_]:
+def is_committed(operations: Sequence[int], records: Records) -> NDArray[np.bool_]:
     """Which records a rate over these operations counts (none given: over all): those that committed."""
     committed: NDArray[np.bool_] = records["outcome"] == Outcome.COMMITTED
     return committed & np.isin(records["operation"], operations) if operations else committed

@@ -104,9 +104,9 @@ class SpoolReader:
                 high = middle
         self._offset = HEADER_BYTES + low * self._size
 
-    def read(self, at_most: int = 1_000_000) -> Records:
-        """The next records, at most ``at_most``; none when there is nothing new."""
-        content = os.pread(self._fd, at_most * self._size, self._offset)
+    def read(self, max_records: int = 1_000_000) -> Records:
+        """The next records, at most ``max_records``; none when there is nothing new."""
+        content = os.pread(self._fd, max_records * self._size, self._offset)
         records = np.frombuffer(content, self._type, count=len(content) // self._size)
         invalid = np.flatnonzero(records["valid"] != VALID)
         if invalid.size:
@@ -166,7 +166,7 @@ def spool_path(folder: Path, client: int) -> Path:
     return folder / f"{client:05d}.spool"
 
 
-def read_spools(folder: Path, at_most: int = 1_000_000) -> Iterator[tuple[int, Records]]:
+def read_spools(folder: Path, max_records: int = 1_000_000) -> Iterator[tuple[int, Records]]:
     """Every record of every spool in ``folder`` as (client, records), a piece at a time."""
     for path in sorted(folder.glob("*.spool")):
         try:
@@ -174,7 +174,7 @@ def read_spools(folder: Path, at_most: int = 1_000_000) -> Iterator[tuple[int, R
         except DamagedResult:
             continue  # killed before its header was there: it holds no record
         try:
-            while (records := reader.read(at_most)).size:
+            while (records := reader.read(max_records)).size:
                 yield reader.client, records
         finally:
             reader.close()

@@ -22,7 +22,7 @@ from typing import IO, Any, Final, NamedTuple, TypeVar
 import pandas as pd
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from hdbkit.config.mistakes import mistakes_of
+from hdbkit.config.problems import problems_of
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import replace_file, sync_folder
 from hdbkit.processes import birth_of
@@ -104,7 +104,7 @@ class SweepFolder:
         except FileNotFoundError:
             raise DamagedResult(f"{self.path} is no sweep: it has no plan.json") from None
         except ValidationError as error:
-            first = mistakes_of(error, model)[0]
+            first = problems_of(error, model)[0]
             raise DamagedResult(f"{path} is damaged: {first.where}: {first.what}") from None
         except OSError as error:
             raise DamagedResult(f"{path} cannot be read: {error.strerror}") from None

@@ -31,7 +31,7 @@ _MIXES = {"spec": (45.0, 43.0, 4.0, 4.0, 4.0), "hammerdb": (10.0, 10.0, 1.0, 1.0
 _ROLLBACK_SHARES = {"spec": {"new_order": 0.01}, "hammerdb": {}}
 _LOAD = {"rampup_most_s": "rampup_max_s"}
 _DATA = {f"orders_{when}": f"counted_{when}" for when in ("before", "after")}
-_BAR = {"least_nopm": "min_value", "best_nopm": "best_value"}
+_REQUIRED = {"least_nopm": "min_value", "best_nopm": "best_value"}
 
 COUNTER = "new_orders"
 """What the schema's own count was called in the table of counters."""
@@ -72,9 +72,10 @@ def _plan(plan: Any) -> dict[str, Any]:
     found = dict(plan)
     if isinstance(plan.get("load"), dict):
         found["load"] = _renamed(plan["load"], _LOAD)
-    bar = plan["limits"].get("bar") if isinstance(plan.get("limits"), dict) else None
-    if isinstance(bar, dict):
-        found["limits"] = {**plan["limits"], "bar": _renamed(bar, _BAR)}
+    if isinstance(plan.get("limits"), dict):
+        limits = {name: value for name, value in plan["limits"].items() if name != "bar"}
+        required = plan["limits"].get("bar")
+        found["limits"] = {**limits, "required": _renamed(required, _REQUIRED) if isinstance(required, dict) else None}
     return found
 
 

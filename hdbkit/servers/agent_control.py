@@ -60,12 +60,12 @@ class AgentControl:
         found = self._asked(lambda: self._agent.get("settings", timeout_s=120.0))
         return {one["name"]: _setting(one) for one in found["settings"]}
 
-    def mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
+    def problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
         """What is wrong with these values; changes nothing."""
         if not self._target.may_change_settings:
             return [f"target {self._target.url} does not say 'may_change_settings: true'; nothing is changed there"]
         content = {"changes": {name: list(values) for name, values in changes.items()}}
-        found = [str(one) for one in self._asked(lambda: self._agent.post("mistakes", content))["mistakes"]]
+        found = [str(one) for one in self._asked(lambda: self._agent.post("problems", content))["problems"]]
         if not self._target.may_restart:
             known = self.settings()
             found += [

@@ -16,7 +16,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from hdbkit.config import Commands, ControlSpec
-from hdbkit.config.mistakes import SECRET
+from hdbkit.config.problems import SECRET
 from hdbkit.errors import ServerFailed
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 

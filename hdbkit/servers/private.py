@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
-from hdbkit.control_groups import give_group
+from hdbkit.control_groups import move_to_cgroup
 from hdbkit.databases import database
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.servers import _guard
@@ -187,7 +187,7 @@ class PrivateServer:
         with held(self.folder):
             if not self.running:
                 self._engine.start(self.place)
-                self._group()
+                self._move_to_cgroup()
         return self
 
     def stop(self) -> None:
@@ -315,7 +315,7 @@ class PrivateServer:
         for attempt in range(5):
             try:
                 self._engine.start(self.place)
-                return self._group()
+                return self._move_to_cgroup()
             except ServerFailed as error:
                 if attempt == 4 or "in use" not in str(error):
                     raise
@@ -324,13 +324,13 @@ class PrivateServer:
                 self._engine.move(self.place)
         return None
 
-    def _group(self) -> None:
+    def _move_to_cgroup(self) -> None:
         """A control group of its own, so that the kernel counts its CPU time, where we may make one."""
         pid = _guard.server_pid(str(self.folder), self._note())
         if pid is not None:
             name = f"hdbkit-{self.place.port}-{self.folder.name}"
             file = self.folder / _guard.GROUP
-            give_group(pid, name, lambda group: file.write_text(str(group), encoding="utf-8"))
+            move_to_cgroup(pid, name, lambda cgroup: file.write_text(str(cgroup), encoding="utf-8"))
 
     def _write_passwords(self, passwords: Mapping[str, SecretStr]) -> None:
         path = self.place.password_file

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import KEPT, ApplyBy, Change, Power, Session, Setting
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HdbkitError, ServerFailed, TransactionError
@@ -25,7 +25,7 @@ from hdbkit.readings import HostLoad
 from hdbkit.servers.power import power_of
 from hdbkit.servers.resting import come_to_rest
 from hdbkit.servers.seen import Seen, seen, tried
-from hdbkit.servers.values import may_read_back_otherwise, mistake_in, plain_value, same_value
+from hdbkit.servers.values import may_read_back_otherwise, plain_value, problem_in, same_value
 
 _RELOAD_PATIENCE_S = 15.0
 _RESTART_PATIENCE_S = 120.0
@@ -67,7 +67,7 @@ class SqlControl:
         """Every setting that the controlling account may see."""
         return {name: seen.setting for name, seen in self._read(self._admin).items()}
 
-    def mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
+    def problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
         """What is wrong with these values; changes nothing."""
         if not self._target.may_change_settings:
             return [f"target {self._target.url} does not say 'may_change_settings: true'; nothing is changed there"]
@@ -83,7 +83,7 @@ class SqlControl:
             elif setting.apply_by is ApplyBy.RESTART and not self._may_restart():
                 found.append(f"{name} needs a restart of the server; {self._restart_advice()}")
             else:
-                found += [wrong for value in values if (wrong := mistake_in(setting, value))]
+                found += [wrong for value in values if (wrong := problem_in(setting, value))]
         return found
 
     def snapshot(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class SqlControl:
 
     def apply(self, changes: Mapping[str, str]) -> Change:
         """Set, reload or restart as the server asks, and verify; undone when anything fails."""
-        wrong = self.mistakes({name: [value] for name, value in changes.items()})
+        wrong = self.problems({name: [value] for name, value in changes.items()})
         if wrong:
             raise ServerFailed("; ".join(wrong))
         known = self.settings()

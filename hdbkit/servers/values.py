@@ -11,7 +11,7 @@ import math
 import re
 from fractions import Fraction
 
-from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.problems import did_you_mean
 from hdbkit.config.quantities import MULTIPLES, SIZES, TIMES
 from hdbkit.contracts import Setting
 
@@ -25,7 +25,7 @@ _UNBOUNDED = 2.0**63
 _NUMBERS = ("integer", "real", "size")
 
 
-def mistake_in(setting: Setting, text: str) -> str | None:
+def problem_in(setting: Setting, text: str) -> str | None:
     """What is wrong with ``text`` as a value of ``setting``; None when nothing is."""
     if setting.kind == "bool":
         known = text.strip().lower() in _ON | _OFF
@@ -36,7 +36,7 @@ def mistake_in(setting: Setting, text: str) -> str | None:
         listed = ", ".join(setting.choices)
         return f"{setting.name} must be one of {listed}, not {text!r}.{did_you_mean(text, setting.choices)}"
     if setting.kind in _NUMBERS:
-        return _mistake_in_number(setting, text)
+        return _problem_in_number(setting, text)
     return None
 
 
@@ -123,7 +123,7 @@ def _items(text: str) -> list[str]:
     return [item.strip().strip('"') for item in text.split(",")]
 
 
-def _mistake_in_number(setting: Setting, text: str) -> str | None:
+def _problem_in_number(setting: Setting, text: str) -> str | None:
     number = number_in(setting, text)
     if number is None:
         kinds = _family(setting.unit) if setting.unit else {}

@@ -15,7 +15,7 @@ from hdbkit.build import build, drop
 from hdbkit.config import Reset, Target, WorkloadSpec
 from hdbkit.config.sweep_factors import schema_factors
 from hdbkit.contracts import BUILT, ServerControl
-from hdbkit.errors import BuildFailed, Mistake, SchemaProblem, ServerFailed
+from hdbkit.errors import BuildFailed, Problem, SchemaProblem, ServerFailed
 from hdbkit.sweep_plan import PlannedRun, SweepPlan
 from hdbkit.workloads.present import present_schema
 
@@ -31,15 +31,15 @@ def keeps_data(plan: SweepPlan, control: ServerControl) -> bool:
     return restores_data(plan, control) or bool(_of_schema(plan))
 
 
-def unrestorable(plan: SweepPlan, control: ServerControl) -> list[Mistake]:
+def unrestorable(plan: SweepPlan, control: ServerControl) -> list[Problem]:
     """What is asked for the data that this server cannot do."""
     found = []
     if plan.spec.reset is Reset.RESTORE and not control.can_restore_data:
-        found.append(Mistake("reset", f"the data of {control.identity} cannot be restored; use 'none' or 'auto'"))
+        found.append(Problem("reset", f"the data of {control.identity} cannot be restored; use 'none' or 'auto'"))
     if _of_schema(plan) and (not control.can_restore_data or plan.target.control.agent):
         need = f"{' and '.join(_of_schema(plan))} need the schema built anew"
         advice = "sweep them on a private server of this host, or leave them out"
-        found.append(Mistake("factors", f"{need}, and the data of {control.identity} cannot be kept aside; {advice}"))
+        found.append(Problem("factors", f"{need}, and the data of {control.identity} cannot be kept aside; {advice}"))
     return found
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
-from hdbkit.errors import AgentLost, ConfigErrors, HdbkitError, InputError, Mistake
+from hdbkit.errors import AgentLost, ConfigErrors, HdbkitError, InputError, Problem
 from hdbkit.plan import RunPlan
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
@@ -22,7 +22,7 @@ from hdbkit.sweep_runner.deciding import decide
 from hdbkit.sweep_runner.events import KINDS, EventKind, SweepEvent, Watcher, unwatched
 from hdbkit.sweep_runner.outcomes import given_up, outcome
 from hdbkit.sweep_runner.preparing import prepare_run, unprepared
-from hdbkit.sweep_runner.searching import bar_for
+from hdbkit.sweep_runner.searching import required_rate_for
 from hdbkit.sweep_runner.settling import settings_now, settle, settle_earlier
 
 RunOne = Callable[[RunPlan], Manifest]
@@ -101,12 +101,12 @@ def _new_folder(plan: SweepPlan, root: Path) -> SweepFolder:
 
 
 def _check(plan: SweepPlan, control: ServerControl) -> None:
-    """Find all mistakes before anything is changed."""
+    """Find all errors before anything is changed."""
     settings = plan.spec.settings
-    mistakes = [Mistake("settings", one) for one in control.mistakes(settings)] if settings else []
-    mistakes += unprepared(plan, control)
-    if mistakes:
-        raise ConfigErrors(f"the sweep '{plan.spec.name}'", mistakes)
+    problems = [Problem("settings", one) for one in control.problems(settings)] if settings else []
+    problems += unprepared(plan, control)
+    if problems:
+        raise ConfigErrors(f"the sweep '{plan.spec.name}'", problems)
 
 
 def _changes(plan: SweepPlan) -> bool:
@@ -118,7 +118,7 @@ def _changes(plan: SweepPlan) -> bool:
 def _held(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -> Iterator[None]:
     """The server for this sweep alone, as it was before any other.
 
-    Mistakes are reported before anything is made, unless a killed sweep left the server where it cannot be asked.
+    Errors are reported before anything is made, unless a killed sweep left the server where it cannot be asked.
     """
     control.say = lambda note: watch(SweepEvent(EventKind.WAITING, len(plan.runs), note=note))
     if not unrestored(root, control.identity):
@@ -209,8 +209,8 @@ class _Execution:
         try:
             self._report(EventKind.PREPARING, planned)
             prepared = prepare_run(self.plan, planned, self.control)
-            bar = bar_for(self.plan, self.folder, planned)
-            plan = run_plan(self.plan, planned, datetime.now(UTC), prepared, bar)
+            required = required_rate_for(self.plan, self.folder, planned)
+            plan = run_plan(self.plan, planned, datetime.now(UTC), prepared, required)
             run_id = plan.run_id
             self.folder.append(Step.RUN_STARTED, planned.number, run_id, **prepared)
             self._report(EventKind.STARTED, planned)

@@ -6,18 +6,18 @@ from typing import Any
 
 from hdbkit.config import Cache
 from hdbkit.contracts import ApplyBy, Change, ServerControl
-from hdbkit.errors import Mistake
+from hdbkit.errors import Problem
 from hdbkit.sweep_plan import PlannedRun, SweepPlan
 from hdbkit.sweep_runner.cooling import cool_down
 from hdbkit.sweep_runner.data import bring_data, unrestorable
 
 
-def unprepared(plan: SweepPlan, control: ServerControl) -> list[Mistake]:
+def unprepared(plan: SweepPlan, control: ServerControl) -> list[Problem]:
     """What is asked for before each run that this server cannot be brought to."""
     found = unrestorable(plan, control)
     if plan.spec.cache is Cache.RESTART and not control.can_restart:
         advice = "use 'warm', or a target with 'may_restart: true' and commands in 'control'"
-        found.append(Mistake("cache", f"{control.identity} cannot be restarted from here; {advice}"))
+        found.append(Problem("cache", f"{control.identity} cannot be restarted from here; {advice}"))
     return found
 
 

@@ -6,10 +6,10 @@ be able to reach stands in its own plan, so that it ends early alike whether its
 
 from __future__ import annotations
 
-from hdbkit.analysis.sweep.search import bar, log_ratios, next_configurations
+from hdbkit.analysis.sweep.search import log_ratios, next_configurations, required_rate
 from hdbkit.config.sweep_grid import grid_of
 from hdbkit.config.sweep_spec import Strategy
-from hdbkit.plan import Bar
+from hdbkit.plan import RequiredRate
 from hdbkit.results.journal import Step, SweepState
 from hdbkit.results.sweep_folder import SweepFolder, runs_frame
 from hdbkit.sweep_plan import PlannedRun, SweepPlan, with_asked
@@ -34,8 +34,8 @@ def searched(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPl
     return longer
 
 
-def bar_for(plan: SweepPlan, folder: SweepFolder, planned: PlannedRun) -> Bar | None:
+def required_rate_for(plan: SweepPlan, folder: SweepFolder, planned: PlannedRun) -> RequiredRate | None:
     """What a run must be able to reach; None in a grid, for the baseline, and in the fresh blocks of the fastest."""
     if plan.spec.strategy is Strategy.GRID or not plan.spec.end_early or planned.fresh or planned.configuration == 0:
         return None
-    return bar(runs_frame(folder), plan.metric, planned.block, planned.configuration, planned.virtual_users)
+    return required_rate(runs_frame(folder), plan.metric, planned.block, planned.configuration, planned.virtual_users)

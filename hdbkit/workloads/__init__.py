@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hdbkit.config import Load, WorkloadSpec
-from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import Workload
 from hdbkit.errors import InputError
 

@@ -69,9 +69,9 @@ def test_a_setting_is_set_seen_by_a_client_and_put_back(
 
 def test_what_cannot_be_set_is_told_before_anything_changes(controlled: ServerControl) -> None:
     setting = tried(controlled.settings())
-    mistakes = controlled.mistakes({"no_such_setting": ["1"], setting.name: ["a lot"]})
-    assert len(mistakes) == 2
-    assert any("no_such_setting" in mistake for mistake in mistakes)
+    problems = controlled.problems({"no_such_setting": ["1"], setting.name: ["a lot"]})
+    assert len(problems) == 2
+    assert any("no_such_setting" in problem for problem in problems)
 
 
 def test_maintenance_brings_rest_and_puts_every_setting_back(
@@ -123,6 +123,6 @@ def test_every_setting_says_what_it_takes_and_what_it_needs(controlled: ServerCo
             wrong[name] = "no such choice"
         elif one.maximum is not None and one.kind in ("integer", "size", "real"):
             wrong[name] = f"{one.maximum * 2 + 2:.0f}"
-    told = controlled.mistakes({name: [value] for name, value in wrong.items()})
+    told = controlled.problems({name: [value] for name, value in wrong.items()})
     assert {one.split(" ")[0] for one in told} == set(wrong)
     assert any(settings[name].kind in ("integer", "size") for name in wrong)  # not every server tells its choices

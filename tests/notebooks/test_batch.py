@@ -86,12 +86,12 @@ def test_a_notebook_of_any_name_has_an_id(name: str, results: Path) -> None:
     assert batch_folder(results, batch_id).batch_id == batch_id
 
 
-def test_mistakes_of_all_files_are_told_at_once(tiny: Path, tmp_path: Path) -> None:
+def test_errors_of_all_files_are_told_at_once(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     files = write_params(tmp_path, one={"m": 1}, two={"n": "x"}, three={"n": 1})
     with pytest.raises(ConfigErrors) as found:
         api.batch(tiny, [*files, *write_params(tmp_path / "other", three={"n": 2})])
-    assert [one.where.partition(": ")[0] for one in found.value.mistakes] == [
+    assert [one.where.partition(": ")[0] for one in found.value.problems] == [
         str(files[0]),
         str(files[1]),
         str(tmp_path / "other" / "three.yaml"),

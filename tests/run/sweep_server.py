@@ -72,7 +72,7 @@ class FileServer:
             for name, value in self.now().items()
         }
 
-    def mistakes(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
+    def problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
         unknown = [f"there is no setting '{name}'" for name in changes if name not in DEFAULTS]
         return unknown + [
             f"{name} cannot be {v!r}" for name, values in changes.items() for v in values if v == "impossible"

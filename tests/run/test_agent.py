@@ -189,7 +189,7 @@ def test_a_server_that_has_ended_is_started_before_it_is_set_through_it(
 def test_a_text_is_changed_only_where_it_was_named_at_the_start(remote: ServerControl) -> None:
     """A text may name a program: what the agent runs is fixed when it starts."""
     wanted = {"archive_command": "touch /x", "cluster_name": "x", "work_mem": "1", "work_mme": "1"}
-    told = remote.mistakes({name: [value] for name, value in wanted.items()})
+    told = remote.problems({name: [value] for name, value in wanted.items()})
     assert sorted(one.split()[0] for one in told) == ["archive_command", "the", "work_mem"]
     with pytest.raises(ServerFailed, match="--text-setting archive_command"):
         remote.apply({"archive_command": "touch /x"})
@@ -199,9 +199,9 @@ def test_the_agent_and_the_target_are_of_one_database(agent: Agent, built: Priva
     with pytest.raises(InputError, match="of database hdbkit, and the target names other"):
         control(agent.target(built).with_(database="other"))
     refusing = control(agent.target(built).with_(may_change_settings=False))
-    assert "may_change_settings" in refusing.mistakes({"work_mem": ["1MB"]})[0]
+    assert "may_change_settings" in refusing.problems({"work_mem": ["1MB"]})[0]
     refusing = control(agent.target(built).with_(may_restart=False))
-    assert "may_restart" in refusing.mistakes({"shared_buffers": ["64MB"]})[0]
+    assert "may_restart" in refusing.problems({"shared_buffers": ["64MB"]})[0]
 
 
 def test_no_request_breaks_it_runs_a_command_or_touches_a_file(built: PrivateServer, tmp_path: Path) -> None:

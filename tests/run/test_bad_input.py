@@ -134,7 +134,7 @@ def test_an_administrator_who_may_not_create(
     refused(said, admin.url, "permission denied to create role", "name one that may create accounts and databases")
 
 
-def test_a_mistake_is_found_before_an_account_is_created(command: HdbkitCommand, built: PrivateServer) -> None:
+def test_an_error_is_found_before_an_account_is_created(command: HdbkitCommand, built: PrivateServer) -> None:
     wanted = built.target.with_(user="fresh", database="fresh")
     said = command("build", wanted.url, "--admin", built.admin.url, "--warehouses", 0)
     assert said.code == 2
@@ -192,7 +192,7 @@ def test_a_server_that_may_not_be_changed(command: HdbkitCommand, target: Target
     assert "does not say 'may_change_settings: true'; nothing is changed there" in said.err
 
 
-def test_every_mistake_of_a_sweep_file_is_told_with_its_line(
+def test_every_error_of_a_sweep_file_is_told_with_its_line(
     command: HdbkitCommand, named: str, tmp_path: Path
 ) -> None:
     sweep = tmp_path / "s.yaml"
@@ -200,7 +200,7 @@ def test_every_mistake_of_a_sweep_file_is_told_with_its_line(
     said = command("sweep", named, sweep)
     assert said.code == 2
     assert said.err.splitlines() == [
-        f"hdbkit: {sweep} has 4 mistakes; nothing was started:",
+        f"hdbkit: {sweep} has 4 errors; nothing was started:",
         "  line 3    settings.work_mem: give at least one value",
         "  line 2    virtual_users: each must be 1 to 10000, not 0",
         "  line 5    load.rampup_s: must be a number, not 'soon'",
@@ -208,14 +208,12 @@ def test_every_mistake_of_a_sweep_file_is_told_with_its_line(
     ]
 
 
-def test_every_mistake_about_the_server_s_settings_is_told(
-    command: HdbkitCommand, named: str, tmp_path: Path
-) -> None:
+def test_every_error_about_the_server_s_settings_is_told(command: HdbkitCommand, named: str, tmp_path: Path) -> None:
     sweep = tmp_path / "s.json"
     sweep.write_text('{"shared_bufers": ["1GB"], "work_mem": ["1kB"], "wal_level": ["most"], "block_size": [1]}')
     said = command("sweep", named, sweep)
     assert said.code == 2
-    assert "has 4 mistakes; nothing was started:" in said.err
+    assert "has 4 errors; nothing was started:" in said.err
     for words in (
         "the server has no setting 'shared_bufers'. Did you mean 'shared_buffers'?",
         "work_mem must be between 64 and 2147483647 (in kB), not 1kB",
@@ -229,7 +227,7 @@ def test_every_mistake_about_the_server_s_settings_is_told(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("-u", "0", "--rampup-s", "-3"), "Load has 2 mistakes; nothing was started:"),
+        (("-u", "0", "--rampup-s", "-3"), "Load has 2 errors; nothing was started:"),
         (("--mix", "newOrder=1"), "unknown transaction 'newOrder'. Did you mean 'new_order'?"),
         (("--mix", "45/43"), "--mix must read like new_order=45"),
         (("--isolation", "dirty"), "'dirty' is not one of 'read_committed'"),

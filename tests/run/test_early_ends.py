@@ -72,7 +72,7 @@ def test_a_bad_configuration_s_run_ends_early_and_is_told_and_never_done_again(
 
     def run_one(one: RunPlan) -> Manifest:
         assert one.sweep is not None
-        assert (one.limits.bar is None) == (one.sweep.number < 5)
+        assert (one.limits.required is None) == (one.sweep.number < 5)
         if one.sweep.settings["speed"] != SLOW:
             return found(one, results, metric_value=2_500 * float(one.sweep.settings["speed"]))
         start_run(one.target, one.workload, lambda _: one, results)
@@ -139,7 +139,7 @@ def test_only_a_search_s_own_configurations_have_a_bar_and_it_goes_on_after_an_e
     def run_one(plan: RunPlan) -> Manifest:
         manifest = whole(plan)
         assert plan.sweep is not None
-        if not plan.limits.bar:
+        if not plan.limits.required:
             return manifest
         barred.append(plan.sweep.number)
         early = manifest.model_copy(

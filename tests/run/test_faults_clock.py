@@ -24,7 +24,7 @@ time.time = lambda: real() + step()
 time.time_ns = lambda: real_ns() + step() * 1_000_000_000
 pathlib.Path({told!r}, str(os.getpid())).touch()
 """
-LONGEST_US = 60_000_000
+MAX_US = 60_000_000
 """No time of the run may be as long, however busy the host: a jump of the clock is of a day."""
 WALL_CLOCK = {
     "execution/handle.py": {"time.time"},  # has a run that never told its process just begun?
@@ -48,11 +48,11 @@ def test_a_wall_clock_that_jumps_by_days_changes_no_duration_and_no_window(
     assert clock is not None
     assert clock.window_start_us == pytest.approx(500_000, abs=5_000_000)
     (bounds,) = rows(result, "select min(t_start_us), max(t_start_us), min(latency_us), max(latency_us) from {t}")
-    assert 0 <= bounds[0] < bounds[1] < LONGEST_US
-    assert 2000 <= bounds[2] <= bounds[3] < LONGEST_US
+    assert 0 <= bounds[0] < bounds[1] < MAX_US
+    assert 2000 <= bounds[2] <= bounds[3] < MAX_US
     for name in ("host", "counters"):
         table = result.table(name)
-        assert table.filter(regex="^t_").max().max() < LONGEST_US
+        assert table.filter(regex="^t_").max().max() < MAX_US
 
 
 def test_nothing_that_measures_asks_the_wall_clock() -> None:

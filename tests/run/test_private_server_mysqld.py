@@ -129,8 +129,8 @@ def test_a_server_that_was_left_stopped_with_a_bad_value_is_repaired(
     assert private.snapshot() == before
 
 
-def test_mistakes_are_told_all_at_once(private: ServerControl) -> None:
-    told = private.mistakes({"innodb_buffer_pool_sise": ["1G"], POOL: ["1X", "64M", "1"], FLUSH: ["9", "1G"]})
+def test_errors_are_reported_all_at_once(private: ServerControl) -> None:
+    told = private.problems({"innodb_buffer_pool_sise": ["1G"], POOL: ["1X", "64M", "1"], FLUSH: ["9", "1G"]})
     assert len(told) == 5
     assert f"Did you mean '{POOL}'?" in told[0]
     assert "K, M, G" in told[1]
@@ -147,7 +147,7 @@ def test_through_sql_alone_settings_change_at_once_and_come_back(
     for _ in range(2):
         by_sql.restore(before)
         assert by_sql.snapshot() == before
-    assert "may_restart" in by_sql.mistakes({METHOD: [OTHER_METHOD[server.place.kind]]})[0]
+    assert "may_restart" in by_sql.problems({METHOD: [OTHER_METHOD[server.place.kind]]})[0]
 
 
 def test_what_is_set_through_sql_where_the_server_keeps_it_outlives_a_restart(

@@ -177,9 +177,9 @@ def test_an_own_setting_that_wins_is_named(
     assert private.settings()["work_mem"].value == "4096"
 
 
-def test_mistakes_are_told_all_at_once_and_change_nothing(private: ServerControl, server: PrivateServer) -> None:
+def test_errors_are_reported_all_at_once_and_change_nothing(private: ServerControl, server: PrivateServer) -> None:
     content = server.settings_file.read_bytes()
-    told = private.mistakes(
+    told = private.problems(
         {"shared_bufers": ["1GB"], "work_mem": ["1MB", "1"], "block_size": ["1"], "fsync": ["on", "perhaps"]}
     )
     assert len(told) == 4
@@ -192,7 +192,7 @@ def test_mistakes_are_told_all_at_once_and_change_nothing(private: ServerControl
 
 def test_a_foreign_server_is_left_alone_unless_its_target_allows_changes(foreign: Target) -> None:
     refusing = control(foreign.with_(may_change_settings=False))
-    assert "may_change_settings" in refusing.mistakes({"work_mem": ["1MB"]})[0]
+    assert "may_change_settings" in refusing.problems({"work_mem": ["1MB"]})[0]
     with pytest.raises(ServerFailed, match="may_change_settings"):
         refusing.apply({"work_mem": "1MB"})
 
@@ -200,10 +200,10 @@ def test_a_foreign_server_is_left_alone_unless_its_target_allows_changes(foreign
 def test_a_restart_is_refused_where_the_target_does_not_allow_it(
     by_sql: ServerControl, server: PrivateServer
 ) -> None:
-    assert by_sql.mistakes({"work_mem": ["1MB"]}) == []
-    assert "may_restart" in by_sql.mistakes({"shared_buffers": ["64MB"]})[0]
+    assert by_sql.problems({"work_mem": ["1MB"]}) == []
+    assert "may_restart" in by_sql.problems({"shared_buffers": ["64MB"]})[0]
     forbidding = control(server.target.with_(may_restart=False))
-    assert "may_restart" in forbidding.mistakes({"shared_buffers": ["64MB"]})[0]
+    assert "may_restart" in forbidding.problems({"shared_buffers": ["64MB"]})[0]
 
 
 def test_through_sql_alone_settings_change_and_come_back(by_sql: ServerControl, server: PrivateServer) -> None:

@@ -172,7 +172,7 @@ def test_what_breaks_a_sweep_down_is_told_in_its_sentence(target: Target) -> Non
     assert speed(target) == "1"
 
 
-def test_mistakes_are_told_before_a_process_or_a_folder_is_made(target: Target, results: Path) -> None:
+def test_errors_are_reported_before_a_process_or_a_folder_is_made(target: Target, results: Path) -> None:
     with pytest.raises(ConfigErrors, match="Did you mean 'speed'"):
         start_sweep(target, SHORT.with_(settings={"sped": ("1", "2")}))
     with pytest.raises(InputError, match="may_change_settings: true"):

@@ -35,7 +35,7 @@ def test_a_sweep_finds_the_known_effect_and_puts_the_settings_back(null_target: 
     assert sweep_result(done.sweep_id).answer == done.answer
 
 
-def test_all_mistakes_of_the_settings_are_told_and_nothing_is_started(null_target: NullTarget, results: Path) -> None:
+def test_all_errors_of_the_settings_are_told_and_nothing_is_started(null_target: NullTarget, results: Path) -> None:
     target = null_target().with_(may_change_settings=True)
     spec = SPEC.model_copy(
         update={"settings": {"sped": ("1", "2"), "commit": ("on", "maybe"), "buffers": ("64", "128")}}

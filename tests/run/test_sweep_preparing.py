@@ -143,18 +143,18 @@ def test_a_private_server_has_a_control_group_of_its_own_that_goes_with_it() -> 
     with private_server() as own:
         pid = _guard.server_pid(str(own.folder), own._note())
         assert pid is not None
-        group = control_groups.own_group(pid)
+        group = control_groups.own_cgroup(pid)
         if group is None:
             pytest.skip("no control group can be made here")
         own.restart()
         pid = _guard.server_pid(str(own.folder), own._note())
         assert pid is not None
-        assert control_groups.own_group(pid) == group
+        assert control_groups.own_cgroup(pid) == group
         before = host.ServerCpu(pid).total_s()
         for _ in range(3):
             hdbkit.connect(own.target)  # each session is a process that ends, and is counted
         assert host.ServerCpu(pid).total_s() > before
         (group / "cgroup.procs").write_text(str(os.getpid()))
-        assert control_groups.own_group(pid) is None
+        assert control_groups.own_cgroup(pid) is None
         (group.parent / "cgroup.procs").write_text(str(os.getpid()))
     assert not group.exists()

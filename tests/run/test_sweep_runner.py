@@ -98,12 +98,12 @@ def test_data_is_restored_when_asked_and_possible(
     assert ("restore_data" in server.calls) == kept
 
 
-def test_all_mistakes_are_told_at_once_and_nothing_is_started(tmp_path: Path, results: Path) -> None:
+def test_all_errors_are_reported_at_once_and_nothing_is_started(tmp_path: Path, results: Path) -> None:
     server = FileServer(tmp_path / "server", can_restore_data=False)
     plan = planned(settings={"flush": ["on", "impossible"], "flsh": ["on"]}, reset=Reset.RESTORE)
-    with pytest.raises(ConfigErrors, match="has 3 mistakes; nothing was started") as caught:
+    with pytest.raises(ConfigErrors, match="has 3 errors; nothing was started") as caught:
         start(plan, results, server, runner(server, results))
-    assert [one.where for one in caught.value.mistakes] == ["settings", "settings", "reset"]
+    assert [one.where for one in caught.value.problems] == ["settings", "settings", "reset"]
     assert server.calls == []
     assert not (results / "sweeps").exists()
 

@@ -108,14 +108,14 @@ def test_a_server_that_a_killed_sweep_left_down_is_restored_before_it_is_asked(t
     server = FileServer(tmp_path / "server")
     while server.now() == DEFAULTS:
         assert killed_at(30, server.folder, results)
-    ask = server.mistakes
+    ask = server.problems
 
-    def mistakes(changes: Mapping[str, Sequence[str]]) -> list[str]:
+    def problems(changes: Mapping[str, Sequence[str]]) -> list[str]:
         if "restore" not in server.calls:
             raise CannotConnect("server", "connection refused", "start it")
         return ask(changes)
 
-    server.mistakes = mistakes
+    server.problems = problems
     assert_whole(server, go_on(server, results))
 
 

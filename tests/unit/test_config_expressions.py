@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdbkit.config.expressions import Expression, ExpressionMistake, value_of
-from hdbkit.config.quantities import Kind, Quantity, quantity, quantity_text
+from hdbkit.config.expressions import Expression, ExpressionError, value_of
+from hdbkit.config.quantities import Dimension, Quantity, quantity, quantity_text
 
 NAMES = {
     name: value_of(text)
@@ -61,7 +61,7 @@ def test_a_condition_holds_or_not(text: str, truth: bool) -> None:
     ],
 )
 def test_what_makes_no_sense_with_the_values_is_told(text: str, sentence: str) -> None:
-    with pytest.raises(ExpressionMistake, match=sentence):
+    with pytest.raises(ExpressionError, match=sentence):
         Expression(text).truth(NAMES)
 
 
@@ -96,7 +96,7 @@ def test_what_makes_no_sense_with_the_values_is_told(text: str, sentence: str) -
     ],
 )
 def test_all_else_is_refused_in_words(text: str) -> None:
-    with pytest.raises(ExpressionMistake):
+    with pytest.raises(ExpressionError):
         Expression(text)
 
 
@@ -109,28 +109,28 @@ def test_any_text_is_understood_or_refused(text: str) -> None:
     try:
         found = Expression(text)
         found.value(dict.fromkeys(found.names, Quantity(Fraction(3))))
-    except ExpressionMistake:
+    except ExpressionError:
         pass
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "amount"),
+    ("text", "dimension", "amount"),
     [
-        ("128MB", Kind.SIZE, 128 * 2**20),
-        ("16G", Kind.SIZE, 16 * 2**30),
-        ("1.5 GB", Kind.SIZE, 3 * 2**29),
-        ("64KiB", Kind.SIZE, 2**16),
-        ("30s", Kind.TIME, 30),
-        ("5min", Kind.TIME, 300),
-        ("250ms", Kind.TIME, Fraction(1, 4)),
-        ("-1", Kind.PLAIN, -1),
-        ("1e3", Kind.PLAIN, 1000),
+        ("128MB", Dimension.SIZE, 128 * 2**20),
+        ("16G", Dimension.SIZE, 16 * 2**30),
+        ("1.5 GB", Dimension.SIZE, 3 * 2**29),
+        ("64KiB", Dimension.SIZE, 2**16),
+        ("30s", Dimension.TIME, 30),
+        ("5min", Dimension.TIME, 300),
+        ("250ms", Dimension.TIME, Fraction(1, 4)),
+        ("-1", Dimension.PLAIN, -1),
+        ("1e3", Dimension.PLAIN, 1000),
     ],
 )
-def test_numbers_are_read_with_their_units(text: str, kind: Kind, amount: object) -> None:
+def test_numbers_are_read_with_their_units(text: str, dimension: Dimension, amount: object) -> None:
     found = quantity(text)
     assert found is not None
-    assert (found.kind, found.amount) == (kind, amount)
+    assert (found.dimension, found.amount) == (dimension, amount)
 
 
 @pytest.mark.parametrize("text", ["auto", "on", "lz4", "4 apples", "", "MB", "1.2.3GB"])
@@ -143,4 +143,4 @@ def test_a_text_is_no_number(text: str) -> None:
     [(2**30, "1GB"), (3 * 2**29, "1536MB"), (67414597632 // 4, "16072MB"), (16384, "16kB"), (0, "0TB")],
 )
 def test_a_size_is_written_in_the_largest_unit_that_fits(amount: int, text: str) -> None:
-    assert quantity_text(Quantity(Fraction(amount), Kind.SIZE)) == text
+    assert quantity_text(Quantity(Fraction(amount), Dimension.SIZE)) == text

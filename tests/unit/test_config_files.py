@@ -1,4 +1,4 @@
-"""Parameter files: every mistake at once, with its line; nothing but InputError whatever the file holds."""
+"""Parameter files: every error at once, with its line; nothing but InputError whatever the file holds."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ def write(folder: Path, text: str, name: str = "file.yaml") -> Path:
     return path
 
 
-def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
+def test_all_errors_are_reported_at_once_with_their_lines(tmp_path: Path) -> None:
     path = write(
         tmp_path,
         "blocks: 1\nload:\n  virtual_users: 0\n  duration: 5\nsettings:\n  work_mem: 4MB\nquestoin: why\n",
     )
     with pytest.raises(ConfigErrors) as caught:
         SweepSpec.read(path)
-    assert sorted((m.line, m.where, m.what) for m in caught.value.mistakes) == [
+    assert sorted((m.line, m.where, m.what) for m in caught.value.problems) == [
         (1, "blocks", "must be 2 or more, not 1"),
         (3, "load.virtual_users", "must be 1 or more, not 0"),
         (4, "load.duration", "unknown key. Did you mean 'duration_s'?"),
         (6, "settings.work_mem", f"give a list of values, such as [4MB], or a range, such as {RANGE}"),
         (7, "questoin", "unknown key. Did you mean 'question'?"),
     ]
-    assert str(caught.value).startswith(f"{path} has 5 mistakes; nothing was started:\n")
+    assert str(caught.value).startswith(f"{path} has 5 errors; nothing was started:\n")
 
 
-def test_a_key_given_twice_is_a_mistake(tmp_path: Path) -> None:
+def test_a_key_given_twice_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path, "seed: 1\nmix:\n  payment: 1\n  payment: 2\nseed: 2\n")
     with pytest.raises(ConfigErrors) as caught:
         read_params(path, Load)
-    assert [(m.line, m.where) for m in caught.value.mistakes] == [(4, "mix.payment"), (5, "seed")]
+    assert [(m.line, m.where) for m in caught.value.problems] == [(4, "mix.payment"), (5, "seed")]
 
 
 @pytest.mark.parametrize(

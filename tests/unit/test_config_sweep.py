@@ -28,7 +28,7 @@ def test_the_yaml_form_and_hammerposts_mean_the_same(tmp_path: Path) -> None:
     assert SweepSpec.read(ours) == SweepSpec.read(theirs)
 
 
-def test_a_mistake_in_hammerposts_file_has_its_line(tmp_path: Path) -> None:
+def test_an_error_in_hammerposts_file_has_its_line(tmp_path: Path) -> None:
     path = tmp_path / "params.json"
     path.write_text('{\n "a": ["1", "2"],\n "b": ["x", "x"]\n}', encoding="utf-8")
     with pytest.raises(ConfigErrors, match="b: each value once"):

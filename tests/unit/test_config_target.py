@@ -100,7 +100,7 @@ def test_a_password_file_may_stand_in_the_home_folder(tmp_path: Path, monkeypatc
         {"password_file": [SECRET]},
     ],
 )
-def test_a_mistake_about_a_secret_does_not_repeat_it(given: dict[str, object]) -> None:
+def test_an_error_about_a_secret_does_not_repeat_it(given: dict[str, object]) -> None:
     with pytest.raises(ConfigErrors) as caught:
         Target(**{"kind": "nulldb", **given})
     assert SECRET not in str(caught.value)
@@ -152,10 +152,10 @@ def test_an_unknown_name_is_told_with_the_known_ones(named: Path) -> None:
         Target.parse("lba")
 
 
-def test_the_mistakes_of_an_entry_have_the_lines_of_the_file(named: Path) -> None:
+def test_the_errors_of_an_entry_have_the_lines_of_the_file(named: Path) -> None:
     with pytest.raises(ConfigErrors) as caught:
         Target.parse("spoilt")
-    assert sorted((m.line, m.where) for m in caught.value.mistakes) == [(6, "prot"), (7, "port")]
+    assert sorted((m.line, m.where) for m in caught.value.problems) == [(6, "prot"), (7, "port")]
 
 
 def test_a_password_in_the_targets_file_is_refused(named: Path) -> None:

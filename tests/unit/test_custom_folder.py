@@ -50,7 +50,7 @@ def folder(path: Path, yaml: str = YAML, sql: str = SQL, **others: str) -> Path:
 def errors(path: Path) -> list[str]:
     with pytest.raises(ConfigErrors) as caught:
         specification(path)
-    return [f"{one.line} {one.where}: {one.what}" for one in caught.value.mistakes]
+    return [f"{one.line} {one.where}: {one.what}" for one in caught.value.problems]
 
 
 def test_a_folder_makes_a_specification_that_needs_the_folder_no_more(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from scipy.signal import lfilter
 
 from hdbkit.analysis.run.prospects import LEVEL, LOOKS, PARTS, Floats, looks, upper_bound
-from hdbkit.analysis.sweep.search import MARGIN, bar, early_ends_remark, log_ratios
+from hdbkit.analysis.sweep.search import MARGIN, early_ends_remark, log_ratios, required_rate
 from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.results.sweep_folder import ENDED_EARLY
 from tests.unit.sweeps import RATE, synthetic_runs
@@ -79,7 +79,7 @@ def waiting(frame: pd.DataFrame, configuration: int, users: int = 4) -> pd.DataF
 
 
 def test_the_bar_lies_below_the_third_fastest_so_far() -> None:
-    found = bar(waiting(runs([1.0, 1.5, 1.2, 1.1, 1.05, 0.5]), 5), RATE, 1, 5, 4)
+    found = required_rate(waiting(runs([1.0, 1.5, 1.2, 1.1, 1.05, 0.5]), 5), RATE, 1, 5, 4)
     assert found is not None
     assert found.min_value == pytest.approx(40_000 * 1.1 * (1 - MARGIN))
     assert found.best_value == pytest.approx(40_000 * 1.5)
@@ -88,7 +88,7 @@ def test_the_bar_lies_below_the_third_fastest_so_far() -> None:
 @pytest.mark.parametrize("lacking", [0, 3])
 def test_there_is_no_bar_without_the_baseline_or_three_others(lacking: int) -> None:
     frame = waiting(waiting(runs([1.0, 1.5, 1.2, 1.1, 0.5]), 4), lacking)
-    assert bar(frame, RATE, 1, 4, 4) is None
+    assert required_rate(frame, RATE, 1, 4, 4) is None
 
 
 def test_a_drift_between_blocks_moves_the_bar() -> None:
@@ -96,7 +96,7 @@ def test_a_drift_between_blocks_moves_the_bar() -> None:
     first = (frame["block"] == 1) & (frame["configuration"] < 4)
     frame = frame[first | (frame["block"] == 2) & frame["configuration"].isin([0, 4])].copy()
     frame.loc[frame["block"] == 2, "metric_value"] *= 0.7
-    found = bar(waiting(frame, 4), RATE, 2, 4, 4)
+    found = required_rate(waiting(frame, 4), RATE, 2, 4, 4)
     assert found is not None
     assert found.min_value == pytest.approx(0.7 * 40_000 * 1.1 * (1 - MARGIN))
 
@@ -104,8 +104,8 @@ def test_a_drift_between_blocks_moves_the_bar() -> None:
 def test_with_several_counts_of_users_only_the_last_run_can_be_certain() -> None:
     """A configuration is chosen by its mean: what it lacks with few users it may gain with many."""
     frame = runs([1.0, 1.5, 1.2, 1.1, 0.5], virtual_users=(1, 8))
-    assert bar(waiting(waiting(frame, 4, 1), 4, 8), RATE, 1, 4, 1) is None
-    found = bar(waiting(frame, 4, 8), RATE, 1, 4, 8)
+    assert required_rate(waiting(waiting(frame, 4, 1), 4, 8), RATE, 1, 4, 1) is None
+    found = required_rate(waiting(frame, 4, 8), RATE, 1, 4, 8)
     assert found is not None
     assert found.min_value == pytest.approx(80_000 * 1.1**2 / 0.5 * (1 - MARGIN))
 

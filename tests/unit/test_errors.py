@@ -15,14 +15,14 @@ from hdbkit.errors import (
     HdbkitError,
     InputError,
     MissingDriver,
-    Mistake,
+    Problem,
     RunFailed,
     TransactionError,
 )
 from hdbkit.results.columns import ERROR_CLASSES
 
 EXAMPLES = [
-    ConfigErrors("run.yaml", [Mistake("seed", "is given twice", 7), Mistake("load.mix", "must be a word")]),
+    ConfigErrors("run.yaml", [Problem("seed", "is given twice", 7), Problem("load.mix", "must be a word")]),
     MissingDriver("nulldb", "nulldriver", "null"),
     CannotConnect("nulldb://bench@db1/tpcc", "connection refused", "start the server, or give its port"),
     RunFailed("20261120-2104-nulldb-c-w10-u4-abc", "client 3 was killed"),
@@ -48,9 +48,9 @@ def test_an_error_survives_pickling_whole(error: HdbkitError) -> None:
     assert vars(copy) == vars(error)
 
 
-def test_all_mistakes_of_a_file_stand_in_one_message() -> None:
+def test_all_errors_of_a_file_stand_in_one_message() -> None:
     assert str(EXAMPLES[0]) == (
-        "run.yaml has 2 mistakes; nothing was started:\n  line 7    seed: is given twice\n  load.mix: must be a word"
+        "run.yaml has 2 errors; nothing was started:\n  line 7    seed: is given twice\n  load.mix: must be a word"
     )
 
 

@@ -18,7 +18,7 @@ from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
-from hdbkit.analysis.sweep.search import bar, log_ratios
+from hdbkit.analysis.sweep.search import log_ratios, required_rate
 from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.analysis.sweep.warnings import sweep_warnings
 from hdbkit.analysis.sweep.winner import winners
@@ -101,7 +101,7 @@ def test_a_search_goes_for_less_and_has_no_bar(metric: Metric) -> None:
     by_rate, by_time = both([1, 1.5, 1.2, 1.1, 1.05], metric)
     assert log_ratios(by_time, metric) == pytest.approx(log_ratios(by_rate, RATE))
     waiting = pd.concat([by_time, by_time.tail(1).assign(configuration=9, status="planned", metric_value=np.nan)])
-    assert bar(waiting.reset_index(drop=True), metric, 1, 9, 4) is None
+    assert required_rate(waiting.reset_index(drop=True), metric, 1, 9, 4) is None
 
 
 @LOWER

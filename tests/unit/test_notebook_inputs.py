@@ -74,7 +74,7 @@ def test_values_of_the_types_are_taken_as_they_are(tmp_path: Path, values: dict[
         ("- 1", "the whole: must be keys and values"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+def test_an_error_is_reported_with_its_place(tmp_path: Path, text: str, said: str) -> None:
     assert said in refused(tmp_path, text)
 
 
@@ -97,8 +97,8 @@ def test_a_secret_is_refused_and_not_repeated(tmp_path: Path, text: str) -> None
     assert "hunter2" not in said
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
-    assert "has 3 mistakes; nothing was started" in refused(tmp_path, "fast: 1\nusers: 3\nother: 1\n")
+def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
+    assert "has 3 errors; nothing was started" in refused(tmp_path, "fast: 1\nusers: 3\nother: 1\n")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Capability, Scope, SqlSession, Table, TableLoad
 from hdbkit.databases import database, kinds, schema_option_models, sql_session
 from hdbkit.databases._null_state import State
-from hdbkit.databases._null_texts import by_design, counted, is_count
+from hdbkit.databases._null_texts import by_design, count_of, is_count
 from hdbkit.errors import InputError, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement
 from hdbkit.workloads import workload
@@ -36,7 +36,7 @@ def target() -> Iterator[Target]:
 
 
 def test_a_count_adds_products_of_numbers_fields_and_commits() -> None:
-    assert counted(TEXTS["bought"], {"scale": 4}, {"buy": 7, "other": 100}) == 3 * 4 + 2 * 5 + 7
+    assert count_of(TEXTS["bought"], {"scale": 4}, {"buy": 7, "other": 100}) == 3 * 4 + 2 * 5 + 7
     assert [is_count(SHOP.statements[name]) for name in TEXTS] == [False, True, False]
 
 

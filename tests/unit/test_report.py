@@ -19,7 +19,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
 from tests.unit.synthetic import METRIC, Synthetic, sweep_frames, sweep_plan, write_run
 
-LARGEST = 6_000_000
+MAX_BYTES = 6_000_000
 
 
 def checked(run: Synthetic) -> Manifest:
@@ -103,7 +103,7 @@ def test_a_report_is_one_file_without_an_outside_address(reports: dict[str, Path
     assert read(reports[which]).addresses == []
     assert "default-src 'none'" in page
     assert page.count("<script") == 3 + page.count('"<script') + page.count("'<script")
-    assert len(page.encode()) < LARGEST
+    assert len(page.encode()) < MAX_BYTES
 
 
 def test_a_report_of_a_hundred_runs_stays_small(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_report_of_a_hundred_runs_stays_small(tmp_path: Path) -> None:
     folders = runs_of_sweep(tmp_path, run, blocks=7, users=(1, 2, 4, 8))
     assert len(folders) == 112
     path = write_sweep(tmp_path / "large.html", folders, blocks=7, users=(1, 2, 4, 8))
-    assert path.stat().st_size < LARGEST
+    assert path.stat().st_size < MAX_BYTES
 
 
 def test_a_run_report_says_answer_table_checks_surroundings_and_command(reports: dict[str, Path]) -> None:

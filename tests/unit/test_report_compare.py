@@ -21,7 +21,7 @@ from hdbkit.results.sweep_folder import sweep_folder
 from hdbkit.sweep_plan import plan_sweep
 from tests.conftest import HdbkitCommand
 from tests.unit.every_chart import finished
-from tests.unit.test_report import LARGEST, read
+from tests.unit.test_report import MAX_BYTES, read
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: P
         assert words in text
     assert re.findall(r'id="chart-(\w+)"', page) == ["users", "throughput", "latency"] == list(found.charts())
     assert reader.addresses == []
-    assert len(page.encode()) < LARGEST
+    assert len(page.encode()) < MAX_BYTES
 
 
 def test_the_command_of_the_page_makes_the_same_page(root: Path, command: HdbkitCommand, monkeypatch) -> None:

@@ -10,9 +10,9 @@ from hdbkit.contracts import ApplyBy, Setting
 from hdbkit.servers.values import (
     allowed,
     may_read_back_otherwise,
-    mistake_in,
     number_in,
     plain_value,
+    problem_in,
     same_value,
     with_unit,
 )
@@ -77,7 +77,7 @@ def test_a_number_is_read_in_the_unit_of_its_setting(kind: Setting, text: str, n
     ],
 )
 def test_a_wrong_value_is_told_with_what_was_given_and_expected(kind: Setting, text: str) -> None:
-    told = mistake_in(kind, text) if text != "2TB" else mistake_in(setting("integer", "8kB", 16, 1000), text)
+    told = problem_in(kind, text) if text != "2TB" else problem_in(setting("integer", "8kB", 16, 1000), text)
     assert told is not None
     assert text in told
     assert "must be" in told
@@ -97,8 +97,8 @@ def test_a_wrong_value_is_told_with_what_was_given_and_expected(kind: Setting, t
         (setting("string"), "anything"),
     ],
 )
-def test_a_right_value_is_no_mistake(kind: Setting, text: str) -> None:
-    assert mistake_in(kind, text) is None
+def test_a_right_value_is_no_error(kind: Setting, text: str) -> None:
+    assert problem_in(kind, text) is None
 
 
 @pytest.mark.parametrize(
@@ -181,5 +181,5 @@ def test_a_command_takes_switches_and_sizes_without_our_ways_of_writing_them(
 
 
 def test_a_wrong_size_is_told_with_how_sizes_are_written() -> None:
-    assert "alone, or with one of K, M, G, T" in str(mistake_in(SIZE, "1X"))
-    assert "between 1024 and" in str(mistake_in(SIZE, "1"))
+    assert "alone, or with one of K, M, G, T" in str(problem_in(SIZE, "1X"))
+    assert "between 1024 and" in str(problem_in(SIZE, "1"))

@@ -50,7 +50,7 @@ def test_what_was_written_is_read_back_without_a_plan(tmp_path: Path) -> None:
 def test_a_spool_goes_on_over_several_segments(tmp_path: Path) -> None:
     count = 2 * 65_536 + 10
     written(tmp_path / "00000.spool", 0, count)
-    keys = np.concatenate([records["key"] for _, records in read_spools(tmp_path, at_most=50_000)])
+    keys = np.concatenate([records["key"] for _, records in read_spools(tmp_path, max_records=50_000)])
     assert (keys == np.arange(count)).all()
 
 

@@ -1,4 +1,4 @@
-"""What a sweep file can say: ranges, formulas of facts, factors, constraints, budgets; and how mistakes are told."""
+"""What a sweep file can say: ranges, formulas of facts, factors, constraints, budgets; and how errors are told."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_facts_of_this_host_are_known_and_those_of_another_are_asked_for() -
         api.plan(far, spec)
 
 
-def test_a_mistake_is_told_with_its_file_and_line(tmp_path: Path) -> None:
+def test_an_error_is_reported_with_its_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "sweep.yaml"
     path.write_text(
         "settings:\n  a: [1GB, 2GB]\n  b: {from: 2, to: 1, step: 1}\nfactors:\n  routine: [stored]\n"
@@ -109,7 +109,7 @@ def test_a_mistake_is_told_with_its_file_and_line(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigErrors) as caught:
         SweepSpec.read(path)
-    assert [(one.line, one.where) for one in caught.value.mistakes] == [
+    assert [(one.line, one.where) for one in caught.value.problems] == [
         (3, "settings.b"),
         (4, "factors"),
         (9, "constraints[2]"),
@@ -123,7 +123,7 @@ def test_what_comes_out_later_is_told_with_file_and_line_too(tmp_path: Path) -> 
     with pytest.raises(ConfigErrors) as caught:
         grid_of(SweepSpec.read(path).with_(blocks=3))
     assert caught.value.source == str(path)
-    assert [(one.line, one.where) for one in caught.value.mistakes] == [(4, "constraints[0]"), (5, "constraints[1]")]
+    assert [(one.line, one.where) for one in caught.value.problems] == [(4, "constraints[0]"), (5, "constraints[1]")]
     assert "compares a size and a number without unit" in str(caught.value)
 
 

@@ -129,7 +129,7 @@ def test_only_sweeps_are_offered_as_sweeps(panel: ComparePanel) -> None:
     assert panel.sweep.value == sweep
 
 
-def test_mistakes_are_sentences(panel: ComparePanel) -> None:
+def test_errors_are_sentences(panel: ComparePanel) -> None:
     assert "select runs in the list first" in compared(panel)
     panel.choice.take_all.click()
     panel.choice.new.value = panel.choice.base.value

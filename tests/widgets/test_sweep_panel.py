@@ -185,7 +185,7 @@ def test_runs_and_time_are_told_before_it_starts(panel: SweepPanel) -> None:
         ("name", "a name", "name"),
     ],
 )
-def test_a_mistake_in_a_field_is_a_sentence_and_nothing_is_started(
+def test_an_error_in_a_field_is_a_sentence_and_nothing_is_started(
     panel: SweepPanel, results: Path, field: str, value: Any, sentence: str
 ) -> None:
     panel.form.show(SPEC)

@@ -20,7 +20,7 @@ from hdbkit.analysis.wording import many, share
 from hdbkit.config.expressions import value_of
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.quantities import Quantity
-from hdbkit.plan import Bar
+from hdbkit.plan import RequiredRate
 from hdbkit.results.sweep_folder import ENDED_EARLY
 
 Configuration = Mapping[str, str]
@@ -41,7 +41,9 @@ def log_ratios(runs: pd.DataFrame, metric: Metric) -> dict[int, float]:
     return _means(_cell_ratios(runs.assign(status=runs["status"].replace(ENDED_EARLY, "done")), metric))
 
 
-def bar(runs: pd.DataFrame, metric: Metric, block: int, configuration: int, users: int) -> Bar | None:
+def required_rate(
+    runs: pd.DataFrame, metric: Metric, block: int, configuration: int, users: int
+) -> RequiredRate | None:
     """What a run that is about to start must be able to reach; None where that is not known yet, or for a time.
 
     A search is after the three fastest (``verdicts.FASTEST``), which its fresh blocks then judge, by their mean over
@@ -64,7 +66,7 @@ def bar(runs: pd.DataFrame, metric: Metric, block: int, configuration: int, user
         return None
     least = (len(others) + 1) * whole[FASTEST - 1] - sum(others)
     best = max(ratio for (count, _), ratio in ratios.items() if count == users)
-    return Bar(min_value=level * math.exp(least) * (1 - MARGIN), best_value=level * math.exp(best))
+    return RequiredRate(min_value=level * math.exp(least) * (1 - MARGIN), best_value=level * math.exp(best))
 
 
 def early_ends_remark(runs: pd.DataFrame) -> list[str]:
@@ -134,10 +136,10 @@ def next_configurations(
 
 
 def _scale(texts: Sequence[str]) -> Scale:
-    """Whether the values are numbers of one kind; and the values, then by size."""
+    """Whether the values are numbers of one dimension; and the values, then by size."""
     found = {text: value_of(text) for text in texts}
     numbers = {text: one for text, one in found.items() if isinstance(one, Quantity)}
-    if len(numbers) < len(texts) or len({one.kind for one in numbers.values() if one.amount}) > 1:
+    if len(numbers) < len(texts) or len({one.dimension for one in numbers.values() if one.amount}) > 1:
         return False, list(texts)
     return True, sorted(texts, key=lambda text: numbers[text].amount)
 

@@ -193,7 +193,7 @@ class SweepPanel(Panel):
         mine = self._asked
 
         def ask() -> None:
-            found = api.connect(target).mistakes(spec.settings)
+            found = api.connect(target).problems(spec.settings)
             if mine == self._asked:
                 self.wrong.value = _sentences(found)
 

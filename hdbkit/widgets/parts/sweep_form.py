@@ -46,7 +46,7 @@ class SweepForm:
 
     @property
     def spec(self) -> SweepSpec:
-        """The sweep of the fields. Raises ``InputError`` with every mistake."""
+        """The sweep of the fields. Raises ``InputError`` with every error."""
         settings, factors = self.picker.values, self.factors.values
         tried = {**settings, **factors}
         if not tried:

@@ -22,7 +22,7 @@ from hdbkit.contracts import (
     UserPlan,
     Workload,
 )
-from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Mistake, SchemaProblem, TransactionError
+from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaProblem, TransactionError
 from hdbkit.sql import Statement, made, statements
 from hdbkit.workloads.custom.folder import ALL
 from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
@@ -77,10 +77,10 @@ class Custom:
         if unknown:
             listed = ", ".join(self.operations)
             raise ConfigErrors(
-                "Load", [Mistake("weights", f"there is no operation '{unknown[0]}' (known: {listed})")]
+                "Load", [Problem("weights", f"there is no operation '{unknown[0]}' (known: {listed})")]
             )
         if not sum(self._weights(load).values()):
-            raise ConfigErrors("Load", [Mistake("weights", "at least one operation needs a weight above 0")])
+            raise ConfigErrors("Load", [Problem("weights", "at least one operation needs a weight above 0")])
         return load
 
     def _weights(self, load: CustomLoad) -> dict[str, float]:
@@ -173,7 +173,7 @@ class Custom:
 
 
 def _wrong_weights(what: str) -> ConfigErrors:
-    return ConfigErrors("Load", [Mistake("weights", what)])
+    return ConfigErrors("Load", [Problem("weights", what)])
 
 
 def workload(spec: WorkloadSpec) -> Workload:

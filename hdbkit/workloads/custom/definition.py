@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from hdbkit.config.expressions import Expression, ExpressionMistake, value_of
+from hdbkit.config.expressions import Expression, ExpressionError, value_of
 from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.quantities import Quantity
@@ -25,8 +25,8 @@ def _understood(text: Number | str) -> Number | str:
     if isinstance(text, str):
         try:
             Expression(text)
-        except ExpressionMistake as mistake:
-            raise ValueError(f"'{text}' {mistake}") from None
+        except ExpressionError as problem:
+            raise ValueError(f"'{text}' {problem}") from None
     return text
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from hdbkit.config.files import Lines, read_yaml
-from hdbkit.config.mistakes import did_you_mean, mistakes_of, place
-from hdbkit.errors import ConfigErrors, InputError, Mistake
+from hdbkit.config.problems import did_you_mean, place, problems_of
+from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.sql import Statement, parsed
 from hdbkit.workloads.custom.definition import Definition
 
@@ -40,39 +40,39 @@ def read_folder(folder: Path) -> tuple[Definition, Texts]:
     content, lines = read_yaml(folder / FILE)
     if isinstance(content, dict):
         content = {"name": folder.resolve().name, **content}
-    statements, mistakes = _statements(folder)
+    statements, problems = _statements(folder)
     definition: Definition | None = None
     try:
         definition = Definition.model_validate(content)
     except ValidationError as error:
-        mistakes += [Mistake(f"{FILE}: {m.where}", m.what, m.line) for m in mistakes_of(error, Definition, lines)]
+        problems += [Problem(f"{FILE}: {m.where}", m.what, m.line) for m in problems_of(error, Definition, lines)]
     if isinstance(content, dict):
-        mistakes += _unknown_names(content, lines, statements)
-    if mistakes or definition is None:
-        raise ConfigErrors(str(folder), mistakes)
+        problems += _unknown_names(content, lines, statements)
+    if problems or definition is None:
+        raise ConfigErrors(str(folder), problems)
     return definition, {dialect: {one.name: one.body for one in of.values()} for dialect, of in statements.items()}
 
 
-def _statements(folder: Path) -> tuple[dict[str, dict[str, Statement]], list[Mistake]]:
+def _statements(folder: Path) -> tuple[dict[str, dict[str, Statement]], list[Problem]]:
     """By dialect and name; a file that cannot be read is an error among the others."""
     found: dict[str, dict[str, Statement]] = {}
-    mistakes = []
+    problems = []
     for path in sorted([*folder.glob("*.sql"), *folder.glob("*/*.sql")]):
         dialect = ALL if path.parent == folder else path.parent.name
         try:
             read = parsed(path)
         except (InputError, UnicodeDecodeError, OSError) as error:
-            mistakes.append(Mistake(str(path.relative_to(folder)), str(error)))
+            problems.append(Problem(str(path.relative_to(folder)), str(error)))
             continue
         found.setdefault(dialect, {}).update(read)
     if not found:
-        mistakes.append(Mistake("*.sql", f"there is no file of SQL in {folder}"))
-    return found, mistakes
+        problems.append(Problem("*.sql", f"there is no file of SQL in {folder}"))
+    return found, problems
 
 
 def _unknown_names(
     content: Mapping[str, Any], lines: Lines, statements: Mapping[str, Mapping[str, Statement]]
-) -> list[Mistake]:
+) -> list[Problem]:
     """Names that something refers to and nothing defines, wherever they stand."""
     known = {name: one for of in statements.values() for name, one in of.items()}
     variables, operations = _part(content, "variables"), _part(content, "operations")
@@ -97,13 +97,13 @@ def _listed(name: str, one: Any) -> list[str]:
     return [str(word) for word in given] if isinstance(given, list) and given else [name]
 
 
-def _of_operations(operations: Mapping[str, Any], lines: Lines, known: Mapping[str, Statement]) -> Iterator[Mistake]:
+def _of_operations(operations: Mapping[str, Any], lines: Lines, known: Mapping[str, Statement]) -> Iterator[Problem]:
     for name, one in operations.items():
         for statement in _listed(name, one):
             if statement not in known:
                 at = ("operations", name, "statements") if statement != name else ("operations", name)
                 what = f"there is no statement '{statement}' in the SQL files.{did_you_mean(statement, list(known))}"
-                yield Mistake(f"{FILE}: {place(at)}", what, lines.get(at, lines.get(("operations", name))))
+                yield Problem(f"{FILE}: {place(at)}", what, lines.get(at, lines.get(("operations", name))))
 
 
 def _of_statements(
@@ -111,57 +111,57 @@ def _of_statements(
     statements: Mapping[str, Mapping[str, Statement]],
     variables: Mapping[str, Any],
     parameters: Mapping[str, Any],
-) -> Iterator[Mistake]:
+) -> Iterator[Problem]:
     used = {statement for name, one in operations.items() for statement in _listed(name, one)}
     for of in statements.values():
         for name, one in of.items():
             where = f"{one.origin.name}: {name}"
             for value in one.parameters:
                 if name in used and value not in variables:
-                    yield Mistake(
+                    yield Problem(
                         where, f":{value} is not a variable.{did_you_mean(value, list(variables))}", one.line
                     )
             for word in sorted(one.words - parameters.keys() - {"partitions", "number"}):
-                yield Mistake(
+                yield Problem(
                     where, f"{{{word}}} is not a parameter.{did_you_mean(word, list(parameters))}", one.line
                 )
             if name not in used and not name.startswith(_PREFIXES) and not name.startswith("count_"):
                 begin = ", ".join(f"{prefix}..." for prefix in (*_PREFIXES, "count_"))
-                yield Mistake(where, f"no operation uses this statement (others begin with {begin})", one.line)
+                yield Problem(where, f"no operation uses this statement (others begin with {begin})", one.line)
 
 
 def _of_tables(
     tables: Mapping[str, Any], lines: Lines, known: Mapping[str, Statement], variables: Mapping[str, Any]
-) -> Iterator[Mistake]:
+) -> Iterator[Problem]:
     for table, one in tables.items():
         at: tuple[str | int, ...] = ("tables", table)
         if f"create_{table}" not in known:
-            yield Mistake(f"{FILE}: {place(at)}", f"there is no statement 'create_{table}'", lines.get(at))
+            yield Problem(f"{FILE}: {place(at)}", f"there is no statement 'create_{table}'", lines.get(at))
         columns = one.get("columns") if isinstance(one, dict) else None
         for column, value in columns.items() if isinstance(columns, dict) else ():
             if isinstance(value, str) and value not in variables and value not in _BUILT_IN:
                 here = (*at, "columns", column)
                 what = f"'{value}' is not a variable.{did_you_mean(value, [*variables, *_BUILT_IN])}"
-                yield Mistake(f"{FILE}: {place(here)}", what, lines.get(here))
+                yield Problem(f"{FILE}: {place(here)}", what, lines.get(here))
 
 
 def _of_metric(
     metric: Mapping[str, Any], lines: Lines, known: Mapping[str, Statement], operations: Mapping[str, Any]
-) -> Iterator[Mistake]:
+) -> Iterator[Problem]:
     named = metric.get("operations")
     for name in named if isinstance(named, list) else ():
         if name not in operations:
             at = ("metric", "operations")
             what = f"there is no operation '{name}'.{did_you_mean(str(name), list(operations))}"
-            yield Mistake(f"{FILE}: {place(at)}", what, lines.get(at))
+            yield Problem(f"{FILE}: {place(at)}", what, lines.get(at))
     counter = metric.get("counter")
     if counter is not None and counter not in known:
         at = ("metric", "counter")
-        yield Mistake(f"{FILE}: {place(at)}", f"there is no statement '{counter}' in the SQL files", lines.get(at))
+        yield Problem(f"{FILE}: {place(at)}", f"there is no statement '{counter}' in the SQL files", lines.get(at))
 
 
-def _of_details(details: Any, lines: Lines, variables: Mapping[str, Any]) -> Iterator[Mistake]:
+def _of_details(details: Any, lines: Lines, variables: Mapping[str, Any]) -> Iterator[Problem]:
     for name in details if isinstance(details, list) else ():
         if name not in variables:
             what = f"'{name}' is not a variable.{did_you_mean(str(name), list(variables))}"
-            yield Mistake(f"{FILE}: details", what, lines.get(("details",)))
+            yield Problem(f"{FILE}: details", what, lines.get(("details",)))

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Literal
 from pydantic import Field, field_validator
 
 from hdbkit import config
-from hdbkit.config.mistakes import did_you_mean
+from hdbkit.config.problems import did_you_mean
 from hdbkit.workloads import Models
 
 TRANSACTIONS: Final = ("new_order", "payment", "order_status", "delivery", "stock_level")

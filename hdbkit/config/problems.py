@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from hdbkit.errors import Mistake
+from hdbkit.errors import Problem
 
 SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token|credential|(api|private)_?key$|^pwd$", re.IGNORECASE)
 """What the name of a secret looks like; its value is never shown."""
@@ -18,13 +18,13 @@ _MAY_HOLD_SECRET = re.compile(r"^(options|control|password.*)$")
 _PASSWORD_IN_URL = re.compile(r"(://[^:@/]*):.*@")
 
 
-def mistakes_of(
+def problems_of(
     error: ValidationError, model: type[BaseModel], lines: dict[tuple[str | int, ...], int] | None = None
-) -> list[Mistake]:
-    """Every finding of ``error`` as a :class:`~hdbkit.errors.Mistake`; ``lines`` maps places to lines."""
+) -> list[Problem]:
+    """Every finding of ``error`` as a :class:`~hdbkit.errors.Problem`; ``lines`` maps places to lines."""
     lines = lines or {}
     return [
-        Mistake(place(found["loc"]), _words(dict(found), model), _line(found["loc"], lines))
+        Problem(place(found["loc"]), _words(dict(found), model), _line(found["loc"], lines))
         for found in error.errors(include_url=False)
     ]
 
