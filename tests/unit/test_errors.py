@@ -30,8 +30,9 @@ EXAMPLES = [
     errors.AgentLost("https://db1:8443", 300.0, "Connection refused"),
     BuildFailed("warehouse 7", "the disk was full"),
     TransactionError(ErrorClass.DEADLOCK, "40P01", "deadlock detected"),
-    *(one(f"a {one.__name__}") for one in (InputError, errors.SchemaProblem, errors.ServerFailed)),
-    *(one(f"a {one.__name__}") for one in (errors.DamagedResult, errors.RolledBackByDesign, HdbkitError)),
+    *(one(f"a {one.__name__}") for one in (InputError, errors.SchemaProblem, errors.HalfBuilt)),
+    *(one(f"a {one.__name__}") for one in (errors.ServerFailed, errors.DamagedResult, HdbkitError)),
+    errors.RolledBackByDesign("a RolledBackByDesign"),
 ]
 
 
