@@ -159,10 +159,8 @@ def test_only_whole_numbers_are_details(tmp_path: Path) -> None:
 def test_a_table_is_loaded_in_parts_and_then_by_statements(tmp_path: Path) -> None:
     tables = "tables: {things: {rows: 250000, columns: {id: number, content: 7, extra: null}}}\n"
     variables = YAML.replace("variables:", "variables:\n  number: {sequence: {start: 10}}")
-    sql = (
-        SQL
-        + "-- name: create_things\nCREATE TABLE things (id INT);\n-- name: load_rest\nINSERT INTO things (id) VALUES (0);\n"
-    )
+    sql = SQL + "-- name: create_things\nCREATE TABLE things (id INT);\n"
+    sql += "-- name: load_rest\nINSERT INTO things (id) VALUES (0);\n"
     work = workload(specification(folder(tmp_path, variables + tables, sql)))
     assert [(part.key, part.rows) for part in work.parts()] == [
         ("things-0", 100_000), ("things-1", 100_000), ("things-2", 50_000), ("load_rest", 0)
