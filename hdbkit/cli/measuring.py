@@ -28,7 +28,7 @@ Blocks = Annotated[int | None, typer.Option(min=2, help="number of blocks in tot
 
 _SCHEMA_HELP = "print the JSON schema of sweep files for editors, and exit"
 _RUN_EXAMPLES = (
-    "Example: hdbkit run postgresql://bench@db1/tpcc -u 8 --rampup-s 30 --duration-s 120; "
+    "Example: hdbkit run lab -u 8 --rampup-s 30 --duration-s 120; "
     "hdbkit run lab --workload my-folder/"
 )
 _SWEEP_EXAMPLES = (
