@@ -48,11 +48,12 @@ class LocalPool:
         os.environ[PARENT_VARIABLE] = str(os.getpid())
         context = mp.get_context("forkserver")
         engine, load = database(self._plan.target.kind), workload(self._plan.workload)
-        context.set_forkserver_preload(["hdbkit.execution.client", *engine.preload, *load.preload])
+        own = ("hdbkit.execution.client", f"hdbkit.databases.{self._plan.target.kind}")
+        context.set_forkserver_preload([*own, *engine.preload, *load.preload])
         each = self._plan.load.users_per_process
         for number, first in enumerate(range(0, len(users), each)):
-            own = ClientPlan(number, tuple(users[first : first + each]))
-            process = context.Process(target=client_main, args=(self._folder.path, self._plan, own), daemon=True)
+            client = ClientPlan(number, tuple(users[first : first + each]))
+            process = context.Process(target=client_main, args=(self._folder.path, self._plan, client), daemon=True)
             process.start()
             self._running[process.sentinel] = number
             self._processes.append(process)
