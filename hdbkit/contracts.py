@@ -6,13 +6,14 @@ A **database** is one file in ``databases/`` and one folder of SQL in ``schemas/
 Rules that types cannot express:
 
 * Operations. Everything named is an operation: a stored routine, a statement, client SQL, a script. Code outside
-  ``databases/`` names it and does not know what is behind the name.
+  ``databases/`` uses the name and does not know what implements it.
 * Who commits. ``ask`` and ``query`` outside ``begin`` commit by themselves. ``perform`` is one whole operation: when
-  it returns, the work is committed; when it raises, nothing of it is left. ``call``, ``batch`` and ``load`` belong
-  between ``begin`` and ``commit``; outside they raise ``AssertionError`` (drivers differ on autocommit).
+  it returns, the work is committed; when it raises, no part of the work remains. ``call``, ``batch`` and ``load``
+  belong between ``begin`` and ``commit``; outside they raise ``AssertionError`` (drivers differ on autocommit).
 * What is fast. ``perform`` and ``call`` run between two clock readings: no logging, no unrequested result objects.
-  ``bind`` runs ahead of the clock and may take its time; ``rows`` runs after it.
-* What crosses a process. Targets, plans and specifications do (they pickle); sessions, databases, bound calls never.
+  ``bind`` runs before the first clock reading and may be slow; ``rows`` runs after the second.
+* Process boundaries. Targets, plans and specifications can be pickled; sessions, databases and bound calls are never
+  sent to another process.
 * Names. Code asks for a capability, never for an engine's name, and reads a workload's attributes, never its name.
 * Errors. A failed operation raises ``TransactionError`` with its class; the session is then outside any transaction
   and usable, unless the class is ``CONNECTION_LOST``. No other exception of a driver leaves ``databases/``; a failed
@@ -39,22 +40,24 @@ Arguments = tuple[Any, ...]
 
 
 class Capability(StrEnum):
-    """What a backend can do; declared by it, asked for by everybody else."""
+    """What a database can do; declared by the engine, queried by all other code."""
 
-    SQL = "sql"  # its sessions are SqlSession
-    TABLES = "tables"  # keeps what a build loads, so that its content can be checked
+    SQL = "sql"  # sessions implement SqlSession
+    TABLES = "tables"  # stores what a build loads, so that its content can be checked
     STORED_ROUTINES = "stored_routines"
     CLIENT_ROUTINES = "client_routines"
-    SCHEMAS = "schemas"  # a workload's tables stand in a schema of their own inside the database
+    SCHEMAS = "schemas"  # a workload's tables have their own schema inside the database
     SETTINGS = "settings"
-    SNAPSHOT_CONFLICTS = "snapshot_conflicts"  # repeatable read refuses to change a row changed since
-    STATEMENT_TIMEOUT = "statement_timeout"  # ends any statement, not only one that reads
+    SNAPSHOT_CONFLICTS = (
+        "snapshot_conflicts"  # under repeatable read, changing a row that changed since the snapshot fails
+    )
+    STATEMENT_TIMEOUT = "statement_timeout"  # the timeout applies to all statements, not only to reads
     ADMIN = "admin"  # databases and accounts can be created by an administrator's session
 
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """What a connection is given when it is made. 0 means no timeout; None the server's own level."""
+    """Options of a new connection. A timeout of 0 means none; ``isolation=None`` means the server's own level."""
 
     isolation: Isolation | None = None
     statement_timeout_ms: int = 0
@@ -65,9 +68,9 @@ class SessionOptions:
 
 @dataclass(frozen=True)
 class Scope:
-    """What a session works with: named statements, and the schema in which their tables are.
+    """What a session works with: named statements and the schema of their tables.
 
-    ``schema`` is empty where the account's own search path counts, as for tables that hdbkit did not make.
+    ``schema`` is empty if the account's search path applies, as for tables that hdbkit did not create.
     """
 
     schema: str
@@ -75,27 +78,27 @@ class Scope:
 
 
 SERVER = Scope("", MappingProxyType({}))
-"""The scope of a session that uses the engine's own statements alone."""
+"""The scope of a session that uses only the engine's own statements."""
 
 
 class Session(Protocol):
-    """One connection, used by one process and one thread: what every engine has, SQL or not."""
+    """One connection, used by one process and one thread; every engine has it, SQL or not."""
 
     @property
     def client_path(self) -> str:
-        """Which code carries its measured calls, in a few words; a comparison across different paths is doubtful."""
+        """Which client code performs the measured calls; results with different client paths are not comparable."""
         ...
 
     def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
-        """Run a named operation outside the measured loop and give all its rows (none for one without a result).
+        """Run a named operation outside the measured loop and return all its rows (none if it has no result).
 
-        Checks, totals and counts are asked so. On an SQL engine it is a statement: ``{word}`` in its text takes the
-        argument ``word``, which must be an identifier or integer; ``:word`` is a value.
+        Checks, totals and counts use it. On an SQL engine the operation is a statement: ``{word}`` in its text takes
+        the argument ``word``, which must be an identifier or an integer; ``:word`` is a value.
         """
         ...
 
     def parameters(self, operation: str) -> tuple[str, ...]:
-        """The names of an operation's values, in the order in which ``bind`` takes them."""
+        """The names of an operation's parameters, in the order that ``bind`` expects."""
         ...
 
     def prepare(self, operations: Iterable[str]) -> None:
@@ -103,23 +106,24 @@ class Session(Protocol):
         ...
 
     def bind(self, operation: str, arguments: Arguments) -> Any:
-        """A call made ready ahead of the clock; ``arguments`` in the order of the operation's parameters."""
+        """Prepare a call before the clock starts; ``arguments`` in the order of the operation's parameters."""
         ...
 
     def perform(self, bound: Any) -> Any:
-        """One whole operation in one call, committed when it returns; the raw result, for ``rows``.
+        """Perform one whole operation, committed when it returns; return the raw result, for ``rows``.
 
-        Raises ``RolledBackByDesign`` where the workload wants it, and ``TransactionError``: failed, nothing of it is
-        left.
+        Raises:
+            RolledBackByDesign: the workload rolled it back on purpose.
+            TransactionError: it failed, and no part of it remains.
         """
         ...
 
     def rows(self, raw: Any) -> list[Row]:
-        """The raw result of ``perform`` as plain values."""
+        """Convert the raw result of ``perform`` to plain values."""
         ...
 
     def close(self) -> None:
-        """End the connection; never raises."""
+        """Close the connection; never raises."""
         ...
 
 
@@ -127,12 +131,12 @@ class SqlSession(Session, Protocol):
     """A connection to an engine that speaks SQL: transactions of several statements, and bulk load."""
 
     returns_changed: bool
-    """A statement that changes a row can return it (``RETURNING``)."""
+    """Whether a statement that changes a row can return it (``RETURNING``)."""
     takes_arrays: bool
-    """A tuple is an argument like others."""
+    """Whether a tuple can be an argument."""
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
-        """Run a named statement, inside a transaction or as one of its own; the same as ``ask``."""
+        """Run a named statement, in the current transaction or in its own; the same as ``ask``."""
         ...
 
     def execute(self, text: str) -> None:
@@ -144,53 +148,53 @@ class SqlSession(Session, Protocol):
         ...
 
     def commit(self) -> None:
-        """Commit it. A failure raises ``TransactionError`` and nothing of the transaction is left."""
+        """Commit. If that fails, raises ``TransactionError``, and no part of the transaction remains."""
         ...
 
     def rollback(self) -> None:
-        """Undo it; does nothing outside a transaction, and nothing on a lost connection."""
+        """Roll back; does nothing outside a transaction or on a lost connection."""
         ...
 
     def call(self, statement: str, *arguments: Any) -> list[Row]:
-        """A prepared statement inside a transaction."""
+        """Run a prepared statement inside a transaction."""
         ...
 
     def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
-        """Several prepared statements in one round trip where the engine can, in their order."""
+        """Run several prepared statements in order, in one round trip if the engine supports it."""
         ...
 
     def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> Any:
-        """Several prepared statements, made ready ahead of the clock, for ``perform_all`` and ``perform_each``."""
+        """Prepare several calls before the clock starts, for ``perform_all`` and ``perform_each``."""
         ...
 
     def perform_all(self, bound: Any) -> Any:
-        """A whole transaction of several statements, in one round trip where the engine can.
+        """Perform a whole transaction of several statements, in one round trip if the engine supports it.
 
-        Begin and commit are part of it. Raises as ``perform`` does.
+        Includes begin and commit. Raises the same errors as ``perform``.
         """
         ...
 
     def perform_each(self, bound: Any) -> Any:
-        """The same with a round trip for each statement, for begin and for commit, as a plain client sends them."""
+        """The same with one round trip per statement, and for begin and commit, as a simple client would do."""
         ...
 
     def load(self, table: Table, chunks: Iterable[bytes]) -> int:
-        r"""Bulk-load tab-separated text (``\N`` is null, ``\n`` ends a row); the number of rows."""
+        r"""Bulk-load tab-separated text (``\N`` is null, ``\n`` ends a row); return the number of rows."""
         ...
 
 
 class SchemaOptions(ConfigModel):
-    """The options of a schema that belong to an engine; each engine has a subclass with its own fields.
+    """Storage options of a schema; each engine has a subclass with its own fields.
 
-    In a specification they are ``WorkloadSpec.storage``; in files they stand beside the specification's own keys.
+    In a specification they are ``WorkloadSpec.storage``; in files they are keys next to the specification's own keys.
     """
 
 
 @dataclass(frozen=True)
 class BuildLog:
-    """How far a schema is built: its tables, what it is built as, whether it is whole, and the rows of each part.
+    """State of a build: existing tables, the specification, whether the build is complete, and the rows of each part.
 
-    ``spec`` is None as long as no build has begun.
+    ``spec`` is None until a build has started.
     """
 
     exists: bool
@@ -203,8 +207,8 @@ class BuildLog:
 class Schema(Protocol):
     """A workload's schema in a database, over one connection: how it is built, recorded and dropped.
 
-    A build notes every part in the schema itself, in the same transaction as its rows, so it can be killed anywhere
-    and continues where it stopped. An engine without SQL keeps the same record in its own way.
+    A build records every part in the schema itself, in the same transaction as its rows, so it can be killed at any
+    point and resumed. An engine without SQL keeps the same record in its own format.
     """
 
     @property
@@ -213,14 +217,15 @@ class Schema(Protocol):
         ...
 
     def log(self) -> BuildLog:
-        """What is there now; the record itself is none of its tables.
+        """The current state of the build. The tables of the record itself are not listed.
 
-        Raises ``TransactionError`` where this account may not read it.
+        Raises:
+            TransactionError: this account may not read the record.
         """
         ...
 
     def create(self, spec: str) -> None:
-        """Make the schema, its record with ``spec`` in it, and the tables that are missing."""
+        """Create the schema, the record with ``spec``, and missing tables."""
         ...
 
     def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
@@ -228,15 +233,15 @@ class Schema(Protocol):
         ...
 
     def after_load(self) -> list[str]:
-        """What is left to do once all parts are loaded, such as indexes; each can be done by another process."""
+        """The steps that remain once all parts are loaded, such as indexes; any process can do each."""
         ...
 
     def routines(self) -> None:
-        """Make the stored routines that are missing; does nothing where the engine has none."""
+        """Create missing stored routines; does nothing if the engine has none."""
         ...
 
     def statistics(self) -> list[str]:
-        """What brings the optimizer's statistics up to date; each can be done by another process."""
+        """The steps that update the optimizer's statistics; any process can do each."""
         ...
 
     def do(self, name: str) -> None:
@@ -244,15 +249,15 @@ class Schema(Protocol):
         ...
 
     def finish(self) -> None:
-        """Note that the schema is whole."""
+        """Record that the schema is complete."""
         ...
 
     def drop(self) -> list[str]:
-        """Remove what a build made, and nothing else; what was removed, such as ``table stock``."""
+        """Drop what a build created, and nothing else; return what was dropped, such as ``table accounts``."""
         ...
 
     def close(self) -> None:
-        """End the connection; never raises."""
+        """Close the connection; never raises."""
         ...
 
 
@@ -263,18 +268,18 @@ class Database(Protocol):
     title: str
     capabilities: frozenset[Capability]
     extra: str
-    """The extra of the project that installs the driver."""
+    """The extra of this package that installs the driver."""
     dialects: tuple[str, ...]
-    """Folders of ``schemas/`` behind ``ansi``, the more general first; the last is named as ``kind``."""
+    """Folders of ``schemas/`` that extend ``ansi``, the most general first; the last is named like ``kind``."""
     preload: tuple[str, ...]
-    """Modules that the clients' forkserver imports ahead."""
+    """Modules that the clients' forkserver imports in advance."""
     gauges: frozenset[str]
-    """The names among its ``counters`` that go up and down, such as a queue's length."""
+    """The names among its ``counters`` that are gauges, such as the length of a queue."""
     schema_options: type[SchemaOptions]
-    """The options that a schema may have on this engine alone."""
+    """The storage options of this engine."""
 
     def driver_version(self) -> str:
-        """Name and version of the driver. Raises ``MissingDriver``."""
+        """Name and version of the driver. Raises ``MissingDriver`` if it is not installed."""
         ...
 
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:
@@ -282,9 +287,10 @@ class Database(Protocol):
         ...
 
     def schema(self, target: Target, workload: Workload) -> Schema:
-        """The workload's schema in the target, over a connection of its own.
+        """The workload's schema in the target, over its own connection.
 
-        Raises ``InputError`` where the options of the workload's ``spec.storage`` cannot be used.
+        Raises:
+            InputError: the storage options of the workload (``spec.storage``) cannot be used here.
         """
         ...
 
@@ -293,41 +299,41 @@ class Database(Protocol):
         ...
 
     def free_connections(self, session: Session) -> int | None:
-        """How many more clients this account may connect; None where there is no limit to ask for."""
+        """How many more connections this account may open; None if the server has no such limit."""
         ...
 
     def counters(self, session: Session) -> dict[str, float]:
-        """Running totals of the engine, and its ``gauges``; ``commits`` and ``rollbacks`` are always there."""
+        """The server's running totals and gauges; always includes ``commits`` and ``rollbacks``."""
         ...
 
     def footprint(self, session: Session) -> Footprint | None:
-        """The size of the target's database and of the server's cache; None where there is none to ask for."""
+        """The size of the target's database and of the server's cache; None if the engine has neither."""
         ...
 
     def server_process(self, session: Session) -> int | None:
-        """The process id of the server's main process when it runs on this host."""
+        """The process id of the server's main process if it runs on this host, else None."""
         ...
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
-        """Every setting as read back: ``{name: {value, unit, default, changed}}``; changed: somebody chose it."""
+        """Every setting as read back: ``{name: {value, unit, default, changed}}``; changed: set explicitly."""
         ...
 
     def slow_load(self, session: Session) -> str | None:
-        """Why a bulk load takes longer than it need on this server, and what to do; None: it does not."""
+        """Why bulk loads are slower than necessary on this server, and what to do; None if they are not."""
         ...
 
     def password_place(self, target: Target) -> str | None:
-        """Where the driver itself finds a password for ``target``, in words; None: nowhere. Connects to nothing."""
+        """Where the driver itself finds a password for ``target``; None if nowhere. Does not connect."""
         ...
 
     def provision(self, admin: Target, target: Target) -> list[str]:
-        """As ``admin``, create the account and the database of ``target`` where missing; what was created."""
+        """Create the account and the database of ``target`` if missing, as ``admin``; return what was created."""
         ...
 
 
 @dataclass(frozen=True)
 class UserPlan:
-    """One virtual user, fixed before anything starts. ``index`` counts from 0."""
+    """One virtual user, fixed before the run starts. ``index`` counts from 0."""
 
     index: int
     seed: int
@@ -335,9 +341,9 @@ class UserPlan:
 
 @dataclass(slots=True)
 class Prepared:
-    """An operation ready to be measured: ``perform(bound)`` is all that happens between the two clock readings.
+    """An operation ready to be measured: only ``perform(bound)`` runs between the two clock readings.
 
-    ``operation`` is the index in ``Workload.operations``. ``head`` is the part of its record that is known ahead
+    ``operation`` is the index in ``Workload.operations``. ``head`` is the part of its record that is known in advance
     (``results.records.Heads``). ``keying_s`` and ``thinking_s`` are 0 unless asked for.
     """
 
@@ -353,20 +359,20 @@ class User(Protocol):
     """A virtual user's side of a workload."""
 
     def next_batch(self) -> Sequence[Prepared]:
-        """Some hundred operations, drawn and bound ahead."""
+        """Some hundred operations, drawn and bound in advance."""
         ...
 
     def head(self, prepared: Prepared, raw: Any) -> bytes:
-        """The record's head with what only the result tells, such as a key that the server chose.
+        """The record's head, completed from the result, for example with a key that the server generated.
 
-        Called only where ``Workload.details_from_results`` says so.
+        Called only if ``Workload.details_from_results`` is true.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line of a check: ``passed`` is None where it could not be decided, and ``detail`` says why."""
+    """One check: ``passed`` is None if it is undecided, and ``detail`` gives the reason."""
 
     name: str
     passed: bool | None
@@ -375,10 +381,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as a bulk load needs it: its columns in loading order, and which of them are its key.
+    """A table for a bulk load: its columns in loading order, and its key columns.
 
-    ``types`` are words of a column's kind, in the order of ``columns``: integer, decimal, text, timestamp; empty
-    where the workload does not state them.
+    ``types`` gives the type of each column: integer, decimal, text or timestamp; empty if the workload does not state
+    them.
     """
 
     name: str
@@ -389,7 +395,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a population that is loaded in one transaction; ``key`` names it in the build's log."""
+    """A part of the population that is loaded in one transaction; ``key`` is its name in the build log."""
 
     key: str
     rows: int
@@ -417,10 +423,10 @@ PartLoad = TableLoad | StatementLoad
 
 @dataclass(frozen=True)
 class PlannedPhase:
-    """A part of a run: its length, and whether it is measured.
+    """A phase of a run: its length, and whether it is measured.
 
-    ``duration_s`` is None where it ends when all users are done; ``max_s`` lets an unmeasured phase go on, at most
-    that long, until the server has settled.
+    ``duration_s`` is None if the phase ends when all users are done; ``max_s`` extends an unmeasured phase to at most
+    that length, until the server has settled.
     """
 
     name: str
@@ -437,58 +443,58 @@ class Workload(Protocol):
 
     @property
     def spec(self) -> WorkloadSpec:
-        """The specification that it was made of."""
+        """The specification of this workload."""
         ...
 
     title: str
     notice: str
-    """The sentence that every result carries."""
+    """A notice that every result shows."""
     noun: str
-    """What its users call an operation: transaction, query."""
+    """The term for an operation: transaction, query."""
     scale: str
-    """The size of its schema in words: ``10 warehouses``; empty where it has none of its own."""
+    """The size of the schema: ``100 branches``; empty if the workload has no scale."""
     slug: str
-    """A few letters for the ids of runs, with the scale: ``c-w10``."""
+    """A short form for run ids, with the scale: ``b-100``."""
     operations: tuple[str, ...]
     metric: Metric
     details: Mapping[str, str]
-    """Columns that it adds to each record: name and NumPy type, such as ``{"w_id": "u4"}``."""
+    """Columns that it adds to each record: name and NumPy type, such as ``{"key": "u4"}``."""
     detail_charts: tuple[DetailChart, ...]
-    """Charts over its detail columns, beside those that every run has."""
+    """Charts over its detail columns, in addition to those of every run."""
     tables: Mapping[str, Table]
-    """What a build makes and loads, in this order; empty where the tables are somebody else's."""
+    """The tables that a build creates and loads, in this order; empty if hdbkit does not build them."""
     routines: tuple[str, ...]
-    """Stored routines that a build makes; empty where it needs none."""
+    """The stored routines that a build creates; may be empty."""
     preload: tuple[str, ...]
-    """Modules that the clients' forkserver imports ahead."""
+    """Modules that the clients' forkserver imports in advance."""
 
     def scope(self, dialects: tuple[str, ...]) -> Scope:
-        """Its statements for an engine, and the schema they work in."""
+        """Its statements for an engine, and the schema that they use."""
         ...
 
     def load(self, given: Load) -> Load:
-        """``given`` as this workload's own kind of load.
+        """``given`` as an instance of this workload's load model.
 
         Raises:
-            ConfigErrors: an option is not one of this workload, or has a wrong value.
-            InputError: options contradict the specification.
+            ConfigErrors: an option does not belong to this workload, or has an invalid value.
+            InputError: an option contradicts the specification.
         """
         ...
 
     def mix(self, load: Load) -> dict[str, float]:
-        """The planned weight of each operation; empty where there is no mix to hold."""
+        """The planned weight of each operation; empty if the workload has no mix."""
         ...
 
     def rollback_shares(self, load: Load) -> dict[str, float]:
-        """The share of an operation that is rolled back by design."""
+        """By operation, the share that is rolled back by design."""
         ...
 
     def needs(self, load: Load) -> frozenset[Capability]:
-        """What an engine must be able to do for this load."""
+        """The capabilities that this load requires."""
         ...
 
     def paced(self, load: Load) -> bool:
-        """Whether users key and think between operations."""
+        """Whether users have keying and think times between operations."""
         ...
 
     def details_from_results(self, load: Load) -> bool:
@@ -496,44 +502,45 @@ class Workload(Protocol):
         ...
 
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
-        """The parts of a run in their order; the measured ones adjoin."""
+        """The phases of a run in order; measured phases are contiguous."""
         ...
 
     def parts(self) -> list[Part]:
-        """The population in pieces, in the order in which they are loaded."""
+        """The parts of the population, in loading order."""
         ...
 
     def part(self, key: str) -> Iterator[PartLoad]:
-        """What a piece holds; equal for equal specifications, on any host."""
+        """The content of a part; equal for equal specifications, on any host."""
         ...
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
-        """What the schema in the database was built as; None where there is none.
+        """The specification that the schema in the database was built from; None if there is no schema.
 
-        Raises ``SchemaProblem`` when it is half built, or not of this workload.
+        Raises:
+            SchemaProblem: it is half built, or belongs to another workload.
         """
         ...
 
     @property
     def record(self) -> str:
-        """What a build keeps of the specification in the schema itself; short enough for every engine."""
+        """The specification as a build stores it in the schema; short enough for every engine."""
         ...
 
     def advice_to_build(self, command: str) -> str:
-        """What to do where the schema is missing; ``command`` would build it."""
+        """What to do if the schema is missing; ``command`` builds it."""
         ...
 
     def user(self, session: Session, load: Load, plan: UserPlan) -> User:
-        """A virtual user on a session: operations prepared, ready to draw."""
+        """A virtual user on a session, with its operations prepared."""
         ...
 
     def check(self, session: Session) -> list[Check]:
-        """Row counts, indexes, routines and consistency conditions."""
+        """Check row counts, indexes, routines and consistency conditions."""
         ...
 
 
 class ApplyBy(StrEnum):
-    """What it takes for a setting to have effect, as the server itself says."""
+    """What a change of a setting requires to take effect, as reported by the server."""
 
     SESSION = "session"
     RELOAD = "reload"
@@ -543,7 +550,7 @@ class ApplyBy(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """A server's setting as read back. ``value`` and bounds are in ``unit`` where there is one.
+    """A setting of the server as read back. ``value`` and bounds are in ``unit`` if it has one.
 
     ``kind`` is bool, enum, integer, real, list, string, or size: a whole number that may be written with K, M or G.
     """
@@ -562,7 +569,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Change:
-    """What an ``apply`` did: how it took effect, how long that took, and what was read back."""
+    """The result of ``apply``: how the settings took effect, how long that took, and what was read back."""
 
     applied_by: ApplyBy
     duration_s: float
@@ -570,33 +577,33 @@ class Change:
 
 
 KEPT = "kept"
-"""The copy of the data as they were found."""
+"""The copy of the data as found before the sweep."""
 BUILT = "built"
-"""The copy of a schema that was built on the way."""
+"""The copy of a schema that the sweep built."""
 
 
 class Power(Protocol):
-    """Starts and stops one server. What fails raises ``ServerFailed`` with the server's own words."""
+    """Starts and stops one server. Failures raise ``ServerFailed`` with the server's own message."""
 
     @property
     def running(self) -> bool:
-        """Whether the server runs, as far as can be told without a session."""
+        """Whether the server is running, without opening a session."""
         ...
 
     def start(self) -> object:
-        """Start it, and wait until it runs. Does nothing when it does."""
+        """Start the server and wait until it runs. Does nothing if it already runs."""
         ...
 
     def stop(self) -> object:
-        """Stop it, and wait for its end. Does nothing when it does not run."""
+        """Stop the server and wait until it has ended. Does nothing if it is not running."""
         ...
 
     def restart(self) -> object:
-        """Stop and start it."""
+        """Stop and start the server."""
         ...
 
     def last_words(self) -> str:
-        """What the server said since it was last started, its end alone; empty where there is nothing to read."""
+        """The last lines that the server has logged since its last start; empty if its log cannot be read."""
         ...
 
 
@@ -604,15 +611,15 @@ class ServerControl(Protocol):
     """Settings of a running server: read, set, apply, verify by reading back, restore."""
 
     identity: str
-    """What tells this server from every other, for the journal: an address or a folder."""
+    """Unique identity of the server, for the journal: an address or a folder."""
     say: Callable[[str], None]
-    """Told in a sentence what the control waits for; a sweep puts it into its journal."""
+    """Called with a sentence on what the control waits for; a sweep writes it to its journal."""
     can_restore_data: bool
     can_restart: bool
 
     @property
     def power(self) -> Power | None:
-        """What starts and stops the server from here; None where nothing does."""
+        """Starts and stops the server from this host; None if that is not possible."""
         ...
 
     def settings(self) -> dict[str, Setting]:
@@ -620,44 +627,49 @@ class ServerControl(Protocol):
         ...
 
     def problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
-        """What is wrong with these values of settings: unknown, out of range, not allowed; changes nothing."""
+        """The problems with these values of settings: unknown, out of range, not allowed; changes nothing."""
         ...
 
     def snapshot(self) -> dict[str, Any]:
-        """All that ``restore`` needs, as JSON; taken before the first change."""
+        """The state that ``restore`` needs, as JSON; taken before the first change."""
         ...
 
     def apply(self, changes: Mapping[str, str]) -> Change:
-        """Set, reload or restart as needed, and verify in a fresh session.
+        """Set the values, reload or restart as needed, and verify them in a new session.
 
-        Raises ``ServerFailed`` with the server's own message; the settings are then as before.
+        Raises:
+            ServerFailed: with the server's own message; the settings are then unchanged.
         """
         ...
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Bring back what ``snapshot`` saw. Can be called again."""
+        """Restore the state of ``snapshot``. Can be repeated."""
         ...
 
     def keep_data(self, copy: str = KEPT) -> float:
-        """Keep the present data as a state to come back to, beside those of other names; seconds it took."""
+        """Save a named copy of the current data; return the seconds it took."""
         ...
 
     def restore_data(self, copy: str = KEPT) -> float:
-        """Bring kept data back; seconds it took."""
+        """Restore a saved copy of the data; return the seconds it took."""
         ...
 
     def drop_kept_data(self) -> None:
-        """Remove all kept copies, if there are any."""
+        """Remove all saved copies."""
         ...
 
     def maintain(self) -> float:
-        """Bring the server to rest between runs (checkpoint, purge); seconds it took."""
+        """Let the server become idle between runs (checkpoint, purge); return the seconds it took."""
         ...
 
     def restart(self) -> float:
-        """Restart the server as it is, which empties its cache; seconds it took. Raises ``ServerFailed``."""
+        """Restart the server with unchanged settings, which empties its cache; return the seconds it took.
+
+        Raises:
+            ServerFailed: with the server's own message.
+        """
         ...
 
     def host_load(self) -> HostLoad | None:
-        """What the server's host does when that is another host and tells; else None."""
+        """The load of the server's host, if that is another host and reports it; else None."""
         ...

@@ -1,6 +1,6 @@
-"""Control groups of the kernel, version 2: what it counts for a group of processes, those that ended included.
+"""Control groups (cgroup v2): CPU time of a set of processes, including those that have ended.
 
-A server that a service manager started has a group of its own already; a private one is given one where we may.
+A server started by a service manager already has its own cgroup; a private server gets one if permissions allow.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ROUNDS = 20
 
 
 def cgroup_of(pid: int) -> Path | None:
-    """The folder of a process's group; None where there is none but the root's."""
+    """The folder of a process's cgroup; None if it is in the root cgroup."""
     try:
         lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -27,57 +27,59 @@ def cgroup_of(pid: int) -> Path | None:
 
 
 def own_cgroup(pid: int) -> Path | None:
-    """The group of a process and its descendants, where nobody else is in it."""
-    group = cgroup_of(pid)
-    if group is None or not math.isfinite(cpu_s(group)):
+    """The cgroup of a process, if it has no other members than the process and its descendants."""
+    cgroup = cgroup_of(pid)
+    if cgroup is None or not math.isfinite(cpu_s(cgroup)):
         return None
-    others = _members(group) - _family(pid)
-    return None if others & (_members(group) - _family(pid)) else group  # one that ended in between is no other
+    others = _members(cgroup) - _family(pid)
+    return (
+        None if others & (_members(cgroup) - _family(pid)) else cgroup
+    )  # checked twice: processes may end in between
 
 
-def cpu_s(group: Path) -> float:
-    """The CPU time of all that ran in a group so far, in seconds; NaN when it is gone."""
+def cpu_s(cgroup: Path) -> float:
+    """The CPU time that a cgroup has used, in seconds; NaN if it no longer exists."""
     try:
-        words = (group / "cpu.stat").read_text(encoding="ascii").split()
+        words = (cgroup / "cpu.stat").read_text(encoding="ascii").split()
         return int(words[words.index("usage_usec") + 1]) / 1e6
     except (OSError, ValueError, IndexError):
         return math.nan
 
 
 def move_to_cgroup(pid: int, name: str, note: Callable[[Path], object]) -> None:
-    """Put a process and its descendants into a group ``name`` below our own; where we may not, nothing is done.
+    """Move a process and its descendants into a new cgroup ``name`` below our own; does nothing without permission.
 
-    ``note`` is told the group's folder before it is made.
+    ``note`` is called with the cgroup's folder before it is created.
     """
     root = _hierarchy()
     if root is None:
         return
-    group = (cgroup_of(os.getpid()) or root) / name
+    cgroup = (cgroup_of(os.getpid()) or root) / name
     try:
-        note(group)
-        group.mkdir(exist_ok=True)
+        note(cgroup)
+        cgroup.mkdir(exist_ok=True)
         for _ in range(_ROUNDS):
-            outside = _family(pid) - _members(group)
+            outside = _family(pid) - _members(cgroup)
             if not outside:
                 return
             for one in sorted(
                 outside, key=lambda one: one != pid
-            ):  # the parent first: its next children are born in it
-                _move(one, group)
+            ):  # the parent first, so that its new children start in the cgroup
+                _move(one, cgroup)
     except OSError:
         return
 
 
-def _move(pid: int, group: Path) -> None:
+def _move(pid: int, cgroup: Path) -> None:
     try:
-        (group / "cgroup.procs").write_text(str(pid), encoding="ascii")
+        (cgroup / "cgroup.procs").write_text(str(pid), encoding="ascii")
     except ProcessLookupError:
         return
 
 
-def _members(group: Path) -> set[int]:
+def _members(cgroup: Path) -> set[int]:
     try:
-        return {int(word) for word in (group / "cgroup.procs").read_text(encoding="ascii").split()}
+        return {int(word) for word in (cgroup / "cgroup.procs").read_text(encoding="ascii").split()}
     except OSError:
         return set()
 
@@ -90,7 +92,7 @@ def _family(pid: int) -> set[int]:
 
 
 def _hierarchy() -> Path | None:
-    """Where the hierarchy of groups is mounted."""
+    """The mount point of the cgroup hierarchy."""
     try:
         mounts = [line.split() for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
     except OSError:

@@ -1,23 +1,23 @@
-"""The error tree: what can go wrong, and who has to act.
+"""The error tree.
 
-    HdbkitError                 everything that hdbkit raises on purpose
-    +-- InputError              what was asked for cannot be done; nothing was started (exit 2)
-    |   +-- ConfigErrors        all errors of one file, told at once
+    HdbkitError                 base of all errors that hdbkit raises
+    +-- InputError              invalid input; nothing was started (exit 2)
+    |   +-- ConfigErrors        all errors of one file, reported together
     |   +-- MissingDriver       the Python driver of a database is not installed
-    |   +-- CannotConnect       host, port, account, database or certificate are not right
-    |   +-- SchemaProblem       the schema is missing, of another scale, or half built
-    |       +-- HalfBuilt       a build of it has begun and can be resumed
-    +-- RunFailed               a run began and did not reach its end (exit 3)
-    +-- SweepFailed             a sweep in a process of its own broke down or was killed (exit 3)
-    +-- BuildFailed             a build began and did not reach its end; what it loaded is kept (exit 3)
-    +-- ServerFailed            a server did not start, stop or take a setting
-    +-- AgentLost               the agent of a server stayed away; a sweep ends there and can be resumed (exit 3)
+    |   +-- CannotConnect       wrong host, port, account, database or certificate
+    |   +-- SchemaProblem       the schema is missing, half built, or has another scale
+    |       +-- HalfBuilt       its build is incomplete and can be resumed
+    +-- RunFailed               a run started but did not complete (exit 3)
+    +-- SweepFailed             the process of a sweep failed or was killed (exit 3)
+    +-- BuildFailed             a build started but did not complete; loaded parts are kept (exit 3)
+    +-- ServerFailed            a server did not start, did not stop, or rejected a setting
+    +-- AgentLost               the agent of a server is unreachable; the sweep can be resumed (exit 3)
     +-- DamagedResult           a run folder cannot be read
-    +-- RolledBackByDesign      a new order met the unused item (TPC-C 2.4.1.4); not a fault
-    +-- TransactionError        the database refused a transaction; it carries its class
+    +-- RolledBackByDesign      the workload rolled back an operation on purpose; not a failure
+    +-- TransactionError        an operation failed in the database; has an error class
 
-The rules that must not break: arguments stay data and the message is made in ``__str__``, so that every
-error survives pickling and reaches the reader whole; no message ever holds a password.
+Rules: arguments stay data and ``__str__`` makes the message, so that every error can be pickled; no message contains
+a password.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from enum import StrEnum
 
 
 class HdbkitError(Exception):
-    """Everything that hdbkit raises on purpose; the text is one clear sentence."""
+    """Base of all errors that hdbkit raises; the text is one sentence."""
 
 
 class InputError(HdbkitError):
-    """What was asked for cannot be done. Nothing was started and nothing was changed."""
+    """Invalid input. Nothing was started and nothing was changed."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One error of a configuration: where it stands and what is wrong with it."""
+    """One error of a configuration: its place, the error, and the line if known."""
 
     where: str
     what: str
@@ -45,7 +45,7 @@ class Problem:
 
 
 class ConfigErrors(InputError):
-    """All errors of one file or call, told at once."""
+    """All errors of one file or call, reported together."""
 
     def __init__(self, source: str, problems: Sequence[Problem]) -> None:
         super().__init__(source, tuple(problems))
@@ -78,7 +78,7 @@ class MissingDriver(InputError):
 
 
 class CannotConnect(InputError):
-    """A server does not let us in: ``target`` is its address without a password."""
+    """A server refuses the connection; ``target`` is its address without a password."""
 
     def __init__(self, target: str, reason: str, advice: str) -> None:
         super().__init__(target, reason, advice)
@@ -89,15 +89,15 @@ class CannotConnect(InputError):
 
 
 class SchemaProblem(InputError):
-    """The schema is missing, of another scale than asked for, or half built."""
+    """The schema is missing, half built, or has another scale than requested."""
 
 
 class HalfBuilt(SchemaProblem):
-    """A build of the schema began and did not reach its end; building again resumes it."""
+    """The schema's build is incomplete; building again resumes it."""
 
 
 class RunFailed(HdbkitError):
-    """A run began and did not reach its end; what was finished is kept in its folder."""
+    """A run started but did not complete; its folder keeps what was recorded."""
 
     def __init__(self, run_id: str, reason: str) -> None:
         super().__init__(run_id, reason)
@@ -108,7 +108,7 @@ class RunFailed(HdbkitError):
 
 
 class SweepFailed(HdbkitError):
-    """A sweep in a process of its own did not reach its end; its finished runs are kept."""
+    """The process of a sweep failed; finished runs are kept."""
 
     def __init__(self, sweep_id: str, reason: str) -> None:
         super().__init__(sweep_id, reason)
@@ -119,7 +119,7 @@ class SweepFailed(HdbkitError):
 
 
 class BuildFailed(HdbkitError):
-    """A build began and did not reach its end; the parts that it loaded are kept."""
+    """A build started but did not complete; loaded parts are kept."""
 
     def __init__(self, step: str, reason: str) -> None:
         super().__init__(step, reason)
@@ -127,17 +127,17 @@ class BuildFailed(HdbkitError):
 
     def __str__(self) -> str:
         return (
-            f"the build failed at {self.step}: {self.reason}; what was loaded is kept, "
+            f"the build failed at {self.step}: {self.reason}; loaded parts are kept, "
             "run the same hdbkit build again to resume"
         )
 
 
 class ServerFailed(HdbkitError):
-    """A server did not start, stop or take a setting; the text holds the server's own words."""
+    """A server did not start, did not stop, or rejected a setting; the text has the server's own message."""
 
 
 class AgentLost(HdbkitError):
-    """The agent on a server's host stayed away longer than it is waited for."""
+    """The agent on a server's host did not answer within the timeout."""
 
     def __init__(self, address: str, waited_s: float, reason: str) -> None:
         super().__init__(address, waited_s, reason)
@@ -146,20 +146,20 @@ class AgentLost(HdbkitError):
     def __str__(self) -> str:
         return (
             f"the agent {self.address} did not answer for {self.waited_s:.0f} s ({self.reason}); "
-            "start it again on its host, then go on with: hdbkit sweep --resume last"
+            "start it again on its host, then continue with: hdbkit sweep --resume last"
         )
 
 
 class DamagedResult(HdbkitError):
-    """A run folder cannot be read: missing, cut, of a newer format, or not ours."""
+    """A run folder cannot be read: missing, truncated, of a newer format, or not of hdbkit."""
 
 
 class RolledBackByDesign(HdbkitError):
-    """A new order met the unused item and was rolled back, as 1 % of them must (TPC-C 2.4.1.4)."""
+    """The workload rolled back an operation on purpose; not a failure."""
 
 
 class ErrorClass(StrEnum):
-    """What kind of refusal a database gave; decides whether a transaction is tried again."""
+    """Class of a database error; determines whether the operation is retried."""
 
     DEADLOCK = "deadlock"
     SERIALIZATION = "serialization"
@@ -172,13 +172,13 @@ class ErrorClass(StrEnum):
 
 
 RETRIED = frozenset({ErrorClass.DEADLOCK, ErrorClass.SERIALIZATION})
-"""The classes after which the very same transaction may succeed when it is tried again."""
+"""The classes of errors after which the same operation may succeed on retry."""
 
 
 class TransactionError(HdbkitError):
-    """The database refused a transaction, which is rolled back.
+    """An operation failed in the database and was rolled back.
 
-    ``code`` is the server's own (SQLSTATE or number), ``text`` its own words.
+    ``code`` is the server's error code (SQLSTATE or number), ``text`` its message.
     """
 
     def __init__(self, error_class: ErrorClass, code: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Files that are replaced in one step: whoever reads one finds the old content or the new, never a part of it."""
+"""Atomic replacement of files: a reader sees the old content or the new content, never a part of either."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 @contextmanager
 def draft_of(path: Path) -> Iterator[Path]:
-    """A draft beside ``path`` that takes its place when the block ends, and is removed where the block fails.
+    """A temporary file next to ``path`` that replaces it when the block ends, and is removed if the block fails.
 
-    Half a file would keep the last space of a full disk. Each thread has a draft of its own.
+    Removing it matters on a full disk, where a partial file would take the last space. Each thread has its own draft.
     """
     draft = path.with_name(f".{path.name}.{threading.get_native_id()}")
     try:
@@ -26,13 +26,13 @@ def draft_of(path: Path) -> Iterator[Path]:
 
 
 def replace_file(path: Path, content: bytes, mode: int = 0o666, owner: os.stat_result | None = None) -> None:
-    """Write a file so that it is either the old one or the new one, also after a crash.
+    """Replace a file atomically; after a crash it has the old or the new content.
 
     Args:
         path: the file; its folder must exist.
-        content: all of it.
-        mode: of the file from its first byte on, less the umask.
-        owner: give the file this owner (as root only), and exactly this ``mode``, before its first byte.
+        content: the new content.
+        mode: permissions of the file, reduced by the umask, set before content is written.
+        owner: owner of the file (applied as root only); ``mode`` is then set exactly. Both before content is written.
     """
     with draft_of(path) as draft, os.fdopen(_created(draft, mode if owner is None else 0o600), "wb") as file:
         if owner is not None:
@@ -45,7 +45,7 @@ def replace_file(path: Path, content: bytes, mode: int = 0o666, owner: os.stat_r
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names of a folder's files on disk: only then do new and replaced files outlive a power cut."""
+    """Flush a folder's entries to disk, so that new and replaced files survive a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

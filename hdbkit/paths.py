@@ -1,4 +1,4 @@
-"""Where things are: SQL and parameter files (inside the wheel first, then the checkout) and results."""
+"""Locations of SQL and parameter files, results, cache and targets file."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def data_folder(name: str) -> Path:
-    """The folder ``schemas``, ``params`` or ``notebooks/data``: the wheel's copy if there is one, else ours."""
+    """The folder ``schemas``, ``params`` or ``notebooks/data``: inside the wheel, else in the checkout."""
     packed = _PACKAGE / "data" / name
     return packed if packed.is_dir() else _PACKAGE.parent / name
 
 
 def results_folder() -> Path:
-    """Where runs land: ``$HDBKIT_RESULTS``, else ``results`` of the checkout, else ``./results``."""
+    """The folder for results: ``$HDBKIT_RESULTS``, else ``results`` in the checkout, else ``./results``."""
     named = os.environ.get("HDBKIT_RESULTS")
     if named:
         return Path(named).expanduser().resolve()
@@ -28,12 +28,12 @@ def results_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """What can be fetched again: ``hdbkit`` in the user's cache folder (``~/.cache`` on Linux). It need not exist."""
+    """The cache folder: ``hdbkit`` in the user's cache folder (``~/.cache`` on Linux). It may not exist."""
     return platformdirs.user_cache_path("hdbkit", appauthor=False)
 
 
 def targets_file() -> Path:
-    """Where named targets stand: ``$HDBKIT_TARGETS``, else ``params/targets.yaml`` here, else ours."""
+    """The file of named targets: ``$HDBKIT_TARGETS``, else ``./params/targets.yaml``, else the packaged file."""
     named = os.environ.get("HDBKIT_TARGETS")
     if named:
         return Path(named).expanduser().resolve()

@@ -1,4 +1,4 @@
-"""Everything about a run that is decided before it starts. Pure: no clock, no server, no file.
+"""The plan of a run: all decisions made before it starts. Pure: no clock, no server, no file.
 
 A plan fixes every virtual user and its seed; seeds derive from (run seed, index), so that any split of the users over
 processes or hosts is the same workload.
@@ -24,7 +24,7 @@ from hdbkit.workloads import workload
 
 
 class SweepPlace(ConfigModel):
-    """Where a run stands in a sweep."""
+    """The position of a run in a sweep, and how the server was prepared for it."""
 
     sweep_id: str
     number: int
@@ -32,43 +32,45 @@ class SweepPlace(ConfigModel):
     configuration: int
     settings: dict[str, str]
     applied_by: str = Field(default="", description="how the settings took effect: session, reload or restart")
-    applied_s: float = Field(default=0.0, description="how long the settings took")
-    restored_s: float = Field(default=0.0, description="how long it took to bring the data back")
-    rebuilt_s: float = Field(default=0.0, description="how long it took to build the schema anew")
-    maintained_s: float = Field(default=0.0, description="how long the server took to come to rest")
-    restarted_s: float = Field(default=0.0, description="how long the restart took that emptied the server's cache")
-    rested_s: float = Field(default=0.0, description="how long the rest before the run lasted")
-    busy_pct: float | None = Field(default=None, description="the busy share of the host's cores at the rest's end")
+    applied_s: float = Field(default=0.0, description="seconds to apply the settings")
+    restored_s: float = Field(default=0.0, description="seconds to restore the data")
+    rebuilt_s: float = Field(default=0.0, description="seconds to rebuild the schema")
+    maintained_s: float = Field(default=0.0, description="seconds until the server was idle")
+    restarted_s: float = Field(default=0.0, description="seconds of the restart that emptied the server's cache")
+    rested_s: float = Field(default=0.0, description="seconds of the cooldown before the run")
+    busy_pct: float | None = Field(
+        default=None, description="CPU utilization of the host at the end of the cooldown, in percent"
+    )
 
 
 class RequiredRate(ConfigModel):
-    """The rate that a configuration of a search must be able to reach, in the unit of the workload's metric."""
+    """The minimum rate that a configuration of a search must reach, in the unit of the workload's metric."""
 
-    min_value: float = Field(description="a run ends early once it is certain to stay below")
-    best_value: float = Field(description="what the fastest so far would have reached in its place")
+    min_value: float = Field(description="a run ends early once it is certain to stay below this")
+    best_value: float = Field(description="the rate that the fastest configuration so far would have reached")
 
 
 class Limits(ConfigModel):
-    """What a run is bound to: it ends early once it is certain not to keep it. By default nothing."""
+    """Limits of a run: it ends early once it is certain to violate one. Default: none."""
 
     abort: AbortRules = AbortRules()
     required: RequiredRate | None = None
 
 
 class RunPlan(ConfigModel):
-    """One run, whole: what, where, how, and by whom."""
+    """The complete plan of one run."""
 
     run_id: str
     target: Target
     workload: AnyWorkload
     load: AnyLoad
-    label: str | None = Field(default=None, description="a name of the user's own")
+    label: str | None = Field(default=None, description="user-defined label")
     sweep: SweepPlace | None = None
     limits: Limits = Limits()
 
     @property
     def users(self) -> tuple[UserPlan, ...]:
-        """Every virtual user."""
+        """All virtual users."""
         return tuple(UserPlan(i, user_seed(self.load.seed, i)) for i in range(self.load.virtual_users))
 
     @property
@@ -81,20 +83,20 @@ class RunPlan(ConfigModel):
 
 
 def user_seed(run_seed: int, index: int) -> int:
-    """The seed of a virtual user, from the run's seed and its index alone."""
+    """The seed of a virtual user, derived from the run's seed and the user's index."""
     return (run_seed * 1_000_003 + index) & (2**63 - 1)
 
 
 def reconnect_seed(user: UserPlan, connection: int) -> int:
-    """The seed of a virtual user's inputs on its ``connection``-th connection; on the first (0) its own."""
+    """The seed of a virtual user's inputs on its ``connection``-th connection (0: the user's own seed)."""
     return user.seed if connection == 0 else user_seed(user.seed, connection)
 
 
 def new_run_id(at: datetime, target: Target, spec: WorkloadSpec, load: Load) -> str:
-    """An id that sorts by time and states what ran: database, workload and scale, virtual users; six letters."""
+    """An id that sorts by time: time, database, workload and scale, virtual users, six random letters."""
     return f"{at:%Y%m%d-%H%M%S}-{target.kind}-{workload(spec).slug}-u{load.virtual_users}-{random_letters()}"
 
 
 def random_letters() -> str:
-    """Six letters that tell apart ids of one second, which may see many short runs."""
+    """Six random letters, so that ids created in the same second differ."""
     return "".join(random.SystemRandom().choices(string.ascii_lowercase, k=6))

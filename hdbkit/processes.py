@@ -1,4 +1,4 @@
-"""Processes that never outlive the one that started them."""
+"""Processes: end with the parent, check whether a process is alive, identify it across reboots."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import sys
 
 _PR_SET_PDEATHSIG = 1
 _PF_KTHREAD = 0x200000
-"""The flag of a thread of the kernel, which never has a command line."""
+"""The flag of kernel threads, which never have a command line."""
 _STATE, _FLAGS, _START = 0, 6, 19
-"""Positions among the fields of ``/proc/PID/stat`` behind the process's name."""
+"""Positions of fields in ``/proc/PID/stat``, counted after the process name."""
 
 
 def die_with_parent(parent_pid: int | None = None, signal_number: int = signal.SIGKILL) -> None:
-    """Ask the kernel to end this process when its parent's thread ends.
+    """Ask the kernel to signal this process when the parent thread ends.
 
-    ``parent_pid`` is who the parent should be: when it has gone already, this process ends at once. On systems
-    other than Linux this does nothing.
+    ``parent_pid`` is the expected parent; if it has already ended, this process exits at once. Does nothing on
+    systems other than Linux.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -30,10 +30,10 @@ def die_with_parent(parent_pid: int | None = None, signal_number: int = signal.S
 
 
 def is_alive(pid: int, word: str = "") -> bool:
-    """Whether a process of this id exists and has not ended (a zombie has).
+    """Whether a process with this id exists and has not ended (a zombie has ended).
 
-    ``word`` must be in its command line where given: after a reboot, the id of a process may be another's. A process
-    that is just replacing its program, or is just ending, has no command line for a moment; it counts as alive.
+    If ``word`` is given, the process's command line must contain it, since process ids are reused. A process that is
+    executing a new program or ending has no command line for a moment; it counts as alive.
     """
     try:
         fields = _fields(pid)
@@ -48,7 +48,7 @@ def is_alive(pid: int, word: str = "") -> bool:
 
 
 def is_leaving(pid: int) -> bool:
-    """Whether a process is ending, or has ended and its parent has not taken note of it yet."""
+    """Whether a process is ending, or has ended but has not been reaped by its parent."""
     try:
         return not _command_line(pid)
     except OSError:
@@ -56,10 +56,9 @@ def is_leaving(pid: int) -> bool:
 
 
 def birth_of(pid: int) -> str:
-    """What tells this process from every other that had or will have its id; empty when it has ended.
+    """Identity of a process beyond its reusable id: boot id and start time in ticks; empty if it has ended.
 
-    The id of the system's start, and the tick of the process's own: neither a reboot nor a clock that was set changes
-    what they mean.
+    Reboots and changes of the wall clock do not affect it.
     """
     try:
         fields = _fields(pid)
@@ -71,7 +70,7 @@ def birth_of(pid: int) -> str:
 
 
 def _fields(pid: int) -> list[bytes]:
-    """The fields of a process's ``stat`` behind its name."""
+    """The fields of ``/proc/PID/stat`` after the process name."""
     with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  read often, kept light
         return file.read().rpartition(b")")[2].split()
 

@@ -1,16 +1,16 @@
-"""What is read of a server or of a host at one moment."""
+"""Readings of a server or host at one point in time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 IDLE_BUSY_PCT = 10.0
-"""A host does little while at most this share of its cores' time is busy."""
+"""A host counts as idle up to this CPU utilization, in percent of all cores."""
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """How large the target's database is, and how much the server keeps in its own cache, which ``cache`` names."""
+    """The size of the target's database, and of the server's cache; ``cache`` is the name of its setting."""
 
     data_bytes: int
     cache: str
@@ -19,7 +19,7 @@ class Footprint:
 
 @dataclass(frozen=True)
 class HostLoad:
-    """What a host does: running totals of all its cores' CPU time, and what waits to be written to disks."""
+    """Load of a host: running totals of CPU time over all cores, dirty page cache, and memory size."""
 
     busy_s: float
     total_s: float

@@ -1,11 +1,11 @@
-"""Named statements: ``schemas/ansi`` once, then a dialect's differences by name, then those of the next.
+"""Named SQL statements: ``schemas/ansi`` first, then the folder of each dialect, which replaces statements by name.
 
-A file holds statements, each behind a line ``-- name: create_stock``; the comment lines that follow are its
-description. ``:word`` is a value (bound by the driver), ``{word}`` an identifier or integer (or a tuple of these) put
-into the text. A statement replaces the one of the same name in the folders before its own.
+In a file, each statement follows a line ``-- name: create_accounts``; the comment lines after that are its
+description. ``:word`` is a value (bound by the driver), ``{word}`` an identifier or integer (or a tuple of these)
+inserted into the text. A statement replaces the statement of the same name in the folders before its own.
 
-Behind ``-- commands: set_setting`` stands a query whose rows are texts of commands, for what takes no values; a
-session runs those commands, so that who names the statement need not know.
+A statement after ``-- commands: set_setting`` is a query that returns commands as text, for commands that take no
+parameters. The session runs these commands; the caller uses it like any other statement.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hdbkit.errors import InputError
 from hdbkit.paths import data_folder
 
 SERVER_STATEMENTS = "server"
-"""The statements of an engine itself, which every session has."""
+"""The folder of an engine's own statements, which every session has."""
 _NAME = re.compile(r"^--\s*(name|commands):\s*(\S+)\s*$", re.MULTILINE)
 _VALUE = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 _WORD = re.compile(r"\{([a-z_]+)\}")
@@ -38,60 +38,60 @@ class Statement:
     origin: Path
     description: str
     makes_commands: bool = False
-    """Each row of its result is the text of a command, which is run in its place."""
+    """Whether each row of its result is a command, which the session then runs."""
     line: int = 0
-    """The line of its name in that file."""
+    """The line of its name in ``origin``."""
 
     @property
     def body(self) -> str:
-        """Its text behind its description, as :func:`made` reads it."""
+        """Description and text, in the form that :func:`made` reads."""
         return f"-- {self.description}\n{self.text}" if self.description else self.text
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of its values, each once, in order of first use."""
+        """The names of its values, without duplicates, in order of first use."""
         return tuple(dict.fromkeys(_VALUE.findall(self.text)))
 
     def filled(self, words: Mapping[str, Any]) -> Statement:
-        """The statement with its ``{word}`` places filled by identifiers or integers."""
+        """The statement with each ``{word}`` replaced by an identifier or integer."""
         return replace(self, text=_WORD.sub(lambda m: _identifier(words, m[1]), self.text))
 
     @property
     def words(self) -> frozenset[str]:
-        """The ``{word}`` places of its text."""
+        """The names of the ``{word}`` placeholders in its text."""
         return frozenset(_WORD.findall(self.text))
 
     def rendered(self, placeholder: Callable[[str, int], str]) -> str:
-        """The text with each value as ``placeholder(name, index)``; ``index`` counts names from 1."""
+        """The text with each value replaced by ``placeholder(name, index)``; ``index`` counts names from 1."""
         order = {name: index for index, name in enumerate(self.parameters, 1)}
         return _VALUE.sub(lambda m: placeholder(m[1], order[m[1]]), self.text)
 
 
 @cache
-def statements(dialects: tuple[str, ...], group: str) -> Mapping[str, Statement]:
-    """All statements of a group (a folder such as ``server``) by name; ``dialects`` are folders, the last one wins.
+def statements(dialects: tuple[str, ...], folder: str) -> Mapping[str, Statement]:
+    """All statements of a folder such as ``server``, by name; the last of ``dialects`` takes precedence.
 
-    A group inside another (``shop.stall``) has the statements of that one too, and its own instead of theirs.
+    A nested folder (``shop.stall``) inherits the statements of its parent and replaces them by name.
     """
-    outer, _, _ = group.rpartition(".")
+    outer, _, _ = folder.rpartition(".")
     found: dict[str, Statement] = dict(statements(dialects, outer)) if outer else {}
-    for folder in ("ansi", *dialects):
-        for path in sorted((data_folder("schemas") / folder).joinpath(*group.split(".")).glob("*.sql")):
+    for dialect in ("ansi", *dialects):
+        for path in sorted((data_folder("schemas") / dialect).joinpath(*folder.split(".")).glob("*.sql")):
             found.update(parsed(path))
     return MappingProxyType(found)
 
 
-def find(dialects: tuple[str, ...], group: str, name: str) -> Statement:
-    """One statement by name. Raises ``InputError`` when there is none."""
-    known = statements(dialects, group)
+def find(dialects: tuple[str, ...], folder: str, name: str) -> Statement:
+    """One statement by name. Raises ``InputError`` if it does not exist."""
+    known = statements(dialects, folder)
     if name not in known:
         engine = dialects[-1]
-        raise InputError(f"{engine} has no statement '{name}' in {group}; see: hdbkit sql show {engine}")
+        raise InputError(f"{engine} has no statement '{name}' in {folder}; see: hdbkit sql show {engine}")
     return known[name]
 
 
 def in_scope(own: Mapping[str, Statement], dialects: tuple[str, ...], name: str) -> Statement:
-    """A statement of a session's own, else of the engine's group ``server``. Raises ``InputError`` for neither."""
+    """A statement of the session's own, else of the engine's. Raises ``InputError`` if it does not exist."""
     found = own.get(name) or statements(dialects, SERVER_STATEMENTS).get(name)
     if found is None:
         raise InputError(f"{dialects[-1]} has no statement '{name}'; see: hdbkit sql show {dialects[-1]}")
@@ -108,7 +108,7 @@ def _identifier(words: Mapping[str, Any], name: str) -> str:
 
 
 def parsed(path: Path) -> dict[str, Statement]:
-    """The statements of a file by name. Raises ``InputError`` where two have one name."""
+    """The statements of a file by name. Raises ``InputError`` if two have the same name."""
     whole = path.read_text(encoding="utf-8")
     _, *pieces = _NAME.split(whole)
     starts = [whole.count("\n", 0, match.start()) + 1 for match in _NAME.finditer(whole)]
@@ -121,7 +121,7 @@ def parsed(path: Path) -> dict[str, Statement]:
 
 
 def made(name: str, body: str, origin: Path) -> Statement:
-    """A statement from its text, of which leading lines of comment are the description."""
+    """A statement from its text; leading comment lines are its description."""
     lines = body.strip().splitlines()
     comment = [line.removeprefix("--").strip() for line in _leading_comment(lines)]
     text = "\n".join(lines[len(comment) :]).strip().removesuffix(";")

@@ -1,14 +1,14 @@
-"""Everything about a sweep that is decided before it starts. Pure: no clock, no server, no file.
+"""The plan of a sweep: all decisions made before it starts. Pure: no clock, no server, no file.
 
-A sweep is randomized complete blocks: each block runs every configuration at every count of virtual users once, in
-an order of its own that is a row of a random Latin square. So a machine that grows slower weighs on all alike: with
-two configurations in plain random order one of them comes first in all of four blocks in one sweep of eight, and the
-drift is then taken for an effect. The order of a block and the seed of its runs derive from the sweep's seeds and the
-block's number alone, so a sweep that gets more blocks keeps the ones it has.
+A sweep consists of randomized complete blocks: each block runs every configuration once at each number of virtual
+users, in an order that is a row of a random Latin square. A drift of the machine therefore affects all configurations
+alike. In plain random order, one of two configurations would come first in all of four blocks in one sweep of eight,
+and the drift would look like an effect. The order of a block and the seed of its runs depend only on the sweep's
+seeds and the block's number, so that adding blocks does not change existing ones.
 
-Where factors need the schema built anew, a block has all its runs of one schema together and the schemas in random
-order, so that rebuilds are few: a split plot. What a schema does is then known a little less well than its interval
-says, since its runs of a block share one build.
+If factors require rebuilding the schema, a block groups its runs by schema, with the schemas in random order, to
+minimize rebuilds: a split-plot design. The runs of a block that use the same schema share one build, so the
+confidence interval of a schema factor is slightly too narrow.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from hdbkit.plan import Limits, RequiredRate, RunPlan, SweepPlace, new_run_id, r
 from hdbkit.workloads import workload
 
 ASSUMED_OVERHEAD_S = 6.0
-"""What a run is assumed to need besides its phases: settings, data, clients, checks."""
+"""Assumed overhead of a run besides its phases: settings, data, clients, checks."""
 
 ASSUMED_ROWS_PER_S = 160_000
-"""How fast a rebuild of the schema is assumed to be."""
+"""Assumed speed of a schema rebuild."""
 
 MAX_RUNS = 100_000
 MIN_BLOCKS = 2
@@ -49,36 +49,38 @@ class PlannedRun(ConfigModel):
     block: int
     configuration: int
     virtual_users: int
-    seed: int = Field(description="seed of the load; equal within a block, so that it compares like with like")
-    fresh: bool = Field(default=False, description="of the blocks in which the fastest are run once more")
+    seed: int = Field(description="seed of the load; all runs of a block share it")
+    fresh: bool = Field(default=False, description="belongs to the confirmation blocks of the fastest configurations")
 
 
 class SweepPlan(ConfigModel):
-    """A sweep, whole: the configurations, and every run in its order."""
+    """The complete plan of a sweep: the configurations, and all runs in order."""
 
     sweep_id: str
-    command: str = Field(default="", description="the command that repeats it, where it is not `hdbkit sweep`")
+    command: str = Field(default="", description="the command that repeats it, if not `hdbkit sweep`")
     target: Target
     spec: SweepSpec
     configurations: tuple[dict[str, str], ...]
     dropped: dict[str, int] = Field(
-        default_factory=dict, description="combinations left out, by the constraint broken"
+        default_factory=dict, description="number of excluded combinations, by violated constraint"
     )
     runs: tuple[PlannedRun, ...]
-    ended_after: int | None = Field(default=None, description="the look, in blocks, at which all was decided")
-    needs_restart: tuple[str, ...] = Field(default=(), description="settings of a search that need a restart")
+    ended_after: int | None = Field(
+        default=None, description="the look, in blocks, after which it ended because all was decided"
+    )
+    needs_restart: tuple[str, ...] = Field(default=(), description="settings of a search that require a restart")
     winners: tuple[int, ...] = Field(
-        default=(), description="the configurations of the fresh blocks, the fastest first"
+        default=(), description="the configurations of the confirmation blocks, the fastest first"
     )
 
     @property
     def metric(self) -> Metric:
-        """The metric by which its configurations are judged."""
+        """The metric that compares the configurations."""
         return workload(self.spec.workload or WorkloadSpec()).metric
 
     @property
     def estimated_s(self) -> float:
-        """About how long the sweep takes, in seconds."""
+        """Estimated duration of the sweep, in seconds."""
         max_s = [self._load(one).max_duration_s for one in self.configurations]
         runs_s = sum(max_s[planned.configuration] for planned in self.runs)
         beside_s = estimated_run_s(self.spec) - self.spec.load.max_duration_s
@@ -89,7 +91,7 @@ class SweepPlan(ConfigModel):
 
     @property
     def rebuilds(self) -> dict[int, WorkloadSpec]:
-        """The schemas that are built on the way, by the number of the run that needs one first."""
+        """The schemas that the sweep builds, by the number of the first run that needs each."""
         each = [self._workload(one) for one in self.configurations]
         order = [self.spec.workload or WorkloadSpec(), *(each[planned.configuration] for planned in self.runs)]
         numbers = (planned.number for planned in self.runs)
@@ -97,12 +99,12 @@ class SweepPlan(ConfigModel):
         return {number: after for number, (before, after) in pairs if before != after}
 
     def settings_of(self, planned: PlannedRun) -> dict[str, str]:
-        """What the server is set to for a run: its configuration without the factors."""
+        """The server settings of a run: its configuration without the factors."""
         configuration = self.configurations[planned.configuration]
         return {name: configuration[name] for name in self.spec.settings}
 
     def load_of(self, planned: PlannedRun) -> Load:
-        """How a run is driven, but for its virtual users and seed."""
+        """The load of a run, except for virtual users and seed."""
         return self._load(self.configurations[planned.configuration])
 
     def workload_of(self, planned: PlannedRun) -> WorkloadSpec:
@@ -120,14 +122,19 @@ class SweepPlan(ConfigModel):
 def plan_sweep(
     target: Target, spec: SweepSpec, sweep_id: str, command: str = "", needs_restart: tuple[str, ...] = ()
 ) -> SweepPlan:
-    """The full grid of ``spec`` in randomized complete blocks; ``command`` repeats it where `hdbkit sweep` does not.
+    """The full grid of ``spec`` in randomized complete blocks.
 
-    A search's blocks have those together that share the values of what ``needs_restart``.
+    Args:
+        target: the database.
+        spec: the sweep.
+        sweep_id: its id.
+        command: the command that repeats it, if not `hdbkit sweep`.
+        needs_restart: settings that require a restart; the blocks of a search group runs by their values.
 
     Raises:
-        InputError: the sweep would have more than ``MAX_RUNS`` runs, takes longer than its time budget, or needs
-            facts that are not known.
-        ConfigErrors: the baseline breaks a constraint, or an expression makes no sense.
+        InputError: the sweep would have more than ``MAX_RUNS`` runs, would exceed its time budget, or needs facts
+            that are not known.
+        ConfigErrors: the baseline violates a constraint, or an expression is invalid.
     """
     spec = spec.resolved()
     grid = grid_of(spec)
@@ -136,7 +143,7 @@ def plan_sweep(
     if count > MAX_RUNS:
         raise InputError(
             f"the sweep '{spec.name}' would have {count} runs ({size} configurations x {len(spec.virtual_users)} "
-            f"counts of virtual users x {spec.blocks} blocks), more than {MAX_RUNS}; give fewer values"
+            f"counts of virtual users x {spec.blocks} blocks), more than the maximum of {MAX_RUNS}; give fewer values"
         )
     if spec.strategy is not Strategy.GRID:
         return _search(target, spec, sweep_id, command, grid, needs_restart)
@@ -167,7 +174,7 @@ def plan_sweep(
 def _search(
     target: Target, spec: SweepSpec, sweep_id: str, command: str, grid: Grid, needs_restart: tuple[str, ...]
 ) -> SweepPlan:
-    """The first block of a search: the baseline, and configurations from all over the grid."""
+    """The first block of a search: the baseline, and configurations sampled from the whole grid."""
     begun = SweepPlan(
         sweep_id=sweep_id,
         command=command,
@@ -186,9 +193,9 @@ def _search(
 
 
 def with_asked(plan: SweepPlan, asked: Sequence[Mapping[str, str]]) -> SweepPlan:
-    """The same search with one more block: the baseline, and configurations that were not run before.
+    """The same search with one more block: the baseline, and configurations that have not run yet.
 
-    Those that share what needs a restart or another schema stand together.
+    Configurations with the same schema and the same values of settings that require a restart run consecutively.
     """
     spec, known = plan.spec, len(plan.configurations)
     block = plan.runs[-1].block + 1 if plan.runs else 1
@@ -209,18 +216,19 @@ def with_asked(plan: SweepPlan, asked: Sequence[Mapping[str, str]]) -> SweepPlan
 
 
 def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
-    """The same sweep with ``blocks`` blocks in all; what was planned before stays as it was.
+    """The same sweep with a total of ``blocks`` blocks; existing blocks do not change.
 
-    Raises ``InputError`` when that is fewer than it has.
+    Raises:
+        InputError: the sweep already has more blocks, or takes no more blocks.
     """
     if plan.spec.looks or plan.winners:
-        reason = "has its looks fixed" if plan.spec.looks else "has chosen its fastest configurations"
-        raise InputError(f"{plan.sweep_id} {reason} and takes no more blocks; start a new sweep with more of them")
+        reason = "has fixed looks" if plan.spec.looks else "has chosen its fastest configurations"
+        raise InputError(f"{plan.sweep_id} {reason} and takes no more blocks; start a new sweep with more blocks")
     if blocks < plan.spec.blocks:
         raise InputError(
-            f"{plan.sweep_id} has {plan.spec.blocks} blocks already; give that many or more, not {blocks}"
+            f"{plan.sweep_id} already has {plan.spec.blocks} blocks; give that many or more, not {blocks}"
         )
-    longer = plan.spec.with_(blocks=blocks, time_budget_s=None)  # so many were asked for
+    longer = plan.spec.with_(blocks=blocks, time_budget_s=None)  # requested explicitly
     if longer.strategy is not Strategy.GRID:
         return plan.model_copy(update={"spec": longer})
     whole = plan_sweep(plan.target, longer, plan.sweep_id, plan.command)
@@ -229,13 +237,13 @@ def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
 
 
 def ended_at(plan: SweepPlan, blocks: int) -> SweepPlan:
-    """The same sweep without what comes after so many blocks: all was decided then."""
+    """The same sweep, ended after ``blocks`` blocks because all configurations were decided."""
     kept = tuple(planned for planned in plan.runs if planned.block <= blocks)
     return plan.model_copy(update={"runs": kept, "ended_after": blocks})
 
 
 def with_winners(plan: SweepPlan, winners: Sequence[int]) -> SweepPlan:
-    """The same sweep with fresh blocks of the configurations ``winners`` (the fastest first) and the baseline."""
+    """The same sweep with confirmation blocks of ``winners`` (the fastest first) and the baseline."""
     spec, last, chosen = plan.spec, plan.runs[-1].block, sorted({0, *winners})
     configurations = [plan.configurations[one] for one in chosen]
     places = [
@@ -263,9 +271,11 @@ def run_plan(
     """The plan of one run of a sweep.
 
     Args:
-        at: the time in its id.
-        prepared: what was done before.
-        required: what it must be able to reach.
+        plan: the sweep.
+        planned: the run.
+        at: the time for its id.
+        prepared: fields of :class:`~hdbkit.plan.SweepPlace` on how the server was prepared.
+        required: the rate below which it ends early.
     """
     load = plan.load_of(planned).with_(virtual_users=planned.virtual_users, seed=planned.seed)
     schema = plan.workload_of(planned)
@@ -287,7 +297,7 @@ def run_plan(
 
 
 def estimated_run_s(spec: SweepSpec) -> float:
-    """About how long one run of a sweep takes, in seconds."""
+    """Estimated duration of one run of a sweep, in seconds."""
     return spec.load.max_duration_s + spec.cooldown_s + ASSUMED_OVERHEAD_S
 
 
@@ -296,14 +306,17 @@ def _assumed_build_s(spec: WorkloadSpec) -> float:
 
 
 def new_sweep_id(at: datetime, spec: SweepSpec) -> str:
-    """An id that sorts by time and tells what is swept: ``20261120-210400-memory-abcdef``."""
+    """An id that sorts by time, with the name of the sweep: ``20261120-210400-memory-abcdef``."""
     return f"{at:%Y%m%d-%H%M%S}-{spec.name}-{random_letters()}"
 
 
 def _block_order(
     spec: SweepSpec, block: int, configurations: Sequence[Mapping[str, str]], together: Sequence[str] = ()
 ) -> list[tuple[int, int]]:
-    """Configurations and counts of virtual users of a block; those of one schema and equal in ``together`` adjoin."""
+    """Configurations and numbers of virtual users of a block, in order.
+
+    Runs with the same schema and equal values of ``together`` are consecutive.
+    """
     places = list(itertools.product(range(len(configurations)), spec.virtual_users))
     of_each = [(*_schema(one), *(one[name] for name in together)) for one in configurations]
     schemas = list(dict.fromkeys(of_each))
@@ -313,24 +326,24 @@ def _block_order(
 
 
 def in_turn(count: int, seed: int, block: int) -> list[int]:
-    """When each of ``count`` things has its turn in a block; in ``count`` blocks each has every turn once.
+    """The position of each of ``count`` items in a block; over ``count`` blocks, each item has every position once.
 
-    Blocks are the rows of Latin squares, one square after the other: each a cyclic one with its rows, its columns
-    and its things in random order (Fisher and Yates, Statistical Tables, 1938).
+    Blocks are rows of consecutive Latin squares. Each square is cyclic, with rows, columns and symbols in random
+    order (Fisher and Yates, Statistical Tables, 1938).
     """
     square, row = divmod(block - 1, count)
     draw = random.Random(f"{seed}/{square}")
-    rows, columns, things = (draw.sample(range(count), count) for _ in range(3))
-    return [columns[(rows[row] + thing) % count] for thing in things]
+    rows, columns, symbols = (draw.sample(range(count), count) for _ in range(3))
+    return [columns[(rows[row] + symbol) % count] for symbol in symbols]
 
 
 def _schema(configuration: Mapping[str, str]) -> tuple[str | None, ...]:
-    """What tells the schema of a configuration from the others'."""
+    """The values of the schema factors of a configuration."""
     return tuple(configuration.get(name) for name in schema_factors())
 
 
 def _check_budget(plan: SweepPlan) -> None:
-    """Refuse a plan that takes longer than it may, and tell how many whole blocks fit."""
+    """Raise ``InputError`` if the plan exceeds its time budget, with the number of blocks that fit."""
     budget_s, blocks = plan.spec.time_budget_s, plan.spec.blocks
     if budget_s is None or plan.estimated_s <= budget_s:
         return
@@ -338,7 +351,7 @@ def _check_budget(plan: SweepPlan) -> None:
     advice = f"write blocks: {fit}" if fit >= MIN_BLOCKS else "give fewer values, shorter phases, or more time"
     raise InputError(
         f"the sweep '{plan.spec.name}' takes about {plan.estimated_s:.0f} s for {blocks} blocks, more than its "
-        f"time_budget_s of {budget_s:.0f}, which holds {fit}; {advice}"
+        f"time_budget_s of {budget_s:.0f}, enough for {fit}; {advice}"
     )
 
 

@@ -27,10 +27,7 @@ Blocks = Annotated[int | None, typer.Option(min=2, help="number of blocks in tot
 
 
 _SCHEMA_HELP = "print the JSON schema of sweep files for editors, and exit"
-_RUN_EXAMPLES = (
-    "Example: hdbkit run lab -u 8 --rampup-s 30 --duration-s 120; "
-    "hdbkit run lab --workload my-folder/"
-)
+_RUN_EXAMPLES = "Example: hdbkit run lab -u 8 --rampup-s 30 --duration-s 120; hdbkit run lab --workload my-folder/"
 _SWEEP_EXAMPLES = (
     "Example: hdbkit sweep lab params/sweep-demo.yaml; hdbkit sweep lab params/sweep-demo.yaml --detach; "
     "hdbkit sweep --resume last --blocks 8"

@@ -74,7 +74,7 @@ def test_a_sweep_ends_at_the_first_look_that_decides_all(server: FileServer, res
     assert done.failed == 0
     assert "everything was decided after 4: the intervals are computed at 99.93 %" in done.advice
     assert sweep_progress(folder).total == 24
-    with pytest.raises(InputError, match="has its looks fixed"):
+    with pytest.raises(InputError, match="has fixed looks"):
         resume(folder, server, runner(server, results), blocks=16)
 
 

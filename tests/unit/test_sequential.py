@@ -77,5 +77,5 @@ def test_a_shortened_sweep_keeps_its_blocks_and_its_winners_get_fresh_ones() -> 
 
 def test_a_sweep_whose_looks_are_fixed_takes_no_more_blocks() -> None:
     plan = plan_sweep(Target(kind="nulldb"), SweepSpec(settings=SETTINGS, looks=[2, 4]), "sweep-1")
-    with pytest.raises(InputError, match="has its looks fixed"):
+    with pytest.raises(InputError, match="has fixed looks"):
         extended(plan, 8)

@@ -219,7 +219,7 @@ def test_the_time_is_that_of_the_phases_of_each_configuration() -> None:
 def test_a_plan_that_takes_longer_than_its_budget_tells_how_many_blocks_fit() -> None:
     load = Load(rampup_s=0, duration_s=44)
     assert planned(load=load, blocks=4, time_budget_s=400).spec.blocks == 4
-    with pytest.raises(InputError, match=r"takes about 600 s for 6 blocks, .* holds 4; write blocks: 4"):
+    with pytest.raises(InputError, match=r"takes about 600 s for 6 blocks, .* enough for 4; write blocks: 4"):
         planned(load=load, blocks=6, time_budget_s=400)
     with pytest.raises(InputError, match="holds 1; give fewer values"):
         planned(load=load, blocks=6, time_budget_s=110)

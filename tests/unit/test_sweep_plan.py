@@ -103,7 +103,7 @@ def test_winners_and_the_baseline_come_first_equally_often() -> None:
 
 
 def test_blocks_are_never_taken_away() -> None:
-    with pytest.raises(InputError, match="has 4 blocks already"):
+    with pytest.raises(InputError, match="already has 4 blocks"):
         extended(plan_sweep(TARGET, spec(), "s"), 3)
 
 
