@@ -2,11 +2,11 @@
 
 Example:
     >>> import hdbkit
-    >>> result = hdbkit.run("postgresql://bench@db1/tpcc", load=hdbkit.Load(virtual_users=8))  # doctest: +SKIP
-    >>> result.nopm  # doctest: +SKIP
+    >>> result = hdbkit.run("postgresql://bench@db1/lab", load=hdbkit.Load(virtual_users=8))  # doctest: +SKIP
+    >>> result.metric_value  # doctest: +SKIP
     88412.0
 
-Names are imported when they are first used, so that a client process imports nothing that it does not need.
+Names are imported when they are first used, so that a client process imports only what it needs.
 """
 
 from __future__ import annotations

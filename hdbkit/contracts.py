@@ -602,7 +602,7 @@ class Power(Protocol):
         """Stop and start the server."""
         ...
 
-    def last_words(self) -> str:
+    def last_log_lines(self) -> str:
         """The last lines that the server has logged since its last start; empty if its log cannot be read."""
         ...
 

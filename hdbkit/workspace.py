@@ -11,7 +11,7 @@ from threading import Lock
 
 from hdbkit.config import Target
 from hdbkit.paths import results_folder, targets_file
-from hdbkit.servers import PrivateServer, engine_kinds, private_server
+from hdbkit.servers import PrivateServer, private_server, startable_kinds
 
 
 class Workspace:
@@ -61,7 +61,7 @@ class Workspace:
             InputError: there are no binaries for it.
             ServerFailed: it did not start; the text holds the last lines of its log.
         """
-        kind = kind or engine_kinds()[0]
+        kind = kind or startable_kinds()[0]
         with self._one_at_a_time:
             server = self._servers.get(kind)
             if server is None or not server.running:

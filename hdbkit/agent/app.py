@@ -1,6 +1,6 @@
-"""The agent's verbs over HTTP. An error of ours is answered with 409 and its sentence, a wrong request with 422.
+"""The agent's HTTP API. An hdbkit error is returned with status 409 and its message, an invalid request with 422.
 
-Questions are answered beside a running order; orders wait for each other.
+Requests that only read run at any time; requests that change the server run one at a time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hdbkit.execution import host
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Value = Annotated[str, StringConstraints(max_length=4000)]
-_MOST = 200
+_MAX_SETTINGS = 200
 
 
 class _Request(BaseModel):
@@ -32,32 +32,32 @@ class _Request(BaseModel):
 
 
 class Changes(_Request):
-    """Settings and the value that each is to have."""
+    """Settings and their new values."""
 
-    changes: dict[Name, Value] = Field(min_length=1, max_length=_MOST)
+    changes: dict[Name, Value] = Field(min_length=1, max_length=_MAX_SETTINGS)
 
 
 class Candidates(_Request):
-    """Settings and the values that are to be tried of each."""
+    """Settings and the values to try for each."""
 
-    changes: dict[Name, Annotated[list[Value], Field(max_length=10_000)]] = Field(max_length=_MOST)
+    changes: dict[Name, Annotated[list[Value], Field(max_length=10_000)]] = Field(max_length=_MAX_SETTINGS)
 
 
 class Kept(_Request):
-    """The name of a snapshot, as the agent gave it."""
+    """The name of a snapshot, as the agent returned it."""
 
     snapshot: str = Field(pattern="^[0-9a-f]{64}$")
 
 
 class _Answer(JSONResponse):
-    """JSON in ASCII: whatever stands in a text can be sent."""
+    """A JSON response in ASCII, which can carry any text."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content).encode()
 
 
 def make_app(server: ControlledServer) -> FastAPI:
-    """The application; it asks for no token itself."""
+    """Create the application; :class:`Guard` verifies the token before it."""
     app = FastAPI(
         title="hdbkit agent",
         version=metadata.version("hdbkit"),
@@ -65,8 +65,8 @@ def make_app(server: ControlledServer) -> FastAPI:
         redoc_url=None,
         default_response_class=_Answer,
     )
-    app.add_exception_handler(HdbkitError, _refused)
-    app.add_exception_handler(RequestValidationError, _misunderstood)
+    app.add_exception_handler(HdbkitError, _failed)
+    app.add_exception_handler(RequestValidationError, _invalid)
     _add_questions(app, server)
     _add_settings(app, server)
     _add_orders(app, server)
@@ -76,50 +76,50 @@ def make_app(server: ControlledServer) -> FastAPI:
 def _add_questions(app: FastAPI, server: ControlledServer) -> None:
     @app.get("/ping")
     async def ping() -> dict[str, str]:
-        """Whether the agent is there."""
+        """Report that the agent is running, with its version."""
         return {"agent": "hdbkit", "version": app.version}
 
     @app.get("/info")
     def info() -> dict[str, Any]:
-        """What it is for, what it can do, and its host."""
+        """The controlled server, what the agent may do to it, and the host."""
         return server.info()
 
     @app.get("/load")
     async def load() -> dict[str, Any]:
-        """The load averages of the host, and the totals that tell how busy it is."""
+        """The load averages of the host, and totals of CPU time and memory."""
         return {"load": list(os.getloadavg()), "totals": asdict(host.load())}
 
     @app.get("/metrics")
     async def host_metrics() -> dict[str, Any]:
-        """Running totals of the host: name, device, value."""
+        """Cumulative counters of the host: name, device, value."""
         return {"metrics": metrics()}
 
 
 def _add_settings(app: FastAPI, server: ControlledServer) -> None:
     @app.get("/settings")
     def settings() -> dict[str, Any]:
-        """Every setting of the server: value, unit, default, range, what it takes to change it."""
+        """Every setting of the server: value, unit, default, range, and how a change is applied."""
         return {"settings": [asdict(one) for one in server.settings().values()]}
 
     @app.post("/problems")
     def problems(asked: Candidates) -> dict[str, Any]:
-        """What the server or the agent would refuse; changes nothing."""
+        """The values that the server or the agent would reject; changes nothing."""
         return {"problems": server.problems(asked.changes)}
 
     @app.post("/snapshot")
     def snapshot() -> dict[str, Any]:
-        """Keep what the server is set to, for ``restore``; one that has ended is started for it, where it may be."""
+        """Keep the server's settings for ``restore``; starts a stopped server if permitted."""
         return {"snapshot": server.snapshot(), "said": server.said()}
 
     @app.post("/apply")
     def apply(asked: Changes, request: Request) -> dict[str, Any]:
-        """Set, reload or restart as needed, verify; undone when it fails."""
+        """Set the values, reload or restart as needed, and verify; undo the change if it fails."""
         setattr(request.state, SETTINGS, list(asked.changes))
         return asdict(server.apply(asked.changes))
 
     @app.post("/restore")
     def restore(asked: Kept) -> dict[str, float]:
-        """Bring back what a snapshot saw, also of a server that does not start."""
+        """Restore a snapshot, even if the server does not start."""
         return {"took_s": server.restore(asked.snapshot)}
 
 
@@ -132,19 +132,19 @@ def _add_orders(app: FastAPI, server: ControlledServer) -> None:
 
     order("/start", lambda: server.power("start"), "Start the server.")
     order("/stop", lambda: server.power("stop"), "Stop the server.")
-    order("/restart", lambda: server.power("restart"), "Restart the server as it is.")
-    order("/maintain", server.maintain, "Old row versions removed, a checkpoint, the rest of the clients' work.")
-    order("/data/keep", lambda: server.data("keep"), "Keep the present data.")
-    order("/data/restore", lambda: server.data("restore"), "Bring the kept data back.")
+    order("/restart", lambda: server.power("restart"), "Restart the server with its present settings.")
+    order("/maintain", server.maintain, "Remove old row versions, run a checkpoint, wait for background work.")
+    order("/data/keep", lambda: server.data("keep"), "Keep a copy of the present data.")
+    order("/data/restore", lambda: server.data("restore"), "Restore the kept data.")
     order("/data/drop", lambda: server.data("drop"), "Remove the kept copy.")
 
 
-async def _refused(_: Request, error: Exception) -> _Answer:
+async def _failed(_: Request, error: Exception) -> _Answer:
     return _Answer({"error": str(error)}, 409)
 
 
-async def _misunderstood(_: Request, error: Exception) -> _Answer:
-    """Where the request is wrong, and how; nothing of it is repeated."""
+async def _invalid(_: Request, error: Exception) -> _Answer:
+    """Report which fields are invalid and why, without repeating their content."""
     assert isinstance(error, RequestValidationError)
     found = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
     return _Answer({"error": "; ".join(found[:10])}, 422)

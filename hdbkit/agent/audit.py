@@ -1,4 +1,4 @@
-"""The agent's log: one JSON line a request, on disk; never a token, never a setting's value."""
+"""The agent's log file: one JSON line per request, without tokens and without values of settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hdbkit.errors import InputError
 
 
 class AuditLog:
-    """A file that grows by whole lines; many processes may write to it."""
+    """A log file to which several processes may append whole lines."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -20,11 +20,11 @@ class AuditLog:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:
             raise InputError(
-                f"the log {path} cannot be written ({error.strerror}); name another: --audit-log"
+                f"the log {path} cannot be written ({error.strerror}); give another with --audit-log"
             ) from None
 
     def add(self, **facts: Any) -> None:
-        """Append a line with the time. Raises ``OSError`` on a full disk."""
+        """Append a line with the present time. Raises ``OSError`` on a full disk."""
         line = json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **facts})
         os.write(self._file, line.encode() + b"\n")
 

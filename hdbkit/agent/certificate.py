@@ -1,4 +1,4 @@
-"""The certificate of an agent: given, or made by itself once and kept, with the fingerprint that clients pin."""
+"""The certificate of an agent, given or self-signed and kept, with the fingerprint that clients pin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIFE = timedelta(days=3650)
 
 @dataclass(frozen=True)
 class Certificate:
-    """The files of a certificate and its key (PEM), and the SHA-256 of the certificate in hexadecimal digits."""
+    """The files of a certificate and its key (PEM), and the certificate's SHA-256 in hexadecimal."""
 
     file: Path
     key: Path
@@ -27,16 +27,18 @@ class Certificate:
 
 
 def given_certificate(file: Path, key: Path) -> Certificate:
-    """A certificate of the user's own; the first of its file is the agent's. Raises ``InputError``."""
+    """Load the user's certificate; the first one in the file is the agent's. Raises ``InputError``."""
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(file, key, password="")
         return Certificate(file, key, _fingerprint(file))
     except (OSError, ValueError) as error:  # an SSLError is an OSError
-        raise InputError(f"{file} and {key} are no certificate with its key (PEM, no passphrase): {error}") from None
+        raise InputError(
+            f"{file} and {key} are not a certificate and its key (PEM, without passphrase): {error}"
+        ) from None
 
 
 def own_certificate(folder: Path, host: str) -> Certificate:
-    """The one that the agent made itself for ``host``; made now where there is none."""
+    """Load the agent's self-signed certificate for ``host``; create it the first time."""
     file, key = folder / "certificate.pem", folder / "key.pem"
     if not (file.is_file() and key.is_file()):
         certificate, private = _made(host)
@@ -53,7 +55,7 @@ def _fingerprint(file: Path) -> str:
 
 
 def _made(host: str) -> tuple[bytes, bytes]:
-    """A new certificate and its key, both as PEM. Nobody vouches for it: clients know it by its fingerprint."""
+    """Create a self-signed certificate and its key, both as PEM. Clients identify it by its fingerprint."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -90,7 +92,7 @@ def _name(host: str):  # type: ignore[no-untyped-def]
 
 
 def make_state_folder(folder: Path | None) -> Path:
-    """Where an agent keeps its key, snapshots and log: ``folder``, else one of the account's own. Mode 0700."""
+    """Create the folder for the agent's key, snapshots and log, by default in the user's state folder. Mode 0700."""
     base = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"))  # noqa: PTH111
     made = Path(folder).expanduser() if folder else base / "hdbkit" / "agent"
     try:
@@ -98,6 +100,6 @@ def make_state_folder(folder: Path | None) -> Path:
         made.chmod(0o700)
     except OSError as error:
         raise InputError(
-            f"the folder {made} cannot be made or kept ({error.strerror}); give another: --state"
+            f"the folder {made} cannot be created or protected ({error.strerror}); give another with --state"
         ) from None
     return made

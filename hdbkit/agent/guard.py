@@ -1,4 +1,4 @@
-"""What every request passes before the agent looks at what it asks: its sender, the token, its size, the log."""
+"""Checks every request before the application handles it: sender, token, size; and writes the log."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LARGEST_REQUEST = 256 * 1024
+MAX_REQUEST_BYTES = 256 * 1024
 SETTINGS = "settings"
-"""Under this name the verbs leave the names of settings in a request's state, for the log."""
+"""The key in a request's state under which the application stores the names of settings for the log."""
 
 
 class Guard:
-    """An ASGI application around another: token, rate of wrong tokens, size of requests, one line of log each."""
+    """ASGI middleware: verifies the token, limits wrong tokens and request size, writes one log line per request."""
 
     def __init__(self, inside: Application, token: Token, audit: AuditLog) -> None:
         self._inside, self._token, self._audit = inside, token, audit
         self._wrong = WrongTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request; connections of another kind than HTTP are not answered."""
+        """Serve one HTTP request; other kinds of connection are ignored."""
         if scope["type"] == "lifespan":
             return await self._inside(scope, receive, send)
         if scope["type"] != "http":
@@ -50,7 +50,7 @@ class Guard:
         return None
 
     def _note(self, scope: Scope, status: int, took_s: float) -> None:
-        """The request's line. A full disk must not keep settings from being brought back: it is told, and no more."""
+        """Log the request. A failed write only warns: a full disk must not prevent settings from being restored."""
         facts = {"client": _client(scope), "method": scope["method"][:16], "path": scope["path"][:200]}
         facts |= {name: value for name, value in scope["state"].items() if name == SETTINGS}
         try:
@@ -62,15 +62,15 @@ class Guard:
         client = _client(scope)
         wait_s = self._wrong.wait_s(client)
         if wait_s:
-            told = f"too many wrong tokens came from {client}; wait {wait_s:.0f} s"
-            return await _answer(send, 429, told, (b"retry-after", str(int(wait_s) + 1).encode()))
+            reason = f"too many wrong tokens came from {client}; wait {wait_s:.0f} s"
+            return await _answer(send, 429, reason, (b"retry-after", str(int(wait_s) + 1).encode()))
         if not self._token.is_right(_given(scope)):
             self._wrong.note(client)
-            told = "a token is needed: Authorization: Bearer TOKEN, as the agent told it when it was started"
-            return await _answer(send, 401, told, (b"www-authenticate", b"Bearer"))
+            reason = "a token is needed: Authorization: Bearer TOKEN, as the agent printed it when it started"
+            return await _answer(send, 401, reason, (b"www-authenticate", b"Bearer"))
         body = await _whole(receive)
         if body is None:
-            return await _answer(send, 413, f"a request has at most {LARGEST_REQUEST} bytes")
+            return await _answer(send, 413, f"a request may have at most {MAX_REQUEST_BYTES} bytes")
         return await self._inside(scope, _again(body, receive), send)
 
 
@@ -79,7 +79,7 @@ def _client(scope: Scope) -> str:
 
 
 def _given(scope: Scope) -> str:
-    """The token of the request; empty where it has none."""
+    """The token of the request; empty if it has none."""
     for name, value in scope["headers"]:
         if name == b"authorization":
             kind, _, token = value.decode("latin-1").partition(" ")
@@ -88,21 +88,21 @@ def _given(scope: Scope) -> str:
 
 
 async def _whole(receive: Receive) -> bytes | None:
-    """The body of a request; None when it is too large or its sender has gone."""
+    """The body of a request; None if it is too large or the client has disconnected."""
     body = b""
     while True:
         message = await receive()
         if message["type"] != "http.request":
             return None
         body += bytes(message.get("body", b""))
-        if len(body) > LARGEST_REQUEST:
+        if len(body) > MAX_REQUEST_BYTES:
             return None
         if not message.get("more_body"):
             return body
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Gives the whole body once, and then what comes from the connection."""
+    """A ``receive`` that returns the whole body first, then the further messages of the connection."""
     given = False
 
     async def once() -> Message:
@@ -115,8 +115,8 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return once
 
 
-async def _answer(send: Send, status: int, told: str, *headers: tuple[bytes, bytes]) -> None:
-    content = json.dumps({"error": told}).encode()
+async def _answer(send: Send, status: int, error: str, *headers: tuple[bytes, bytes]) -> None:
+    content = json.dumps({"error": error}).encode()
     head = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode()), *headers]
     await send({"type": "http.response.start", "status": status, "headers": head})
     await send({"type": "http.response.body", "body": content})

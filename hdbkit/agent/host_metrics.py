@@ -1,7 +1,7 @@
-"""What the agent's host does, as running totals by mode, device and network: any two readings give rates.
+"""Cumulative counters of the agent's host by CPU mode, disk and network interface; two readings give rates.
 
-Of disks, ``disk_busy_s`` grows by one in a second in which the device had work all the time: its rate is the
-utilization. Parts of disks, devices in memory and the loopback network are left out.
+The rate of ``disk_busy_s`` is the utilization of the disk, from 0 to 1. Partitions, devices in memory and the
+loopback interface are omitted.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import psutil
 from hdbkit.execution.host import cpu_pressure_s
 
 Metric = tuple[str, str, float]
-"""Name with its unit, device (empty for the whole host), value."""
+"""Name with unit, device (empty for the whole host), value."""
 _BLOCKS = Path("/sys/block")
 _NO_DISKS = ("loop", "ram", "zram")
 _CPU = ("user", "nice", "system", "iowait", "irq", "softirq", "steal", "idle")
 
 
 def metrics() -> list[Metric]:
-    """CPU by mode, memory, load, disks by device, network by interface."""
+    """Counters of CPU by mode, memory, load, disks by device, and network by interface."""
     return [*_cpu(), *_memory(), *_disks(), *_network()]
 
 

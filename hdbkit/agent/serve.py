@@ -1,4 +1,4 @@
-"""Starts an agent: what it needs is checked before it listens, and what a client needs is told once."""
+"""Starts an agent: checks everything before it listens, and reports once what a client needs to connect."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from hdbkit.errors import InputError, MissingDriver
 from hdbkit.servers import control
 
 _BACKLOG = 64
-_MOST_CONNECTIONS = 64
+_MAX_CONNECTIONS = 64
 _GRACE_S = 10
 
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """How an agent listens: ``listen`` is ``host:port`` (port 0: any), a token file holds the token and nothing else.
+    """Options of an agent: ``listen`` is ``host:port`` (port 0: any free port); a token file contains only the token.
 
-    Without ``certificate`` and ``key`` it makes its own in ``state``, the folder that also holds its snapshots and,
-    unless ``audit_log`` names another file, its log. ``text_settings`` may be changed although they hold a text.
+    Without ``certificate`` and ``key`` the agent creates its own in the folder ``state``, which also contains its
+    snapshots and, by default, its log. ``text_settings`` names the text settings that it may change.
     """
 
     listen: str = f"127.0.0.1:{AGENT_PORT}"
@@ -46,7 +46,7 @@ class AgentOptions:
 
 @dataclass(frozen=True)
 class Started:
-    """What a client needs: address, fingerprint (none without TLS), and the token when it was made just now."""
+    """What a client needs: the address, the fingerprint (None without TLS), and a newly generated token."""
 
     url: str
     fingerprint: str | None
@@ -55,17 +55,17 @@ class Started:
 
 
 def serve(target: Target, options: AgentOptions, say: Callable[[Started], None]) -> None:
-    """Listen until SIGINT or SIGTERM; ``say`` is called once, when it does.
+    """Listen until SIGINT or SIGTERM; ``say`` is called once, when the agent listens.
 
     Raises:
-        InputError: it cannot be as asked; nothing listens.
+        InputError: the options are invalid or the address is not available; the agent does not listen.
     """
     uvicorn, make_app = _web()
     if target.control.agent:
-        raise InputError(f"{target.given} is itself reached through an agent; start one with the server's own target")
+        raise InputError(f"{target.given} is itself controlled through an agent; give a target of the server itself")
     host, port = _address(options.listen)
     if not (options.tls or is_loopback(host)):
-        raise InputError(f"an agent listens beyond this host ({host}) over TLS only; leave --no-tls out")
+        raise InputError(f"an agent that listens beyond this host ({host}) needs TLS; omit --no-tls")
     token, made = _token(options.token_file)
     state = make_state_folder(options.state)
     certificate = _certificate(options, state, host)
@@ -81,7 +81,7 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
         access_log=False,
         server_header=False,
         ws="none",
-        limit_concurrency=_MOST_CONNECTIONS,
+        limit_concurrency=_MAX_CONNECTIONS,
         timeout_graceful_shutdown=_GRACE_S,
         **tls,
     )
@@ -98,7 +98,7 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
 def _web() -> tuple[Any, Callable[[ControlledServer], Any]]:
     """The packages of the extra ``agent``. Raises ``MissingDriver``."""
     try:
-        import cryptography  # noqa: F401  what a certificate is made with
+        import cryptography  # noqa: F401  needed to create a certificate
         import uvicorn
 
         from hdbkit.agent.app import make_app
@@ -116,7 +116,7 @@ def _address(listen: str) -> tuple[str, int]:
 
 
 def _token(file: Path | None) -> tuple[Token, str | None]:
-    """The token, and its text when it was made here."""
+    """The token, and its text if it was generated here."""
     given = read_secret(file) if file else os.environ.pop(TOKEN_VARIABLE, None)
     if given is not None:
         return Token(given), None
@@ -139,4 +139,4 @@ def _listening(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server((address[0], port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise InputError(f"nothing can listen on {host}:{port}: {error.strerror or error}") from None
+        raise InputError(f"the agent cannot listen on {host}:{port}: {error.strerror or error}") from None

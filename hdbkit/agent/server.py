@@ -1,4 +1,4 @@
-"""The server that an agent controls: what its verbs do to it, one order at a time."""
+"""The server that an agent controls, with one operation at a time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hdbkit.errors import ServerFailed
 from hdbkit.execution import host
 
 _FREE = ("bool", "enum", "integer", "real", "size")
-"""Kinds of settings whose values cannot name a program, a library or a file."""
+"""Types of settings whose values cannot name a program, a library or a file."""
 
 
 class ControlledServer:
-    """The control of one server, and a lock."""
+    """The control of one server behind a lock."""
 
     def __init__(
         self, target: Target, control: ServerControl, snapshots: Snapshots, text_settings: Collection[str] = ()
@@ -31,7 +31,7 @@ class ControlledServer:
         self.identity = f"{platform.node()}:{control.identity}"
 
     def info(self) -> dict[str, Any]:
-        """What the agent is for, and its host."""
+        """A description of the server and its host."""
         power = self._control.power
         return {
             "identity": self.identity,
@@ -51,23 +51,23 @@ class ControlledServer:
             return self._control.settings()
 
     def problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
-        """What is wrong with these values, as the server's own list of settings has it; changes nothing."""
+        """The errors in these values according to the server's list of settings; changes nothing."""
         with self._one_at_a_time:
             return self._problems(changes)
 
     def snapshot(self) -> str:
-        """Keep what the server is set to; the name of it."""
+        """Keep a snapshot of the server's settings; return its name."""
         with self._one_at_a_time:
             return self._snapshots.keep(self._control.snapshot())
 
     def said(self) -> list[str]:
-        """What the control said since it was last asked, such as that a server had ended and is started again."""
+        """The control's messages since the last call, for example that a stopped server was started again."""
         said = list(self._said)
         del self._said[: len(said)]
         return said
 
     def apply(self, changes: Mapping[str, str]) -> Change:
-        """Set, apply and verify; what can be brought back is on disk before. Raises ``ServerFailed``."""
+        """Set, apply and verify the values. Raises ``ServerFailed``."""
         with self._one_at_a_time:
             wrong = self._problems({name: [value] for name, value in changes.items()})
             if wrong:
@@ -75,18 +75,18 @@ class ControlledServer:
             return self._control.apply(changes)
 
     def restore(self, name: str) -> float:
-        """Bring back a snapshot; seconds it took."""
+        """Restore a snapshot; return the duration in seconds."""
         return self._timed(lambda: self._control.restore(self._snapshots.read(name)))
 
     def maintain(self) -> float:
-        """Bring the server to rest; seconds it took."""
+        """Run maintenance and wait for background work; return the duration in seconds."""
         return self._timed(self._control.maintain)
 
     def data(self, what: str) -> float:
-        """Keep, restore or drop the copy of the data, where the control can; seconds it took."""
+        """Keep, restore or drop the copy of the data; return the duration in seconds. Raises ``ServerFailed``."""
         control = self._control
         if not control.can_restore_data:
-            raise ServerFailed(f"the data of {self.identity} cannot be kept: only those of a private server can")
+            raise ServerFailed(f"the data of {self.identity} cannot be kept: this needs a private server")
         does: dict[str, Callable[[], object]] = {
             "keep": control.keep_data,
             "restore": control.restore_data,
@@ -95,11 +95,11 @@ class ControlledServer:
         return self._timed(does[what])
 
     def power(self, what: str) -> float:
-        """Start, stop or restart the server, where the target allows it; seconds it took."""
+        """Start, stop or restart the server; return the duration in seconds. Raises ``ServerFailed``."""
         power = self._control.power
         if power is None or not self._control.can_restart:
-            told = "its target must say 'may_restart: true' and name commands in 'control'"
-            raise ServerFailed(f"the server of {self.identity} cannot be stopped or started from here; {told}")
+            advice = "its target must set 'may_restart: true' and give commands in 'control'"
+            raise ServerFailed(f"the server of {self.identity} cannot be stopped or started; {advice}")
         does = {"start": power.start, "stop": power.stop, "restart": self._control.restart}
         if what == "restart" and not power.running:
             does["restart"] = power.restart
@@ -115,7 +115,7 @@ class ControlledServer:
         found = self._control.problems(changes)
         known = self._control.settings()
         return found + [
-            f"{name} holds a text, which the agent of {platform.node()} changes only when it was started with "
+            f"{name} is a text setting, which the agent on {platform.node()} changes only if it was started with "
             f"--text-setting {name}"
             for name in changes
             if name in known and known[name].kind not in _FREE and name not in self._text_settings

@@ -1,6 +1,6 @@
-"""What the agent keeps of the server's settings: each state once, in a file that is named by its content's SHA-256.
+"""Snapshots of the server's settings, each in a file that is named by the SHA-256 of its content.
 
-A client holds such a name and nothing more, so that it can bring back what was, and nothing else.
+A client receives only the name, so that it can restore an earlier state and nothing else.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from hdbkit.files import replace_file
 
 
 class Snapshots:
-    """A folder of snapshots. It may be emptied whenever no sweep is open."""
+    """A folder of snapshots. It may be emptied while no sweep is unfinished."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(mode=0o700, exist_ok=True)
 
     def keep(self, snapshot: Mapping[str, Any]) -> str:
-        """Put it on disk; its name."""
+        """Write a snapshot to disk; return its name."""
         content = json.dumps(snapshot, sort_keys=True).encode()
         name = hashlib.sha256(content).hexdigest()
         if not self._file(name).is_file():
@@ -31,7 +31,7 @@ class Snapshots:
         return name
 
     def read(self, name: str) -> dict[str, Any]:
-        """The snapshot of a name. Raises ``ServerFailed`` where it is not, or not as it was kept."""
+        """Read a snapshot by name. Raises ``ServerFailed`` if it is missing or damaged."""
         try:
             content = self._file(name).read_bytes()
         except OSError:

@@ -1,4 +1,4 @@
-"""The agent's token: made or given, kept as its hash alone, and compared without telling by the time it takes."""
+"""The agent's token: generated or given, stored only as a hash, and compared in constant time."""
 
 from __future__ import annotations
 
@@ -10,51 +10,51 @@ from collections import OrderedDict, deque
 
 from hdbkit.errors import InputError
 
-SHORTEST = 20
-_MOST_WRONG = 5
+MIN_LENGTH = 20
+_MAX_WRONG = 5
 _WITHIN_S = 60.0
-_MOST_ADDRESSES = 10_000
+_MAX_ADDRESSES = 10_000
 
 
 def new_token() -> str:
-    """A token that nobody can guess: 256 bits."""
+    """Generate a random token of 256 bits."""
     return secrets.token_urlsafe(32)
 
 
 class Token:
-    """Knows the right token when it sees it, and cannot say it."""
+    """Verifies a token without storing it."""
 
     def __init__(self, token: str) -> None:
-        if len(token) < SHORTEST:
+        if len(token) < MIN_LENGTH:
             raise InputError(
-                f"the token is shorter than {SHORTEST} characters; leave it out, and the agent makes one"
+                f"the token is shorter than {MIN_LENGTH} characters; omit it to have the agent generate one"
             )
         self._hash = _hash(token)
 
     def is_right(self, given: str) -> bool:
-        """Whether this is the token."""
+        """Whether ``given`` is the token."""
         return hmac.compare_digest(_hash(given), self._hash)
 
 
 class WrongTokens:
-    """Who gave wrong tokens lately: after five within a minute, an address is not listened to until that is over."""
+    """Recent wrong tokens by address: after five within a minute, an address is blocked until the minute is over."""
 
     def __init__(self) -> None:
         self._times: OrderedDict[str, deque[float]] = OrderedDict()
 
     def wait_s(self, address: str) -> float:
-        """How long this address has to wait; 0 when it is listened to."""
+        """How many seconds this address is still blocked; 0 if it is not."""
         times, now = self._times.get(address), time.monotonic()
-        if times is None or len(times) < _MOST_WRONG:
+        if times is None or len(times) < _MAX_WRONG:
             return 0.0
         return max(times[0] + _WITHIN_S - now, 0.0)
 
     def note(self, address: str) -> None:
-        """It has given a wrong one."""
-        times = self._times.setdefault(address, deque(maxlen=_MOST_WRONG))
+        """Record a wrong token from this address."""
+        times = self._times.setdefault(address, deque(maxlen=_MAX_WRONG))
         times.append(time.monotonic())
         self._times.move_to_end(address)
-        while len(self._times) > _MOST_ADDRESSES:
+        while len(self._times) > _MAX_ADDRESSES:
             self._times.popitem(last=False)
 
 

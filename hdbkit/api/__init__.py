@@ -1,8 +1,8 @@
-"""The verbs of hdbkit: the command line and the notebook panels call these functions and add no logic of their own.
+"""The public functions of hdbkit, which the command line and the notebook panels call without logic of their own.
 
-``connect`` gives a connection (build, check, drop, settings); ``run`` blocks and gives a result, ``start`` and
-``attach`` give a handle; ``sweep`` gives verdicts, ``start_sweep`` and ``attach_sweep`` a handle; ``compare`` and
-``runs`` look at what was kept. Results are DataFrames with units in the names of their columns.
+``connect`` returns a connection (build, check, drop, settings). ``run`` waits and returns a result; ``start`` and
+``attach`` return a handle. ``sweep`` waits and returns verdicts; ``start_sweep`` and ``attach_sweep`` return a
+handle. ``compare`` and ``runs`` read stored results. Tables are DataFrames with units in their column names.
 """
 
 from hdbkit.analysis.comparison.sides import Gate

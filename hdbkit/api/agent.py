@@ -1,4 +1,4 @@
-"""The agent on a database's host."""
+"""The agent on a database host."""
 
 from __future__ import annotations
 
@@ -27,20 +27,23 @@ def serve_agent(
     text_setting: Sequence[str] = (),
     workspace: Workspace | None = None,
 ) -> None:
-    """Serve the server of ``target``, on its own host, to sweeps elsewhere; until SIGINT or SIGTERM.
+    """Let sweeps on other hosts control the server of ``target``, which is on this host, until SIGINT or SIGTERM.
 
     Args:
-        target: the server as seen from its own host, with what may be done to it and the commands that do it.
-        say: called once, when it listens, with the address, the certificate's fingerprint and a token made just now.
-        listen: ``host:port``; beyond loopback over TLS only.
-        token_file: a file with the token; else it is in ``HDBKIT_AGENT_TOKEN``, or is made.
-        certificate: a certificate and its ``key`` (PEM); else the agent makes its own and keeps it.
-        state: folder for its certificate, snapshots and log.
-        text_setting: settings that may be changed although they hold a text, which may name a program or a file.
+        target: the server as reached from its own host, with its permissions and commands.
+        say: called once, when the agent listens, with the address, the certificate's fingerprint and a new token.
+        listen: ``host:port``; addresses beyond loopback need TLS.
+        token_file: a file with the token; by default ``HDBKIT_AGENT_TOKEN``, else a generated token.
+        certificate: a certificate and its ``key`` (PEM); by default the agent creates its own and keeps it.
+        key: the key of ``certificate``.
+        tls: whether to use TLS.
+        state: the folder for certificate, snapshots and log.
+        audit_log: the log file; by default in ``state``.
+        text_setting: text settings that the agent may change; their value may name a program or a file.
         workspace: where the target's name is looked up; by default that of this process.
 
     Raises:
-        InputError: it cannot listen so, or the server has no settings that can be changed; nothing listens.
+        InputError: the options are invalid, or the server's settings cannot be changed; the agent does not listen.
 
     Example:
         >>> hdbkit.api.serve_agent("local", print, listen="0.0.0.0:8443")  # doctest: +SKIP

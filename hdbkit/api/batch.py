@@ -1,4 +1,4 @@
-"""A notebook over a list of parameter files, by papermill: each executed copy kept, a failed one is no end."""
+"""Executes a notebook once per parameter file with papermill; a failed notebook does not stop the batch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = ("job", "status", "skipped", "seconds", "error", "notebook")
 
 @dataclass(frozen=True)
 class BatchStep:
-    """Where a batch is: job ``number`` of ``jobs``, from 1, and its ``cell`` of ``cells``; 0 before the first."""
+    """The progress of a batch: job ``number`` of ``jobs``, from 1, at ``cell`` of ``cells``; 0 before the first."""
 
     job: str
     number: int
@@ -31,7 +31,7 @@ class BatchStep:
     cell: int = 0
     cells: int = 0
     record: JobRecord | None = None
-    """How the job ended; None while it goes on."""
+    """How the job ended; None while it is running."""
     skipped: bool = False
 
 
@@ -40,15 +40,15 @@ Watch = Callable[[BatchStep], None]
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What a batch left."""
+    """The result of a batch."""
 
     folder: BatchFolder
     jobs: pd.DataFrame
-    """A row a job: job, status (done or failed), skipped, seconds, error, notebook (the executed one)."""
+    """One row per job: job, status (done or failed), skipped, seconds, error, notebook (the executed copy)."""
 
     @property
     def failed(self) -> int:
-        """How many notebooks failed."""
+        """The number of failed notebooks."""
         return int((self.jobs["status"] == JobStatus.FAILED).sum())
 
 
@@ -68,17 +68,17 @@ def batch(
     watch: Watch = lambda _: None,
     workspace: Workspace | None = None,
 ) -> BatchResult:
-    """Execute a notebook once for each parameter file; what was done already with the same values is skipped.
+    """Execute a notebook once per parameter file; skip files that were already executed with the same values.
 
     Args:
-        notebook: with a typed cell tagged ``parameters``; see :mod:`hdbkit.config.notebook`.
-        params: YAML files with values for some of its parameters; each file's name is its job's.
-        batch_id: the folder below ``results/batches``; by default the same for the same notebook and files.
-        watch: called at the beginning and end of each job, and at each of its cells.
-        workspace: where results and names of targets are, for the notebooks too; by default that of this process.
+        notebook: a notebook with a typed cell tagged ``parameters``; see :mod:`hdbkit.config.notebook`.
+        params: YAML files with values for some of its parameters; the name of a file is the name of its job.
+        batch_id: the folder in ``results/batches``; by default derived from the notebook and the files.
+        watch: called at the start and end of each job, and at each of its cells.
+        workspace: the results folder and targets, also for the notebooks; by default that of this process.
 
     Raises:
-        InputError: an error in the notebook or in any of the files; nothing was executed.
+        InputError: the notebook or any of the files has errors; nothing was executed.
 
     Example:
         >>> api.batch("notebooks/02_run.ipynb", ["params/notebook-02-small.yaml"]).failed  # doctest: +SKIP
@@ -108,7 +108,7 @@ def batch(
 
 
 def _jobs(notebook: Path, files: Sequence[Path], place: Workspace) -> list[_Job]:
-    """The jobs, with all errors of all files at once."""
+    """The jobs; all errors in all files are reported together."""
     inputs, content = read_notebook(notebook, place.targets), notebook.read_bytes()
     if not files:
         raise InputError("give at least one parameter file, such as params/notebook-02-small.yaml")
@@ -129,7 +129,7 @@ def _jobs(notebook: Path, files: Sequence[Path], place: Workspace) -> list[_Job]
 
 
 def _papermill() -> Any:
-    logging.getLogger("papermill").setLevel(logging.ERROR)  # it warns of parameters whose types it does not read
+    logging.getLogger("papermill").setLevel(logging.ERROR)  # it warns about parameters whose types it cannot read
     try:
         return importlib.import_module("papermill")
     except ModuleNotFoundError:
@@ -145,7 +145,7 @@ def _execute(
     watch: Watch,
     place: Workspace,
 ) -> JobRecord:
-    """One notebook from its first cell to its last, or to the one that fails."""
+    """Execute one notebook up to its last cell or the first that fails."""
     from traitlets.config import Config
 
     started, began, error = datetime.now(UTC), time.monotonic(), ""
@@ -163,12 +163,12 @@ def _execute(
             progress_bar=False,
             on_cell_start=at_cell,
             extra_arguments=[
-                "--IPKernelApp.log_level=50",  # what the notebook says is in its outputs
+                "--IPKernelApp.log_level=50",  # the notebook's messages are in its outputs
                 f"--IPKernelApp.exec_lines=__import__('os').environ.update({place.environment!r})",
             ],
             config=Config(KernelManager={"transport": "ipc"}),  # sockets of this account, not ports open to others
         )
-    except Exception as problem:  # a failing notebook, a dying kernel: the next one may do better
+    except Exception as problem:  # a failing notebook or kernel does not stop the batch
         error = _one_line(problem)
     status = JobStatus.FAILED if error else JobStatus.DONE
     seconds = round(time.monotonic() - began, 3)
@@ -178,7 +178,7 @@ def _execute(
 
 
 def _one_line(problem: Exception) -> str:
-    """What went wrong: papermill's own text would be the whole traceback of the notebook."""
+    """The error in one line; papermill's own text contains the whole traceback of the notebook."""
     name = getattr(problem, "ename", type(problem).__name__)
-    said = " ".join(str(getattr(problem, "evalue", problem)).split())
-    return f"{name}: {said[:300]}" if said else name
+    text = " ".join(str(getattr(problem, "evalue", problem)).split())
+    return f"{name}: {text[:300]}" if text else name

@@ -1,4 +1,4 @@
-"""Two runs, or two groups of runs, side by side."""
+"""Compares two runs or two groups of runs."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ Side = str | Sequence[str]
 
 @dataclass(frozen=True)
 class Comparison:
-    """``new`` against ``base``; ``names`` are those of both sides, as they were asked for."""
+    """The comparison of ``new`` with ``base``; ``names`` are the names of both sides as requested."""
 
     base: list[Result]
     new: list[Result]
     ratio: Ratio
     names: tuple[str, str] = ("base", "new")
     levels: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """A row a count of virtual users: ratio and simultaneous interval; empty where the sides share just one."""
+    """One row per user count: ratio and simultaneous interval; empty if the sides share only one count."""
     workspace: Workspace = DEFAULT
-    """Where its report is kept."""
+    """The workspace for its report."""
 
     @property
     def metric(self) -> Metric:
@@ -47,11 +47,11 @@ class Comparison:
         return self.base[0].manifest.metric
 
     def charts(self) -> dict[str, Chart]:
-        """Both sides in one figure each: users (the metric over virtual users), throughput (over time), latency."""
+        """Charts of both sides: users (the metric over virtual users), throughput (over time), latency."""
         return {chart.key: chart for chart in compare_charts(self._sides())}
 
     def report(self) -> Path:
-        """Write the one-page report; where it is."""
+        """Write the one-page report; return its path."""
         ids = [",".join(one.run_id for one in side) for side in (self.base, self.new)]
         mark = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:8]
         name = f"{self.new[0].run_id}-against-{self.base[0].run_id}-{mark}.html"
@@ -75,7 +75,7 @@ class Comparison:
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row a figure: both sides' means and new over base."""
+        """One row per figure: the means of both sides, and the ratio of new to base."""
         rows = {"metric_value": [_mean(side, ("metric_value",)) for side in (self.base, self.new)]}
         for name in self.base[0].manifest.operations:
             for quantile in ("p50_us", "p95_us", "p99_us"):
@@ -86,9 +86,10 @@ class Comparison:
 
     @property
     def differences(self) -> pd.DataFrame:
-        """The settings of the server and the parts of the plan that differ between the first runs of both sides.
+        """The server settings and plan fields that differ between the sides; one row each, with base and new.
 
-        Of the new side it is the first run with as many virtual users; ``load.virtual_users`` has a side's counts.
+        Compared are the first run of the base and the first new run with the same number of virtual users.
+        ``load.virtual_users`` lists all user counts of a side.
         """
         first = self.base[0]
         alike = next((one for one in self.new if one.virtual_users == first.virtual_users), self.new[0])
@@ -106,9 +107,9 @@ class Comparison:
         return comparison_warnings(self.differences)
 
     def gate(self, below: float) -> Gate:
-        """Whether it became worse beyond ``below`` (such as -0.02): ``analysis.comparison.sides.gate`` has the rule.
+        """Whether the metric became worse by more than ``below`` (such as -0.02), at any of the user counts.
 
-        With several counts of virtual users, at any of them.
+        ``analysis.comparison.sides.gate`` defines the rule.
 
         Example:
             >>> hdbkit.compare("before", "after").gate(-0.02).verdict  # doctest: +SKIP
@@ -125,14 +126,14 @@ def compare(
     """Compare runs.
 
     Args:
-        base: a run's id, a unique part of it, several of them separated by commas or in a list, or a label or a
-            profile, which stands for all runs under it.
-        new: likewise.
-        smallest_effect: the smallest relative difference that matters.
-        workspace: where the runs are; by default that of this process.
+        base: a run id, a unique part of one, several of them in a list or separated by commas, or a label or profile,
+            which selects all its runs.
+        new: as ``base``.
+        smallest_effect: the smallest relevant relative difference.
+        workspace: the workspace with the runs; by default that of this process.
 
     Raises:
-        InputError: there is no such run, one has no measured window, or their metrics differ.
+        InputError: a run does not exist or has no measured window, or the metrics of the runs differ.
 
     Example:
         >>> hdbkit.compare("before", "after").ratio.sentence  # doctest: +SKIP
@@ -153,12 +154,12 @@ def compare(
 
 
 def overlay(groups: Mapping[str, Side], *, workspace: Workspace | None = None) -> dict[str, Chart]:
-    """Any number of groups of runs in one figure each; a group is a name and its runs, given as for ``compare``.
+    """Chart any number of groups of runs together; ``groups`` maps a name to runs, given as for ``compare``.
 
     The charts are users (the metric over virtual users, with intervals), throughput (over time) and latency.
 
     Raises:
-        InputError: there is no such run.
+        InputError: a run does not exist.
 
     Example:
         >>> hdbkit.overlay({"on": "durable", "off": ["20261120-2104", "20261120-2107"]})["users"]  # doctest: +SKIP
@@ -173,7 +174,7 @@ def _finished(sides: Mapping[str, list[Result]]) -> dict[str, list[tuple[RunFold
 
 
 def _names(base: Side, new: Side) -> tuple[str, str]:
-    """How both sides are called: as they were asked for where that is one word, else ``base`` and ``new``."""
+    """The names of both sides: as requested if each is one word, else ``base`` and ``new``."""
     words = [side if isinstance(side, str) else ",".join(side) for side in (base, new)]
     short = all("," not in word and word != "last" for word in words) and words[0] != words[1]
     return (f"{words[0]} (base)", f"{words[1]} (new)") if short else ("base", "new")
@@ -183,7 +184,7 @@ def _results(side: Side, place: Workspace) -> list[Result]:
     words = side.split(",") if isinstance(side, str) else list(side)
     found = [one for word in words for one in _named(word.strip(), place.results)]
     if not found:
-        raise InputError("give at least one run a side; see: hdbkit runs list")
+        raise InputError("give at least one run for each side; see: hdbkit runs list")
     return found
 
 

@@ -1,4 +1,4 @@
-"""A database as a user holds it: build, check and drop its schema, look at its settings."""
+"""A verified connection: build, check and drop its schema, read its settings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ADMIN_PASSWORD_VARIABLE = "HDBKIT_ADMIN_PASSWORD"  # noqa: S105  the name of a v
 
 @dataclass(frozen=True)
 class DropResult:
-    """What was dropped: the objects of a schema, such as ``table stock``."""
+    """The dropped objects of a schema, such as ``table stock``."""
 
     place: str
     """The URL of the target."""
@@ -41,7 +41,7 @@ class DropResult:
 
     @property
     def objects(self) -> pd.DataFrame:
-        """A row an object: kind (table or routine) and name."""
+        """One row per object: kind (table or routine) and name."""
         return pd.DataFrame([one.split(" ", 1) for one in self.dropped], columns=["kind", "name"])
 
     def _repr_html_(self) -> str:
@@ -52,7 +52,7 @@ class DropResult:
 
 
 class Connection:
-    """A database that lets us in."""
+    """A verified connection to a database."""
 
     def __init__(self, target: Target, version: str, created: list[str]) -> None:
         self.target, self.version, self.created = target, version, created
@@ -66,32 +66,33 @@ class Connection:
         stop: Event | None = None,
         **fields: Any,
     ) -> BuildResult:
-        """Build the schema, or continue where an earlier build ended; what was loaded, and the checks of the whole.
+        """Build the schema, or continue an interrupted build; return the loaded rows and the checks of the schema.
 
         Args:
-            workload: a specification, the name of a workload, or a folder that defines one; by default TPROC-C.
-            loaders: processes that load; by default one per core.
+            workload: a specification, the name of a workload, or a folder that defines one; by default hdbkit's
+                default workload.
+            loaders: the number of loading processes; by default one per core.
             progress: called with the build's stage, rows and bytes.
-            stop: set it from another thread to end the build; building again continues from there.
-            fields: fields of the specification, such as ``warehouses=10`` or ``partitions=4``.
+            stop: set this event from another thread to stop the build; a later build continues it.
+            fields: fields of the specification, such as ``partitions=4``.
 
         Raises:
-            BuildFailed: a step failed or was stopped; what was loaded is kept.
-            InputError: the schema exists already, or the database holds something else; nothing was changed.
+            BuildFailed: a step failed or was stopped; the loaded data is kept.
+            InputError: the schema already exists, or the database contains something else; nothing was changed.
 
         Example:
-            >>> hdbkit.connect("postgresql://bench@db1/tpcc").build(warehouses=10).passed  # doctest: +SKIP
+            >>> hdbkit.connect("postgresql://bench@db1/lab").build("my-workload/").passed  # doctest: +SKIP
         """
         spec = specification(workload, **fields)
         return build_schema(self.target, spec, loaders or os.cpu_count() or 1, progress, stop)
 
     def schema(self, workload: WorkloadSpec | Path | str | None = None, **fields: Any) -> WorkloadSpec | None:
-        """What the schema in the database was built as; None where there is none.
+        """The specification of the schema in the database; None if there is no schema.
 
-        ``schema_from="hammerdb"`` looks for one that HammerDB made.
+        ``schema_from="hammerdb"`` looks for a schema that HammerDB created.
 
         Raises:
-            SchemaProblem: it is half built, or was made by something else.
+            SchemaProblem: the schema is incomplete, or was created by something else.
         """
         asked = workload_of(specification(workload, **fields))
         schema = database(self.target.kind).schema(self.target, asked)
@@ -101,19 +102,19 @@ class Connection:
             schema.close()
 
     def check(self, workload: WorkloadSpec | Path | str | None = None, **fields: Any) -> pd.DataFrame:
-        """Row counts, indexes, routines and consistency conditions; a row each: name, passed, detail.
+        """Check row counts, indexes, routines and consistency; return one row per check: name, passed, detail.
 
-        ``schema_from="hammerdb"`` checks a schema that HammerDB made, as far as HammerDB keeps the conditions.
+        ``schema_from="hammerdb"`` checks a schema that HammerDB created, for the conditions that HammerDB keeps.
 
         Raises:
-            InputError: there is no schema, it is of another scale, or the database keeps no tables.
+            InputError: there is no schema, it has another scale, or the database does not store tables.
 
         Example:
-            >>> hdbkit.connect("postgresql://bench@db1/tpcc").check().query("passed == False")  # doctest: +SKIP
+            >>> hdbkit.connect("postgresql://bench@db1/lab").check().query("passed == False")  # doctest: +SKIP
         """
         engine = database(self.target.kind)
         if Capability.TABLES not in engine.capabilities:
-            raise InputError(f"the {engine.title} keeps no tables that could be checked")
+            raise InputError(f"the {engine.title} stores no tables that can be checked")
         asked = workload_of(specification(workload, **fields))
         schema = engine.schema(self.target, asked)
         try:
@@ -123,11 +124,11 @@ class Connection:
             schema.close()
 
     def drop(self, workload: WorkloadSpec | Path | str | None = None, **fields: Any) -> DropResult:
-        """Remove the schema's own tables and routines and nothing else; what was removed.
+        """Remove only the schema's own tables and routines; return the removed objects.
 
         Raises:
-            SchemaProblem: there is no such schema, or it has another value of a field that is given, such as
-                ``warehouses=10``. Nothing was changed.
+            SchemaProblem: there is no such schema, or a given field, such as ``partitions=4``, has another value
+                in it. Nothing was changed.
         """
         spec = specification(workload, **fields)
         if spec.model_fields_set - spec.identity.model_fields_set:
@@ -136,16 +137,16 @@ class Connection:
         return DropResult(self.target.url, tuple(drop_schema(self.target, spec)))
 
     def settings(self) -> pd.DataFrame:
-        """Every setting of the server: value, unit, default, range, and whether it needs a reload or a restart.
+        """Every setting of the server: value, unit, default, range, and whether a change needs a reload or restart.
 
-        ``text`` is the value as one writes it (``128MB``), ``allowed`` the range or the choices in words.
+        ``text`` is the value with its usual unit (``128MB``), ``allowed`` the range or choices as text.
         """
         found = control(self.target).settings().values()
         rows = [{**vars(one), "text": with_unit(one, one.value), "allowed": allowed(one)} for one in found]
         return pd.DataFrame(rows).set_index("name")
 
     def problems(self, settings: Mapping[str, Sequence[str]]) -> list[str]:
-        """What the server would refuse of these values of settings, a sentence each; changes nothing.
+        """The errors in these values of settings, one sentence each; changes nothing.
 
         Example:
             >>> hdbkit.connect("lab").problems({"work_mem": ["64kB", "4 apples"]})  # doctest: +SKIP
@@ -156,19 +157,19 @@ class Connection:
 def connect(
     target: Target | str, *, admin: Target | str | None = None, workspace: Workspace | None = None
 ) -> Connection:
-    """Connect once, to see that it works.
+    """Connect to verify that a target works, and return the verified connection.
 
     Args:
         target: a target, a URL without password, or a name in ``params/targets.yaml``.
-        admin: an administrator's account; with it the target's account and database are created where missing. Its
-            password comes from ``HDBKIT_ADMIN_PASSWORD`` or the driver's own ways.
+        admin: an administrator's account; it creates the target's account and database if they are missing. Its
+            password comes from ``HDBKIT_ADMIN_PASSWORD`` or from the driver.
         workspace: where names of targets are looked up; by default that of this process.
 
     Raises:
-        InputError: the server does not let us in; the sentence says what to do.
+        InputError: the connection failed; the message states what to do.
 
     Example:
-        >>> hdbkit.connect("postgresql://bench@db1/tpcc").settings()  # doctest: +SKIP
+        >>> hdbkit.connect("postgresql://bench@db1/lab").settings()  # doctest: +SKIP
     """
     place = workspace or DEFAULT
     target = place.target(target)
@@ -188,7 +189,7 @@ def _provision(engine: Database, admin: Target, target: Target) -> list[str]:
     except TransactionError as error:
         raise InputError(
             f"the administrator's account {admin.url} cannot create what {target.url} needs: {error.text}; "
-            "name one that may create accounts and databases"
+            "use an account that may create accounts and databases"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""What is available: drivers and servers, kinds of databases, where a password comes from, facts of a host."""
+"""Discovers drivers, servers, kinds of databases, sources of passwords, and facts about hosts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hdbkit.config.quantities import Dimension, Quantity, quantity_text
 from hdbkit.databases import database, kinds
 from hdbkit.errors import CannotConnect, MissingDriver
 from hdbkit.execution import host
-from hdbkit.servers import engine_kinds, find_binaries
+from hdbkit.servers import find_binaries, startable_kinds
 from hdbkit.servers.agent_client import AgentAway, AgentClient
 from hdbkit.workspace import DEFAULT, Workspace
 
 
 def doctor() -> pd.DataFrame:
-    """Drivers and servers that are usable here; a row each: what, name, usable, detail."""
+    """List the drivers and servers that are usable on this host; one row each: what, name, usable, detail."""
     rows = []
     for kind in kinds():
         driver = _driver(kind)
@@ -32,24 +32,24 @@ def doctor() -> pd.DataFrame:
 
 
 def databases() -> pd.DataFrame:
-    """The kinds of databases; a row each: kind, title, driver ("" without one), problem (a sentence, or ""), private.
+    """List the kinds of databases; one row each: kind, title, driver (or ""), problem (a sentence or ""), private.
 
-    Those that hdbkit can start come first, in the order in which it prefers them. ``private`` says whether it can
-    start one, given that its binaries are installed (``doctor`` looks for them).
+    Kinds that hdbkit can start come first, in order of preference. ``private`` states whether hdbkit can start a
+    server of this kind if its binaries are installed (``doctor`` finds them).
 
     Example:
         >>> hdbkit.api.databases().query("private")["kind"].tolist()  # doctest: +SKIP
     """
-    startable = engine_kinds()
+    startable = startable_kinds()
     ordered = [*startable, *(kind for kind in kinds() if kind not in startable)]
     rows = [{"kind": kind, **_driver(kind), "private": kind in startable} for kind in ordered]
     return pd.DataFrame(rows, columns=["kind", "title", "driver", "problem", "private"])
 
 
 def password_place(target: Target | str, *, workspace: Workspace | None = None) -> str | None:
-    """Where a password for ``target`` is found, in words; None: nowhere. Reports nothing of the password itself.
+    """The source of the password for ``target``, as text; None if there is none. Never reveals the password.
 
-    Looked at in this order: memory, ``HDBKIT_PASSWORD``, the keyring, then what the driver looks at by itself.
+    Searched in this order: memory, ``HDBKIT_PASSWORD``, the keyring, then the driver's own sources.
 
     Example:
         >>> hdbkit.api.password_place("postgresql://bench@db1/tpcc")  # doctest: +SKIP
@@ -61,9 +61,9 @@ def password_place(target: Target | str, *, workspace: Workspace | None = None) 
 
 
 def host_facts(target: Target) -> dict[str, str]:
-    """``ram`` and ``cpus`` of the database's host, as a sweep file writes them.
+    """``ram`` and ``cpus`` of the database's host, as written in a sweep file.
 
-    The agent reports them where there is one; a server of this host has this host's. Of any other nothing is known.
+    They come from the agent, or from this host if the server is on it; empty for other hosts.
 
     Raises:
         CannotConnect: the agent does not answer.
@@ -80,7 +80,7 @@ def _of_agent(target: Target) -> dict[str, Any]:
         try:
             return dict(agent.get("info")["host"])
         except AgentAway as away:
-            advice = "start it on the server's host with: hdbkit agent TARGET, or write the facts into the file"
+            advice = "start it on the server's host with: hdbkit agent TARGET, or give the facts in the file"
             raise CannotConnect(agent.address, str(away), advice) from None
 
 

@@ -1,7 +1,7 @@
-"""The first steps: a private server, a target with a schema in it, and the whole of hdbkit in a few minutes.
+"""The first steps: a private server, a target with a schema, and a demo of hdbkit in a few minutes.
 
-A notebook's cell, its panels and a script that say ``private`` mean the same server, that of their workspace. It ends
-with the process, which for a notebook is its kernel; with it goes all that was loaded into it.
+The name ``private`` means the same server in a notebook's cells, its panels and a script: that of their workspace.
+The server and its data are removed when the process ends, which for a notebook is its kernel.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hdbkit.execution.handle import Watch
 from hdbkit.paths import data_folder
 from hdbkit.servers import private_server
 from hdbkit.sweep_runner import Watcher
-from hdbkit.sweep_runner.events import unwatched
+from hdbkit.sweep_runner.events import ignore_event
 from hdbkit.workloads import specification
 from hdbkit.workloads.present import present_schema
 from hdbkit.workspace import DEFAULT, Workspace
@@ -30,7 +30,7 @@ from hdbkit.workspace import DEFAULT, Workspace
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What a demo left: its sweep, and the path of the sweep's report."""
+    """The result of a demo: its sweep, and the path of the sweep's report."""
 
     sweep: SweepResult
     report: Path
@@ -43,37 +43,37 @@ class DemoResult:
 
 
 def private(kind: str | None = None, *, workspace: Workspace | None = None) -> Target:
-    """The private server of a kind, started at the first call; it ends with this process.
+    """The private server of a kind, started by the first call; it is removed when this process ends.
 
     Args:
-        kind: which engine; by default the first that hdbkit can start.
-        workspace: whose server; by default that of this process.
+        kind: the engine; by default the first that hdbkit can start.
+        workspace: the workspace that owns the server; by default that of this process.
 
     Raises:
         InputError: there are no binaries for it.
-        ServerFailed: it did not start; the text holds the last lines of its log.
+        ServerFailed: it did not start; the message contains the last lines of its log.
 
     Example:
-        >>> hdbkit.connect(hdbkit.api.private("postgresql")).build(warehouses=1).passed  # doctest: +SKIP
+        >>> hdbkit.connect(hdbkit.api.private("postgresql")).build("my-workload/").passed  # doctest: +SKIP
     """
     return (workspace or DEFAULT).private(kind)
 
 
 def private_targets(*, workspace: Workspace | None = None) -> list[Target]:
-    """The private servers of a workspace that run now."""
+    """The running private servers of a workspace."""
     return (workspace or DEFAULT).private_targets()
 
 
 def end_private(kind: str, *, workspace: Workspace | None = None) -> None:
-    """Stop the private server of a kind and remove its data; does nothing where there is none."""
+    """Stop the private server of a kind and remove its data; does nothing if there is none."""
     (workspace or DEFAULT).end_private(kind)
 
 
 def open_target(target: Target | str, *, workspace: Workspace | None = None) -> Connection:
-    """Connect to a target; ``private`` stands for a private server that lives as long as this process.
+    """Connect to a target; ``private`` means a private server that is removed when this process ends.
 
     Raises:
-        InputError: the server does not let us in, or there are no binaries for a private one.
+        InputError: the connection failed, or there are no binaries for a private server.
         ServerFailed: the private server did not start.
     """
     place = workspace or DEFAULT
@@ -89,19 +89,19 @@ def ready(
     workspace: Workspace | None = None,
     **fields: Any,
 ) -> Target:
-    """A target with a schema in it, ready for ``run`` and ``sweep``.
+    """A target with a schema, ready for ``run`` and ``sweep``.
 
     Args:
         target: a target, a URL without password, a name in ``params/targets.yaml``, or ``private``: a private server
-            that is started at the first call and lives as long as this process.
-        workload: what is needed: a specification, the name of a workload, or a folder that defines one.
-        loaders: processes that load it; by default one a core.
-        build: whether to build where there is no schema on any server; else on a private one alone.
+            that the first call starts and that is removed when this process ends.
+        workload: the required workload: a specification, a name, or a folder that defines one.
+        loaders: the number of loading processes; by default one per core.
+        build: build a missing schema on any server; by default only on a private one.
         workspace: where names and private servers are looked up; by default that of this process.
-        fields: fields of the specification, such as ``warehouses=10``.
+        fields: fields of the specification, such as ``partitions=4``.
 
     Raises:
-        InputError: the server does not let us in, or has no schema; the sentence says what to do.
+        InputError: the connection failed, or the server has no schema; the message states what to do.
 
     Example:
         >>> hdbkit.run(hdbkit.ready("private"), load=hdbkit.Load(virtual_users=2))  # doctest: +SKIP
@@ -126,32 +126,33 @@ def demo(
     keep: bool = False,
     say: Callable[[str], None] = lambda _: None,
     build_progress: BuildProgress | None = None,
-    watch: Watcher = unwatched,
+    watch: Watcher = ignore_event,
     watch_run: Watch | None = None,
     workspace: Workspace | None = None,
 ) -> DemoResult:
     """Start a private server, build and check a schema, sweep the server's settings, and write the report.
 
     Args:
-        quick: the small sweep.
-        spec: another sweep than these two.
-        blocks: passes over all configurations; by default 3.
-        database: which kind of private server; by default the first that hdbkit can start.
-        keep: leave the server running; a line says where it is.
+        quick: run the small sweep.
+        spec: another sweep specification.
+        blocks: passes over all configurations; by default those of the specification.
+        database: the kind of private server; by default the first that hdbkit can start.
+        keep: leave the server running and report its folder.
         say: called with a line for each step.
         build_progress: called with the build's stage, rows and bytes.
-        watch: called at each step of the sweep; ``watch_run`` some times a second with the running run.
-        workspace: where the sweep is kept; by default that of this process.
+        watch: called at each step of the sweep.
+        watch_run: called several times per second with the present run.
+        workspace: the workspace for the sweep; by default that of this process.
 
     Raises:
-        HdbkitError: the schema that was built fails a check; no run was started.
+        HdbkitError: the built schema failed a check; no run was started.
     """
     with private_server(database, keep=keep) as server:
         spec = spec or _sweep_of(server.target.kind, "sweep-quick" if quick else "sweep-demo")
         connection = connect(server.target)
         say(f"{connection.version}, private server on {server.target.url}")
         if keep:
-            say(f"it is kept in {server.folder}; use it as: PrivateServer.attach('{server.folder}')")
+            say(f"the server is kept in {server.folder}; use it with: PrivateServer.attach('{server.folder}')")
         _require_sound(connection.build(workload=spec.workload, progress=build_progress))
         command = " ".join(["hdbkit demo", *(["--quick"] * quick), *([f"--database {database}"] if database else [])])
         done = sweep(
@@ -167,7 +168,7 @@ def demo(
 
 
 def _sweep_of(kind: str, name: str) -> SweepSpec:
-    """The engine's own sweep of this name, where ``params`` has one; settings have other names on every engine."""
+    """The sweep of this name for an engine if ``params`` has one, else the common one; settings differ by engine."""
     own, common = (data_folder("params") / f"{stem}.yaml" for stem in (f"{name}-{kind}", name))
     return SweepSpec.read(own if own.is_file() else common)
 
@@ -175,4 +176,4 @@ def _sweep_of(kind: str, name: str) -> SweepSpec:
 def _require_sound(built: BuildResult) -> None:
     failed = [f"{check.name} ({check.detail})" for check in built.checks if check.passed is False]
     if failed:
-        raise HdbkitError(f"the schema that was built fails {len(failed)} checks: {'; '.join(failed)}")
+        raise HdbkitError(f"the built schema failed {len(failed)} checks: {'; '.join(failed)}")

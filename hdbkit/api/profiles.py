@@ -1,4 +1,4 @@
-"""Profiles: a series of runs over virtual users under one name, what it says, and how it went over time."""
+"""Profiles: series of runs over virtual users under one name, with their scaling and history."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COLUMNS = ["run_id", "started", "virtual_users", "block", "metric_value"]
 
 
 class Profile:
-    """All runs with a result of one profile, in the order of time; its tag is ``profile:NAME``."""
+    """The runs of one profile that have a result, in order of time; their tag is ``profile:NAME``."""
 
     def __init__(self, name: str, workspace: Workspace | None = None) -> None:
         self.workspace = workspace or DEFAULT
@@ -47,7 +47,7 @@ class Profile:
 
     @cached_property
     def metric(self) -> Metric:
-        """The metric of its runs. Raises ``InputError`` where runs have metrics that cannot be compared."""
+        """The metric of its runs. Raises ``InputError`` if the runs have different metrics."""
         return metric_of({self.name: readable(self._folders)})
 
     @property
@@ -69,7 +69,7 @@ class Profile:
 
     @cached_property
     def segments(self) -> pd.DataFrame:
-        """The stretches of time that are alike, and what parts them, as ``analysis.history.segments`` gives them."""
+        """The segments between change points, as returned by ``analysis.comparison.history.segments``."""
         found = {
             manifest.run_id: environment_of(manifest, read_settings(folder))
             for folder, manifest in readable(self._folders)
@@ -78,16 +78,16 @@ class Profile:
 
     @property
     def answer(self) -> str:
-        """Its history in one sentence."""
+        """The history in one sentence."""
         return history_answer(self.name, self.segments, len(self.runs))
 
     @property
     def changes(self) -> list[str]:
-        """A sentence for each change point and change of the environment, newest first."""
+        """One sentence per change point or change of the environment, newest first."""
         return change_sentences(self.segments, self.metric)
 
     def report(self) -> Path:
-        """Write the one-page report of its history; where it is."""
+        """Write the one-page report of the history; return its path."""
         return history_report(
             self.workspace.results / "profiles" / f"{self.name}.html",
             name=self.name,
@@ -119,24 +119,24 @@ def profile(
     watch: Watch | None = None,
     workspace: Workspace | None = None,
 ) -> Profile:
-    """Do the runs of a profile once more: one at each count of virtual users, in random order, in each block.
+    """Run a profile: in each block one run per user count, in random order.
 
-    Do it again under the same name each night or for each release; ``history`` tells when it changed.
+    Repeat it under the same name, for example every night or for each release; ``history`` reports when it changed.
 
     Args:
         name: a word; the runs carry it as the tag ``profile:NAME`` and as their label.
         target, workload, load: as for :func:`run`.
-        virtual_users: the counts to run at.
-        blocks: how often at each count.
-        watch: called some times a second with the running run.
-        workspace: where the runs are kept; by default that of this process.
+        virtual_users: the user counts.
+        blocks: the number of runs at each count.
+        watch: called several times per second with the present run.
+        workspace: the workspace for the runs; by default that of this process.
 
     Returns:
-        The profile with all its runs, those of earlier times included.
+        The profile with all its runs, including earlier ones.
 
     Raises:
-        InputError: it cannot be run, or the name is no word.
-        KeyboardInterrupt: stopped; the runs that were finished are kept and are part of the profile.
+        InputError: a run cannot be started, or the name is not a single word.
+        KeyboardInterrupt: stopped; the finished runs are kept and belong to the profile.
 
     Example:
         >>> hdbkit.profile("nightly", "lab", virtual_users=[1, 2, 4, 8, 16], blocks=3).scaling  # doctest: +SKIP
@@ -153,19 +153,19 @@ def profile(
             at, workload, load.model_copy(update={"virtual_users": users}), label=name, watch=watch, workspace=place
         )
         if done.manifest.status is Status.STOPPED:
-            raise KeyboardInterrupt(f"{done.run_id} was stopped, and the profile with it")
+            raise KeyboardInterrupt(f"{done.run_id} was stopped, which also stops the profile")
         done.tag(profile_tag(name))
     return Profile(name, place)
 
 
 def _order(draw: random.Random, virtual_users: Sequence[int], blocks: int) -> Iterator[int]:
-    """The counts of each block in an order of its own, so that a drift is not taken for the law of scaling."""
+    """The user counts of each block in random order, so that a drift over time does not appear as scaling."""
     for _ in range(blocks):
         yield from draw.sample(list(virtual_users), len(virtual_users))
 
 
 def history(name: str, *, workspace: Workspace | None = None) -> Profile:
-    """The profile of this name with all its runs: change points over time, law of scaling, report.
+    """Load a profile with all its runs: change points over time, scaling law, report.
 
     Raises:
         InputError: there is no such profile.
@@ -177,7 +177,7 @@ def history(name: str, *, workspace: Workspace | None = None) -> Profile:
 
 
 def profiles(*, workspace: Workspace | None = None) -> pd.DataFrame:
-    """All profiles by name: runs, counts of virtual users, first and last (start of a run)."""
+    """List all profiles; one row each: runs, user counts, start of the first and the last run."""
     found = profiles_of(list_runs((workspace or DEFAULT).results).runs)
     grouped = found.groupby("profile")
     counts = grouped["virtual_users"].agg(lambda users: ", ".join(str(one) for one in sorted(set(users))))

@@ -1,4 +1,4 @@
-"""What a run left, as DataFrames; and the list of all runs."""
+"""The result of a run as DataFrames, and the list of all runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hdbkit.workspace import DEFAULT, Workspace
 
 
 class Result:
-    """The result of one run; reads its folder and needs neither driver nor server."""
+    """The result of one run, read from its folder without driver or server."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
@@ -40,7 +40,7 @@ class Result:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """All figures of the measured window; empty when there was none."""
+        """All figures of the measured window; empty if there is none."""
         return self.manifest.result
 
     @property
@@ -50,29 +50,29 @@ class Result:
 
     @property
     def metric_value(self) -> float | None:
-        """The value of the run's metric; None when it is not known."""
+        """The value of the run's metric; None if it is unknown."""
         return self.summary.get("metric_value")
 
     @property
     def virtual_users(self) -> int:
-        """How many virtual users it had."""
+        """The number of virtual users."""
         return int(self.manifest.plan["load"]["virtual_users"])
 
     @property
     def latencies(self) -> pd.DataFrame:
-        """A row a transaction: count, committed, failed, p50_us ... p999_us, max_us (service time)."""
+        """One row per operation: count, committed, failed, p50_us ... p999_us, max_us (service time)."""
         return pd.DataFrame.from_dict(self.summary.get("operations", {}), orient="index").rename_axis("operation")
 
     @property
     def checks(self) -> pd.DataFrame:
-        """A row a check: name, passed (None: could not be decided), detail."""
+        """One row per check: name, passed (None: not decidable), detail."""
         return pd.DataFrame(
             [check.model_dump() for check in self.manifest.checks], columns=["name", "passed", "detail"]
         )
 
     @property
-    def doubts(self) -> list[str]:
-        """What to know before believing that the run measured what was meant, one phrase each."""
+    def warnings(self) -> list[str]:
+        """Reasons to doubt that the run measured what was intended, one phrase each."""
         return list(run_warnings(self.manifest).values())
 
     @property
@@ -82,7 +82,7 @@ class Result:
 
     @property
     def settings(self) -> pd.DataFrame:
-        """The server's settings as read back at the start: value, unit, default, changed."""
+        """The server's settings as read at the start of the run: value, unit, default, changed."""
         path = self.folder.settings
         try:
             return pd.DataFrame.from_dict(json.loads(path.read_bytes()), orient="index")
@@ -97,13 +97,13 @@ class Result:
         return read_table(path)
 
     def seconds(self) -> pd.DataFrame:
-        """Count and exact p50_us, p95_us, p99_us by second and transaction."""
+        """Count and exact p50_us, p95_us and p99_us per second and operation."""
         return quantiles.by_second(self.folder, window_of(self.manifest))
 
     def charts(self) -> dict[str, Chart]:
-        """The charts of its report: throughput, latency_over_time, latency and, if something failed, errors.
+        """The charts of its report: throughput, latency_over_time, latency and, if there were any, errors.
 
-        With an agent also server_cpu, server_disks and server_network: what the database's host did.
+        With an agent also the load of the database host: server_cpu, server_disks and server_network.
 
         Raises:
             DamagedResult: there is no measured window, or a file cannot be read.
@@ -114,14 +114,14 @@ class Result:
         return {chart.key: chart for chart in run_charts(self.folder, self.manifest)}
 
     def report(self) -> Path:
-        """Write the one-page report; where it is."""
+        """Write the one-page report; return its path."""
         return run_report(self.folder)
 
     def tag(self, *tags: str, remove: bool = False) -> None:
-        """Add tags to the run, or take them away; ``runs("tags like '%nightly%'")`` finds them.
+        """Add tags to the run, or remove them; ``runs("tags like '%nightly%'")`` finds tagged runs.
 
         Raises:
-            InputError: the run goes on, or a tag is no word.
+            InputError: the run is still running, or a tag is not a single word.
 
         Example:
             >>> hdbkit.result().tag("nightly", "release-2")  # doctest: +SKIP
@@ -133,7 +133,7 @@ class Result:
         self._write(tags=kept if remove else [*kept, *dict.fromkeys(tags)])
 
     def note(self, text: str) -> None:
-        """Keep a note with the run, in place of the one that is there. Raises ``InputError`` while the run goes on.
+        """Set the note of the run, replacing the present one. Raises ``InputError`` while the run is running.
 
         Example:
             >>> hdbkit.result().note("with the new kernel")  # doctest: +SKIP
@@ -141,19 +141,19 @@ class Result:
         self._write(note=text)
 
     def remove(self) -> None:
-        """Delete the run's folder for good. Raises ``InputError`` while the run goes on."""
+        """Delete the run's folder permanently. Raises ``InputError`` while the run is running."""
         self._require_ended()
         shutil.rmtree(self.folder.path)
 
     def _write(self, **changes: Any) -> None:
-        """Change what is not measured: the manifest has one writer, the supervisor while it lives and then this."""
+        """Change fields of the manifest, whose only other writer, the supervisor, must have ended."""
         self._require_ended()
         self.manifest = self.folder.read().model_copy(update=changes)
         self.folder.write(self.manifest)
 
     def _require_ended(self) -> None:
         if not RunHandle(self.folder).status().ended:
-            raise InputError(f"run {self.run_id} goes on; stop it first: hdbkit stop {self.run_id}")
+            raise InputError(f"run {self.run_id} is still running; stop it first: hdbkit stop {self.run_id}")
 
     def _repr_html_(self) -> str:
         return run_card(self.manifest)
@@ -164,19 +164,19 @@ class Result:
 
 
 def result(run_id: str = "last", *, workspace: Workspace | None = None) -> Result:
-    """The result of a run, by its id, a unique part of it, a folder, or ``last``."""
+    """Read the result of a run, given by its id, a unique part of the id, a folder, or ``last``."""
     return Result(find_run((workspace or DEFAULT).results, run_id))
 
 
 def runs(where: str | None = None, *, workspace: Workspace | None = None) -> pd.DataFrame:
-    """All runs, newest first; ``where`` is a condition over the columns, such as ``virtual_users = 8``.
+    """List all runs, newest first; ``where`` filters by columns, such as ``virtual_users = 8``.
 
-    Folders that cannot be read are left out; ``.attrs["damaged"]`` has a sentence for each of them.
+    Unreadable folders are omitted; ``.attrs["damaged"]`` contains one sentence for each.
 
-    The status is that of now: a run whose supervisor died since is ``abandoned``.
+    The status is the present one: a run whose supervisor has died is ``abandoned``.
 
     Raises:
-        InputError: the condition is none, or names an unknown column.
+        InputError: ``where`` is not a valid filter, or names an unknown column.
 
     Example:
         >>> hdbkit.runs("label = 'nightly'")[["run_id", "metric_value"]]  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Runs: start one, wait for one, attach to one."""
+"""Starts runs, waits for them, and attaches to them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Watch = Callable[["Running"], None]
 
 
 class Running:
-    """A run that may be going on. Losing this object loses nothing: ``attach`` finds the run again."""
+    """A handle on a run. The run does not depend on this object: ``attach`` returns another handle."""
 
     def __init__(self, handle: RunHandle) -> None:
         self._handle = handle
@@ -36,27 +36,27 @@ class Running:
 
     @property
     def status(self) -> Status:
-        """Where the run is now."""
+        """The present status of the run."""
         return self._handle.status()
 
     @property
     def manifest(self) -> Manifest:
-        """What was planned and how it went so far."""
+        """The run's manifest: its plan and its course so far."""
         return self._handle.manifest()
 
     def live(self) -> LiveView:
-        """A view whose ``tick()`` tells what happened since the last one (NOPM, latencies in us, errors)."""
+        """A view whose ``tick()`` reports what happened since the last call (metric, latencies in us, errors)."""
         return self._handle.live()
 
     def stop(self, at_once: bool = False) -> None:
-        """Close the window now and keep the result; ``at_once`` does not wait for the clients."""
+        """End the measured window now and keep the result; ``at_once`` does not wait for the clients."""
         self._handle.stop(at_once)
 
     def wait(self, watch: Watch | None = None) -> Result:
-        """Wait for the end; an interrupt here detaches and the run goes on.
+        """Wait for the end of the run; an interrupt detaches, and the run continues.
 
         Raises:
-            RunFailed: with the reason; what was finished is kept.
+            RunFailed: the run failed, for the given reason; finished measurements are kept.
         """
         watcher = (lambda _: watch(self)) if watch else None
         manifest = self._handle.wait(watcher)
@@ -64,7 +64,7 @@ class Running:
         return Result(self._handle.folder)
 
     def recover(self) -> Result:
-        """Complete a run whose supervisor died. Raises ``InputError`` when there is nothing to recover."""
+        """Complete a run whose supervisor died. Raises ``InputError`` if there is nothing to recover."""
         self._handle.recover()
         return Result(self._handle.folder)
 
@@ -77,19 +77,19 @@ def start(
     label: str | None = None,
     workspace: Workspace | None = None,
 ) -> Running:
-    """Start a run in processes of its own and return at once.
+    """Start a run in separate processes and return immediately.
 
     Args:
         target: a :class:`~hdbkit.Target`, a URL without password, or a name in ``params/targets.yaml``.
-        workload: what must be in the database: a specification, the name of a workload, or a folder that defines
-            one; by default TPROC-C at whatever scale was built. ``schema_from="hammerdb"``: the routines of a
-            schema that HammerDB made are run, by its input rules.
-        load: how it is driven; by default one virtual user, HammerDB's 2 minutes of rampup and 5 of window.
-        label: a name of your own, to find the run again.
-        workspace: where the run is kept and names of targets are looked up; by default that of this process.
+        workload: the workload in the database: a specification, the name of a workload, or a folder that defines one;
+            by default the default workload at the scale of the schema. With ``schema_from="hammerdb"`` it runs
+            the routines of a schema that HammerDB created, with HammerDB's input rules.
+        load: users, phases and pacing; by default one virtual user, 2 minutes of ramp-up and 5 of measured window.
+        label: a name of your choice, to find the run.
+        workspace: the workspace for the run and for names of targets; by default that of this process.
 
     Raises:
-        InputError: it cannot be run; nothing was started.
+        InputError: the run is not possible; nothing was started.
 
     Example:
         >>> running = hdbkit.start("lab", load=hdbkit.Load(virtual_users=8))  # doctest: +SKIP
@@ -116,18 +116,18 @@ def run(
     watch: Watch | None = None,
     workspace: Workspace | None = None,
 ) -> Result:
-    """Run and wait; Ctrl-C stops the run, keeps what it measured and gives that.
+    """Run and wait for the result; Ctrl-C stops the run and returns what it measured.
 
-    The arguments are those of :func:`start`; ``watch`` is called some times a second with the running run.
+    The arguments are those of :func:`start`; ``watch`` is called several times per second with the present run.
 
     Raises:
-        InputError: it cannot be run; nothing was started.
-        RunFailed: it began and did not reach its end; what was finished is kept.
+        InputError: the run is not possible; nothing was started.
+        RunFailed: the run started and failed; finished measurements are kept.
 
     Example:
         >>> import hdbkit
         >>> load = hdbkit.Load(virtual_users=4, rampup_s=10, duration_s=60)
-        >>> hdbkit.run("postgresql://bench@db1/tpcc", load=load).latencies  # doctest: +SKIP
+        >>> hdbkit.run("postgresql://bench@db1/lab", load=load).latencies  # doctest: +SKIP
     """
     running = start(target, workload, load, label=label, workspace=workspace)
     try:
@@ -142,7 +142,7 @@ def run(
 
 
 def attach(run_id: str = "last", *, workspace: Workspace | None = None) -> Running:
-    """A handle on a run that was started somewhere else; its id, a unique part of it, or ``last``.
+    """Return a handle on a run of any process, given by its id, a unique part of the id, or ``last``.
 
     Raises:
         InputError: there is no such run.
@@ -154,7 +154,7 @@ def attach(run_id: str = "last", *, workspace: Workspace | None = None) -> Runni
 
 
 def running_runs(*, workspace: Workspace | None = None) -> list[Running]:
-    """The runs that are going on, newest first, whoever started them.
+    """List the running runs of all processes, newest first.
 
     Example:
         >>> [run.run_id for run in hdbkit.api.running_runs()]  # doctest: +SKIP
@@ -162,10 +162,10 @@ def running_runs(*, workspace: Workspace | None = None) -> list[Running]:
     root = (workspace or DEFAULT).results
     noted = ", ".join(f"'{status.value}'" for status in Status if not status.ended)
     listed = list_runs(root, f"status IN ({noted})").runs["run_id"]
-    return [one for one in (Running(RunHandle(RunFolder(root / run_id))) for run_id in listed) if _goes_on(one)]
+    return [one for one in (Running(RunHandle(RunFolder(root / run_id))) for run_id in listed) if _is_running(one)]
 
 
-def _goes_on(one: Running) -> bool:
+def _is_running(one: Running) -> bool:
     try:
         return not one.status.ended
     except DamagedResult:  # removed since it was listed

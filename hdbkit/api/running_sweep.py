@@ -1,4 +1,4 @@
-"""Sweeps in a process of their own: start one, attach to one, see which are going on."""
+"""Starts sweeps in separate processes, attaches to them, and lists the running ones."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from hdbkit.results.sweep_folder import SweepFolder, find_sweep, sweep_folders
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan
 from hdbkit.sweep_runner import Follower, SweepProgress, SweepStatus, Watcher, prepare, sweep_progress
-from hdbkit.sweep_runner.events import unwatched
+from hdbkit.sweep_runner.events import ignore_event
 from hdbkit.workspace import DEFAULT, Workspace
 
 _POLL_S = 0.2
 
 
 class RunningSweep:
-    """A sweep that may be going on. Losing this object loses nothing: ``attach_sweep`` finds the sweep again."""
+    """A handle on a sweep. The sweep does not depend on this object: ``attach_sweep`` returns another handle."""
 
     def __init__(self, folder: SweepFolder, process: subprocess.Popen[bytes] | None = None) -> None:
         self.folder, self._process = folder, process
@@ -39,37 +39,37 @@ class RunningSweep:
 
     @property
     def status(self) -> SweepStatus:
-        """Whether it goes on, or how it ended."""
+        """Whether the sweep is running, or how it ended."""
         return self.progress().status
 
     @property
     def result(self) -> SweepResult:
-        """What there is so far; verdicts are over the finished runs."""
+        """The result so far; verdicts are based on the finished runs."""
         return SweepResult(self.folder)
 
     def progress(self) -> SweepProgress:
-        """Where it stands, from its journal: runs done and failed, the run that is going on, seconds left."""
+        """The progress from its journal: finished and failed runs, the present run, remaining seconds."""
         return sweep_progress(self.folder)
 
     def stop(self) -> None:
-        """End it as Ctrl-C does: the running run ends, the settings come back; it can be resumed."""
+        """Stop the sweep as Ctrl-C does: the present run ends and the settings are restored; it can be resumed."""
         pid = self.folder.journal.state.executed_by
         if pid is not None:
             with suppress(ProcessLookupError):  # it has ended since
                 os.kill(pid, signal.SIGINT)
 
-    def wait(self, watch: Watcher = unwatched, watch_run: RunWatch | None = None) -> SweepResult:
-        """Wait for the end; an interrupt here detaches and the sweep goes on.
+    def wait(self, watch: Watcher = ignore_event, watch_run: RunWatch | None = None) -> SweepResult:
+        """Wait for the end of the sweep; an interrupt detaches, and the sweep continues.
 
         Args:
-            watch: called at each step of the sweep, those before this call included; ``watch_run`` some times a
-                second with the running run.
+            watch: called at each step of the sweep, including those before this call.
+            watch_run: called several times per second with the present run.
 
         Returns:
-            The result, also of a sweep that was stopped.
+            The result, including that of a stopped sweep.
 
         Raises:
-            SweepFailed: it broke down or was killed; its finished runs are kept.
+            SweepFailed: the sweep failed or was killed; its finished runs are kept.
         """
         follower = Follower(self.folder, watch)
         while True:
@@ -77,7 +77,7 @@ class RunningSweep:
             follower.follow()
             if now.status.ended:
                 break
-            self._look_at_the_run(now, watch_run)
+            self._watch_present_run(now, watch_run)
             time.sleep(_POLL_S)
         if self._process:
             self._process.wait()
@@ -85,7 +85,7 @@ class RunningSweep:
             raise SweepFailed(self.sweep_id, now.note)
         return self.result
 
-    def _look_at_the_run(self, now: SweepProgress, watch_run: RunWatch | None) -> None:
+    def _watch_present_run(self, now: SweepProgress, watch_run: RunWatch | None) -> None:
         run = RunHandle(RunFolder(self.folder.root / now.run_id))
         if watch_run is None or not now.run_id:
             return
@@ -107,12 +107,12 @@ def start_sweep(
     command: str = "",
     workspace: Workspace | None = None,
 ) -> RunningSweep:
-    """Start a sweep in a process of its own and return at once; closing a notebook or a terminal loses nothing.
+    """Start a sweep in a separate process and return immediately; closing a notebook or terminal does not stop it.
 
     The arguments are those of :func:`sweep`.
 
     Raises:
-        InputError: it cannot be done, all errors reported together; nothing was started and nothing was changed.
+        InputError: the sweep is not possible; all errors are reported together; nothing was started or changed.
 
     Example:
         >>> running = hdbkit.start_sweep("lab", "params/sweep-demo.yaml")  # doctest: +SKIP
@@ -128,12 +128,12 @@ def start_sweep(
     at = place.target(target) if target is not None else folder.read_plan(SweepPlan).target
     with folder.starting():
         if sweep_progress(folder).status is SweepStatus.RUNNING:
-            raise InputError(f"{folder.sweep_id} goes on already; watch it with: hdbkit attach {folder.sweep_id}")
+            raise InputError(f"{folder.sweep_id} is already running; watch it with: hdbkit attach {folder.sweep_id}")
         return RunningSweep(folder, launch(folder, at, blocks))
 
 
 def attach_sweep(sweep_id: str = "last", *, workspace: Workspace | None = None) -> RunningSweep:
-    """A handle on a sweep that was started somewhere else; its id, a unique part of it, or ``last``.
+    """Return a handle on a sweep of any process, given by its id, a unique part of the id, or ``last``.
 
     Raises:
         InputError: there is no such sweep.
@@ -145,6 +145,6 @@ def attach_sweep(sweep_id: str = "last", *, workspace: Workspace | None = None) 
 
 
 def running_sweeps(*, workspace: Workspace | None = None) -> list[RunningSweep]:
-    """The sweeps that are going on, newest first, whoever started them."""
+    """List the running sweeps of all processes, newest first."""
     folders = sweep_folders((workspace or DEFAULT).results)
     return [RunningSweep(one) for one in folders if one.journal.state.executed_by]

@@ -1,8 +1,8 @@
-"""The process of its own session in which a sweep goes on while nobody waits for it, as a run has its supervisor.
+"""The detached process that executes a sweep, as the supervisor executes a run.
 
-It resumes a sweep whose plan is on disk, and all that anybody hears from it is the journal. Who starts it puts its
-id there before it does anything: a sweep is never without a process that can be asked for. The password comes in
-the environment, as the supervisor's does.
+It resumes a sweep whose plan is on disk and reports only through the journal. The starter writes the process id
+to the journal before it does anything, so that a running sweep always has a known process. The password is passed in
+the environment, as for the supervisor.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.workspace import Workspace
 
 _started: list[subprocess.Popen[bytes]] = []
-"""Those that this process started and has not seen ending: a dropped handle leaves neither warning nor zombie."""
+"""The processes that this process has started and not yet waited for; prevents zombies and resource warnings."""
 ERRORS = "process.err"
 
 
 def launch(folder: SweepFolder, target: Target, blocks: int | None = None) -> subprocess.Popen[bytes]:
-    """Start the process that does the runs of the sweep that are missing."""
+    """Start the process that executes the missing runs of a sweep."""
     environment = dict(os.environ)
     secret = target.secret()
     if secret is not None:
         environment[PASSWORD_VARIABLE] = secret
     words = [*_COMMAND, str(folder.path), *([str(blocks)] if blocks else [])]
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)  # inherited: no word to stop comes before it can listen
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)  # inherited: no signal arrives before its handlers exist
     try:
         with (folder.path / ERRORS).open("wb") as errors:
             process = subprocess.Popen(
@@ -51,12 +51,12 @@ def launch(folder: SweepFolder, target: Target, blocks: int | None = None) -> su
     assert process.stdin is not None
     try:
         folder.note_started(process.pid)
-    except BaseException:  # it has done nothing yet, and must not begin unseen
+    except BaseException:  # a process that the journal does not name must not start
         process.kill()
         process.wait()
         raise
     finally:
-        process.stdin.close()  # it waits for this
+        process.stdin.close()  # the signal to start
     _started[:] = [one for one in _started if one.poll() is None] + [process]
     return process
 
@@ -66,7 +66,7 @@ _COMMAND = [sys.executable, "-c", "from hdbkit.api.sweep_process import main; ma
 
 
 def main() -> None:
-    """Entry of the sweep's process: ``python -c ... FOLDER [BLOCKS]``."""
+    """Entry point of the sweep's process: ``python -c ... FOLDER [BLOCKS]``."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for number in _STOPS:
         signal.signal(number, _interrupted)
@@ -81,7 +81,7 @@ def main() -> None:
         sys.exit(130)
     except HdbkitError as error:
         _note(folder, Step.FAILED, str(error))
-        sys.stderr.write(f"{error}\n")  # of a report that could not be written the journal knows nothing
+        sys.stderr.write(f"{error}\n")  # the journal does not record a failed report
         sys.exit(3)
     except Exception as error:
         _note(folder, Step.FAILED, f"hdbkit itself failed ({type(error).__name__}: {error})")
@@ -93,7 +93,7 @@ def _interrupted(*_: object) -> NoReturn:
 
 
 def _note(folder: SweepFolder, step: Step, note: str) -> None:
-    """Say in the journal how it ended, unless that is there already."""
+    """Record in the journal how the sweep ended, unless it is recorded already."""
     state = folder.journal.state
     if state.executed_by == os.getpid():
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Sweeps: plan, execute, resume, and look at what came out."""
+"""Plans, executes and resumes sweeps, and reads their results."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pandas as pd
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
-from hdbkit.analysis.statistics.sequential import level_after, looks_remark
+from hdbkit.analysis.statistics.sequential import level_after, looks_note
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
-from hdbkit.analysis.sweep.search import early_ends_remark
+from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.analysis.sweep.verdicts import answer, judge
 from hdbkit.analysis.sweep.warnings import failed_checks, next_step, sweep_warnings, warnings_text
@@ -37,20 +37,20 @@ from hdbkit.results.sweep_folder import ENDED_EARLY, SweepFolder, find_sweep, ru
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
 from hdbkit.sweep_runner import Watcher, resume, start
-from hdbkit.sweep_runner.events import unwatched
+from hdbkit.sweep_runner.events import ignore_event
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema
 from hdbkit.workspace import DEFAULT, Workspace
 
 _SPLIT_PLOT = (
-    "A block's runs of one schema stand together; what they share by chance is not in the intervals of comparisons "
-    "between schemas, which may be too narrow"
+    "Within a block the runs of one schema are consecutive; their common variation is not included in the intervals "
+    "of comparisons between schemas, which may be too narrow"
 )
-"""A split plot, reported as long as it is judged as if each run had its own place in the block."""
+"""The warning about a split-plot design, which the analysis treats as fully randomized within blocks."""
 
 
 class SweepResult:
-    """What a sweep left; reads its folder and needs neither driver nor server."""
+    """The result of a sweep, read from its folder without driver or server."""
 
     def __init__(self, folder: SweepFolder) -> None:
         self.folder = folder
@@ -63,19 +63,19 @@ class SweepResult:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """A row a planned run: its place, settings and outcome, as ``results.sweep_folder.runs_frame`` gives it."""
+        """One row per planned run: place, settings and outcome; see ``results.sweep_folder.runs_frame``."""
         return runs_frame(self.folder)
 
     @cached_property
     def verdicts(self) -> pd.DataFrame:
-        """A row a configuration and count of virtual users: ratio to the baseline, 95 % interval, verdict."""
+        """One row per configuration and user count: ratio to the baseline, 95 % interval, verdict."""
         return judge(
             self._grid_runs, self.plan.metric, smallest_effect=self.plan.spec.smallest_effect, level=self.level
         )
 
     @cached_property
     def effects(self) -> pd.DataFrame:
-        """A row a value of a setting: its main effect over all pairs of the grid, with its interval."""
+        """One row per value of a setting: its main effect over all pairs of the grid, with its interval."""
         spec, baseline = self.plan.spec, self.plan.configurations[0]
         return main_effects(
             self._grid_runs, self.plan.metric, list(spec.grid), baseline, spec.smallest_effect, level=self.level
@@ -83,7 +83,7 @@ class SweepResult:
 
     @cached_property
     def interactions(self) -> pd.DataFrame:
-        """A row two values of two settings: together against their effects multiplied, with its interval."""
+        """One row per pair of values: joint effect relative to the product of both effects, with its interval."""
         spec, baseline = self.plan.spec, self.plan.configurations[0]
         return interactions(
             self._grid_runs, self.plan.metric, list(spec.grid), baseline, spec.smallest_effect, level=self.level
@@ -91,13 +91,13 @@ class SweepResult:
 
     @cached_property
     def winners(self) -> pd.DataFrame:
-        """A row a configuration that was run again in fresh blocks, the fastest first; empty without such blocks."""
+        """One row per configuration repeated in fresh blocks, fastest first; empty without such blocks."""
         runs = self.runs[self.runs["fresh"]]
         return winners(self.verdicts, runs, self.plan.metric, self.plan.spec.smallest_effect)
 
     @cached_property
     def scaling(self) -> pd.DataFrame:
-        """A row a configuration with enough counts of virtual users: the Universal Scalability Law and its peak."""
+        """One row per configuration with enough user counts: the Universal Scalability Law and its peak."""
         labels = dict(zip(self.verdicts["configuration"], self.verdicts["label"], strict=True))
         measured = usable(self._grid_runs)
         named = measured.assign(label=measured["configuration"].map(labels))
@@ -106,35 +106,35 @@ class SweepResult:
 
     @property
     def level(self) -> float:
-        """The level of the intervals: 0.95, or that of the look at which a sweep with looks stands."""
+        """The confidence level of the intervals: 0.95, or that of the last look in a sweep with looks."""
         ended = self._grid_runs[self._grid_runs["status"].isin(["done", "failed"])]
         return level_after(self.plan.spec.looks, int(ended["block"].max()) if len(ended) else 0)
 
     @property
     def answer(self) -> str:
-        """The sweep's answer in one sentence, and in a second what the fresh blocks of the fastest say."""
-        said = answer(self.verdicts, self.plan.spec.smallest_effect)
-        again = winner_answer(self.winners, self.plan.spec.winner_blocks)
-        return f"{said} {again}" if again else said
+        """The sweep's answer in one sentence, and in a second sentence the result of the winners' fresh blocks."""
+        first = answer(self.verdicts, self.plan.spec.smallest_effect)
+        second = winner_answer(self.winners, self.plan.spec.winner_blocks)
+        return f"{first} {second}" if second else first
 
     @property
-    def remarks(self) -> list[str]:
-        """What must be known beside the verdicts: looks, early ends, and effects that depend on another setting."""
+    def notes(self) -> list[str]:
+        """Notes on the verdicts: looks, early ends, and effects that depend on another setting."""
         spec = self.plan.spec
         effects = changed_effects(self.interactions, self.effects, self.plan.metric, spec.smallest_effect)
         split = [_SPLIT_PLOT] if len(self.plan.rebuilds) > 1 else []
-        early = early_ends_remark(self.runs)
-        return [*looks_remark(spec.looks, self.plan.ended_after, self.level), *early, *split, *effects]
+        early = early_ends_note(self.runs)
+        return [*looks_note(spec.looks, self.plan.ended_after, self.level), *early, *split, *effects]
 
     @property
     def notice(self) -> str:
-        """What every result of its workload says of itself; empty while no run is finished."""
+        """The notice that every result of its workload carries; empty until a run is finished."""
         first = readable(self._finished()[:1])
         return first[0][1].notice if first else ""
 
     @cached_property
-    def doubts(self) -> list[str]:
-        """What makes the result unstable, one phrase each; empty when nothing was found."""
+    def warnings(self) -> list[str]:
+        """Reasons why the result may be unreliable, one phrase each; empty if there are none."""
         return [
             *sweep_warnings(self.runs, self.plan.metric),
             *start_warnings([manifest for _, manifest in readable(self._finished())]),
@@ -142,27 +142,27 @@ class SweepResult:
 
     @property
     def advice(self) -> str:
-        """What makes the result unstable, and what to type to decide what is undecided; often empty."""
-        said = [warnings_text(self.doubts), *self.remarks, self._next_step]
-        return "\n".join(one for one in said if one)
+        """Warnings, notes, and the command that would settle undecided verdicts; often empty."""
+        lines = [warnings_text(self.warnings), *self.notes, self._next_step]
+        return "\n".join(one for one in lines if one)
 
     @property
     def restored(self) -> str:
-        """That the server has its settings again, in a sentence; empty where it has not, or never lost them."""
+        """A sentence if the server's settings are restored; empty if they are not or were never changed."""
         return restored(self.folder.journal.lines)
 
     @property
     def failed(self) -> int:
-        """How many planned runs have no result."""
+        """The number of planned runs without a result."""
         return int((~self.runs["status"].isin(["done", ENDED_EARLY])).sum())
 
     @property
     def checks_failed(self) -> dict[str, int]:
-        """How many runs failed each check, by its name; empty when none did."""
+        """The number of runs that failed each check, by name; empty if none did."""
         return failed_checks(self.runs)
 
     def charts(self) -> dict[str, Chart]:
-        """The charts of its report that its data allow.
+        """The charts of its report, as far as its data allows.
 
         They are: effects, configurations, grid and interactions (two settings), scaling (several counts of virtual
         users), parallel (settings against the metric), throughput (over time) and latency.
@@ -175,7 +175,7 @@ class SweepResult:
         return {chart.key: chart for chart in charts}
 
     def report(self) -> Path:
-        """Write the one-page report; where it is."""
+        """Write the one-page report; return its path."""
         return sweep_report(
             self.folder.report,
             plan=self.plan.model_dump(mode="json"),
@@ -186,17 +186,17 @@ class SweepResult:
             answer=self.answer,
             command=self._repeated(),
             folders=self._finished(),
-            warnings=self.doubts,
+            warnings=self.warnings,
             next_step=self._next_step,
             interactions=self.interactions,
             winners=self.winners,
-            remarks=self.remarks,
+            notes=self.notes,
             journal=self.folder.journal.lines,
         )
 
     def _repr_html_(self) -> str:
-        said = "\n".join(filter(None, [self.advice, self.restored]))
-        return sweep_card(self.sweep_id, self.answer, self.verdicts, self.plan.metric, said, self.notice)
+        advice = "\n".join(filter(None, [self.advice, self.restored]))
+        return sweep_card(self.sweep_id, self.answer, self.verdicts, self.plan.metric, advice, self.notice)
 
     def __repr__(self) -> str:
         done = int((self.runs["status"] == "done").sum())
@@ -204,12 +204,12 @@ class SweepResult:
 
     @property
     def _grid_runs(self) -> pd.DataFrame:
-        """The runs without those of the fresh blocks, which are judged by themselves."""
+        """The runs without those of the fresh blocks, which are judged separately."""
         return self.runs[~self.runs["fresh"]]
 
     @property
     def _next_step(self) -> str:
-        """What to type to decide what is undecided; empty for a sweep that takes no more blocks."""
+        """The command that would settle undecided verdicts; empty for a sweep that takes no more blocks."""
         fixed = self.plan.spec.looks or self.plan.winners
         return "" if fixed else next_step(self.verdicts, self._with_blocks)
 
@@ -233,10 +233,10 @@ def plan(
     blocks: int | None = None,
     workspace: Workspace | None = None,
 ) -> SweepPlan:
-    """Every run of a sweep in its order, and how long it takes; touches no server, and asks an agent for facts alone.
+    """Plan every run of a sweep in order, with its duration; accesses no server, and an agent only for host facts.
 
     Raises:
-        InputError: the specification has errors, all told at once; or it needs facts that are not known.
+        InputError: the specification has errors, all reported together, or needs unknown facts.
     """
     target, spec = (workspace or DEFAULT).target(target), _as_spec(spec, blocks)
     if spec.missing_facts:
@@ -252,25 +252,26 @@ def sweep(
     *,
     resume_id: str | None = None,
     blocks: int | None = None,
-    watch: Watcher = unwatched,
+    watch: Watcher = ignore_event,
     watch_run: RunWatch | None = None,
     command: str = "",
     workspace: Workspace | None = None,
 ) -> SweepResult:
-    """Measure a grid of server settings and judge each against the baseline.
+    """Measure a grid of server settings and compare each with the baseline.
 
     Args:
-        target: the database; a private server, or one whose target says ``may_change_settings``.
-        spec: a :class:`~hdbkit.SweepSpec`, or the file of one (YAML, or hammerpost's JSON).
-        resume_id: continue this sweep instead (``last`` is the newest), with the runs that are missing.
-        blocks: so many blocks in all.
-        command: the command that makes such a sweep anew, where it is not ``hdbkit sweep``.
-        watch: called at each step of the sweep; ``watch_run`` some times a second with the running run.
-        workspace: where the sweep is kept and names of targets are looked up; by default that of this process.
+        target: the database: a private server, or a target with ``may_change_settings``.
+        spec: a :class:`~hdbkit.SweepSpec`, or a file that contains one (YAML, or hammerpost's JSON).
+        resume_id: continue the missing runs of this sweep instead (``last`` is the newest).
+        blocks: the total number of blocks.
+        watch: called at each step of the sweep.
+        watch_run: called several times per second with the present run.
+        command: the command that repeats the sweep, if it is not ``hdbkit sweep``.
+        workspace: the workspace for the sweep and for names of targets; by default that of this process.
 
     Raises:
-        InputError: it cannot be done; nothing was started and nothing was changed.
-        KeyboardInterrupt: stopped; settings are restored, ``resume_id`` continues.
+        InputError: the sweep is not possible; nothing was started or changed.
+        KeyboardInterrupt: stopped; the settings are restored, and ``resume_id`` continues the sweep.
     """
     place = workspace or DEFAULT
     root = place.results
@@ -293,7 +294,7 @@ def plan_checked(
     command: str,
     place: Workspace = DEFAULT,
 ) -> SweepPlan:
-    """The plan of a new sweep for the schema that is in the database.
+    """Plan a new sweep for the schema in the database.
 
     Raises:
         InputError: there is no such schema, or the specification has errors.
@@ -309,13 +310,13 @@ def plan_checked(
 
 
 def _needing_restart(target: Target, spec: SweepSpec) -> tuple[str, ...]:
-    """The settings of a sweep that need a restart, as the server says."""
+    """The settings of a sweep for which the server needs a restart."""
     known = control(target).settings() if spec.settings else {}
     return tuple(name for name in spec.settings if name in known and known[name].apply_by is ApplyBy.RESTART)
 
 
 def sweep_result(sweep_id: str = "last", *, workspace: Workspace | None = None) -> SweepResult:
-    """What a sweep left, by its id, a unique part of it, or ``last``."""
+    """Read the result of a sweep, given by its id, a unique part of the id, or ``last``."""
     return SweepResult(find_sweep((workspace or DEFAULT).results, sweep_id))
 
 

@@ -121,7 +121,7 @@ def run(result: Result) -> None:
             console.print(f"  per {manifest.noun}: {listed}")
         console.print(table(result.latencies.reset_index(), columns=_LATENCIES))
     checks(_without_passed_conditions(result.checks))
-    for warning in result.doubts:
+    for warning in result.warnings:
         console.print(f"  [yellow]warning[/]: {escape(warning)}")
     console.print(f"  {escape(manifest.notice)}", style="dim")
 

@@ -42,7 +42,7 @@ if os.environ.get(PARENT_VARIABLE) == str(os.getppid()):
     os.register_at_fork(before=gc.freeze)
 
 _START_POLL_S = HEAD_START_S / 2
-"""How often a client that is ready looks for the start: many that look often keep the others from getting ready."""
+"""The interval at which a ready client polls for the start: many fast polls slow down the clients that connect."""
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -55,7 +55,7 @@ class ClientPlan:
 
 
 def client_main(folder: Path, plan: RunPlan, own: ClientPlan) -> None:
-    """The whole life of one client; the target of its process."""
+    """Execute one client; the target of its process."""
     die_with_parent(FORKSERVER_PID)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -67,7 +67,7 @@ def client_main(folder: Path, plan: RunPlan, own: ClientPlan) -> None:
 
 
 def reason_path(spools: Path, client: int) -> Path:
-    """Where a client says why it could not go on."""
+    """The file in which a client reports why it could not continue."""
     return spools / f"{client:05d}.reason"
 
 
@@ -93,18 +93,18 @@ class Client:
         for user in users:
             user.session.close()
         if end is End.RAISED:
-            self._say(next(str(user.failures.last) for user in users if user.failures.last))
+            self._write_reason(next(str(user.failures.last) for user in users if user.failures.last))
         self._page.set_state(self._number, ClientState.RAISED if end is End.RAISED else ClientState.DONE)
 
     def fail(self, error: Exception) -> None:
-        """Say why this client cannot go on."""
+        """Report why this client cannot continue."""
         known = isinstance(error, HdbkitError | OSError | MemoryError)
-        self._say(str(error) if known else f"{type(error).__name__}: {error}")
+        self._write_reason(str(error) if known else f"{type(error).__name__}: {error}")
         full = isinstance(error, OSError) and error.errno in _DISK_FULL
         self._page.set_state(self._number, ClientState.DISK_FULL if full else ClientState.FAILED)
 
-    def _say(self, reason: str) -> None:
-        with suppress(OSError):  # on a full disk the state says it
+    def _write_reason(self, reason: str) -> None:
+        with suppress(OSError):  # on a full disk the state reports it
             reason_path(self._spools, self._number).write_text(reason, encoding="utf-8")
 
     def _shared(self) -> Shared:
@@ -130,7 +130,7 @@ class Client:
         self._page.set_state(self._number, ClientState.RUNNING)
 
     def _run(self, users: Sequence[VirtualUser]) -> End:
-        """Run one user by itself, several by turns; what they used is kept beside the spool."""
+        """Run one user alone, several in turns; their resource usage is written beside the spool."""
         usage = Usage()
         if len(users) == 1:
             end = users[0].run(usage)

@@ -14,7 +14,7 @@ _FIELDS_OF_RUN = 16
 _FIELDS_OF_CLIENT = 2
 NEVER_NS = 2**63 - 1
 HEAD_START_S = 0.1
-"""How long before the common start it is published; a client that is ready reads it twice in that time."""
+"""The common start is published this long ahead; a ready client polls it twice in that time."""
 
 
 class Field(IntEnum):
@@ -27,7 +27,7 @@ class Field(IntEnum):
 
 
 class Stop(IntEnum):
-    """What a watcher asks for."""
+    """A watcher's request to stop."""
 
     NO = 0
     GRACEFUL = 1  # end the window now, keep the result
@@ -35,14 +35,14 @@ class Stop(IntEnum):
 
 
 class ClientState(IntEnum):
-    """The state of a client process; written by itself."""
+    """The state of a client process, written by the client."""
 
     STARTING = 0
     READY = 1
     RUNNING = 2
     DONE = 3
     FAILED = 4  # it could not begin or not continue; its reason is beside its spool
-    RAISED = 5  # an operation failed and the run asked to end then
+    RAISED = 5  # an operation failed and the run is configured to end then
     DISK_FULL = 6  # its spool could not grow, and perhaps nothing could be written beside it
 
 
@@ -59,7 +59,7 @@ class Control:
 
     @classmethod
     def create(cls, path: Path, clients: int) -> Control:
-        """A new page for this number of clients."""
+        """Create a page for this number of clients."""
         size = 8 * (_FIELDS_OF_RUN + clients * _FIELDS_OF_CLIENT)
         path.write_bytes(bytes(size))
         page = cls(path)

@@ -27,9 +27,9 @@ _P95 = 0.05
 
 
 class EarlyEnd:
-    """Looks at a window of ``window_s`` (None: not known ahead, so there are no looks), opened at ``opened_ns``.
+    """Checks of a window of ``window_s`` (None: unknown, so there are no checks), opened at ``opened_ns``.
 
-    ``reason`` says why it ends now.
+    ``reason`` states why the run ends.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class EarlyEnd:
         self._counted, self._finished, self._failed, self._calls, self._slow = np.zeros((5, PARTS))
 
     def due(self) -> bool:
-        """Whether the run ends now; reads the spools only where a look is due."""
+        """Whether the run ends now; reads the spools only if a check is due."""
         now_ns = time.monotonic_ns()
         if not self._looks or now_ns < self._opened_ns + self._part_ns * self._looks[0]:
             return False
@@ -59,7 +59,7 @@ class EarlyEnd:
         return bool(broken)
 
     def close(self) -> None:
-        """Let go of the spools."""
+        """Close the spools."""
         self._spools.close()
 
     def _count(self, records: Records) -> None:
@@ -79,7 +79,7 @@ class EarlyEnd:
             np.add(series, np.bincount(part[chosen], minlength=PARTS)[:PARTS], out=series)
 
     def _broken(self, parts: int) -> Iterator[str]:
-        """Which limits are certain to be broken, in words."""
+        """The limits that are certain to be broken, as phrases."""
         required, rules = self._limits.required, self._limits.abort
         if required is not None:
             value = upper_bound(self._counted[:parts]) * self._metric.per_s * 1e9 / self._part_ns

@@ -1,4 +1,4 @@
-"""What is done when the database reports an error: it is counted by class, and the operation retried or given up.
+"""Handling of database errors: they are counted by class, and the operation is retried or given up.
 
 After a deadlock or a serialization failure the same operation is retried with the same inputs, at once, at most
 ``max_retries`` times; each error is counted and kept with its text, also when a retry succeeds. Nothing is dropped.
@@ -31,7 +31,7 @@ _MIN_PAUSE_S, _MAX_PAUSE_S = 0.01, 1.0
 CONNECTING = "(connecting)"
 """Stands for the operation of an error that a virtual user met while it reconnected."""
 PATTERN = "*.errors.json"
-"""What the clients leave beside their spools."""
+"""The files that clients write beside their spools."""
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Failures:
         self.last: TransactionError | None = None
 
     def settle(self, prepared: Prepared, error: TransactionError) -> Settled:
-        """Retry the operation where that may help; count every error."""
+        """Retry the operation if that can help; count every error."""
         retries = 0
         while True:
             again = self._may_retry(error, retries)
@@ -114,7 +114,7 @@ class Failures:
                 return Settled(int(Outcome.COMMITTED), retries, 0, raw)
 
     def pause_s(self, number: int) -> float:
-        """How long to pause after operation ``number`` failed: longer after each failure in a row, but the first."""
+        """The pause after operation ``number`` failed: none after the first, then longer after each in a row."""
         self._in_a_row = self._in_a_row + 1 if number == self._failed_at + 1 else 1
         self._failed_at = number
         beyond = self._in_a_row - _FAILURES_WITHOUT_PAUSE

@@ -1,4 +1,4 @@
-"""The end of every run, also of one whose supervisor died: spools and samples become the run folder's tables.
+"""The end of every run, even if its supervisor died: spools and samples become the run folder's tables.
 
 It reads files alone, so that the supervisor and ``hdbkit recover`` do the very same. What it has not turned into
 Parquet completely stays where it was.
@@ -21,7 +21,7 @@ from hdbkit.results.manifest import CheckLine, Clock, Manifest
 from hdbkit.results.writer import read_lines, write_operations, write_rows, write_table
 
 MAX_EDGE_MS = 500.0
-"""The maximum time of the count at an edge of the window."""
+"""The maximum duration of the count at an edge of the window."""
 
 
 def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
@@ -29,7 +29,7 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
 
     Safe to call again after a failure in the middle. Raises ``OSError`` when the disk is full; the spools then stay.
     """
-    if manifest.clock is None:  # no operation was ever begun
+    if manifest.clock is None:  # no operation has begun
         return manifest
     samples = _with_edges(read_lines(folder.spools / "counters.ndjson"))
     clock = _with_window(manifest.clock, samples)
@@ -56,7 +56,7 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
 
 
 def remove_spools(folder: RunFolder) -> None:
-    """Remove what only a running run needs."""
+    """Remove the files that only a running run needs."""
     shutil.rmtree(folder.spools, ignore_errors=True)
     folder.control.unlink(missing_ok=True)
     if folder.supervisor_errors.is_file() and not folder.supervisor_errors.stat().st_size:
@@ -68,7 +68,7 @@ def _us(t_ns: float, start_ns: int) -> int:
 
 
 def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """When the window was never closed, its last whole sample closes it: a shorter window, as exact."""
+    """Close an open window at its last complete sample: the window is shorter but equally exact."""
     edges = {row["edge"] for row in samples}
     starts = [row["returned_ns"] for row in samples if row["edge"] == "start"]
     if "end" in edges or not starts:
@@ -82,7 +82,7 @@ def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _edges_read(samples: list[dict[str, Any]]) -> CheckLine:
-    """How sharp the window's edges are: a server that froze in its count leaves the time of that count open."""
+    """Check the duration of the counts at the window's edges: a slow count makes the edge inexact."""
     name = "window's edges read at once"
     counted = {
         row["edge"]: row for row in samples if row["name"] == columns.COUNTED and row["edge"] in ("start", "end")
@@ -112,7 +112,7 @@ def _counter(row: dict[str, Any], start_ns: int) -> dict[str, Any]:
 
 
 def _clients(manifest: Manifest, lines: Iterable[dict[str, Any]], counts: dict[int, int]) -> list[dict[str, Any]]:
-    """A row per client from what was noted at the edges and at the end; one never noted as ended was killed."""
+    """One row per client from the samples at the edges and the end; one without an end was killed."""
     load = manifest.plan["load"]
     users, each = load["virtual_users"], load.get("users_per_process", 1)
     rows = {

@@ -1,4 +1,4 @@
-"""A new run's folder: the manifest, the settings, an empty control page and the place of the spools."""
+"""Creates the folder of a new run: manifest, settings, empty control page and spool folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def reserve_path(folder: RunFolder) -> Path:
 
 
 def make_run_folder(ready: Ready, root: Path) -> RunFolder:
-    """The folder of a run that is about to start. Raises ``InputError`` where it cannot be made; nothing is left."""
+    """Create the folder of a new run. Raises ``InputError`` if that fails, and then leaves nothing."""
     folder = RunFolder(root / ready.plan.run_id)
     make_folder(folder.spools)
     try:

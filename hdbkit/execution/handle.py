@@ -1,4 +1,4 @@
-"""A run from outside: start it, watch it, stop it, complete it after a crash.
+"""The handle on a run: starts, watches and stops it, and completes it after a crash.
 
 A handle holds nothing but a folder. Losing it, by a restarted kernel or a closed terminal, loses nothing.
 """
@@ -28,14 +28,14 @@ from hdbkit.results.manifest import Manifest, Status
 Watch = Callable[["RunHandle"], None]
 
 _supervisors: list[subprocess.Popen[bytes]] = []
-"""Those that this process started and that have not ended: a dropped handle leaves neither warning nor zombie."""
+"""The processes that this process has started and not yet waited for; prevents zombies and resource warnings."""
 _POLL_S = 0.1
 _STARTED_S = 15.0
 _CLIENTS_END_S = 2.0
 
 
 class RunHandle:
-    """A run that may be in progress."""
+    """A handle on a run."""
 
     def __init__(self, folder: RunFolder, process: subprocess.Popen[bytes] | None = None) -> None:
         self.folder = folder
@@ -47,19 +47,19 @@ class RunHandle:
         return self.folder.run_id
 
     def manifest(self) -> Manifest:
-        """The manifest now; its status is ``abandoned`` when the supervisor has died."""
+        """The present manifest; its status is ``abandoned`` if the supervisor has died."""
         manifest = self.folder.read()
         if manifest.status.ended or self._supervised(manifest):
             return manifest
-        manifest = self.folder.read()  # it may have ended between the two looks
+        manifest = self.folder.read()  # it may have ended since the manifest was read
         return manifest if manifest.status.ended else manifest.model_copy(update={"status": Status.ABANDONED})
 
     def status(self) -> Status:
-        """The status of the run."""
+        """The present status of the run."""
         return self.manifest().status
 
     def live(self) -> LiveView:
-        """A view of what happens now."""
+        """A live view of the run."""
         return LiveView(self.folder)
 
     def stop(self, at_once: bool = False) -> None:
@@ -75,7 +75,7 @@ class RunHandle:
         page.close()
 
     def wait(self, watch: Watch | None = None) -> Manifest:
-        """Wait for the end. ``watch`` is called several times per second, with this handle."""
+        """Wait for the end. ``watch`` is called several times per second with this handle."""
         while True:
             manifest = self.manifest()
             if manifest.status.ended:
@@ -91,11 +91,11 @@ class RunHandle:
         """Complete the folder of a run whose supervisor died, or whose tables could not be written.
 
         Raises:
-            InputError: the run goes on, or there is nothing to recover.
+            InputError: the run is still running, or there is nothing to recover.
         """
         manifest = self.manifest()
         if not manifest.status.ended:
-            raise InputError(f"run {self.run_id} goes on; stop it first: hdbkit stop {self.run_id}")
+            raise InputError(f"run {self.run_id} is still running; stop it first: hdbkit stop {self.run_id}")
         if not self.folder.spools.is_dir():
             if manifest.status is Status.ABANDONED:
                 raise InputError(
@@ -115,7 +115,7 @@ class RunHandle:
         return done
 
     def _await_clients(self) -> None:
-        """Clients end with their supervisor, but not in the same instant."""
+        """Wait for the clients: they end shortly after their supervisor."""
         if not self.folder.control.is_file():
             return
         page, deadline = Control(self.folder.control), time.monotonic() + _CLIENTS_END_S
@@ -184,7 +184,7 @@ def execute(plan: RunPlan, root: Path, watch: Watch | None = None) -> Manifest:
 
 
 def require_done(manifest: Manifest) -> Manifest:
-    """The manifest of a run that did not fail. Raises ``RunFailed`` with its reason otherwise."""
+    """Return the manifest of a successful run. Raises ``RunFailed`` with the reason otherwise."""
     if manifest.status is Status.ABANDONED:
         raise RunFailed(manifest.run_id, f"its supervisor died; run: hdbkit recover {manifest.run_id}")
     if manifest.status is Status.FAILED:

@@ -1,4 +1,4 @@
-"""This host: what it is, and how busy it is. Running totals, so that any two samples give a rate."""
+"""Facts and load of this host. The counters are cumulative: two samples give a rate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hdbkit.readings import HostLoad
 
 
 def facts() -> dict[str, Any]:
-    """What a reader needs to know of this host to judge a figure."""
+    """The facts of this host that a reader needs to assess a result."""
     return {
         "name": platform.node(),
         "system": f"{platform.system()} {platform.release()}",
@@ -28,13 +28,13 @@ def facts() -> dict[str, Any]:
 
 
 class ServerCpu:
-    """The CPU time of a server on this host: of its control group where that is its own, else of its processes."""
+    """The CPU time of a server on this host: of its own control group if it has one, else of its processes."""
 
     def __init__(self, pid: int) -> None:
         self._pid, self._cgroup = pid, own_cgroup(pid)
 
     def total_s(self) -> float:
-        """Seconds so far; NaN when it is gone."""
+        """CPU seconds so far; NaN if the server has ended."""
         return cgroup_cpu_s(self._cgroup) if self._cgroup else process_tree_cpu_s(self._pid)
 
 
@@ -59,7 +59,7 @@ def sample(server: ServerCpu | None) -> dict[str, float]:
 
 
 def load() -> HostLoad:
-    """What this host does now; waiting for a disk is not busy."""
+    """The present load of this host; waiting for a disk does not count as busy."""
     cpu = psutil.cpu_times()
     busy_s = cpu.user + cpu.nice + cpu.system + cpu.irq + cpu.softirq + cpu.steal
     total_s = busy_s + cpu.idle + cpu.iowait
@@ -67,7 +67,7 @@ def load() -> HostLoad:
 
 
 def _unwritten_bytes(path: Path = Path("/proc/meminfo")) -> int:
-    """Changed pages of files that are not on the disk yet; 0 where the kernel does not report it."""
+    """Bytes of dirty file pages that are not on disk yet; 0 if the kernel does not report them."""
     try:
         lines = [line.split() for line in path.read_text().splitlines()]
     except OSError:
@@ -76,7 +76,7 @@ def _unwritten_bytes(path: Path = Path("/proc/meminfo")) -> int:
 
 
 def cpu_pressure_s(path: Path = Path("/proc/pressure/cpu")) -> float:
-    """Seconds in which some task waited for a core (PSI); NaN where the kernel does not count them."""
+    """Seconds in which some task waited for a core (PSI); NaN if the kernel does not count them."""
     try:
         some = path.read_text().splitlines()[0]
         return int(some.rpartition("total=")[2]) / 1e6
@@ -85,7 +85,7 @@ def cpu_pressure_s(path: Path = Path("/proc/pressure/cpu")) -> float:
 
 
 def process_cpu_s(pid: int) -> float:
-    """CPU time of one process, to the nanosecond where the kernel reports it; NaN when it is gone."""
+    """CPU time of one process, to the nanosecond if the kernel reports it; NaN if the process has ended."""
     try:
         return int(Path(f"/proc/{pid}/schedstat").read_bytes().split()[0]) / 1e9
     except (OSError, ValueError, IndexError):
@@ -97,7 +97,7 @@ def process_cpu_s(pid: int) -> float:
 
 
 def process_tree_cpu_s(pid: int) -> float:
-    """CPU time of a server: its main process, those it waited for, and its children; NaN when it is gone.
+    """CPU time of a server: main process, those it waited for, and children; NaN if the server has ended.
 
     A sum over the living alone would lose the workers that ended.
     """

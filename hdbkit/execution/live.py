@@ -1,4 +1,4 @@
-"""The view of a run while it lasts: read from the spools, so that watching costs the clients nothing."""
+"""The live view of a run, read from the spools, so that watching costs the clients nothing."""
 
 from __future__ import annotations
 
@@ -27,40 +27,40 @@ from hdbkit.results.spool import SpoolTails
 _FIRST_LOOK_NS = 2_000_000_000
 _SAMPLES_BYTES = 4096
 _SILENT_S = 1.0
-"""After a silence of this length the clients' files are read for errors."""
+"""If no operation completes for this long, the clients' error files are read."""
 _CLIENTS_ASKED = 16
 _QUANTILES = (0.5, 0.95, 0.99)
 
 
 @dataclass(frozen=True)
 class Tick:
-    """What happened since the last look. 1.0 core is one core busy."""
+    """The course of a run since the last tick. 1.0 core is one busy core."""
 
     status: Status
     elapsed_s: float
     metric_value: float
     operations_per_s: float
     metric: Metric
-    """The rate that ``metric_value`` is: the run's metric, or where that is no rate, operations per second."""
+    """The metric of ``metric_value``: the run's metric if it is a rate, else operations per second."""
     headline: str
-    """The operation whose latency stands in headlines."""
+    """The operation whose latency is shown in headlines."""
     p50_us: dict[str, float] = field(default_factory=dict)
     p95_us: dict[str, float] = field(default_factory=dict)
     p99_us: dict[str, float] = field(default_factory=dict)
     failed: int = 0
     retries: int = 0
     seconds: float = 0.0
-    """How long ago the last look was: the figures are of this many seconds."""
+    """The seconds since the last tick, which the figures cover."""
     connected: int = 0
-    """How many virtual users are connected and ready to begin, or have begun."""
+    """The number of virtual users that are connected and ready to begin, or have begun."""
     client_cpu_cores: float = math.nan
-    """CPU of all clients; NaN until there were two looks at them."""
+    """CPU of all clients; NaN until there are two readings."""
     server_cpu_cores: float = math.nan
-    """CPU of the server between its last two samples; NaN where it runs on another host."""
+    """CPU of the server between its last two samples; NaN if it runs on another host."""
     silent_s: float = 0.0
-    """How long no operation has completed; counted from the first look at the earliest."""
+    """The seconds without a completed operation, counted at the earliest from the first tick."""
     error: str = ""
-    """The newest error of the database in such a silence, if there was one."""
+    """The newest database error in that time, if there was one."""
 
 
 class LiveView:
@@ -77,7 +77,7 @@ class LiveView:
         self._worked_ns = 0
 
     def tick(self) -> Tick:
-        """What happened since the last look."""
+        """The course since the last tick."""
         manifest, now = self._folder.read(), time.monotonic_ns()
         start_ns = manifest.clock.start_monotonic_ns if manifest.clock else now
         since_ns = max(start_ns, self._looked_ns or now - _FIRST_LOOK_NS)
@@ -101,18 +101,18 @@ class LiveView:
         )
 
     def close(self) -> None:
-        """Let go of the spools."""
+        """Close the spools."""
         self._spools.close()
 
     def _client_cpu_s(self, pids: Sequence[int]) -> float:
-        """CPU time of the clients since the last look at them."""
+        """CPU time of the clients since the last reading."""
         before, self._cpu_s = self._cpu_s, {pid: process_cpu_s(pid) for pid in pids}
         grown = [cpu_s - before[pid] for pid, cpu_s in self._cpu_s.items() if pid in before]
         return float(np.nansum(grown)) if grown else math.nan
 
 
 def _figures(manifest: Manifest, pieces: list[Records], seconds: float) -> dict[str, Any]:
-    """Rates and quantiles of what came in this many seconds."""
+    """Rates and quantiles of the records of this many seconds."""
     if not pieces:
         return {"metric_value": 0.0, "operations_per_s": 0.0}
     records = np.concatenate(pieces)
@@ -138,10 +138,10 @@ def _figures(manifest: Manifest, pieces: list[Records], seconds: float) -> dict[
 
 
 def _clients(folder: RunFolder) -> tuple[list[int], list[int]]:
-    """The clients' process ids, and which are ready; none before the page is there and after it is gone."""
+    """The clients' process ids, and which are ready; none while there is no control page."""
     try:
         page = Control(folder.control)
-    except (FileNotFoundError, ValueError):  # ValueError: made this moment, and still empty
+    except (FileNotFoundError, ValueError):  # ValueError: just created and still empty
         return [], []
     try:
         return page.pids(), [i for i, state in enumerate(page.states()) if state is not ClientState.STARTING]
@@ -156,7 +156,7 @@ def _users_of(clients: Sequence[int], load: Mapping[str, Any]) -> int:
 
 
 def _server_cpu_cores(samples: Path) -> float:
-    """From the last two samples of the host."""
+    """CPU of the server from the last two samples of the host."""
     with suppress(OSError, ValueError, KeyError):
         with samples.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -167,13 +167,13 @@ def _server_cpu_cores(samples: Path) -> float:
 
 
 def _last_worked_ns(records: Records) -> int:
-    """When the last operation ended that did not fail; 0 where there is none."""
+    """The end of the last operation that did not fail; 0 if there is none."""
     worked = records["end_ns"][records["outcome"] != Outcome.FAILED]
     return int(worked.max()) if worked.size else 0
 
 
 def _newest_error(spools: Path, since_ns: int) -> str:
-    """The text of the newest error of the first clients since then; empty where there was none."""
+    """The text of the newest error of the first clients since then; empty if there is none."""
     newest = (since_ns, "")
     for path in sorted(spools.glob(failures.PATTERN))[:_CLIENTS_ASKED]:
         with suppress(OSError, ValueError, KeyError):

@@ -1,4 +1,4 @@
-"""What drives the load of a run: clients that are prepared, begin together, stop, and are collected.
+"""The load generator of a run: clients are prepared, begin together, stop, and their files are collected.
 
 The supervisor knows no more than this protocol: not on which host the clients run, nor that they are processes.
 :class:`hdbkit.execution.local_pool.LocalPool` is the implementation for this host.
@@ -18,13 +18,13 @@ class Ending(StrEnum):
     """How a client ended."""
 
     DONE = "done"
-    KILLED = "killed"  # it did not report an end itself
-    FAILED = "failed"  # it reported why it could not go on
+    KILLED = "killed"  # it vanished without reporting an end
+    FAILED = "failed"  # it reported why it could not continue
 
 
 @dataclass(frozen=True)
 class ClientReading:
-    """What is known of a client at one moment; ``cpu_s`` is NaN when it is gone."""
+    """A reading of a client; ``cpu_s`` is NaN if the process has ended."""
 
     client: int
     pid: int
@@ -35,7 +35,7 @@ class LoadGenerator(Protocol):
     """Prepares, starts, stops and collects a set of virtual users. Clients are numbered from 0."""
 
     def prepare(self, users: Sequence[UserPlan]) -> int:
-        """Start the clients of these users, each of which connects on its own; their number. Call it once."""
+        """Start the clients of these users, which then connect; return the number of clients. Call it once."""
         ...
 
     def ready(self) -> int:
@@ -43,37 +43,37 @@ class LoadGenerator(Protocol):
         ...
 
     def start_at(self, start_ns: int) -> None:
-        """Publish when all clients begin, on the monotonic clock of the supervisor."""
+        """Publish the start time of all clients, on the monotonic clock of the supervisor."""
         ...
 
     def stop(self) -> None:
-        """No operation begins from now on; those in flight are finished."""
+        """Let no further operation begin; those in flight are finished."""
         ...
 
     def wait(self, seconds: float) -> None:
-        """Wait, but no longer than until a client ends."""
+        """Wait until the time has passed or a client ends."""
         ...
 
     def endings(self) -> dict[int, Ending]:
-        """How each client ended that has ended."""
+        """The end of each client that has ended."""
         ...
 
     def all_ended(self) -> bool:
-        """Whether no client goes on."""
+        """Whether no client is running."""
         ...
 
     def reasons(self) -> str:
-        """Why clients failed or were killed, in sentences; empty where nothing is known."""
+        """Why clients failed or were killed, as sentences; empty if unknown."""
         ...
 
     def readings(self) -> list[ClientReading]:
-        """A reading of each client now."""
+        """A present reading of each client."""
         ...
 
     def kill(self) -> list[int]:
-        """End every client that still goes on, at once; their numbers."""
+        """Kill every client that is still running; return their numbers."""
         ...
 
     def collect(self) -> dict[int, Ending]:
-        """Bring what the clients wrote into the folder of the run's spools; how each client ended."""
+        """Move the clients' files to the run's spool folder; return how each client ended."""
         ...

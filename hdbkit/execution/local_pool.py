@@ -1,4 +1,4 @@
-"""The client processes of this host: started by a forkserver, watched, and ended.
+"""The client processes of this host, started by a forkserver, watched and ended.
 
 The forkserver imports what clients need once; a fork of it costs a few milliseconds and shares its memory.
 """
@@ -30,7 +30,7 @@ _REPORTED: Final = {ClientState.DONE: Ending.DONE, **dict.fromkeys(_FAILED, Endi
 
 
 def disk_full(folder: Path) -> str:
-    """The sentence for a full disk under a run's folder."""
+    """The message for a full disk under a run's folder."""
     return f"the disk of {folder} is full; what was finished until then is kept"
 
 
@@ -41,7 +41,7 @@ class LocalPool:
         self._folder, self._plan = folder, plan
         self._page = Control(folder.control)
         self._processes: list[BaseProcess] = []
-        self._running: dict[int, int] = {}  # the sentinel of each client that has not been seen ending: its number
+        self._running: dict[int, int] = {}  # sentinel of each client that is not known to have ended: its number
 
     def prepare(self, users: Sequence[UserPlan]) -> int:
         """Start a process for each slice of the users; call it from the main thread."""
@@ -64,32 +64,32 @@ class LocalPool:
         return self._page.states().count(ClientState.READY)
 
     def start_at(self, start_ns: int) -> None:
-        """Publish when all clients begin."""
+        """Publish the start time of all clients."""
         self._page.fields[Field.START_AT_NS] = start_ns
 
     def stop(self) -> None:
-        """No operation begins from now on; those in flight are finished."""
+        """Let no further operation begin; those in flight are finished."""
         fields = self._page.fields
         fields[Field.STOP_AT_NS] = min(fields[Field.STOP_AT_NS], time.monotonic_ns())
 
     def wait(self, seconds: float) -> None:
-        """Wait, but no longer than until a client ends."""
+        """Wait until the time has passed or a client ends."""
         for sentinel in wait(self._running, timeout=seconds) if self._running else ():
             del self._running[cast(int, sentinel)]
 
     def endings(self) -> dict[int, Ending]:
-        """How each client ended that has ended."""
+        """The end of each client that has ended."""
         self.wait(0)
         ended = set(range(len(self._processes))) - set(self._running.values())
         return {i: _REPORTED.get(self._page.state(i), Ending.KILLED) for i in sorted(ended)}
 
     def all_ended(self) -> bool:
-        """Whether no client goes on."""
+        """Whether no client is running."""
         self.wait(0)
         return not self._running
 
     def reasons(self) -> str:
-        """What failed clients reported, each sentence once; where all were killed, that."""
+        """The reports of failed clients without duplicates, or that all clients were killed."""
         if ClientState.DISK_FULL in self._page.states():
             return disk_full(self._folder.path)
         if self.all_ended() and set(self.endings().values()) == {Ending.KILLED}:
@@ -100,12 +100,12 @@ class LocalPool:
         return " ".join(dict.fromkeys(path.read_text("utf-8") for path in paths if path.is_file()))
 
     def readings(self) -> list[ClientReading]:
-        """A reading of each client now."""
+        """A present reading of each client."""
         pids = [process.pid or 0 for process in self._processes]
         return [ClientReading(i, pid, process_cpu_s(pid)) for i, pid in enumerate(pids)]
 
     def kill(self) -> list[int]:
-        """End every client that still goes on, at once; their numbers."""
+        """Kill every client that is still running; return their numbers."""
         self.wait(0)
         left = list(self._running.values())
         for i in left:
@@ -115,5 +115,5 @@ class LocalPool:
         return left
 
     def collect(self) -> dict[int, Ending]:
-        """How each client ended; what the clients wrote is in the run folder already."""
+        """Return how each client ended; their files are already in the run folder."""
         return self.endings()

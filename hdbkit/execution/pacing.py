@@ -1,4 +1,4 @@
-"""Keying and thinking: when the next operation of a virtual user is due.
+"""Keying and thinking times: when the next operation of a virtual user is due.
 
 A user keys an operation, waits for its answer, thinks, and keys the next. The scheduled start is the end of the last
 answer plus thinking plus keying; response time counts from there, whenever the client wakes up.
@@ -32,11 +32,11 @@ class Pacer:
         return due_ns
 
     def done(self, prepared: Prepared, end_ns: int) -> None:
-        """The answer came at ``end_ns``; thinking begins."""
+        """Begin thinking at ``end_ns``, the end of the operation."""
         self._free_ns = end_ns + round(prepared.thinking_s * 1e9)
 
 
 def sleep_until(at_ns: int, fields: memoryview) -> None:
-    """Sleep until then on the monotonic clock, or until the run ends."""
+    """Sleep until this time on the monotonic clock, or until the run ends."""
     while (now := time.monotonic_ns()) < min(at_ns, fields[Field.STOP_AT_NS]):
         time.sleep(min((at_ns - now) / 1e9, _MAX_SLEEP_S))

@@ -1,4 +1,4 @@
-"""What is checked before anything is made: access, the schema, capabilities, connections."""
+"""The checks before a run: access, schema, capabilities, connections."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _CONNECTIONS_BESIDE_CLIENTS = 2
 
 @dataclass(frozen=True)
 class Ready:
-    """A plan that can be run, and what the server reported of itself."""
+    """A plan that can be run, and what the server reported about itself."""
 
     plan: RunPlan
     server: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     driver: str = ""
     client_path: str = ""
-    """Which code carries the measured calls."""
+    """The code path of the measured calls."""
 
 
 Planner = Callable[[WorkloadSpec], RunPlan]
-"""Makes the plan of a run from the specification of the schema that is in the database."""
+"""Makes the plan of a run from the specification of the schema in the database."""
 
 
 def precheck(target: Target, wanted: WorkloadSpec, planned: Planner) -> Ready:
-    """Read the schema, make the plan for it, and ask the server whether it can be run; in one connection.
+    """Read the schema, make the plan for it, and check with the server that it can be run; in one connection.
 
     Raises:
         InputError: with one sentence for the first obstacle; nothing was changed.
@@ -54,7 +54,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner) -> Ready:
 
 
 def _server(engine: Database, session: Session) -> dict[str, Any]:
-    """What the manifest keeps of the server."""
+    """The server's fields in the manifest."""
     facts = {"kind": engine.kind, "title": engine.title, "version": engine.version(session)}
     footprint = engine.footprint(session)
     if footprint is None:
@@ -74,5 +74,5 @@ def _check_connections(engine: Database, session: Session, plan: RunPlan) -> Non
     if free is not None and free < needed:
         raise InputError(
             f"{plan.load.virtual_users} virtual users need {needed} more connections, but {plan.target.url} allows "
-            f"{free}; take fewer virtual users or raise the server's limit of connections"
+            f"{free}; use fewer virtual users or raise the server's connection limit"
         )

@@ -44,7 +44,7 @@ class Lines:
         self._lock = threading.Lock()
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Append one object. Raises ``OSError`` on a full disk; nothing of it is left then."""
+        """Append one object. Raises ``OSError`` on a full disk and leaves no part of the object."""
         line = json.dumps(row).encode() + b"\n"
         with self._lock:
             size = self._file.seek(0, os.SEEK_END)
@@ -58,7 +58,7 @@ class Lines:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def try_to_add(self, row: Mapping[str, Any]) -> None:
-        """Append an object that a run can do without when the disk is full."""
+        """Append an object that may be lost if the disk is full."""
         with suppress(OSError):
             self.add(row)
 
@@ -76,7 +76,7 @@ class FullPages:
         self.over = False
 
     def see(self, totals: Mapping[str, float]) -> None:
-        """Take a sample. A server that does not count full-page writes has none."""
+        """Add a sample. For a server that does not count full-page writes the rate is unknown."""
         if "wal_fpi" not in totals:
             self.over = True
             return

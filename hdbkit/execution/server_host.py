@@ -1,4 +1,4 @@
-"""What the database's host does during a run, as its agent reports it each second; one JSON object per line.
+"""The load of the database host during a run, reported by its agent each second; one JSON object per line.
 
 A run does without: an agent that is away leaves a gap, and holds up nobody.
 """
@@ -23,7 +23,7 @@ _PATIENCE_S = 5.0
 
 
 class ServerHost(threading.Thread):
-    """Asks the agent of ``target`` each second; does nothing where there is none."""
+    """Queries the agent of ``target`` each second; does nothing if there is no agent."""
 
     def __init__(self, target: Target, spools: Path) -> None:
         super().__init__(name="hdbkit-server-host", daemon=True)
@@ -31,18 +31,18 @@ class ServerHost(threading.Thread):
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Begin to ask, where there is an agent."""
+        """Start to query, if there is an agent."""
         if self._target.control.agent:
             super().start()
 
     def stop(self) -> None:
-        """End after the question that is being asked."""
+        """End after the present query."""
         self._ended.set()
         if self.is_alive():
             self.join(_PATIENCE_S)
 
     def run(self) -> None:
-        """Ask and write until ``stop``."""
+        """Query and write until ``stop``."""
         from hdbkit.servers.agent_client import AgentClient
 
         lines = Lines(self._spools / FILE)
@@ -50,12 +50,12 @@ class ServerHost(threading.Thread):
             with AgentClient(self._target.control, keep=True) as agent:
                 while not self._ended.wait(_EVERY_S):
                     lines.try_to_add(_asked(agent))
-        except HdbkitError as error:  # it denies us access: it will do so the next time
+        except HdbkitError as error:  # access is denied: a retry would not help
             lines.try_to_add({"error": str(error)})
 
 
 def rows(lines: list[dict[str, Any]], start_ns: int) -> list[dict[str, Any]]:
-    """The rows of the table ``server_host``; each at the middle of its question."""
+    """The rows of the table ``server_host``, each at the middle of its query."""
     return [
         {"t_us": round(((line["sent_ns"] + line["returned_ns"]) / 2 - start_ns) / 1000)}
         | {"name": name, "device": device, "value": value}

@@ -1,4 +1,4 @@
-"""The supervisor: one process per run, of a session of its own, that takes a plan to a complete run folder.
+"""The supervisor: one process per run, in its own session, that executes a plan and completes the run folder.
 
 It has the clients prepared, publishes the common start, executes the phases of the workload, ends the clients, and
 writes what they left. It sends no messages: the control page and the folder are all that anybody sees of it. While
@@ -49,7 +49,7 @@ _LAST_COUNTERS_S = 5.0
 _GRACE_S = 10.0
 _CHECKS_S = 600.0
 _CHECK_S = 300.0
-"""The timeout of one statement of the schema's checks, so that the server does not go on without us."""
+"""The timeout of one statement of the schema's checks, so that none continues after the run."""
 
 _ENDED_BEFORE_WINDOW = (
     "all clients reached their limit of iterations in the ramp-up, so nothing was measured; "
@@ -58,15 +58,15 @@ _ENDED_BEFORE_WINDOW = (
 
 
 Reason = Literal["stopped", "limit", "enough"]
-"""Why a phase ends before its time: on request, since all users are done, or since it need not go on."""
+"""Why a phase ends early: on request, because all users are done, or because it need not continue."""
 
 
 class Ended(HdbkitError):
-    """The run ends before its time, for a reason in one sentence."""
+    """The run ends early, for a reason in one sentence."""
 
 
 class Supervisor:
-    """One run, from starting the clients to the last byte of the folder."""
+    """One run, from the start of the clients to the complete folder."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder, self._manifest = folder, folder.read()
@@ -83,7 +83,7 @@ class Supervisor:
         self._start_ns = 0
 
     def run(self) -> Status:
-        """The whole run; how it ended. Whatever happens, what was finished is kept and the manifest says why."""
+        """Execute the run; return its end. After an error, finished records are kept; the manifest has the reason."""
         status, note = Status.DONE, ""
         try:
             self._write(self._manifest.model_copy(update={"supervisor_pid": os.getpid(), "host": host.facts()}))
@@ -103,11 +103,11 @@ class Supervisor:
     # -- beginning ----------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """Clients ready, first counters read, start published."""
+        """Wait until the clients are ready, read the first counters, publish the start."""
         self._sampler.start()
         self._server_host.start()
         clients = self._generator.prepare(self._plan.users)
-        _finish()  # its imports take a second, which the clients need to connect anyway
+        _finish()  # its imports take a second, while the clients connect
         deadline = time.monotonic() + _READY_S
         while (ready := self._generator.ready()) < clients:
             self._raise_failed()
@@ -127,7 +127,7 @@ class Supervisor:
     # -- phases -------------------------------------------------------------------------------------------
 
     def _execute(self) -> tuple[Status, str]:
-        """The phases in their order, with the window around the measured ones; how the run ended and why."""
+        """Execute the phases, with the window around the measured ones; return how the run ended and why."""
         before = [i for i, phase in enumerate(self._phases) if not phase.measured]
         window = [i for i, phase in enumerate(self._phases) if phase.measured]
         after = [i for i in before if i > window[-1]]
@@ -148,7 +148,7 @@ class Supervisor:
         return Status.DONE, "all clients reached their limit of iterations" if reason == "limit" else ""
 
     def _measure(self, window: Sequence[int]) -> Reason | None:
-        """The measured phases, between two readings of the server's counters; why they ended before their time."""
+        """Execute the measured phases between two readings of the server's counters; return why they ended early."""
         opened_ns = self._edge("start")
         self._write(self._manifest.moved_to(Status.MEASURING))
         lengths = [self._phases[i].duration_s for i in window]
@@ -164,7 +164,7 @@ class Supervisor:
     def _in_turn(
         self, phases: Sequence[int], begin_ns: int, enough: Callable[[], bool] = lambda: False
     ) -> Reason | None:
-        """Execute adjoining phases; None, or why they ended before their time."""
+        """Execute adjoining phases; return why they ended early, else None."""
         for i in phases:
             self._note_phase(i, start_us=(begin_ns - self._start_ns) // 1000)
             self._write(self._manifest)
@@ -178,7 +178,7 @@ class Supervisor:
     def _execute_one(
         self, phase: PlannedPhase, begin_ns: int, enough: Callable[[], bool]
     ) -> tuple[Reason | None, int]:
-        """One phase; why it ended before its time, if it did, and when."""
+        """Execute one phase; return why it ended early, if it did, and when."""
         if phase.duration_s is None:
             reason = self._wait_until(None, enough)
             return None if reason == "limit" else reason, time.monotonic_ns()
@@ -199,7 +199,7 @@ class Supervisor:
         return self._sampler.few_full_pages
 
     def _wait_until(self, end_ns: int | None, enough: Callable[[], bool] = lambda: False) -> Reason | None:
-        """Watch until then (None: until all users are done); None, or why it ended before.
+        """Watch until this time (None: until all users are done); return why it ended early, else None.
 
         Raises ``Ended`` when a client failed or all were killed.
         """
@@ -218,20 +218,20 @@ class Supervisor:
         return "stopped"
 
     def _raise_failed(self) -> None:
-        """Raises ``Ended`` with the clients' own reasons when one could not go on."""
+        """Raise ``Ended`` with the clients' reasons if one could not continue."""
         endings = self._generator.endings()
         self._note_losses(endings)
         if Ending.FAILED in endings.values():
             raise Ended(self._generator.reasons() or "a client failed")
 
     def _edge(self, edge: str) -> int:
-        """The server's counters and the clients' CPU time at an edge of the window; when it is, in ns."""
+        """Sample the server's counters and the clients' CPU time at an edge of the window; return its time in ns."""
         for one in self._generator.readings():
             self._clients.try_to_add({"client": one.client, "pid": one.pid, f"cpu_{edge}_s": one.cpu_s})
         return self._read_counters(edge)
 
     def _read_counters(self, edge: str) -> int:
-        """Have the server's counters read, again while it is away; when that succeeded, in ns, is the window's edge.
+        """Read the server's counters, retrying while it is unreachable; return the time of the reading in ns.
 
         Raises ``Ended`` when the server stays away; the last sample then closes the window.
         """
@@ -262,7 +262,7 @@ class Supervisor:
     # -- the end ------------------------------------------------------------------------------------------
 
     def _end_clients(self) -> None:
-        """Let the clients finish the operations in flight, then end those that hang."""
+        """Let the clients finish the operations in flight, then kill those that hang."""
         self._generator.stop()
         deadline = time.monotonic() + _GRACE_S
         while not self._generator.all_ended() and time.monotonic() < deadline and not self._at_once():
@@ -279,7 +279,7 @@ class Supervisor:
         self._sampler.join(5) if self._sampler.is_alive() else None
 
     def _read_the_end(self) -> None:
-        """The counters once more, with the size of the data, when all operations are over; they may be missing."""
+        """Read the counters and the size of the data after all operations; the reading may be missing."""
         if self._sampler.is_alive() and not self._at_once():
             concurrent.futures.wait([self._sampler.ask("run_end")], timeout=_LAST_COUNTERS_S)
 
@@ -298,7 +298,7 @@ class Supervisor:
         return status
 
     def _incomplete(self, note: str, error: Exception) -> Status:
-        """The tables could not be written: report it, with the space that was reserved for this sentence."""
+        """Report that the tables could not be written, in space that was reserved for this message."""
         reserve_path(self._folder).unlink(missing_ok=True)
         self._note("internal error", traceback="".join(traceback.format_exception(error)))
         why = f"{note}; " if note else ""
@@ -308,7 +308,7 @@ class Supervisor:
         return Status.FAILED
 
     def _schema_checks(self) -> list[CheckLine]:
-        """The conditions of the schema after the run; none where the engine keeps no tables."""
+        """Check the schema after the run; no checks if the engine does not store tables."""
         if Capability.TABLES not in database(self._plan.target.kind).capabilities:
             return []
         found: list[CheckLine] = []
@@ -344,18 +344,18 @@ class Supervisor:
         self._log.try_to_add({"at": datetime.now(UTC).isoformat(), "event": event, **facts})
 
     def ask_to_stop(self, *_: object) -> None:
-        """SIGTERM: once is graceful, twice is at once."""
+        """Handle SIGTERM: the first is graceful, the second immediate."""
         fields = self._page.fields
         fields[Field.STOP_REQUEST] = min(fields[Field.STOP_REQUEST] + 1, Stop.AT_ONCE)
 
 
 def _finish() -> ModuleType:
-    """The package's heavy module: pandas, DuckDB, SciPy."""
+    """Import the package's heavy module (pandas, DuckDB, SciPy)."""
     return importlib.import_module("hdbkit.execution.finish")
 
 
 def main() -> None:
-    """Entry of the supervisor's process: ``python -c ... FOLDER``."""
+    """Entry point of the supervisor's process: ``python -c ... FOLDER``."""
     folder = RunFolder(Path(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

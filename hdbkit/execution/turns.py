@@ -1,6 +1,7 @@
-"""Several virtual users in one client process, on sessions that block: one operation at a time, by turns.
+"""Several virtual users in one client process, on blocking sessions: one operation at a time, in turns.
 
-Whose operation is due first has the next turn: without keying and thinking, whoever waits longest. Each user has its
+The next turn goes to the user whose operation is due first; without keying and thinking times, to the user that has
+waited longest. Each user has its
 own session, pacing, limit and errors, and the operation itself is run by the same measured loop.
 """
 
@@ -33,7 +34,7 @@ class Seat:
         self._draw()
 
     def take_turn(self) -> End | None:
-        """Do the next operation, or try to reconnect; None where the user goes on."""
+        """Execute the next operation, or try to reconnect; return the user's end, None while it continues."""
         if self._lost:
             self._reconnect()
             return None
@@ -47,7 +48,7 @@ class Seat:
         return None
 
     def next_batch(self) -> Sequence[Prepared]:
-        """The operation of this turn, once."""
+        """The operation of this turn, returned once."""
         batch, self._next = self._next, ()
         self._taken = self._taken or bool(batch)
         return batch
@@ -59,7 +60,7 @@ class Seat:
     def append(
         self, scheduled_ns: int, start_ns: int, end_ns: int, head: bytes, outcome: int, retries: int, error_class: int
     ) -> None:
-        """Write a record to the process's spool, and count it for this user."""
+        """Write a record to the spool of the process and count it for this user."""
         self._one.shared.spool.append(scheduled_ns, start_ns, end_ns, head, outcome, retries, error_class)
         self.written += 1
 
@@ -72,7 +73,7 @@ class Seat:
         self._draw()
 
     def _draw(self) -> None:
-        """Take the next operation from the workload, and note when it is due: not before a pause is over."""
+        """Take the next operation from the workload and set when it is due, not before a pause is over."""
         prepared = next(self._ahead, None)
         if prepared is None:
             self._ahead = iter(self._one.user.next_batch())
@@ -87,7 +88,7 @@ class Seat:
 
 
 def take_turns(users: Sequence[VirtualUser]) -> End:
-    """Serve the users until all have ended or the run ends; why."""
+    """Serve the users until all have ended or the run ends; return the reason."""
     shared, seats = users[0].shared, [Seat(user) for user in users]
     queue = [(seat.due_ns, number, seat) for number, seat in enumerate(seats)]
     heapq.heapify(queue)

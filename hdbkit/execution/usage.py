@@ -1,4 +1,4 @@
-"""What one client used besides CPU time, as the kernel counts it: traffic of its connections, and context switches.
+"""The resource usage of a client besides CPU time, as counted by the kernel: network traffic and context switches.
 
 Running totals, read before the first operation and after the last; between them nothing is counted, so that it
 costs the measured loop nothing. Traffic is known of TCP on Linux, whatever the driver; that of a socket in the file
@@ -19,9 +19,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 NAMES = ("context_switches", "sent_bytes", "received_bytes", "sent_segments")
-"""The columns of ``clients.parquet`` that this fills."""
+"""The columns of ``clients.parquet`` that this module fills."""
 PATTERN = "*.usage.json"
-"""What the clients leave beside their spools."""
+"""The files that clients write beside their spools."""
 
 _OPEN_FILES = "/proc/self/fd"
 _OWN = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # not every system counts by thread
@@ -29,32 +29,32 @@ _COUNTS = struct.Struct("=128xQ20xI40xQ")
 """Of ``struct tcp_info`` (linux/tcp.h): tcpi_bytes_received, tcpi_data_segs_out, tcpi_bytes_sent."""
 
 Counts = tuple[int, int, int]
-"""Of a connection: bytes sent, bytes received, segments sent that hold data."""
+"""The counts of a connection: bytes sent, bytes received, data segments sent."""
 
 
 class Usage:
-    """What a client used in its loops, by ``NAMES``; NaN where it is not known, as of a connection that was lost."""
+    """The usage of a client in its loops, by ``NAMES``; NaN if unknown, for example after a lost connection."""
 
     def __init__(self) -> None:
         self.spent = dict.fromkeys(NAMES, 0.0)
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Add what is used within; an error leaves the figures as they were."""
+        """Add the usage within the block; an error leaves the figures unchanged."""
         switches, connections = _switches(), _connections()
         yield
         used = (float(_switches() - switches), *_traffic(connections, _connections()))
         self.spent = {name: self.spent[name] + more for name, more in zip(NAMES, used, strict=True)}
 
     def save(self, spools: Path, client: int) -> None:
-        """Leave the figures beside the spool; a run can do without them when the disk is full."""
+        """Write the figures beside the spool; they may be lost if the disk is full."""
         with suppress(OSError):
             text = json.dumps({"client": client, **self.spent})
             (spools / PATTERN.replace("*", f"{client:05d}")).write_text(text, encoding="utf-8")
 
 
 def saved(spools: Path) -> list[dict[str, float]]:
-    """What the clients left, one each; a torn file is skipped."""
+    """Read the clients' files, one per client; incomplete files are skipped."""
     found = []
     for path in sorted(spools.glob(PATTERN)):
         with suppress(ValueError):
@@ -63,13 +63,13 @@ def saved(spools: Path) -> list[dict[str, float]]:
 
 
 def _switches() -> int:
-    """How often this thread gave its core away or lost it."""
+    """The voluntary and involuntary context switches of this thread."""
     used = resource.getrusage(_OWN)
     return used.ru_nvcsw + used.ru_nivcsw
 
 
 def _traffic(before: dict[int, Counts], now: dict[int, Counts]) -> tuple[float, float, float]:
-    """What all connections grew by; NaN where there is none, or one is gone with its counts."""
+    """The growth of the counts of all connections; NaN if there are none or one was lost with its counts."""
     if not now or before.keys() - now.keys():
         return math.nan, math.nan, math.nan
     none = (0, 0, 0)

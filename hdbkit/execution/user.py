@@ -30,11 +30,11 @@ class End(Enum):
     STOPPED = auto()
     LIMIT = auto()
     LOST = auto()  # the connection is gone
-    RAISED = auto()  # an operation failed, and the run asked to end then
+    RAISED = auto()  # an operation failed, and the run is configured to end then
 
 
 class Recorder(Protocol):
-    """Where a loop writes its records: a spool, or a user's part of one."""
+    """The destination of a loop's records: a spool, or a user's part of one."""
 
     def append(
         self,
@@ -52,7 +52,7 @@ class Recorder(Protocol):
 
     @property
     def written(self) -> int:
-        """How many records the user wrote."""
+        """The number of records that the user wrote."""
         ...
 
 
@@ -104,7 +104,7 @@ class Loop:
         return End.LIMIT
 
     def _batch(self, user: User) -> Sequence[Prepared]:
-        """The next operations; none at the limit, which counts what was recorded."""
+        """The next operations; none at the limit, which counts recorded operations."""
         if self._limit is None:
             return user.next_batch()
         left = self._limit - self._recorder.written
@@ -118,7 +118,7 @@ class Loop:
         scheduled: int,
         start_ns: int,
     ) -> End | None:
-        """Settle an error, record how the operation ended, pause after a failure; the end that it brings, if any."""
+        """Handle an error, record the operation, pause after a failure; return the loop's end, if it ends."""
         if isinstance(error, RolledBackByDesign):
             settled = Settled(BY_DESIGN, 0, 0)
         else:

@@ -27,7 +27,7 @@ _MIN_PAUSE_S, _MAX_PAUSE_S = 0.05, 1.0
 
 @dataclass(frozen=True)
 class Shared:
-    """What the virtual users of a client process share."""
+    """The data that the virtual users of a client process share."""
 
     plan: RunPlan
     database: Database
@@ -39,7 +39,7 @@ class Shared:
 
     @property
     def load(self) -> Load:
-        """How the workload is driven."""
+        """The load of the run."""
         return self.plan.load
 
     @property
@@ -49,7 +49,7 @@ class Shared:
 
 
 class VirtualUser:
-    """One virtual user; ``user`` is the workload's side of it on the present ``session``."""
+    """One virtual user; ``user`` is its workload part on the present ``session``."""
 
     session: Session
     user: User
@@ -75,13 +75,13 @@ class VirtualUser:
         self._connections += 1
 
     def lose(self) -> int:
-        """Let go of a lost connection; when to reconnect, in ns of the monotonic clock."""
+        """Release a lost connection; return when to reconnect, in ns of the monotonic clock."""
         self.session.close()
         self._pause_s = _MIN_PAUSE_S
         return self._after_pause()
 
     def reconnect(self) -> int | None:
-        """Try to connect; None when connected, else when to try again, after growing pauses."""
+        """Try to connect; return None if connected, else when to retry, with growing pauses."""
         try:
             self.connect()
         except (InputError, TransactionError) as error:
@@ -91,14 +91,14 @@ class VirtualUser:
         return None
 
     def loop(self, recorder: Recorder, pause: Callable[[int], None]) -> Loop:
-        """Its measured loop; make it once the common start is published."""
+        """Create the measured loop, after the common start is published."""
         shared, load = self.shared, self.shared.load
         self.pacer = Pacer(shared.fields) if shared.workload.paced(load) else None
         from_results = shared.workload.details_from_results(load)
         return Loop(recorder, shared.fields, self.failures, pause, self.pacer, load.iterations, from_results)
 
     def run(self, usage: Usage) -> End:
-        """Run to the end, as the only virtual user of its process; why it ended."""
+        """Run to the end as the only virtual user of its process; return why it ended."""
         fields = self.shared.fields
         loop = self.loop(self.shared.spool, partial(sleep_until, fields=fields))
         while True:
@@ -108,7 +108,7 @@ class VirtualUser:
                 return end
 
     def _reconnected(self) -> bool:
-        """Reconnect; False when the run ends first."""
+        """Reconnect; return False if the run ends first."""
         retry_ns: int | None = self.lose()
         while retry_ns is not None:
             sleep_until(retry_ns, self.shared.fields)

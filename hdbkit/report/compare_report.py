@@ -110,7 +110,7 @@ def users_table(by_users: pd.DataFrame, metric: Metric) -> list[Table]:
 
 
 def _named(figure: str, metric: Metric) -> str:
-    """``new_order p95_us`` as ``new_order p95 (us)``."""
+    """``payment p95_us`` as ``payment p95 (us)``."""
     *operation, what = figure.split(" ")
     return " ".join([*operation, heading(what) if operation else metric.name])
 

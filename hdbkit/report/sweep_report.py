@@ -45,7 +45,7 @@ def sweep_report(
     next_step: str = "",
     interactions: pd.DataFrame | None = None,
     winners: pd.DataFrame | None = None,
-    remarks: Sequence[str] = (),
+    notes: Sequence[str] = (),
     journal: Sequence[JournalLine] = (),
 ) -> Path:
     """Write the report of a sweep to ``path`` and give it back.
@@ -53,7 +53,7 @@ def sweep_report(
     ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``metric`` that of its runs, ``answer`` one
     sentence, and ``folders`` those of its finished runs; one that is damaged is skipped. ``warnings`` are reasons to
     doubt the result, ``next_step`` the command that settles what is undecided; ``interactions`` and ``winners`` as
-    the modules of ``analysis`` with these names give them, ``remarks`` notes on the verdicts; ``journal`` the lines
+    the modules of ``analysis`` with these names give them, ``notes`` notes on the verdicts; ``journal`` the lines
     of the sweep's.
     """
     finished = readable(folders)
@@ -70,7 +70,7 @@ def sweep_report(
         notice=manifests[0].notice if manifests else "",
         command=command,
         next_step=next_step,
-        warnings=[*_warnings(warnings, remarks), *unrestored(journal, str(plan["sweep_id"]))],
+        warnings=[*_warnings(warnings, notes), *unrestored(journal, str(plan["sweep_id"]))],
         figures=_key_figures(runs, spec, settings),
         tables=[
             verdict_matrix(verdicts, metric) if several else verdict_table(verdicts, metric),
@@ -96,8 +96,8 @@ def sweep_report(
     return write_page(path, page)
 
 
-def _warnings(warnings: Sequence[str], remarks: Sequence[str]) -> list[str]:
-    return [*(f"Warning: {one}." for one in warnings), *map(_sentence, remarks)]
+def _warnings(warnings: Sequence[str], notes: Sequence[str]) -> list[str]:
+    return [*(f"Warning: {one}." for one in warnings), *map(_sentence, notes)]
 
 
 def _key_figures(runs: pd.DataFrame, spec: Mapping[str, Any], settings: Sequence[str]) -> list[Figure]:

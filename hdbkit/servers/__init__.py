@@ -1,4 +1,4 @@
-"""Servers as things with settings: started by hdbkit, on this host, behind an agent, or reached through SQL alone."""
+"""Control of database servers: private servers, servers on this host or behind an agent, and SQL alone."""
 
 from __future__ import annotations
 
@@ -18,49 +18,51 @@ from hdbkit.servers._guard import read_note
 from hdbkit.servers.agent_control import AgentControl
 from hdbkit.servers.local_control import LocalControl
 from hdbkit.servers.place import Binaries
-from hdbkit.servers.private import Engine, PrivateServer
+from hdbkit.servers.private import Launcher, PrivateServer
 from hdbkit.servers.sql_control import SqlControl
 
 __all__ = ["Binaries", "PrivateServer", "control", "find_binaries", "private_server"]
 
 
 def control(target: Target) -> ServerControl:
-    """What reads and changes the settings of a target's server, in the way that the target says; else by SQL.
+    """Return the control that the target asks for: private server, agent, file and commands, or SQL only.
 
     Raises:
-        InputError: this kind of server has no settings that can be changed, or its file or folder is not there.
-        CannotConnect: the agent does not answer or lets us in; or, through SQL alone, the server does not.
+        InputError: the settings of this kind of server cannot be changed, or the target's file or folder is missing.
+        CannotConnect: the agent or the server does not answer, or rejects the token or the account.
     """
     if Capability.SETTINGS not in database(target.kind).capabilities:
-        raise InputError(f"the settings of a server of kind '{target.kind}' cannot be changed from here")
+        raise InputError(f"hdbkit cannot change the settings of a server of kind '{target.kind}'")
     if target.server_folder:
-        return engine(target.kind).control(target)
+        return launcher(target.kind).control(target)
     if target.control.agent:
         return AgentControl(target)
-    return LocalControl(target, engine(target.kind)) if target.control.has_file else SqlControl(target)
+    return LocalControl(target, launcher(target.kind)) if target.control.has_file else SqlControl(target)
 
 
-def engine(kind: str) -> Engine:
-    """What starts a server of a kind. Raises ``InputError`` where hdbkit cannot start one."""
-    known = engine_kinds()
+def launcher(kind: str) -> Launcher:
+    """Return the launcher of a kind of server. Raises ``InputError`` if hdbkit cannot start this kind."""
+    known = startable_kinds()
     if kind not in known:
-        raise InputError(f"hdbkit cannot start a server of kind '{kind}' (it can: {', '.join(known) or 'none'})")
-    return _engine(kind)
+        raise InputError(
+            f"hdbkit cannot start a server of kind '{kind}' (it can start: {', '.join(known) or 'none'})"
+        )
+    return _launcher(kind)
 
 
-def _engine(kind: str) -> Engine:
-    return cast(Engine, importlib.import_module(f"{__name__}.{kind}").ENGINE)
+def _launcher(kind: str) -> Launcher:
+    return cast(Launcher, importlib.import_module(f"{__name__}.{kind}").LAUNCHER)
 
 
-def engine_kinds() -> list[str]:
-    """The kinds of server that hdbkit can start, the preferred first."""
+def startable_kinds() -> list[str]:
+    """The kinds of server that hdbkit can start, preferred kind first."""
     kinds = [kind for kind in database_kinds() if importlib.util.find_spec(f"{__name__}.{kind}")]
-    return sorted(kinds, key=lambda kind: _engine(kind).order)
+    return sorted(kinds, key=lambda kind: _launcher(kind).order)
 
 
 def find_binaries() -> list[Binaries]:
-    """The server binaries of this host that a private server can use, the preferred first."""
-    return [one for kind in engine_kinds() for one in engine(kind).find()]
+    """The server binaries on this host that a private server can use, preferred ones first."""
+    return [one for kind in startable_kinds() for one in launcher(kind).find()]
 
 
 def private_server(
@@ -72,22 +74,22 @@ def private_server(
     settings: Mapping[str, object] | None = None,
     source: str | None = None,
 ) -> PrivateServer:
-    """A server of our own, for a ``with`` block; nothing of it is left at the end, unless ``keep``.
+    """Create a private server for a ``with`` block, which stops and removes it at the end unless ``keep`` is set.
 
     Args:
-        kind: which engine; by default that of a kept server's folder, else the first that hdbkit can start.
-        version: of the server, such as "18" or "15"; the newest of the preferred source by default.
-        folder: where it lives; a fresh one by default. A kept server's folder starts that server again.
-        keep: leave the server running and its folder in place.
-        settings: ``{name: value}``, added to the configuration file at the beginning.
-        source: ``wheel``, ``installed``, or a folder with the binaries.
+        kind: the engine; by default that of the kept server in ``folder``, else the first that hdbkit can start.
+        version: the server version, such as "18" or "15"; by default the newest of the preferred source.
+        folder: the server's folder; a new one by default. The folder of a kept server starts that server again.
+        keep: leave the server running and keep its folder.
+        settings: ``{name: value}``, written to the configuration file before the first start.
+        source: ``wheel``, ``installed``, or a folder that contains the binaries.
 
     Raises:
-        InputError: no such binaries, or the folder is not empty.
-        ServerFailed: it did not start; the text holds the last lines of its log.
+        InputError: there are no such binaries, or the folder is not empty.
+        ServerFailed: the server did not start; the message contains the last lines of its log.
     """
     place = Path(folder) if folder is not None else None
     kept = str(read_note(str(place)).get("kind", "")) if place is not None else ""
-    starter = engine(kind or kept or engine_kinds()[0])
+    chosen = launcher(kind or kept or startable_kinds()[0])
     texts = {name: setting_text(value) for name, value in (settings or {}).items()}
-    return PrivateServer(starter, binaries=starter.choose(version, source), folder=place, keep=keep, settings=texts)
+    return PrivateServer(chosen, binaries=chosen.choose(version, source), folder=place, keep=keep, settings=texts)

@@ -1,11 +1,11 @@
-"""The guard of a private server: a small process that outlives a killed owner just long enough to clean up.
+"""The guard of a private server: a small process that cleans up after its owner was killed.
 
-Its standard input is a pipe whose other end only the owner holds. A byte says that the owner has finished in
-order; the end of the pipe without one says that the owner is gone: the guard then stops the server and removes its
-folder. It runs as a lone file, ``python -I -S _guard.py FOLDER``, and imports nothing heavy, so that it costs a few
-megabytes; what it has to know of the server it reads from the folder's ``server.json``.
+Its standard input is a pipe; only the owner holds the other end. One byte means that the owner finished normally. If
+the pipe closes without a byte, the owner was killed, and the guard stops the server and removes its folder. The
+guard runs as a single file, ``python -I -S _guard.py FOLDER``, and imports only light modules, so it needs a few
+megabytes of memory. It reads what it needs to know about the server from ``server.json`` in the folder.
 
-The functions are also what the owner itself uses to stop a server and to remove a folder.
+The owner uses the same functions to stop a server and to remove a folder.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import sys
 import time
 
 NOTE = "server.json"
-"""The file of a server's folder that says what to stop, how, and what to remove. It holds no password."""
+"""The file in a server's folder that describes what to stop, how, and what to remove. It contains no password."""
 GROUP = "control-group"
-"""The file of a server's folder that names the control group which was made for it."""
+"""The file in a server's folder that contains the path of the server's control group."""
 IN_ORDER = b"."
 
 
 def is_ours(pid: int, binaries: str, folder: str) -> bool:
-    """Whether a living process runs one of ``binaries`` on ``folder`` (a process id may have been reused)."""
+    """Whether the process is alive and runs one of ``binaries`` on ``folder`` (a process id may be reused)."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  pathlib costs memory here
             if file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X"):
@@ -41,10 +41,10 @@ def is_ours(pid: int, binaries: str, folder: str) -> bool:
 
 
 def is_ending(pid: int) -> bool:
-    """Whether a process is ending and may still hold its port and its files.
+    """Whether a process is exiting and may still hold its port and files.
 
-    It has no command line any more: its memory is gone and its files are not closed yet, or its first thread has
-    ended and others have not.
+    Its command line is already empty: its memory is freed but its files are still open, or its main thread has
+    ended while other threads run.
     """
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
@@ -66,7 +66,7 @@ def _exists(pid: int) -> bool:
 
 
 def server_pid(folder: str, note: dict[str, object]) -> int | None:
-    """The process id of the running server of a folder, or None."""
+    """The process id of the server that runs in a folder, or None."""
     try:
         with open(os.path.join(folder, str(note["pid_file"]))) as file:  # noqa: PTH118, PTH123
             pid = int(file.readline())
@@ -76,7 +76,7 @@ def server_pid(folder: str, note: dict[str, object]) -> int | None:
 
 
 def stop_server(folder: str, note: dict[str, object], patience_s: float) -> bool:
-    """Stop the server of a folder by its signals in turn, then SIGKILL; whether there was one."""
+    """Send a folder's server its stop signals in order, then SIGKILL; return whether a server was running."""
     pid = server_pid(folder, note)
     if pid is None:
         return False
@@ -96,7 +96,7 @@ def stop_server(folder: str, note: dict[str, object], patience_s: float) -> bool
 
 
 def kill_helpers(folder: str, note: dict[str, object]) -> None:
-    """End what the owner left half way: an initialization or a start on this folder."""
+    """Kill the processes that the owner left behind: an unfinished initialization or start in this folder."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []  # noqa: PTH208, PTH112
     for pid in pids:
         if pid != os.getpid() and is_ours(pid, str(note["binaries"]), folder):
@@ -107,7 +107,7 @@ def kill_helpers(folder: str, note: dict[str, object]) -> None:
 
 
 def remove_group(folder: str) -> None:
-    """Remove the control group of a server that has ended; its last processes may take a moment to leave it."""
+    """Remove the control group of a stopped server; retry until its last processes have left it."""
     try:
         with open(os.path.join(folder, GROUP), encoding="utf-8") as file:  # noqa: PTH118, PTH123
             group = file.read()
@@ -123,7 +123,7 @@ def remove_group(folder: str) -> None:
 
 
 def remove(folder: str, note: dict[str, object]) -> None:
-    """Remove the folder and the short folder of its socket; what is still being written is tried again."""
+    """Remove the folder and its separate socket folder; retry while files are still being written."""
     import shutil
 
     remove_group(folder)
@@ -136,7 +136,7 @@ def remove(folder: str, note: dict[str, object]) -> None:
 
 
 def clear(folder: str, note: dict[str, object]) -> None:
-    """Remove the folder until it stays away: the script of an installation writes on when its program was killed."""
+    """Remove the folder until it stays removed: an installation script continues after its program was killed."""
     away, looks = 0, 0
     while away < 10 and looks < 200:
         if away == 0 or os.path.lexists(folder):
@@ -149,7 +149,7 @@ def clear(folder: str, note: dict[str, object]) -> None:
 
 
 def read_note(folder: str) -> dict[str, object]:
-    """The content of ``server.json``; empty where there is none yet."""
+    """The content of ``server.json``; empty if the file does not exist yet."""
     try:
         with open(os.path.join(folder, NOTE), encoding="utf-8") as file:  # noqa: PTH118, PTH123
             content = json.load(file)
@@ -159,7 +159,7 @@ def read_note(folder: str) -> dict[str, object]:
 
 
 def main(folder: str) -> None:
-    """Wait for the owner's word or its end."""
+    """Wait until the owner sends a byte or its end of the pipe closes."""
     for name in ("SIGINT", "SIGHUP", "SIGTERM"):
         signal.signal(signal.Signals[name], signal.SIG_IGN)
     if os.read(0, 1):

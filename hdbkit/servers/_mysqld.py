@@ -1,7 +1,7 @@
-"""What private servers of the two kinds of mysqld share: their files, their start, their passwords.
+"""The common part of private MySQL and MariaDB servers: option files, start, passwords.
 
-Two option files: ``server.cnf`` is ours and never changes afterwards; it includes ``settings.cnf``, which holds the
-settings that were changed since, so that these win. No option file of the system is read.
+There are two option files. ``server.cnf`` is written once and includes ``settings.cnf``, which contains the settings
+changed later, so that these take precedence. No option file of the system is read.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from hdbkit.servers.place import Place
 from hdbkit.sql import find
 
 NAMED = "HDBKIT_MYSQLD"
-"""The variable that names a folder with server programs."""
+"""The environment variable that names a folder with server programs."""
 SETTINGS_FILE = "settings.cnf"
 _OPTIONS = "server.cnf"
 _TEMPORARY = "tmp"
-"""A server that starts removes the temporary tables of all others that share its folder of them."""
+"""Each server has its own folder: a starting server removes all temporary tables that it finds there."""
 _FOR_BENCHMARKS = {
     "bind-address": "127.0.0.1",
     "skip-log-bin": "1",
@@ -39,16 +39,16 @@ _FOR_BENCHMARKS = {
 _READY_S = 120.0
 _FOLDERS = ("/usr/sbin", "/usr/libexec", "/usr/bin", "/usr/local/sbin", "/usr/local/mysql/bin", "/opt/mysql/bin")
 _QUIETLY = 'pid_file=$1; shift; "$@" </dev/null >>"$0" 2>&1 & echo $! >"$pid_file"; echo $!'
-"""A server in the background; the file of its process id is there at once, also when its starter is killed."""
+"""Starts a server in the background and writes its pid file at once, even if the starting process is killed."""
 
 
 class MysqldServer:
-    """The part of ``servers.private.Engine`` that both kinds have in common."""
+    """The part of ``servers.private.Launcher`` that MySQL and MariaDB have in common."""
 
     kind: str
     program: str
     dialects: tuple[str, ...]
-    """As in ``contracts.Database``; the first statements are needed before a driver is."""
+    """As in ``contracts.Database``; the first statements run before any driver is loaded."""
     pid_file = "data/server.pid"
     stop_signals = ("SIGTERM",)
     admin_user = "root"
@@ -56,10 +56,10 @@ class MysqldServer:
     settings_file = SETTINGS_FILE
     suffix = ".cnf"
     special: Mapping[str, str] = {}
-    """Options that only this kind knows."""
+    """Options that only this kind of server has."""
 
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
-        """Write the option files, and make the data folder; the password goes through a file of mode 0600."""
+        """Write the option files and create the data folder; the password is passed in a file of mode 0600."""
         self._write_options(place, settings)
         for made in (place.data, place.folder / _TEMPORARY):
             made.mkdir(mode=0o700)
@@ -74,49 +74,49 @@ class MysqldServer:
             secret.unlink()
 
     def make_data(self, place: Place, options: str, statements: Path) -> None:
-        """Make the data folder with ``options`` and run the file of statements in it. Raises ``ServerFailed``."""
+        """Create the data folder with ``options`` and run the file of statements. Raises ``ServerFailed``."""
         raise NotImplementedError
 
     def move(self, place: Place) -> None:
-        """Add the new port to the options: the last line wins."""
+        """Add the new port to the options; the last line takes precedence."""
         with (place.folder / _OPTIONS).open("a", encoding="utf-8") as file:
             file.write(option_lines({"port": str(place.port)}))
 
     def start(self, place: Place) -> None:
-        """Start it as a process of its own, and wait until it greets a client."""
+        """Start it as a separate process and wait until it accepts a client."""
         seen = place.log.stat().st_size
-        for left in (socket_of(place), socket_of(place).with_name("mysqld.sock.lock")):  # by one that was killed
+        for left in (socket_of(place), socket_of(place).with_name("mysqld.sock.lock")):  # left by a killed server
             left.unlink(missing_ok=True)
         words = (str(place.folder / self.pid_file), str(place.binaries / self.program), options_argument(place))
         done = place.run_shell(_QUIETLY, str(place.log), *words)
-        if done.returncode or not done.stdout.strip().isdecimal():  # such as words on a log that cannot be written
+        if done.returncode or not done.stdout.strip().isdecimal():  # such as a message that the log cannot be written
             raise ServerFailed(f"the server in {place.folder} cannot be started: {done.stdout.strip()}")
         pid, end = int(done.stdout), time.monotonic() + _READY_S
-        while not _greets(socket_of(place)):
+        while not _accepts(socket_of(place)):
             if not is_alive(pid, str(place.folder)):
-                told = complaints(read_since(place.log, seen))
-                raise ServerFailed(f"the server in {place.folder} did not start: {told}")
+                reason = error_lines(read_since(place.log, seen))
+                raise ServerFailed(f"the server in {place.folder} did not start: {reason}")
             if time.monotonic() > end:
                 raise ServerFailed(f"the server in {place.folder} was not ready within {_READY_S:g} s")
             time.sleep(0.02)
 
     def password_lines(self, place: Place, passwords: Mapping[str, SecretStr]) -> str:
-        """An option file with a group an account, as the clients' ``--defaults-group-suffix=_ACCOUNT`` reads it."""
+        """An option file with one group per account, which clients select by ``--defaults-group-suffix=_ACCOUNT``."""
         return "".join(
             f'[client_{user}]\nuser = {user}\npassword = "{word.get_secret_value()}"\n'
             for user, word in passwords.items()
         )
 
     def settings_text(self, values: Mapping[str, str]) -> str:
-        """An option file's lines for the server."""
+        """The server's lines of an option file."""
         return option_lines(values, LOOSE)
 
     def settings_in(self, text: str) -> dict[str, str]:
-        """What ``settings_text`` wrote."""
+        """Parse the text that ``settings_text`` wrote."""
         return option_values(text)
 
     def control(self, target: Target) -> ServerControl:
-        """Settings through an option file, data as a copied folder."""
+        """The control that changes settings in an option file and keeps the data as a copied folder."""
         return MysqldControl(target)
 
     def _write_options(self, place: Place, settings: Mapping[str, str]) -> None:
@@ -136,7 +136,7 @@ class MysqldServer:
 
 
 def candidates(program: str, *more: tuple[Path, str]) -> Iterator[tuple[Path, str]]:
-    """Folders that may hold server programs, the preferred first, each with its source."""
+    """Folders that may contain server programs, preferred ones first, each with its source."""
     named = os.environ.get(NAMED)
     if named:
         given = Path(named).expanduser()
@@ -148,7 +148,7 @@ def candidates(program: str, *more: tuple[Path, str]) -> Iterator[tuple[Path, st
 
 
 def options_argument(place: Place) -> str:
-    """What makes a program of the server read our options and no others."""
+    """The argument that makes a server program read our option file and no other."""
     return f"--defaults-file={place.folder / _OPTIONS}"
 
 
@@ -157,21 +157,21 @@ def socket_of(place: Place) -> Path:
     return place.sockets / "mysqld.sock"
 
 
-def complaints(text: str) -> str:
-    """The last lines of a log that tell an error, or its last lines where none does."""
+def error_lines(text: str) -> str:
+    """The last error lines of a log, or its last lines if it contains no error."""
     errors = "\n".join(line for line in text.splitlines() if "ERROR" in line)
     return last_lines(errors or text) or NO_MESSAGE
 
 
 def _write_new(place: Place, path: Path, text: str) -> None:
-    """A new file that the server alone reads."""
+    """Write a new file that only the server can read."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
     place.give(path)
 
 
-def _greets(path: Path) -> bool:
-    """Whether the server says its first word to a client that connects."""
+def _accepts(path: Path) -> bool:
+    """Whether the server sends its handshake to a client that connects."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(0.2)
         try:

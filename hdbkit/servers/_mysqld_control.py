@@ -1,7 +1,7 @@
-"""Settings and data of a private server of the two kinds of mysqld.
+"""Settings and data of a private MySQL or MariaDB server.
 
-Changed settings are lines of an option file of ours, which the server reads when it starts; what it can take while it
-runs, it is told besides. Its data are kept as a copy of the data folder, made while it is stopped.
+Changed settings are lines in an option file, which the server reads when it starts; those that a running server
+accepts are also set at once. The data is kept as a copy of the data folder, made while the server is stopped.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from hdbkit.servers.private_control import PrivateControl
 _COPY_PATIENCE_S = 3600.0
 _DRAFT = ".new-"
 LOOSE = "loose-"
-"""Before a name: the server may know it as a variable and not as an option of its start."""
+"""Prefix of an option that may exist only as a variable and not as a startup option."""
 
 
 class MysqldControl(PrivateControl):
     """``contracts.ServerControl`` of a private server of MariaDB or MySQL."""
 
     def keep_data(self, copy: str = KEPT) -> float:
-        """Copy the data folder; the server is stopped meanwhile."""
+        """Stop the server, copy the data folder, and start the server again."""
         began = time.monotonic()
         self._server.stop()
         try:
             self._copy_folder(self._data, self._kept_folder(copy))
         finally:
             self._server.start()
-        self._tell_kept()
+        self._set_kept()
         return time.monotonic() - began
 
     def restore_data(self, copy: str = KEPT) -> float:
-        """Replace the data folder by a kept copy."""
+        """Replace the data folder with a kept copy."""
         began = time.monotonic()
         if not self._kept_folder(copy).is_dir():
-            raise ServerFailed(f"there are no kept data in {self.identity} to bring back")
+            raise ServerFailed(f"{self.identity} has no kept data to restore")
         self._copy_folder(self._kept_folder(copy), self._fresh)
         self._server.kill()
         self._swap()
         self._server.start()
-        self._tell_kept()
+        self._set_kept()
         return time.monotonic() - began
 
     def drop_kept_data(self) -> None:
@@ -59,26 +59,26 @@ class MysqldControl(PrivateControl):
             shutil.rmtree(folder, ignore_errors=True)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Bring settings back; a data folder that a killed replacing left away is put in its place before."""
+        """Restore the settings, after moving the data folder into place if an interrupted restore left it missing."""
         if not self._data.is_dir() and self._fresh.is_dir():
             self._fresh.rename(self._data)
         super().restore(snapshot)
 
     def _lost(self) -> bool:
-        """The data are put in their place before a start."""
+        """Always false: ``restore`` moves the data folder into place before the server starts."""
         return False
 
     def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
-        """Write them into the option file; what the server can take while it runs, it is to be told."""
+        """Write the changes to the option file; all of them are then also set on the running server."""
         self._write(option_lines({**self._kept_lines(), **changes}, LOOSE).encode())
         return changes
 
     def _kept_lines(self) -> dict[str, str]:
         return option_values(self._file.read_bytes().decode())
 
-    def _tell_kept(self) -> None:
-        """After a start: what stands in the file and is no option of the command line."""
-        self._tell(self._kept_lines())
+    def _set_kept(self) -> None:
+        """Set, after a start, those settings of the file that are not startup options."""
+        self._set_running(self._kept_lines())
 
     @property
     def _data(self) -> Path:
@@ -96,13 +96,13 @@ class MysqldControl(PrivateControl):
         return self._server.folder / "data-old"
 
     def _drafts(self) -> list[Path]:
-        """Copies that were never finished."""
+        """Unfinished copies."""
         return list(self._server.folder.glob(f"data-*{_DRAFT}*"))
 
     def _copy_folder(self, original: Path, copy: Path) -> None:
-        """A copy that is there whole or not at all, on the disk; with shared blocks where the file system can.
+        """Copy a folder to disk atomically, with shared blocks if the file system supports them.
 
-        Its draft has a name of its own: a command whose starter was killed may still be writing an earlier one.
+        Each draft has a new name: the copy command of a killed process may still be writing an earlier draft.
         """
         draft = copy.with_name(f"{copy.name}{_DRAFT}{uuid.uuid4().hex[:8]}")
         for old in (copy, *self._drafts()):
@@ -115,7 +115,7 @@ class MysqldControl(PrivateControl):
         draft.rename(copy)
 
     def _swap(self) -> None:
-        """Put the fresh copy in the place of the data folder, which a killed replacing may have taken away."""
+        """Replace the data folder, which may be missing after an interrupted restore, with the fresh copy."""
         shutil.rmtree(self._old, ignore_errors=True)
         with suppress(FileNotFoundError):
             self._data.rename(self._old)
@@ -124,12 +124,12 @@ class MysqldControl(PrivateControl):
 
 
 def option_lines(values: Mapping[str, str], prefix: str = "") -> str:
-    """The text of an option file that sets these values for the server."""
+    """The text of an option file that sets these values on the server."""
     return "[mysqld]\n" + "".join(f'{prefix}{name} = "{_escaped(value)}"\n' for name, value in values.items())
 
 
 def option_values(text: str) -> dict[str, str]:
-    """What :func:`option_lines` wrote."""
+    """Parse the text that :func:`option_lines` wrote."""
     pairs = (line.partition("=") for line in text.split("\n") if "=" in line)
     return {name.strip().removeprefix(LOOSE): _bare(value.strip()) for name, _, value in pairs}
 

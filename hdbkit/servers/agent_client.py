@@ -1,7 +1,8 @@
-"""The client's side of an agent: one request, one answer, over TLS whose certificate is pinned.
+"""The HTTP client of an agent, over TLS with a pinned certificate.
 
-The certificate is looked at before anything is sent: a host that has another one never sees the token. An agent that
-cannot be reached raises :class:`AgentAway`, to be tried again; one that refuses raises an error for the user.
+The certificate is verified before anything is sent, so that a host with another certificate never receives the
+token. An unreachable agent raises :class:`AgentAway`, and the caller retries; a rejected request raises an error for
+the user.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ _REFUSED = (401, 403)
 
 
 class AgentAway(Exception):
-    """Nothing can be heard from the agent: the text says why."""
+    """The agent cannot be reached; the message states why."""
 
 
 class AgentClient:
-    """Asks the agent of a target: each time on a connection of its own, unless it is to ``keep`` one."""
+    """Sends requests to the agent of a target, each on a new connection, or all on one with ``keep``."""
 
     def __init__(self, spec: ControlSpec, keep: bool = False) -> None:
         assert spec.agent is not None
@@ -37,18 +38,18 @@ class AgentClient:
         self._connection: http.client.HTTPConnection | None = None
         self._token = find_token(spec.agent, spec.token_file)
         if not self._token:
-            raise CannotConnect(spec.agent, "its token is not known", f"set {TOKEN_VARIABLE}, or give a token_file")
+            raise CannotConnect(spec.agent, "no token is given", f"set {TOKEN_VARIABLE}, or give a token_file")
 
     def get(self, verb: str, timeout_s: float = 20.0) -> Any:
-        """The answer to a question. Raises ``AgentAway``, ``ServerFailed`` and ``CannotConnect``."""
+        """The response to a GET request. Raises ``AgentAway``, ``ServerFailed`` and ``CannotConnect``."""
         return self._ask("GET", verb, None, timeout_s)
 
     def post(self, verb: str, content: Any = None, timeout_s: float = 600.0) -> Any:
-        """The answer to an order; the errors are those of ``get``."""
+        """The response to a POST request; raises the same errors as ``get``."""
         return self._ask("POST", verb, json.dumps({} if content is None else content), timeout_s)
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None
@@ -89,7 +90,7 @@ class AgentClient:
         try:
             connection.connect()
         except ssl.SSLCertVerificationError as error:
-            advice = "give the fingerprint that the agent told when it was started"
+            advice = "give the fingerprint that the agent printed when it started"
             raise CannotConnect(
                 self.address, f"its certificate is not trusted ({error.verify_message})", advice
             ) from None
@@ -97,7 +98,7 @@ class AgentClient:
         return connection
 
     def _tls(self) -> ssl.SSLContext:
-        """Trust in the one certificate that is pinned; without a pin, in those of the system's authorities."""
+        """The TLS context: trusts the pinned certificate, or the system's certificate authorities without a pin."""
         context = ssl.create_default_context()
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         if self._spec.fingerprint:
@@ -111,7 +112,7 @@ class AgentClient:
         pinned = self._spec.fingerprint
         if pinned and not hmac.compare_digest(shown, pinned):
             connection.close()
-            advice = "if its certificate was made anew, give the new fingerprint; nothing was sent to it"
+            advice = "if its certificate was renewed, give the new fingerprint; nothing was sent to it"
             raise CannotConnect(self.address, f"its certificate has the fingerprint {shown}, not {pinned}", advice)
 
     def _understood(self, status: int, content: bytes) -> Any:
@@ -119,19 +120,19 @@ class AgentClient:
             answer = json.loads(content)
         except ValueError:
             answer = None
-        told = answer.get("error", "") if isinstance(answer, dict) else ""
+        reason = answer.get("error", "") if isinstance(answer, dict) else ""
         if status in _REFUSED:
             advice = f"set {TOKEN_VARIABLE} to the token that the agent was started with"
-            raise CannotConnect(self.address, "it refuses our token", advice)
+            raise CannotConnect(self.address, "it rejects the token", advice)
         if status == _TOO_MANY:
-            raise AgentAway(told or "too many wrong tokens came from this host")
+            raise AgentAway(reason or "too many wrong tokens came from this host")
         if status >= 500 or answer is None:
             self.close()
             raise ServerFailed(
-                f"the agent {self.address} broke down (status {status}); its log on {self._host} says why"
+                f"the agent {self.address} failed (status {status}); its log on {self._host} contains the reason"
             )
         if status >= 400:
-            raise ServerFailed(told or f"the agent {self.address} refused with status {status}")
+            raise ServerFailed(reason or f"the agent {self.address} rejected the request with status {status}")
         return answer
 
     @property

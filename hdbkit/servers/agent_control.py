@@ -1,8 +1,8 @@
-"""Settings of a server on another host, through the agent there.
+"""Settings of a server on another host, changed through the agent on that host.
 
-The agent holds a control of its own and keeps every snapshot: files of the server never leave their host, and none
-can be sent there. What it applied counts when a session of ours reads it back. An agent that is away is waited for;
-when it is back after an order that it never answered, what that order may have left half done is undone first.
+The agent stores every snapshot: server files never leave their host, and none can be sent to it. A change is accepted
+only when a session from this host reads the new values back. If the agent is unreachable, hdbkit waits for it. If it
+did not answer a request before that, the possibly incomplete effects of the request are undone before the retry.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hdbkit.contracts import KEPT, ApplyBy, Change, Setting
 from hdbkit.errors import AgentLost, CannotConnect, HdbkitError, InputError, ServerFailed
 from hdbkit.readings import HostLoad
 from hdbkit.servers.agent_client import AgentAway, AgentClient
-from hdbkit.servers.sql_control import SqlControl, unheard
+from hdbkit.servers.sql_control import SqlControl, discard
 
 _LOOK_S = 0.5
 
@@ -31,14 +31,14 @@ class AgentControl:
         self._target, self._agent = target, AgentClient(target.control)
         self._patience_s = target.control.wait_s
         self._read_by_us: SqlControl | None = None
-        self.say: Callable[[str], None] = unheard
-        about = self._first_word()
+        self.say: Callable[[str], None] = discard
+        about = self._info()
         self.identity = str(about["identity"])
         self.can_restore_data = bool(about["can_restore_data"])
         self.can_restart = bool(about["can_restart"]) and target.may_restart
 
-    def _first_word(self) -> dict[str, Any]:
-        """What the agent is for. Raises ``CannotConnect`` and ``InputError``."""
+    def _info(self) -> dict[str, Any]:
+        """The agent's description of its server. Raises ``CannotConnect`` and ``InputError``."""
         try:
             about: dict[str, Any] = self._agent.get("info")
         except AgentAway as away:
@@ -47,10 +47,10 @@ class AgentControl:
         mine = {"kind": self._target.kind, "database": self._target.database}
         for name, value in mine.items():
             if about[name] != value:
-                told = (
-                    f"the agent {self._agent.address} is for a server of {name} {about[name]}, and the target names"
+                raise InputError(
+                    f"the agent {self._agent.address} controls a server of {name} {about[name]}, but the target "
+                    f"names {value}; give both the same {name}"
                 )
-                raise InputError(f"{told} {value}; give both the same")
         return about
 
     # -- reading -----------------------------------------------------------------------------------------
@@ -61,9 +61,11 @@ class AgentControl:
         return {one["name"]: _setting(one) for one in found["settings"]}
 
     def problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
-        """What is wrong with these values; changes nothing."""
+        """The errors in these values; changes nothing."""
         if not self._target.may_change_settings:
-            return [f"target {self._target.url} does not say 'may_change_settings: true'; nothing is changed there"]
+            return [
+                f"target {self._target.url} does not set 'may_change_settings: true'; its settings are not changed"
+            ]
         content = {"changes": {name: list(values) for name, values in changes.items()}}
         found = [str(one) for one in self._asked(lambda: self._agent.post("problems", content))["problems"]]
         if not self._target.may_restart:
@@ -76,20 +78,20 @@ class AgentControl:
         return found
 
     def snapshot(self) -> dict[str, Any]:
-        """Which of the agent's snapshots it is; what it holds stays on the server's host."""
+        """The name of a snapshot that the agent stores; its content stays on the server's host."""
         kept = self._asked(lambda: self._agent.post("snapshot"))
         for note in kept.get("said", ()):
             self.say(note)
         return {"identity": self.identity, "snapshot": kept["snapshot"]}
 
     def host_load(self) -> HostLoad | None:
-        """What the server's host does."""
+        """The load of the server's host."""
         return HostLoad(**self._asked(lambda: self._agent.get("load"))["totals"])
 
     # -- changing ----------------------------------------------------------------------------------------
 
     def apply(self, changes: Mapping[str, str]) -> Change:
-        """Have the agent set and verify, and read it back ourselves."""
+        """Have the agent set and verify the values, then read them back from this host."""
         before, began = self.snapshot(), time.monotonic()
         done = self._ordered("apply", before, {"changes": dict(changes)})
         try:
@@ -100,32 +102,32 @@ class AgentControl:
         return Change(ApplyBy(done["applied_by"]), time.monotonic() - began, read_back)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Have the agent bring back what it kept."""
+        """Have the agent restore its snapshot."""
         if snapshot["identity"] != self.identity:
-            raise ServerFailed(f"the settings to restore are those of {snapshot['identity']}, not of {self.identity}")
+            raise ServerFailed(f"the settings to restore belong to {snapshot['identity']}, not to {self.identity}")
         self._asked(lambda: self._agent.post("restore", {"snapshot": snapshot["snapshot"]}))
 
     def restart(self) -> float:
-        """Restart the server as it is; seconds it took."""
+        """Restart the server with its present settings; return the duration in seconds."""
         return self._took("restart")
 
     def maintain(self) -> float:
-        """Have the agent's account bring the server to rest; seconds it took."""
+        """Have the agent run maintenance with its own account; return the duration in seconds."""
         return self._took("maintain")
 
     def keep_data(self, copy: str = KEPT) -> float:
-        """Keep the present data, where the server's host can; seconds it took. An agent keeps one copy."""
+        """Keep a copy of the present data; return the duration in seconds. An agent keeps one copy."""
         self._only(copy)
         return self._took("data/keep")
 
     def restore_data(self, copy: str = KEPT) -> float:
-        """Bring the kept data back; seconds it took."""
+        """Restore the kept data; return the duration in seconds."""
         self._only(copy)
         return self._took("data/restore")
 
     def _only(self, copy: str) -> None:
         if copy != KEPT:
-            raise ServerFailed(f"{self.identity} keeps one copy of the data, and no other one as '{copy}'")
+            raise ServerFailed(f"{self.identity} keeps only one copy of the data; it cannot keep another as '{copy}'")
 
     def drop_kept_data(self) -> None:
         """Remove the kept copy, if there is one."""
@@ -134,24 +136,24 @@ class AgentControl:
     # -- steps -------------------------------------------------------------------------------------------
 
     def _took(self, verb: str) -> float:
-        """Give an order that a server which has ended does not fail: the snapshot before it has it started."""
+        """Send a request; return its duration in seconds. The snapshot before it starts a stopped server."""
         before = self.snapshot() if self._target.may_change_settings else None
         return float(self._ordered(verb, before)["took_s"])
 
     def _ordered(self, verb: str, before: Mapping[str, Any] | None, content: Any = None) -> Any:
-        """The answer to an order; one that the agent did not survive is undone, to ``before``, and given again."""
+        """The response to a POST request; if the agent failed during it, restore ``before`` and retry."""
         again = None if before is None else partial(self.restore, before)
         return self._asked(lambda: self._agent.post(verb, content, timeout_s=3600.0), again)
 
     def _ours(self) -> SqlControl:
-        """Reads settings in a session of the target's own account, from this host."""
+        """A control that reads settings from this host with the target's account."""
         if self._read_by_us is None:
             here = self._target.with_(may_change_settings=False, control=ControlSpec())
             self._read_by_us = SqlControl(here)
         return self._read_by_us
 
     def _asked(self, ask: Callable[[], Any], again: Callable[[], None] | None = None) -> Any:
-        """The agent's answer; while it is away, wait for it and ask again, after ``again``. Raises ``AgentLost``."""
+        """The agent's response; if it is unreachable, wait, call ``again`` and retry. Raises ``AgentLost``."""
         while True:
             try:
                 return ask()
@@ -161,7 +163,7 @@ class AgentControl:
                     again()
 
     def _wait_for_it(self, reason: str) -> None:
-        """Wait until the agent answers. One that was given up, by us or by the user, is not waited for again."""
+        """Wait until the agent answers. After a timeout or an interrupt, later calls do not wait again."""
         began, address, patience_s = time.monotonic(), self._agent.address, self._patience_s
         self._patience_s = 0.0
         if patience_s:
@@ -177,8 +179,8 @@ class AgentControl:
             else:
                 break
         self._patience_s = self._target.control.wait_s
-        self.say(f"the agent {address} is back after {time.monotonic() - began:.0f} s")
+        self.say(f"the agent {address} answers again after {time.monotonic() - began:.0f} s")
 
 
-def _setting(told: Mapping[str, Any]) -> Setting:
-    return Setting(**{**told, "apply_by": ApplyBy(told["apply_by"]), "choices": tuple(told["choices"])})
+def _setting(fields: Mapping[str, Any]) -> Setting:
+    return Setting(**{**fields, "apply_by": ApplyBy(fields["apply_by"]), "choices": tuple(fields["choices"])})

@@ -1,4 +1,4 @@
-"""Which server programs there are on this host, and which of them is meant."""
+"""Finds the server programs on this host and selects one of them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from hdbkit.errors import InputError
 from hdbkit.servers.place import Binaries
 
 Version = Callable[[Path], str]
-"""The version of the server in a folder of programs; empty where it is none, or one of another kind."""
+"""Returns the version of the server in a folder of programs; empty if it contains none of this kind."""
 
 
-def told_version(program: Path, pattern: str) -> str:
-    """What a program says to ``--version``: the first group of ``pattern`` in it, or nothing."""
+def reported_version(program: Path, pattern: str) -> str:
+    """The first group of ``pattern`` in a program's ``--version`` output; empty if it does not match."""
     try:
-        told = subprocess.run([str(program), "--version"], capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run([str(program), "--version"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = re.search(pattern, told.stdout)
+    found = re.search(pattern, done.stdout)
     return found[1] if found else ""
 
 
 def installed(kind: str, candidates: Iterable[tuple[Path, str]], version: Version) -> list[Binaries]:
-    """The usable ones of ``candidates`` (folder, source), each folder once, in their order."""
+    """The usable ``candidates`` (folder, source), in order, without duplicate folders."""
     found: dict[Path, str] = {}
     for folder, source in candidates:
         if os.access(folder, os.X_OK):
@@ -37,7 +37,7 @@ def installed(kind: str, candidates: Iterable[tuple[Path, str]], version: Versio
 
 
 def program_folder(program: str) -> list[Path]:
-    """The folder of a program on PATH, if it is there."""
+    """The folder of a program on PATH; empty if it is not installed."""
     found = shutil.which(program)
     return [Path(found).resolve().parent] if found else []
 
@@ -45,28 +45,28 @@ def program_folder(program: str) -> list[Path]:
 def chosen(
     kind: str,
     title: str,
-    there: list[Binaries],
+    available: list[Binaries],
     wanted: str | None,
     source: str | None,
     version: Version,
     advice: str,
 ) -> Binaries:
-    """The first of ``there`` with the version (such as "18" or "15.18") and source, or the one of a folder.
+    """The first of ``available`` with the version (such as "18" or "15.18") and source, or the one in a folder.
 
     Raises:
-        InputError: there is none; the text lists those that there are, and ends with ``advice``.
+        InputError: there is none; the message lists the available binaries and ends with ``advice``.
     """
-    found = there
-    if source is not None and source not in {"wheel", "installed", *(one.source for one in there)}:
+    found = available
+    if source is not None and source not in {"wheel", "installed", *(one.source for one in available)}:
         given = Path(source).expanduser().resolve()
         folders = ((folder, version(folder)) for folder in (given, given / "bin"))
         found = [Binaries(kind, number, folder, "folder") for folder, number in folders if number]
     elif source is not None:
-        found = [one for one in there if one.source == source]
+        found = [one for one in available if one.source == source]
     prefix = str(wanted) if wanted else ""
     for one in found:
         if not prefix or one.version == prefix or one.version.startswith(prefix + "."):
             return one
-    listed = ", ".join(f"{one.version} ({one.source}: {one.folder})" for one in there) or "none"
+    listed = ", ".join(f"{one.version} ({one.source}: {one.folder})" for one in available) or "none"
     asked = " ".join(part for part in (prefix, f"from {source}" if source else "") if part) or "of any version"
     raise InputError(f"there are no {title} server binaries {asked} (found: {listed}); {advice}")

@@ -1,7 +1,7 @@
-"""Settings of a server whose file of changed settings is at hand, and which can be started from here.
+"""Settings of a server through its settings file on this host, with commands that start the server.
 
-The file is brought back byte for byte, so that even a value that keeps the server from starting is repaired. A file
-that was not there is removed again.
+The file is restored byte for byte, which also removes a value that prevents the server from starting. A file that did
+not exist before is removed.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from hdbkit.files import replace_file, sync_folder
 from hdbkit.servers.sql_control import SqlControl
 
 _ENDING_S = 5.0
-_READ_BY_ALL = 0o644  # what a sweep tries is no secret: any session of the server can ask for it
+_READ_BY_ALL = 0o644  # the tried values are not secret: every session of the server can read them
 
 
 class FileControl(SqlControl):
-    """``contracts.ServerControl`` of a server by its file of settings; ``power`` starts it, where there is one."""
+    """``contracts.ServerControl`` through a settings file; ``power`` starts and stops the server, if given."""
 
     def __init__(self, target: Target, admin: Target | None, power: Power | None, file: Path) -> None:
         self._file = file
         super().__init__(target, admin, power)
 
     def apply(self, changes: Mapping[str, str]) -> Change:
-        """As through SQL; a server that has ended is started before."""
+        """Start the server if it is stopped, then apply the changes as :class:`SqlControl` does."""
         self._start_again()
         return super().apply(changes)
 
     def snapshot(self) -> dict[str, Any]:
-        """The bytes of the file, each as the character of its number (None: no file); what the server runs with.
+        """The content of the file as Latin-1 text (None: no file), and the values that the server runs with.
 
-        A server that has ended is started before.
+        A stopped server is started first.
         """
         self._start_again()
         content = self._read_file()
@@ -44,14 +44,14 @@ class FileControl(SqlControl):
         return {"identity": self.identity, "file": text, "running": self._running()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Bring the file back, then reload, restart or start as needed."""
+        """Restore the file, then reload, restart or start the server as needed."""
         self._check_identity(snapshot)
         text = snapshot["file"]
         self._write(None if text is None else text.encode("latin-1"))
         running = snapshot.get("running", {})
         if self.power is not None and not self.power.running:
-            self._bring_back()
-            self._tell(running)
+            self._start()
+            self._set_running(running)
             return
         try:
             self._take_effect(self.settings(), running)
@@ -59,20 +59,20 @@ class FileControl(SqlControl):
             if self.power is None:
                 raise
             self._restart()
-            self._tell(running)
+            self._set_running(running)
 
     def _start_again(self) -> None:
-        """Start a server that has ended. One that does not answer is looked at for a while: it may be on its way."""
+        """Start a stopped server. Wait a few seconds for one that does not answer: it may be starting or stopping."""
         end = time.monotonic() + _ENDING_S
         while self._may_restart() and not self._answers() and time.monotonic() < end:
             if self.power is not None and not self.power.running:
-                self.say(f"the server of {self.identity} had ended; it is started again")
-                return self._bring_back()
+                self.say(f"the server of {self.identity} was stopped; hdbkit starts it again")
+                return self._start()
             time.sleep(0.1)
         return None
 
-    def _bring_back(self) -> None:
-        """Start a server that has ended. Processes of one that was killed may be in the way for a while."""
+    def _start(self) -> None:
+        """Start a stopped server; retry, since remaining processes of a killed server may block the start briefly."""
         end = time.monotonic() + _ENDING_S
         while True:
             try:
@@ -90,7 +90,7 @@ class FileControl(SqlControl):
         return True
 
     def _identify(self) -> str:
-        """The file; a stopped server has it too."""
+        """The path of the file, which is known even while the server is stopped."""
         return str(self._file)
 
     def _kept_in(self, session: Session) -> str:
@@ -105,7 +105,7 @@ class FileControl(SqlControl):
             raise ServerFailed(f"{self._file} cannot be read: {error.strerror}") from error
 
     def _write(self, content: bytes | None) -> None:
-        """Replace the file in one step, with the owner and mode that it had; None removes it."""
+        """Replace the file atomically and keep its owner and mode; None removes it."""
         if self._read_file() == content:
             return
         try:

@@ -1,4 +1,4 @@
-"""What a server or a command said last, as one line of an error."""
+"""The last lines of a log or of a command's output, for an error message."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _MAX_CHARACTERS = 600
 
 
 def last_lines(text: str) -> str:
-    """The last lines with something in them, in one line; empty where there are none."""
+    """The last non-empty lines, joined into one line; empty if there are none."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " | ".join(lines[-_MAX_LINES:])[-_MAX_CHARACTERS:]
 
 
 def read_since(log: Path, size: int) -> str:
-    """What was added to a log since it had this size; all of it when it was begun anew. Raises ``OSError``."""
+    """The text appended to a log since it had this size; all of it if the log was truncated. Raises ``OSError``."""
     with log.open("rb") as file:
         file.seek(size if file.seek(0, os.SEEK_END) >= size else 0)
         return file.read().decode(errors="replace")

@@ -1,4 +1,4 @@
-"""MariaDB as a private server: the binaries of the system, such as Debian's package ``mariadb-server``."""
+"""MariaDB as a private server, with installed binaries such as Debian's package ``mariadb-server``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import shutil
 from pathlib import Path
 
 from hdbkit.errors import ServerFailed
-from hdbkit.servers._mysqld import MysqldServer, candidates, complaints
-from hdbkit.servers.binaries import chosen, installed, told_version
+from hdbkit.servers._mysqld import MysqldServer, candidates, error_lines
+from hdbkit.servers.binaries import chosen, installed, reported_version
 from hdbkit.servers.place import Binaries, Place
 
 _INSTALLER = "mariadb-install-db"
 
 
 class MariaServer(MysqldServer):
-    """The engine of ``servers/`` for MariaDB."""
+    """The launcher for MariaDB."""
 
     kind = "mariadb"
     order = 2
@@ -22,16 +22,16 @@ class MariaServer(MysqldServer):
     program = "mariadbd"
 
     def find(self) -> list[Binaries]:
-        """Those of the folder that a variable names, of PATH, of the system's folders."""
+        """The binaries in the folder named by ``HDBKIT_MYSQLD``, on PATH, and in the system's folders."""
         return installed(self.kind, candidates(self.program), _version)
 
     def choose(self, version: str | None, source: str | None) -> Binaries:
-        """``version`` such as "10.11"; ``source`` is installed, named or a folder of binaries."""
+        """Select binaries by ``version`` such as "10.11" and ``source``: installed, named or a folder of binaries."""
         advice = "install the package mariadb-server, or name its folder in HDBKIT_MYSQLD"
         return chosen(self.kind, "MariaDB", self.find(), version, source, _version, advice)
 
     def make_data(self, place: Place, options: str, statements: Path) -> None:
-        """Run the installer, without its databases and accounts for tests."""
+        """Run the installer without test databases and accounts."""
         installer = _installer(place.binaries)
         assert installer is not None
         done = place.run(
@@ -39,11 +39,11 @@ class MariaServer(MysqldServer):
             "--skip-name-resolve", f"--extra-file={statements}",
         )  # fmt: skip
         if done.returncode:
-            raise ServerFailed(f"{_INSTALLER} failed in {place.data}: {complaints(done.stdout)}")
+            raise ServerFailed(f"{_INSTALLER} failed in {place.data}: {error_lines(done.stdout)}")
 
 
 def _installer(folder: Path) -> Path | None:
-    """The installer, beside the server or in the folder of ordinary programs."""
+    """The installer: next to the server, in a neighbouring folder, or on PATH."""
     near = [folder, folder.parent / "bin", folder.parent / "scripts"]
     found = next((one / _INSTALLER for one in near if (one / _INSTALLER).is_file()), None)
     on_path = shutil.which(_INSTALLER)
@@ -53,7 +53,7 @@ def _installer(folder: Path) -> Path | None:
 def _version(folder: Path) -> str:
     if _installer(folder) is None:
         return ""
-    return told_version(folder / MariaServer.program, r"Ver (\d+\.\d+\.\d+)-MariaDB")
+    return reported_version(folder / MariaServer.program, r"Ver (\d+\.\d+\.\d+)-MariaDB")
 
 
-ENGINE = MariaServer()
+LAUNCHER = MariaServer()

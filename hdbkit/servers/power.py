@@ -1,8 +1,8 @@
-"""What starts and stops a server: hdbkit itself where the server is private, else commands that the target gives.
+"""Starts and stops a server with the commands of its target.
 
-A command is a list of words and runs as it was given, without a shell, and without our passwords and tokens in its
-environment. It may leave the server running behind it: what it says is caught in a file, which no server keeps open
-for anybody to wait on.
+A command is a list of words. It runs as given, without a shell and without our passwords and tokens in its
+environment. Its output goes to a file and not to a pipe: a server that the command starts would keep a pipe open, and
+reading it would never end.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 
 _PATIENCE_S = 120.0
 _SEEN_S = 5.0
-"""How long after a start command the status command may still say that nothing runs."""
+"""Timeout after a start command until the status command must report a running server."""
 
 
 class CommandPower:
-    """``Power`` through the commands of a target."""
+    """``contracts.Power`` with the commands of a target."""
 
     def __init__(self, commands: Commands, log: Path | None = None) -> None:
         self._commands, self._log, self._read = commands, log, 0
 
     @property
     def running(self) -> bool:
-        """What the status command says; without one, nobody says otherwise."""
+        """Whether the status command reports a running server; true without a status command."""
         return not self._commands.status or _run(self._commands.status)[0] == 0
 
     def start(self) -> None:
         """Run the start command."""
         if not (self._commands.status and self.running):
-            self._bring_up(self._commands.start or self._commands.restart)
+            self._start_with(self._commands.start or self._commands.restart)
 
     def stop(self) -> None:
         """Run the stop command."""
@@ -49,60 +49,60 @@ class CommandPower:
     def restart(self) -> None:
         """Run the restart command, or stop and start."""
         if self._commands.restart:
-            self._bring_up(self._commands.restart)
+            self._start_with(self._commands.restart)
         else:
-            with nullcontext() if self._commands.status else suppress(ServerFailed):  # there may be none to stop
+            with nullcontext() if self._commands.status else suppress(ServerFailed):  # it may not be running
                 self.stop()
-            self._bring_up(self._commands.start)
+            self._start_with(self._commands.start)
 
-    def last_words(self) -> str:
-        """The end of what was added to the log."""
+    def last_log_lines(self) -> str:
+        """The last lines that were added to the log since the start."""
         try:
             return last_lines(read_since(self._log, self._read)) if self._log else ""
         except OSError:
             return ""
 
-    def _bring_up(self, command: Sequence[str]) -> None:
+    def _start_with(self, command: Sequence[str]) -> None:
         self._read = self._log.stat().st_size if self._log and self._log.is_file() else 0
         self._run(command, "start")
         end = time.monotonic() + _SEEN_S
         while not self.running:
             if time.monotonic() > end:
-                raise ServerFailed(f"{command[0]} ended in order, but the server does not run: {self.last_words()}")
+                raise ServerFailed(f"{command[0]} succeeded, but the server is not running: {self.last_log_lines()}")
             time.sleep(0.1)
 
     def _run(self, command: Sequence[str], what: str) -> None:
         if not command:
             raise ServerFailed(f"the target gives no command to {what} its server (control.commands.{what})")
-        code, told = _run(command)
+        code, output = _run(command)
         if code:
-            words = " | ".join(one for one in (told, self.last_words()) if one)
-            raise ServerFailed(f"the command {command[0]} ended with {code}: {words or NO_MESSAGE}")
+            reason = " | ".join(one for one in (output, self.last_log_lines()) if one)
+            raise ServerFailed(f"the command {command[0]} failed with exit code {code}: {reason or NO_MESSAGE}")
 
 
 def power_of(spec: ControlSpec) -> CommandPower | None:
-    """What starts and stops a target's server by commands; None where these are not given."""
+    """The commands that start and stop a target's server; None if the target gives none."""
     return CommandPower(spec.commands, spec.log) if spec.commands.can_restart else None
 
 
 def _run(command: Sequence[str]) -> tuple[int, str]:
-    """Its exit code, and the end of what it said. Raises ``ServerFailed`` when it cannot be run."""
+    """Run a command; return its exit code and its last lines of output. Raises ``ServerFailed`` if it cannot run."""
     environment = {name: value for name, value in os.environ.items() if not SECRET.search(name)}
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         try:
             done = subprocess.run(
                 list(command),
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment,
                 timeout=_PATIENCE_S,
                 check=False,
-                start_new_session=True,  # what it leaves running outlives us
+                start_new_session=True,  # a server that it starts must survive us
             )
         except OSError as error:
             raise ServerFailed(f"the command {command[0]} cannot be run: {error.strerror}") from error
         except subprocess.TimeoutExpired as error:
-            raise ServerFailed(f"the command {command[0]} did not end within {_PATIENCE_S:g} s") from error
-        said.seek(0)
-        return done.returncode, last_lines(said.read().decode(errors="replace"))
+            raise ServerFailed(f"the command {command[0]} did not finish within {_PATIENCE_S:g} s") from error
+        output.seek(0)
+        return done.returncode, last_lines(output.read().decode(errors="replace"))

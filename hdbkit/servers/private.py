@@ -1,8 +1,8 @@
-"""A private server: a database server that hdbkit itself starts, configures and removes.
+"""A private server: a database server that hdbkit starts, configures and removes.
 
-Its folder holds its data, its log, its passwords and ``server.json``. The process that makes it owns it: at the end
-of the ``with`` block, at the interpreter's end, and when the owner is killed (its guard sees to that) the server is
-stopped and the folder removed, unless it is to be kept. Other processes ``attach`` to a folder and own nothing.
+Its folder contains its data, log, passwords and ``server.json``. The process that creates it owns it. When the
+``with`` block ends, the interpreter exits or the owner is killed (through the guard process), the server is stopped
+and its folder removed, unless it is to be kept. Other processes ``attach`` to a folder without owning it.
 """
 
 from __future__ import annotations
@@ -42,64 +42,63 @@ _STOP_PATIENCE_S = 120.0
 _owned: set[PrivateServer] = set()
 
 
-class Engine(Protocol):
-    """What a kind of server adds: one module of ``servers/``, with one of these named ``ENGINE``."""
+class Launcher(Protocol):
+    """Starts one kind of server: each kind is one module of ``servers/`` with a ``LAUNCHER``."""
 
     kind: str
     order: int
-    """Its place among the kinds; the first is taken where none is named."""
+    """Its rank among the kinds; the lowest is the default."""
     program: str
     """The server's program in the folder of binaries."""
     pid_file: str
     stop_signals: tuple[str, ...]
     admin_user: str
     admin_database: str
-    """A database of the administrator's own, there from the beginning."""
+    """The administrator's own database, which exists from the start."""
     settings_file: str
-    """The file of the folder that changed settings are kept in."""
-
+    """The file for changed settings, relative to the server's folder."""
     suffix: str
-    """Of the names of files of settings that the server reads from a folder."""
+    """The suffix of settings files that the server reads from a drop-in folder."""
 
     def find(self) -> list[Binaries]:
-        """The installed servers, the preferred first."""
+        """The installed servers, preferred ones first."""
         ...
 
     def choose(self, version: str | None, source: str | None) -> Binaries:
-        """The one asked for. Raises ``InputError``."""
+        """Select binaries by version and source. Raises ``InputError`` if there are none."""
         ...
 
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
-        """Make the data folder and its configuration."""
+        """Create the data folder and its configuration."""
         ...
 
     def move(self, place: Place) -> None:
-        """Write the place's port into the configuration."""
+        """Write the place's port to the configuration."""
         ...
 
     def start(self, place: Place) -> None:
-        """Start and wait until it answers. Raises ``ServerFailed`` with the last lines of the log."""
+        """Start the server and wait until it answers. Raises ``ServerFailed`` with the last lines of the log."""
         ...
 
     def password_lines(self, place: Place, passwords: Mapping[str, SecretStr]) -> str:
-        """The password file in the driver's form."""
+        """The content of the password file, in the driver's format."""
         ...
 
     def settings_text(self, values: Mapping[str, str]) -> str:
-        """The lines of a file of settings."""
+        """The lines of a settings file."""
         ...
 
     def settings_in(self, text: str) -> dict[str, str]:
-        """What ``settings_text`` wrote."""
+        """Parse the text that ``settings_text`` wrote."""
         ...
 
     def control(self, target: Target) -> ServerControl:
-        """What reads and changes the settings of a private server of this kind, and keeps its data."""
+        """The control that changes the settings of a private server of this kind and keeps its data."""
         ...
 
 
 class PrivateServer:
-    """A database server of our own. Use it in a ``with`` block, or ``start`` and ``close`` it.
+    """A database server that hdbkit starts. Use it in a ``with`` block, or call ``start`` and ``close``.
 
     Example:
         >>> from hdbkit.servers import private_server
@@ -109,7 +108,7 @@ class PrivateServer:
 
     def __init__(
         self,
-        engine: Engine,
+        launcher: Launcher,
         place: Place | None = None,
         *,
         binaries: Binaries | None = None,
@@ -117,31 +116,31 @@ class PrivateServer:
         keep: bool = False,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        self._engine, self._binaries, self._folder = engine, binaries, folder
+        self._launcher, self._binaries, self._folder = launcher, binaries, folder
         self._settings, self.keep = dict(settings or {}), keep
         self._place = place
         self._guard: subprocess.Popen[bytes] | None = None
-        self._word = -1  # the end of the pipe that only this process holds
+        self._pipe = -1  # the write end of the guard's pipe; only this process holds it
         self._owner_pid: int | None = None
-        self._adopted = False  # kept by an earlier process: its folder is never removed unasked
+        self._adopted = False  # kept by an earlier process: only `remove` removes its folder
 
     @classmethod
     def attach(cls, folder: Path | str) -> PrivateServer:
-        """The server of a folder, made by another process or kept by an earlier one; it is not owned.
+        """Return the server of a folder, created by another process or kept by an earlier one, without owning it.
 
         Raises:
-            InputError: the folder is not that of a private server.
+            InputError: the folder does not belong to a private server.
         """
-        from hdbkit.servers import engine
+        from hdbkit.servers import launcher
 
         place = Place.read(Path(folder))
-        return cls(engine(place.kind), place, keep=True)
+        return cls(launcher(place.kind), place, keep=True)
 
     @property
     def place(self) -> Place:
-        """Where it lives. Raises ``ServerFailed`` before the first start."""
+        """Its folder, address and accounts. Raises ``ServerFailed`` before the first start."""
         if self._place is None:
-            raise ServerFailed("the private server was not started yet; call start() or use it in a with block")
+            raise ServerFailed("the private server is not started yet; call start() or use it in a with block")
         return self._place
 
     @property
@@ -151,67 +150,67 @@ class PrivateServer:
 
     @property
     def target(self) -> Target:
-        """The database to measure, with the account that owns it."""
+        """The database to measure, with its owner's account."""
         return self._target(self.place.user, self.place.database)
 
     @property
     def admin(self) -> Target:
-        """The same database as the server's administrator."""
+        """The same database, with the administrator's account."""
         return self._target(self.place.admin_user, self.place.database)
 
     @property
     def maintenance(self) -> Target:
-        """The administrator in a database of his own, from where the measured one can be copied."""
-        return self._target(self.place.admin_user, self._engine.admin_database)
+        """The administrator's own database, from which the measured one can be copied."""
+        return self._target(self.place.admin_user, self._launcher.admin_database)
 
     @property
     def settings_file(self) -> Path:
-        """The file that changed settings are kept in."""
-        return self.folder / self._engine.settings_file
+        """The file for changed settings."""
+        return self.folder / self._launcher.settings_file
 
     @property
     def running(self) -> bool:
-        """Whether its process lives."""
+        """Whether its process is alive."""
         if self._place is None:
             return False
         return _guard.server_pid(str(self.folder), self._note()) is not None
 
     def start(self) -> PrivateServer:
-        """Start it; at the first time make it. Does nothing when it runs. Raises ``ServerFailed``.
+        """Start the server, after creating it the first time. Does nothing while it runs. Raises ``ServerFailed``.
 
-        Of two processes that start it at once, the second waits for the first.
+        If two processes start it at the same time, the second waits for the first.
         """
         if self._place is None:
             self._create()
             return self
         with held(self.folder):
             if not self.running:
-                self._engine.start(self.place)
+                self._launcher.start(self.place)
                 self._move_to_cgroup()
         return self
 
     def stop(self) -> None:
-        """Stop it and wait for its end; the folder stays. Does nothing when it does not run."""
+        """Stop the server and wait until it has exited; the folder stays. Does nothing if it is not running."""
         _guard.stop_server(str(self.folder), self._note(), _STOP_PATIENCE_S)
         if self.running:
             raise ServerFailed(f"the server in {self.folder} did not stop")
         _guard.remove_group(str(self.folder))
 
     def kill(self) -> None:
-        """End it at once, as before its data are replaced. Does nothing when it does not run."""
+        """Kill the server, as before its data is replaced. Does nothing if it is not running."""
         _guard.stop_server(str(self.folder), {**self._note(), "stop_signals": []}, _STOP_PATIENCE_S)
 
     def restart(self) -> None:
-        """Stop and start it. Raises ``ServerFailed`` with the last lines of its log."""
+        """Stop and start the server. Raises ``ServerFailed`` with the last lines of its log."""
         self.stop()
         self.start()
 
-    def last_words(self) -> str:
-        """The end of its log."""
+    def last_log_lines(self) -> str:
+        """The last lines of its log."""
         return last_lines(read_since(self.place.log, 0))
 
     def close(self) -> None:
-        """End what this process owns: leave it if it is to be kept, else stop it, and remove what it made itself."""
+        """Release a server that this process owns: stop it unless ``keep`` is set, and remove it if it is new."""
         if self._owner_pid != os.getpid():
             return
         if not self.keep and self._place is not None:
@@ -223,7 +222,7 @@ class PrivateServer:
         _owned.discard(self)
 
     def remove(self) -> None:
-        """Stop it and remove its folder."""
+        """Stop the server and remove its folder."""
         self.stop()
         _guard.remove(str(self.folder), self._note())
 
@@ -243,26 +242,26 @@ class PrivateServer:
         }
 
     def _create(self) -> None:
-        """Folder, guard, data, start, accounts: in this order, so that nothing is ever unguarded."""
+        """Create folder, guard, data, process and accounts, in this order, so that the guard covers every step."""
         assert self._binaries is not None
         if self._folder is not None and (self._folder / _guard.NOTE).is_file():
             return self._adopt(Place.read(self._folder))
         uid = SERVER_UID if os.geteuid() == 0 else None
-        binaries = readable_by(uid, self._binaries, self._engine.program)
+        binaries = readable_by(uid, self._binaries, self._launcher.program)
         folder = new_folder(self._folder)
         self._own(folder)
         try:
             self._place = Place(
-                kind=self._engine.kind,
+                kind=self._launcher.kind,
                 version=self._binaries.version,
                 folder=folder,
                 binaries=binaries,
                 sockets=socket_folder(folder),
                 port=free_port(),
                 uid=uid,
-                pid_file=self._engine.pid_file,
-                stop_signals=list(self._engine.stop_signals),
-                admin_user=self._engine.admin_user,
+                pid_file=self._launcher.pid_file,
+                stop_signals=list(self._launcher.stop_signals),
+                admin_user=self._launcher.admin_user,
             )
             self._fill()
         except BaseException:
@@ -271,11 +270,11 @@ class PrivateServer:
         return None
 
     def _adopt(self, place: Place) -> None:
-        """Start a server that an earlier process kept; its end stops it again and leaves its folder."""
+        """Start a server that an earlier process kept; ``close`` stops it again and keeps its folder."""
         self._place = place
         if self.running:
             self._place = None
-            raise InputError(f"a server runs in {place.folder} already; use PrivateServer.attach(folder)")
+            raise InputError(f"a server is already running in {place.folder}; use PrivateServer.attach(folder)")
         self._adopted = True
         self._own(place.folder)
         self._first_start()
@@ -284,10 +283,10 @@ class PrivateServer:
         self._owner_pid = os.getpid()
         _owned.add(self)
         if not self.keep and not self._adopted:
-            self._call_guard(folder)
+            self._start_guard(folder)
 
     def _give_up(self, folder: Path) -> None:
-        """What was begun could not be finished: leave nothing of it, kept or not."""
+        """Remove everything after a failed creation, even if the server was to be kept."""
         note = self._note() if self._place is not None else {}
         if note:
             _guard.stop_server(str(folder), note, _STOP_PATIENCE_S)
@@ -303,7 +302,7 @@ class PrivateServer:
         place.log.touch(mode=0o600)
         place.give(place.log)
         passwords = {place.admin_user: new_password(), place.user: new_password()}
-        self._engine.initialize(place, passwords[place.admin_user], self._settings)
+        self._launcher.initialize(place, passwords[place.admin_user], self._settings)
         self._first_start()
         self._write_passwords(passwords)
         admin, target = self.maintenance, self.target
@@ -311,21 +310,21 @@ class PrivateServer:
         engine.provision(admin, target.with_(password=passwords[place.user]))
 
     def _first_start(self) -> None:
-        """Start; where somebody took the port meanwhile, move to another."""
+        """Start the server; if its port is in use by now, choose another."""
         for attempt in range(5):
             try:
-                self._engine.start(self.place)
+                self._launcher.start(self.place)
                 return self._move_to_cgroup()
             except ServerFailed as error:
                 if attempt == 4 or "in use" not in str(error):
                     raise
                 self._place = replace(self.place, port=free_port())
                 self.place.write()
-                self._engine.move(self.place)
+                self._launcher.move(self.place)
         return None
 
     def _move_to_cgroup(self) -> None:
-        """A control group of its own, so that the kernel counts its CPU time, where we may make one."""
+        """Give the server its own control group, where permitted, so that the kernel counts its CPU time."""
         pid = _guard.server_pid(str(self.folder), self._note())
         if pid is not None:
             name = f"hdbkit-{self.place.port}-{self.folder.name}"
@@ -335,7 +334,7 @@ class PrivateServer:
     def _write_passwords(self, passwords: Mapping[str, SecretStr]) -> None:
         path = self.place.password_file
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(self._engine.password_lines(self.place, passwords))
+            file.write(self._launcher.password_lines(self.place, passwords))
 
     def _target(self, user: str, name: str) -> Target:
         place = self.place
@@ -350,7 +349,7 @@ class PrivateServer:
             may_restart=True,
         )
 
-    def _call_guard(self, folder: Path) -> None:
+    def _start_guard(self, folder: Path) -> None:
         read_end, write_end = os.pipe()
         try:
             self._guard = subprocess.Popen(
@@ -364,21 +363,21 @@ class PrivateServer:
             )
         finally:
             os.close(read_end)
-        self._word = write_end
+        self._pipe = write_end
 
     def _dismiss_guard(self) -> None:
         if self._guard is None:
             return
         with contextlib.suppress(BrokenPipeError):
-            os.write(self._word, _guard.IN_ORDER)
-        os.close(self._word)
+            os.write(self._pipe, _guard.IN_ORDER)
+        os.close(self._pipe)
         self._guard.wait()
         self._guard = None
 
     def _forget(self) -> None:
-        """In a forked child: the server is the parent's, and so is the word to its guard."""
+        """Release the server in a forked child: the parent owns it and the pipe to its guard."""
         if self._guard is not None:
-            os.close(self._word)
+            os.close(self._pipe)
             self._guard.returncode = 0
             self._guard = None
         self._owner_pid = None

@@ -1,4 +1,4 @@
-"""Settings and data of a private server: as through SQL, and with its very files at hand."""
+"""Settings and data of a private server, through SQL and its own files."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class PrivateControl(FileControl):
         self._database = target.database or self._server.place.database
 
     def keep_data(self, copy: str = KEPT) -> float:
-        """Copy the database, file by file."""
+        """Copy the database file by file."""
         return self._copy(self._database, self._kept(copy), closed=True)
 
     def restore_data(self, copy: str = KEPT) -> float:
-        """Replace the database by a kept copy."""
+        """Replace the database with a kept copy."""
         return self._copy(self._kept(copy), self._database, closed=False)
 
     def drop_kept_data(self) -> None:
@@ -37,16 +37,14 @@ class PrivateControl(FileControl):
                 session.ask("remove_database", copy=self._kept(copy))
 
     def _start_again(self) -> None:
-        """As others do; a database that went with a server which was killed while it was replaced is brought back."""
+        """Start a stopped server; if it was killed while its database was replaced, restore the database."""
         super()._start_again()
         if self._lost():
-            self.say(
-                f"the data of {self.identity} had been left half replaced; they are brought back from their copy"
-            )
+            self.say(f"an interrupted restore left {self.identity} without its data; hdbkit restores the kept copy")
             self.restore_data()
 
     def _lost(self) -> bool:
-        """Whether the database is missing, and its copy is there."""
+        """Whether the database is missing while its copy exists."""
         with self._session() as session:
             there = [
                 bool(session.ask("database_exists", database_name=name))
@@ -58,25 +56,25 @@ class PrivateControl(FileControl):
         return f"{self._database}_{copy}"
 
     def _identify(self) -> str:
-        """Its folder; a stopped server has it too."""
+        """The server's folder, which is known even while the server is stopped."""
         return str(self._server.folder)
 
     def _may_restart(self) -> bool:
         return self._target.may_restart
 
     def _restart_advice(self) -> str:
-        return "the target must say 'may_restart: true'"
+        return "the target must set 'may_restart: true'"
 
     def _restart(self) -> None:
-        self._server.restart()  # which waits until it answers, on whatever port it was given
+        self._server.restart()  # waits until the server answers, on whatever port it has
 
     def _copy(self, original: str, copy: str, *, closed: bool) -> float:
-        """Make ``copy`` anew from ``original``; a ``closed`` one lets nobody connect. Seconds it took."""
+        """Replace ``copy`` with a copy of ``original``, ``closed`` to connections; return the duration in seconds."""
         began = time.monotonic()
         with self._session() as session:
             session.ask("copy_alone")
             if not session.ask("database_exists", database_name=original):
-                raise ServerFailed(f"there is no database '{original}' in {self.identity} to copy")
+                raise ServerFailed(f"{self.identity} has no database '{original}' to copy")
             try:
                 session.ask("remove_database", copy=copy)
                 session.ask("end_other_sessions", database_name=original)

@@ -1,7 +1,7 @@
-"""Brings a server to rest between runs, where it has work left after its clients.
+"""Waits between runs until a server has finished its background work.
 
-It is asked which settings help it (``rest_settings``) and what is left to do (``rest_left``: what, how much). A
-server that lists no such settings is at rest after its checkpoint.
+The server lists settings that speed this up (``rest_settings``) and the remaining work (``rest_left``: name, amount).
+A server that lists no such settings is idle after its checkpoint.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _CLIENTS_PATIENCE_S = 30.0
 _QUIET_PER_S = 100.0
 _PATIENCE_S = 300.0
 _STUCK_S = 5.0
-"""So long may nothing of what is left go down; some servers never come to nothing."""
+"""The wait ends when no remaining amount has decreased for this long; some servers never reach zero."""
 
 
-def come_to_rest(session: Session, engine: Database) -> None:
-    """Wait for the clients' end and for what is left to do, with settings that hasten it; then put those back."""
+def wait_until_idle(session: Session, engine: Database) -> None:
+    """Wait until clients and background work have finished, with settings that speed it up; then reset these."""
     helping = {str(name): str(value) for name, value in session.ask("rest_settings")}
     if not helping:
         return
@@ -28,14 +28,14 @@ def come_to_rest(session: Session, engine: Database) -> None:
     try:
         for name, value in helping.items():
             session.ask("set_running_setting", name=name, value=value)
-        _wait_for_the_rest(session)
+        _wait_for_remaining_work(session)
     finally:
         for name in reversed(helping):
             session.ask("set_running_setting", name=name, value=present[name])
 
 
 def _wait_for_clients(session: Session, engine: Database) -> None:
-    """Wait until fewer than 100 transactions a second end; somebody else's are waited for no longer than 30 s."""
+    """Wait until fewer than 100 transactions per second end, at most 30 s if other clients are active."""
     end = time.monotonic() + _CLIENTS_PATIENCE_S
     ended, at = _ended(session, engine), time.monotonic()
     while time.monotonic() < end:
@@ -51,7 +51,7 @@ def _ended(session: Session, engine: Database) -> float:
     return counters["commits"] + counters["rollbacks"]
 
 
-def _wait_for_the_rest(session: Session) -> None:
+def _wait_for_remaining_work(session: Session) -> None:
     least: dict[str, float] = {}
     began = moved = time.monotonic()
     while time.monotonic() < began + _PATIENCE_S and time.monotonic() < moved + _STUCK_S:

@@ -1,4 +1,4 @@
-"""One row of the server's list of its settings, as a session sees it."""
+"""One row of the server's list of settings, as a session sees it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hdbkit.errors import TransactionError
 
 @dataclass(frozen=True)
 class Seen:
-    """A setting as a session sees it: how it is shown, what wins over the server's value, whether it waits."""
+    """A setting in a session: its shown value, what overrides the server's value, whether a restart is pending."""
 
     setting: Setting
     shown: str
@@ -21,7 +21,7 @@ class Seen:
 
 
 def tried(session: Session, name: str) -> ApplyBy:
-    """What a setting needs, of a server that tells it only when asked to set it, by a command that always fails."""
+    """What it takes to change a setting, for servers that report it only in the error of a failed SET command."""
     try:
         session.ask("try_setting", name=name)
     except TransactionError as refused:
@@ -31,7 +31,7 @@ def tried(session: Session, name: str) -> ApplyBy:
 
 
 def seen(row: Sequence[Any], found: Mapping[str, ApplyBy]) -> Seen:
-    """A row of ``control_settings``; ``found`` has what was tried of the settings whose row does not tell it."""
+    """Parse a row of ``control_settings``; ``found`` completes rows that do not state how a change is applied."""
     name, value, unit, default, apply_by, low, high, choices, kind, text, shown, winner, waiting = row
     listed = choices.split(",") if isinstance(choices, str) else choices or ()
     needs = ApplyBy(apply_by) if apply_by is not None else found[name]

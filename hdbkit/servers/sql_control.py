@@ -1,11 +1,11 @@
-"""Settings of a server that is reached through its sessions alone, such as a managed service.
+"""Settings of a server that is reached only through SQL, such as a managed service.
 
-The server says itself what a setting needs. Changes go to its own file of settings, where it has one; they take
-effect by a reload, at once, or by the target's restart command, and count only when a fresh session of a client reads
-them back: a role's or a database's own setting would win. What fails is undone.
+The server reports what each setting needs. Changes go to the server's own settings file, if it has one, and take
+effect at once, by a reload, or by the target's restart command. A change is accepted only when a new client session
+reads it back, because settings of a role or a database take precedence. Failed changes are undone.
 
-Servers differ in the operations of ``settings.sql`` alone. One that takes changes at once lists in
-``running_settings`` the values it runs with, to be told again; one that reads a file lists none there.
+Servers differ only in the operations of ``settings.sql``. A server that applies changes at once lists its present
+values in ``running_settings``, so that they can be set again; one that reads a file lists none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HdbkitError, ServerFailed, TransactionError
 from hdbkit.readings import HostLoad
 from hdbkit.servers.power import power_of
-from hdbkit.servers.resting import come_to_rest
+from hdbkit.servers.resting import wait_until_idle
 from hdbkit.servers.seen import Seen, seen, tried
 from hdbkit.servers.values import may_read_back_otherwise, plain_value, problem_in, same_value
 
@@ -41,7 +41,7 @@ class SqlControl:
     def __init__(self, target: Target, admin: Target | None = None, power: Power | None = None) -> None:
         self._target, self._admin = target, admin or target
         self.power: Power | None = power or power_of(target.control)
-        self.say: Callable[[str], None] = unheard
+        self.say: Callable[[str], None] = discard
         self._standby: Session | None = None
         self._undoing = False
         self._tried: dict[str, ApplyBy] = {}
@@ -49,9 +49,9 @@ class SqlControl:
         self.can_restart = self._may_restart()
 
     def _identify(self) -> str:
-        """The host, and the server's own word of its port and number; as addressed where it tells none.
+        """The host, and the port and system id that the server reports, or the target's port if it reports none.
 
-        The host stays in it: a server made from a copy of another has the other's number.
+        The host is part of it because a server made from a copy of another has the same system id.
         """
         try:
             with self._session() as session:
@@ -64,13 +64,15 @@ class SqlControl:
     # -- reading -----------------------------------------------------------------------------------------
 
     def settings(self) -> dict[str, Setting]:
-        """Every setting that the controlling account may see."""
+        """Every setting that the administrator's account may see."""
         return {name: seen.setting for name, seen in self._read(self._admin).items()}
 
     def problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
-        """What is wrong with these values; changes nothing."""
+        """The errors in these values; changes nothing."""
         if not self._target.may_change_settings:
-            return [f"target {self._target.url} does not say 'may_change_settings: true'; nothing is changed there"]
+            return [
+                f"target {self._target.url} does not set 'may_change_settings: true'; its settings are not changed"
+            ]
         known = self.settings()
         found = []
         for name, values in changes.items():
@@ -79,7 +81,7 @@ class SqlControl:
                 same = [one for one in known if one.lower() == name.lower()]
                 found.append(f"the server has no setting '{name}'.{did_you_mean(name, same or list(known))}")
             elif setting.apply_by is ApplyBy.FIXED:
-                found.append(f"{name} cannot be changed; it is {setting.value}")
+                found.append(f"{name} cannot be changed; its value is {setting.value}")
             elif setting.apply_by is ApplyBy.RESTART and not self._may_restart():
                 found.append(f"{name} needs a restart of the server; {self._restart_advice()}")
             else:
@@ -87,13 +89,13 @@ class SqlControl:
         return found
 
     def snapshot(self) -> dict[str, Any]:
-        """The entries of the server's own file of settings, and the values that it runs with."""
+        """The entries of the server's own settings file, and the values that it runs with."""
         return {"identity": self.identity, "entries": self._entries(), "running": self._running()}
 
     # -- changing ----------------------------------------------------------------------------------------
 
     def apply(self, changes: Mapping[str, str]) -> Change:
-        """Set, reload or restart as the server asks, and verify; undone when anything fails."""
+        """Set the values, reload or restart as needed, and verify; undo the change if anything fails."""
         wrong = self.problems({name: [value] for name, value in changes.items()})
         if wrong:
             raise ServerFailed("; ".join(wrong))
@@ -109,13 +111,13 @@ class SqlControl:
             except HdbkitError as error:
                 asked = ", ".join(f"{name} = {value}" for name, value in changes.items())
                 undone = self._undo(before, changes, kept_in)
-                raise ServerFailed(f"{asked} was not taken: {error}; {undone}") from error
+                raise ServerFailed(f"{asked} was not applied: {error}; {undone}") from error
             finally:
                 self._standby = None
         return Change(applied_by, time.monotonic() - began, read_back)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Set what the snapshot saw, remove what it did not, and have it take effect."""
+        """Set the values of the snapshot, remove the others, and apply the result."""
         self._check_identity(snapshot)
         wanted, present = snapshot["entries"], self._entries()
         with self._session() as session:
@@ -126,56 +128,56 @@ class SqlControl:
         self._take_effect({**present, **wanted}, snapshot.get("running", {}))
 
     def maintain(self) -> float:
-        """Old row versions removed, a checkpoint, the rest of the clients' work; 0 where the account may not."""
+        """Remove old row versions, run a checkpoint, wait for background work; 0 if the account may not."""
         began = time.monotonic()
         try:
             with self._session(self._admin.with_(database=self._target.database)) as session:
                 session.ask("remove_old_rows")
                 session.ask("checkpoint")
-                come_to_rest(session, database(self._target.kind))
+                wait_until_idle(session, database(self._target.kind))
         except TransactionError:
             return 0.0
         return time.monotonic() - began
 
     def restart(self) -> float:
-        """Restart the server; what was set for its present life alone is told to it again."""
+        """Restart the server, then set again the values that it held only in memory."""
         if not self._may_restart():
             raise ServerFailed(f"{self.identity} cannot be restarted; {self._restart_advice()}")
         began = time.monotonic()
         running = self._running()
         self._restart()
-        self._tell(running)
+        self._set_running(running)
         return time.monotonic() - began
 
     def host_load(self) -> HostLoad | None:
-        """SQL tells nothing of the host."""
+        """None: SQL does not report the load of the host."""
         return None
 
     def keep_data(self, copy: str = KEPT) -> float:
-        """Not through SQL alone."""
-        raise ServerFailed(f"the data of {self._target.url} cannot be kept: only a private server's can")
+        """Not supported through SQL. Raises ``ServerFailed``."""
+        raise ServerFailed(f"the data of {self._target.url} cannot be kept: this needs a private server")
 
     def restore_data(self, copy: str = KEPT) -> float:
-        """Not through SQL alone."""
-        raise ServerFailed(f"the data of {self._target.url} cannot be restored: only a private server's can")
+        """Not supported through SQL. Raises ``ServerFailed``."""
+        raise ServerFailed(f"the data of {self._target.url} cannot be restored: this needs a private server")
 
     def drop_kept_data(self) -> None:
-        """There is none."""
+        """Do nothing: there is no copy."""
 
     # -- steps -------------------------------------------------------------------------------------------
 
     def _check_identity(self, snapshot: Mapping[str, Any]) -> None:
         if snapshot["identity"] != self.identity:
-            raise ServerFailed(f"the settings to restore are those of {snapshot['identity']}, not of {self.identity}")
+            raise ServerFailed(f"the settings to restore belong to {snapshot['identity']}, not to {self.identity}")
 
     def _may_restart(self) -> bool:
         return self._target.may_restart and self.power is not None
 
     def _restart_advice(self) -> str:
-        return f"the target {self._target.url} must say 'may_restart: true' and name commands in 'control'"
+        return f"the target {self._target.url} must set 'may_restart: true' and give commands in 'control'"
 
     def _restart(self) -> None:
-        """Restart, and wait until the server lets a session in and tells another time of its start."""
+        """Restart, and wait until the server accepts a session and reports a new start time."""
         assert self.power is not None
         away = (CannotConnect, TransactionError)
         try:
@@ -186,7 +188,7 @@ class SqlControl:
         self._wait(lambda now: now[1] != before, _RESTART_PATIENCE_S, "was not started again", away)
 
     def _undo(self, before: Mapping[str, Any], names: Iterable[str], file: str) -> str:
-        """Bring the settings back, and tell whether that was done. Never a value from before: it may be a secret."""
+        """Restore the settings and describe the outcome, without earlier values: they may be secrets."""
         self._undoing = True
         try:
             self.restore(before)
@@ -194,7 +196,7 @@ class SqlControl:
             self._undoing = False
             return (
                 f"{self._state(error)}; remove the lines of {', '.join(names)} from {file} and start it again "
-                "(what stood there before is in the sweep's before.json)"
+                "(the earlier lines are in the sweep's before.json)"
             )
         finally:
             self._undoing = False
@@ -205,40 +207,40 @@ class SqlControl:
         try:
             self._times()
         except (CannotConnect, TransactionError) as refused:
-            return f"the server is down or lets nobody connect ({refused}), and the settings are still in its file"
-        return f"the server runs, and the settings could not be brought back ({error})"
+            return f"the server is down or rejects connections ({refused}), and the settings are still in its file"
+        return f"the server is running, but the settings could not be restored ({error})"
 
     def _kept_in(self, session: Session) -> str:
-        """Where changed settings are kept, for a reader who must remove them by hand."""
+        """The file with changed settings, named for a user who must edit it manually."""
         rows = session.ask("settings_file")
-        return str(rows[0][0]) if rows else "its file of settings"
+        return str(rows[0][0]) if rows else "its settings file"
 
     def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
-        """Have the server keep these; what it must still be told for now is returned."""
+        """Store the changes on the server; return those that must also be set on the running server."""
         known = self.settings()
         for name, value in changes.items():
             session.ask("set_setting", name=name, value=value, apply_by=known[name].apply_by.value)
         return {}
 
     def _take_effect(self, kept: Collection[str], running: Mapping[str, str]) -> ApplyBy:
-        """Reload, and tell the server what to run with; restart when one of them waits for it."""
+        """Reload and set the running values; restart the server if one of them needs it."""
         before = self._times()
         with self._session() as session:
             session.ask("reload_settings")
-        self._wait(lambda now: now[0] > before[0], _RELOAD_PATIENCE_S, "did not read its settings again", ())
+        self._wait(lambda now: now[0] > before[0], _RELOAD_PATIENCE_S, "did not reload its settings", ())
         read = self._read(self._admin)
         waiting = [name for name in kept if name in read and read[name].waiting]
-        told = {name: value for name, value in running.items() if name in kept}
-        waiting += [name for name in self._unlike(told) if read[name].setting.apply_by is ApplyBy.RESTART]
+        wanted = {name: value for name, value in running.items() if name in kept}
+        waiting += [name for name in self._unlike(wanted) if read[name].setting.apply_by is ApplyBy.RESTART]
         if waiting and not self._may_restart():
             raise ServerFailed(f"{', '.join(waiting)} needs a restart of the server; {self._restart_advice()}")
         if waiting:
             self._restart()
-        self._tell(running)
+        self._set_running(running)
         return ApplyBy.RESTART if waiting else ApplyBy.RELOAD
 
-    def _tell(self, wanted: Mapping[str, str]) -> None:
-        """Make these the values that the server runs with; some bound others, hence more than one round."""
+    def _set_running(self, wanted: Mapping[str, str]) -> None:
+        """Set these values on the running server; some limit others, so this may need several rounds."""
         for _ in range(_ROUNDS if wanted else 0):
             unlike = self._unlike(wanted)
             with self._session() as session:
@@ -248,7 +250,7 @@ class SqlControl:
                 return
 
     def _unlike(self, wanted: Mapping[str, str]) -> dict[str, str]:
-        """Those of ``wanted`` that can be changed and have another value in the running server."""
+        """The ``wanted`` values that can be changed and differ from the running server's."""
         if not wanted:
             return {}
         present, known = self._running(), self.settings()
@@ -261,16 +263,16 @@ class SqlControl:
         }
 
     def verified(self, changes: Mapping[str, str]) -> dict[str, str]:
-        """What a client's fresh session reads. Raises ``ServerFailed`` naming what wins over a change."""
+        """The values that a new client session reads. Raises ``ServerFailed`` if a change has no effect there."""
         own, seen = self._read(self._admin), self._read(self._target)
         read_back = {}
         for name, wanted in changes.items():
             one = seen.get(name, own[name])
             if one.waiting:
-                raise ServerFailed(f"{name} still waits for a restart")
+                raise ServerFailed(f"{name} still needs a restart")
             taken = same_value(one.setting, wanted, one.setting.value)
             if not taken and (one.winner or not may_read_back_otherwise(one.setting, wanted)):
-                why = f"{one.winner} wins" if one.winner else "the server keeps another value"
+                why = f"{one.winner} takes precedence" if one.winner else "the server uses another value"
                 raise ServerFailed(f"a session of {self._target.user} has {name} = {one.shown}, not {wanted}: {why}")
             read_back[name] = one.shown
         return read_back
@@ -282,11 +284,11 @@ class SqlControl:
         except TransactionError as error:
             raise ServerFailed(
                 f"account {self._admin.user} may not read which settings were changed, so they could not be "
-                f"brought back ({error.text}); use an account that may"
+                f"restored ({error.text}); use an account that may"
             ) from error
 
     def _running(self) -> dict[str, str]:
-        """The values that the server runs with, where it is to be told them; else nothing."""
+        """The values that the server runs with; empty for a server that reads them from a file."""
         with self._session() as session:
             return {str(name): str(value) for name, value in session.ask("running_settings")}
 
@@ -302,9 +304,9 @@ class SqlControl:
         otherwise: str,
         expected: tuple[type[HdbkitError], ...],
     ) -> None:
-        """Ask fresh sessions until ``reached`` holds for the server's times; ``expected`` refusals are waited out.
+        """Read the server's times in new sessions until ``reached`` is true; ``expected`` errors are retried.
 
-        A server that has ended is not waited for.
+        A stopped server fails at once.
         """
         end, look_at = time.monotonic() + patience_s, time.monotonic() + _LOOK_S
         while True:
@@ -317,7 +319,9 @@ class SqlControl:
                 if self.power is not None and time.monotonic() > look_at:
                     look_at = time.monotonic() + _LOOK_S
                     if not self.power.running:
-                        raise ServerFailed(f"the server {otherwise}: {self.power.last_words() or error}") from error
+                        raise ServerFailed(
+                            f"the server {otherwise}: {self.power.last_log_lines() or error}"
+                        ) from error
             if time.monotonic() > end:
                 raise ServerFailed(f"the server {otherwise} within {patience_s:g} s{reason}")
             time.sleep(0.02)
@@ -326,15 +330,15 @@ class SqlControl:
         """Every setting as a session of ``target`` sees it."""
         with self._session(target) as session:
             rows = session.ask("control_settings")
-            untold = [row[0] for row in rows if row[4] is None and row[0] not in self._tried]
+            unknown = [row[0] for row in rows if row[4] is None and row[0] not in self._tried]
             may = self._target.may_change_settings
-            for name in untold:
+            for name in unknown:
                 self._tried[name] = tried(session, name) if may else ApplyBy.RESTART
         return {row[0]: seen(row, self._tried) for row in rows}
 
     @contextmanager
     def _session(self, target: Target | None = None) -> Iterator[Session]:
-        """A fresh session; the one from before a change where that change lets no new one in."""
+        """A new session; while undoing a change that prevents new ones, the session from before the change."""
         try:
             session = database(self._target.kind).connect(target or self._admin)
         except CannotConnect:
@@ -348,12 +352,12 @@ class SqlControl:
             session.close()
 
 
-def unheard(_: str) -> None:
-    """Nobody listens."""
+def discard(_: str) -> None:
+    """Discard a message."""
 
 
 def _host(host: str | None) -> str:
-    """A host's name, one for all the names of this host: none, a socket's folder, a loopback address."""
+    """A host's name; "localhost" for every name of this host: none, a socket's folder, a loopback address."""
     name = (host or "localhost").lower()
     try:
         here = ipaddress.ip_address(name).is_loopback

@@ -1,8 +1,8 @@
-"""Values of settings as a server reads them: numbers with units, switches, choices, lists.
+"""Values of settings as a server parses them: numbers with units, switches, choices, lists.
 
-A setting's own value and bounds are numbers in its unit (``128MB`` is 16384 of ``8kB``). Units are case-sensitive,
-and a number without one is in the setting's own. A *size* has no unit: it is a whole number that may be written with
-K, M, G or T (and a B), powers of 1024 in any case.
+A setting's value and limits are numbers in its unit (``128MB`` is 16384 of ``8kB``). Units are case-sensitive; a
+number without a unit is in the setting's own unit. A *size* has no unit: it is an integer that may end in K, M, G
+or T (optionally with B), which are powers of 1024 in either case.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _OFF = frozenset({"off", "of", "false", "no", "0", "f", "fa", "fal", "fals", "n"
 _AUTOMATIC = -1.0
 _MULTIPLES = {"": Fraction(1), **MULTIPLES}
 _UNBOUNDED = 2.0**63
-"""A bound from here on is that of the server's numbers, not the setting's."""
+"""Limits from this value on are those of the server's number type, not of the setting."""
 _NUMBERS = ("integer", "real", "size")
 
 
 def problem_in(setting: Setting, text: str) -> str | None:
-    """What is wrong with ``text`` as a value of ``setting``; None when nothing is."""
+    """The error in ``text`` as a value of ``setting``; None if it is valid."""
     if setting.kind == "bool":
         known = text.strip().lower() in _ON | _OFF
         return None if known else f"{setting.name} must be on or off, not {text!r}"
@@ -41,7 +41,7 @@ def problem_in(setting: Setting, text: str) -> str | None:
 
 
 def number_in(setting: Setting, text: str) -> float | None:
-    """A number with or without unit, in the setting's unit; None when it is none or the unit does not fit."""
+    """A number with or without a unit, converted to the setting's unit; None if number or unit are invalid."""
     found = _NUMBER.fullmatch(text)
     if not found:
         return None
@@ -56,7 +56,7 @@ def number_in(setting: Setting, text: str) -> float | None:
 
 
 def plain_value(setting: Setting, text: str) -> str:
-    """``text`` as a command to the server takes it: switches as on or off, sizes as digits."""
+    """``text`` in the form that the server's commands accept: switches as on or off, sizes as digits."""
     if setting.kind == "bool":
         return "on" if text.strip().lower() in _ON else "off"
     number = number_in(setting, text) if setting.kind == "size" and not text.strip().isdigit() else None
@@ -64,7 +64,7 @@ def plain_value(setting: Setting, text: str) -> str:
 
 
 def same_value(setting: Setting, wanted: str, got: str) -> bool:
-    """Whether ``got``, as read back in the setting's unit, is what ``wanted`` asked for."""
+    """Whether ``got``, read back in the setting's unit, equals ``wanted``."""
     if setting.kind == "bool":
         return (wanted.strip().lower() in _ON) == (got.strip().lower() in _ON)
     if setting.kind == "enum":
@@ -78,9 +78,9 @@ def same_value(setting: Setting, wanted: str, got: str) -> bool:
 
 
 def with_unit(setting: Setting, number: str) -> str:
-    """A value or a bound of the setting as one writes it: 16384 of ``8kB`` is ``128MB``; others are as they are.
+    """A value or limit with its usual unit: 16384 of ``8kB`` is ``128MB``; other values are unchanged.
 
-    A size is written with M, G or T where it is a multiple: most that are smaller are counts.
+    A size is written with M, G or T if it is a multiple of these; smaller values are usually counts.
     """
     if setting.kind == "size" and number.isdecimal() and number != "0":
         return next(
@@ -96,7 +96,7 @@ def with_unit(setting: Setting, number: str) -> str:
 
 
 def allowed(setting: Setting) -> str:
-    """The range or the choices of a setting in words; empty where any text may do."""
+    """The range or choices of a setting as text; empty if any text is valid."""
     if setting.kind == "bool":
         return "on or off"
     if setting.choices:
@@ -109,9 +109,9 @@ def allowed(setting: Setting) -> str:
 
 
 def may_read_back_otherwise(setting: Setting, wanted: str) -> bool:
-    """Whether a server may keep ``wanted`` in a form of its own: texts do, -1 often means automatic.
+    """Whether a server may report ``wanted`` differently: it may rewrite texts, and -1 often means automatic.
 
-    Among other choices ``on`` may stand for one of them (a compression's first method), but never for ``off``.
+    In a list of choices, ``on`` may select one of them (the first compression method), but never ``off``.
     """
     if setting.kind == "enum":
         return wanted.strip().lower() in _ON and setting.value.strip().lower() not in _OFF
@@ -119,7 +119,7 @@ def may_read_back_otherwise(setting: Setting, wanted: str) -> bool:
 
 
 def _items(text: str) -> list[str]:
-    """The items of a list such as ``a, "b"``; one empty item for an empty text."""
+    """The items of a list such as ``a, "b"``; an empty text has one empty item."""
     return [item.strip().strip('"') for item in text.split(",")]
 
 
@@ -140,7 +140,7 @@ def _problem_in_number(setting: Setting, text: str) -> str | None:
 
 
 def _choice(setting: Setting, text: str) -> str | None:
-    """The choice that is meant; switches have their usual other names."""
+    """The choice that ``text`` names; switches accept their usual synonyms."""
     word = text.strip().lower()
     if word in (choice.lower() for choice in setting.choices):
         return word
@@ -160,7 +160,7 @@ def _family(unit: str) -> dict[str, Fraction]:
 
 
 def _factor(unit: str, base: str | None) -> Fraction | None:
-    """How many ``base`` (such as ``8kB``) make one ``unit``; None when they do not go together."""
+    """How many ``base`` (such as ``8kB``) make one ``unit``; None if they measure different things."""
     if base is None:
         return None
     count, bare = re.fullmatch(r"(\d*)(\w+)", base).groups()  # type: ignore[union-attr]

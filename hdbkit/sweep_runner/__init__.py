@@ -1,9 +1,9 @@
-"""Executes a sweep: brings the server to each configuration, has each run done, keeps a journal, restores the server.
+"""Executes a sweep: applies each configuration, executes each run, keeps a journal, restores the server.
 
-It knows neither how a run is done (a callable, given by the caller) nor what the server is (a ``ServerControl``).
-The rules that must not break: nothing is changed before the settings as they were are on disk; each planned run
-exists exactly once in the end; the settings are brought back at the end, at an error, at Ctrl-C, and at the next
-sweep after a kill.
+It depends neither on how a run is executed (a callable given by the caller) nor on the kind of server (a
+``ServerControl``). The rules that must not break: nothing is changed before the original settings are on disk; at the
+end each planned run exists exactly once; the settings are restored at the end, after an error, after Ctrl-C, and,
+after a kill, by the next sweep.
 """
 
 from hdbkit.sweep_runner.events import EventKind, Follower, SweepEvent, Watcher

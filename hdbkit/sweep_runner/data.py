@@ -1,8 +1,8 @@
-"""The data of a run: as the sweep found them, or a schema that was built for the factors that need another one.
+"""The data of a run: the original data, or a schema that is built for factors that need another one.
 
-The data as they were found are kept before the first change, and nothing replaces that copy: a sweep that is killed
-anywhere comes back to them. A schema that factors ask for is built once for all its runs of a block and kept as a
-second copy, from which each of these runs begins, as those of the schema that was found begin from the first.
+The original data is copied before the first change, and nothing replaces that copy, so that it can be restored
+wherever a sweep is killed. A schema that factors need is built once for all its runs of a block and kept as a second
+copy. Each run starts from the copy of its schema.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from hdbkit.workloads.present import present_schema
 
 
 def restores_data(plan: SweepPlan, control: ServerControl) -> bool:
-    """Whether the data are brought back before each run: as asked, or where the server can."""
+    """Whether the data is restored before each run: as requested, or by default if the server can."""
     reset = plan.spec.reset
     return reset is Reset.RESTORE or (reset is Reset.AUTO and control.can_restore_data)
 
 
 def keeps_data(plan: SweepPlan, control: ServerControl) -> bool:
-    """Whether the data as they were found are kept before the first change."""
+    """Whether the original data is copied before the first change."""
     return restores_data(plan, control) or bool(_of_schema(plan))
 
 
 def unrestorable(plan: SweepPlan, control: ServerControl) -> list[Problem]:
-    """What is asked for the data that this server cannot do."""
+    """The requests for the data that this server cannot fulfil."""
     found = []
     if plan.spec.reset is Reset.RESTORE and not control.can_restore_data:
         found.append(Problem("reset", f"the data of {control.identity} cannot be restored; use 'none' or 'auto'"))
     if _of_schema(plan) and (not control.can_restore_data or plan.target.control.agent):
-        need = f"{' and '.join(_of_schema(plan))} need the schema built anew"
-        advice = "sweep them on a private server of this host, or leave them out"
-        found.append(Problem("factors", f"{need}, and the data of {control.identity} cannot be kept aside; {advice}"))
+        need = f"{' and '.join(_of_schema(plan))} need the schema to be rebuilt"
+        advice = "sweep them on a private server on this host, or omit them"
+        found.append(Problem("factors", f"{need}, but the data of {control.identity} cannot be kept; {advice}"))
     return found
 
 
 def bring_data(plan: SweepPlan, planned: PlannedRun, control: ServerControl) -> tuple[float, float]:
-    """Bring the data of a run; the seconds that it took to bring a copy back, and to build a schema.
+    """Provide the data of a run; return the seconds spent on restoring a copy and on building a schema.
 
     Raises:
-        HdbkitError: a copy was not brought back, or a schema not built.
+        HdbkitError: a copy could not be restored, or a schema could not be built.
     """
     wanted, restores = plan.workload_of(planned), restores_data(plan, control)
     if not _of_schema(plan):
@@ -57,7 +57,7 @@ def bring_data(plan: SweepPlan, planned: PlannedRun, control: ServerControl) -> 
         return (control.restore_data() if restores or there != wanted else 0.0), 0.0
     restored_s = 0.0
     if there == wanted and restores:
-        with suppress(ServerFailed):  # the copy was never made
+        with suppress(ServerFailed):  # there is no copy yet
             restored_s = control.restore_data(BUILT)
         there = _schema_there(plan.target, wanted)
     if there == wanted:
@@ -67,7 +67,7 @@ def bring_data(plan: SweepPlan, planned: PlannedRun, control: ServerControl) -> 
 
 def _build(target: Target, wanted: WorkloadSpec, control: ServerControl) -> tuple[float, float]:
     began = time.monotonic()
-    with suppress(SchemaProblem):  # there is none
+    with suppress(SchemaProblem):  # there is no schema
         drop(target, wanted)
     built = build(target, wanted, loaders=os.cpu_count() or 1)
     if not built.passed:
@@ -78,12 +78,12 @@ def _build(target: Target, wanted: WorkloadSpec, control: ServerControl) -> tupl
 
 
 def _of_schema(plan: SweepPlan) -> list[str]:
-    """The factors that need the schema built anew."""
+    """The factors that need the schema to be rebuilt."""
     return [name for name in plan.spec.factors if name in schema_factors()]
 
 
 def _schema_there(target: Target, wanted: WorkloadSpec) -> WorkloadSpec | None:
-    """The complete schema in the database; None where it is missing or half built."""
+    """The complete schema in the database; None if it is missing or incomplete."""
     try:
         return present_schema(target, wanted.identity)
     except SchemaProblem:

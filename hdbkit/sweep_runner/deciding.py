@@ -1,7 +1,7 @@
-"""What the finished blocks of a sweep decide about the rest of it: its end at a look, and the winners' fresh blocks.
+"""Decisions after finished blocks: whether the sweep ends at a look, and the fresh blocks of the winners.
 
-All derives from plan, journal and results, and only between two blocks, so a sweep that was killed and resumed
-decides as it would have decided then. A decision is in the journal; the plan on disk is what it made of it.
+Every decision derives from plan, journal and results, and is made only between two blocks. A sweep that was killed
+and resumed therefore decides as an uninterrupted one. The journal records each decision; the plan on disk follows it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from hdbkit.sweep_runner.searching import searched
 
 
 def decide(plan: SweepPlan, folder: SweepFolder) -> SweepPlan:
-    """The plan as the finished blocks have it, which is the same one where they decide nothing."""
+    """The plan after the decisions of the finished blocks; unchanged if they decide nothing."""
     state = folder.journal.state
     return _with_winners(_at_a_look(searched(plan, folder, state), folder, state), folder, state)
 
 
 def _at_a_look(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPlan:
-    """The sweep ends at a look where every configuration is decided, at the level of that look."""
+    """End the sweep at a look if every configuration is decided at the level of that look."""
     blocks = _finished_blocks(plan, state)
     if plan.ended_after is not None or blocks not in plan.spec.looks[:-1]:
         return plan
@@ -42,15 +42,15 @@ def _at_a_look(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sweep
 
 
 def _finished_blocks(plan: SweepPlan, state: SweepState) -> int:
-    """How many blocks are done while the next has not begun; 0 within a block."""
-    place = state.next_number - 1  # runs are done in their order
+    """The number of finished blocks between two blocks; 0 within a block."""
+    place = state.next_number - 1  # runs are executed in order
     if not 0 < place < len(plan.runs) or plan.runs[place].block == plan.runs[place - 1].block:
         return 0
     return plan.runs[place - 1].block
 
 
 def _with_winners(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPlan:
-    """After the last block: the three fastest configurations and the baseline get fresh blocks."""
+    """Add fresh blocks of the three fastest configurations and the baseline after the last block."""
     spec = plan.spec
     if not spec.winner_blocks or plan.winners or state.next_number <= len(plan.runs):
         return plan
@@ -66,6 +66,6 @@ def _with_winners(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sw
 
 
 def _note_once(folder: SweepFolder, state: SweepState, step: Step, **details: Any) -> None:
-    """A line in the journal, ahead of the plan; it is there already where the sweep was killed between the two."""
+    """Append a line to the journal before the plan is written, unless a killed sweep has already appended it."""
     if (step, details) not in [(line.step, line.details) for line in state.decisions]:
         folder.append(step, **details)

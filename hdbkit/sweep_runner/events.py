@@ -1,4 +1,4 @@
-"""The events of a sweep, for whoever watches it: reported by its own process, or read from its journal."""
+"""The events of a sweep, reported by its own process or read from its journal."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hdbkit.sweep_plan import PlannedRun, SweepPlan
 
 
 class EventKind(StrEnum):
-    """What has just happened."""
+    """The kind of an event."""
 
-    SETTLED = "settled"  # an earlier sweep that was killed: its settings are restored
-    SAVED = "saved"  # the settings as they were are on disk, the data is kept
-    WAITING = "waiting"  # for what the note says, or no longer
-    PREPARING = "preparing"  # the server is brought to a run's configuration
+    SETTLED = "settled"  # the settings from before an earlier, killed sweep are restored
+    SAVED = "saved"  # the original settings are on disk, the data is copied
+    WAITING = "waiting"  # a wait that the note describes has begun or ended
+    PREPARING = "preparing"  # a run's configuration is being applied
     STARTED = "started"
     FINISHED = "finished"
-    ENDED_EARLY = "ended early"  # for the reason in the note
+    ENDED_EARLY = "ended early"  # the note contains the reason
     FAILED = "failed"
     RESTORED = "restored"
 
@@ -48,27 +48,27 @@ KINDS = {
     Step.RUN_FAILED: EventKind.FAILED,
     Step.SETTINGS_RESTORED: EventKind.RESTORED,
 }
-"""The event that a step of the journal is; the other steps are none."""
+"""The event for a step of the journal; other steps are not events."""
 
 Watcher = Callable[[SweepEvent], None]
 
 
-def unwatched(_: SweepEvent) -> None:
-    """Nobody looks."""
+def ignore_event(_: SweepEvent) -> None:
+    """Ignore an event."""
 
 
 class Follower:
-    """Reports what the journal has as events, each line once: those that ``sweep(watch=...)`` would have reported."""
+    """Reports the lines of a journal as events, each line once, as ``sweep(watch=...)`` does."""
 
     def __init__(self, folder: SweepFolder, watch: Watcher) -> None:
         self._folder, self._watch, self._seen = folder, watch, 0
 
     def follow(self) -> None:
-        """Report what is new since the last look."""
+        """Report the events since the last call."""
         new = self._folder.journal.lines[self._seen :]
         if not new:
             return
-        plan = self._folder.read_plan(SweepPlan)  # it may have become longer or shorter
+        plan = self._folder.read_plan(SweepPlan)  # it may have changed since
         for line in new:
             if kind := KINDS.get(line.step):
                 self._watch(self._event(kind, plan, line))

@@ -1,4 +1,4 @@
-"""The course of a sweep: check, save, then for each planned run prepare, run, note; at every end restore."""
+"""The execution of a sweep: check, save the settings, prepare and execute each run, restore the settings."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from hdbkit.results.sweep_folder import SweepFolder, only_sweep, sweep_folder, u
 from hdbkit.sweep_plan import PlannedRun, SweepPlan, extended, run_plan
 from hdbkit.sweep_runner.data import keeps_data
 from hdbkit.sweep_runner.deciding import decide
-from hdbkit.sweep_runner.events import KINDS, EventKind, SweepEvent, Watcher, unwatched
+from hdbkit.sweep_runner.events import KINDS, EventKind, SweepEvent, Watcher, ignore_event
 from hdbkit.sweep_runner.outcomes import given_up, outcome
 from hdbkit.sweep_runner.preparing import prepare_run, unprepared
 from hdbkit.sweep_runner.searching import required_rate_for
 from hdbkit.sweep_runner.settling import settings_now, settle, settle_earlier
 
 RunOne = Callable[[RunPlan], Manifest]
-"""Does one run to its end. Raises ``HdbkitError`` when it cannot; Ctrl-C leaves it as ``KeyboardInterrupt``."""
+"""Executes one run to its end. Raises ``HdbkitError`` if it cannot, and ``KeyboardInterrupt`` on Ctrl-C."""
 
 
 def start(
-    plan: SweepPlan, root: Path, control: ServerControl, run_one: RunOne, watch: Watcher = unwatched
+    plan: SweepPlan, root: Path, control: ServerControl, run_one: RunOne, watch: Watcher = ignore_event
 ) -> SweepFolder:
-    """Execute a new sweep under the folder ``root`` of all results.
+    """Execute a new sweep in the results folder ``root``.
 
-    Failed runs are kept as failed and the sweep goes on.
+    Failed runs are recorded as failed and the sweep continues.
 
     Raises:
-        ConfigErrors: the server would refuse values of the settings, all reported at once; nothing was started.
-        InputError: the sweep exists, another sweep is running on the server, data cannot be restored as asked, or a
-            run at the baseline's settings cannot be started at all.
-        ServerFailed: the server did not take its settings back; they are restored at the next start.
+        ConfigErrors: the server would reject values of the settings, all reported together; nothing was started.
+        InputError: the sweep exists, another sweep is running on the server, data cannot be restored as requested,
+            or a run with the baseline's settings cannot be started.
+        ServerFailed: the settings could not be restored; the next sweep restores them.
         KeyboardInterrupt: stopped; the settings are restored, ``resume`` continues.
     """
     folder = _new_folder(plan, root)
@@ -51,10 +51,10 @@ def start(
 
 
 def prepare(plan: SweepPlan, root: Path, control: ServerControl) -> SweepFolder:
-    """The plan of a new sweep on disk, for :func:`resume` to execute; the server is asked and not changed.
+    """Write the plan of a new sweep to disk, for :func:`resume` to execute; the server is checked and not changed.
 
     Raises:
-        ConfigErrors, InputError: as :func:`start`; nothing was made.
+        ConfigErrors, InputError: as :func:`start`; nothing was written.
     """
     folder = _new_folder(plan, root)
     if not unrestored(root, control.identity):
@@ -68,15 +68,15 @@ def resume(
     folder: SweepFolder,
     control: ServerControl,
     run_one: RunOne,
-    watch: Watcher = unwatched,
+    watch: Watcher = ignore_event,
     blocks: int | None = None,
     target: Target | None = None,
 ) -> SweepFolder:
-    """Continue a sweep with the runs that are missing; the arguments and errors are those of :func:`start`.
+    """Continue a sweep with its missing runs; arguments and errors are those of :func:`start`.
 
     Args:
-        blocks: extend it to so many blocks; what was planned stays as it is.
-        target: the same target, when its password is only in memory.
+        blocks: extend the sweep to this number of blocks; the planned runs stay unchanged.
+        target: the same target, if its password is only in memory.
     """
     plan = folder.read_plan(SweepPlan)
     if target is not None:
@@ -96,12 +96,12 @@ def resume(
 def _new_folder(plan: SweepPlan, root: Path) -> SweepFolder:
     folder = sweep_folder(root, plan.sweep_id)
     if folder.planned:
-        raise InputError(f"there is a sweep {plan.sweep_id} already; run: hdbkit sweep --resume {plan.sweep_id}")
+        raise InputError(f"sweep {plan.sweep_id} already exists; run: hdbkit sweep --resume {plan.sweep_id}")
     return folder
 
 
 def _check(plan: SweepPlan, control: ServerControl) -> None:
-    """Find all errors before anything is changed."""
+    """Report all errors before anything is changed."""
     settings = plan.spec.settings
     problems = [Problem("settings", one) for one in control.problems(settings)] if settings else []
     problems += unprepared(plan, control)
@@ -110,15 +110,15 @@ def _check(plan: SweepPlan, control: ServerControl) -> None:
 
 
 def _changes(plan: SweepPlan) -> bool:
-    """Whether the sweep may change anything on the server: one of factors alone needs no permission, and does not."""
+    """Whether the sweep may change the server; a sweep without settings needs no permission and changes nothing."""
     return bool(plan.spec.settings) or plan.target.may_change_settings
 
 
 @contextmanager
 def _held(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -> Iterator[None]:
-    """The server for this sweep alone, as it was before any other.
+    """Reserve the server for this sweep, with the settings from before any killed sweep restored.
 
-    Errors are reported before anything is made, unless a killed sweep left the server where it cannot be asked.
+    Errors are reported before anything is changed, unless a killed sweep must be settled first.
     """
     control.say = lambda note: watch(SweepEvent(EventKind.WAITING, len(plan.runs), note=note))
     if not unrestored(root, control.identity):
@@ -134,9 +134,9 @@ def _held(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -
 
 @contextmanager
 def _noted(folder: SweepFolder) -> Iterator[None]:
-    """The journal names the process that executes the sweep, and says what broke it off.
+    """Record in the journal which process executes the sweep, and why it ended early.
 
-    A note that cannot be written, on a full disk, hides no error.
+    If the disk is full and the note cannot be written, the original error is still raised.
     """
     folder.note_started(os.getpid())
     try:
@@ -155,7 +155,7 @@ def _noted(folder: SweepFolder) -> Iterator[None]:
 
 @dataclass
 class _Execution:
-    """One sweep on its way."""
+    """The execution of one sweep."""
 
     plan: SweepPlan
     folder: SweepFolder
@@ -186,13 +186,13 @@ class _Execution:
         self._report(EventKind.WAITING, note=note)
 
     def _next(self) -> PlannedRun | None:
-        """The next planned run without an end, after what the finished blocks decide about the rest."""
+        """The next planned run, after the decisions of the finished blocks."""
         self.plan = decide(self.plan, self.folder)
         number = self.folder.journal.state.next_number
         return self.plan.runs[number - 1] if number <= len(self.plan.runs) else None
 
     def _save(self) -> None:
-        """What the server is now, on disk, before the first change."""
+        """Save the server's settings, and its data if needed, before the first change."""
         found = settings_now(self.control, self.plan.spec.settings)
         self.folder.save_before(self.control.identity, self.control.snapshot() if _changes(self.plan) else {}, found)
         if keeps_data(self.plan, self.control):
@@ -201,7 +201,7 @@ class _Execution:
         self._report(EventKind.SAVED)
 
     def _one(self, planned: PlannedRun) -> None:
-        """One planned run to its end; a failure of it is noted and does not end the sweep."""
+        """Execute one planned run; a failure is recorded and does not end the sweep."""
         if reason := given_up(self.plan, self.folder, planned):
             self._failed(planned, "", reason)
             return
@@ -231,7 +231,7 @@ class _Execution:
             self.folder.append(end.step, planned.number, manifest.run_id, end.note, **end.details)
             self._report(KINDS[end.step], planned, manifest, end.note)
         elif manifest.status is Status.STOPPED:
-            raise KeyboardInterrupt(f"{manifest.run_id} was stopped, and the sweep with it")
+            raise KeyboardInterrupt(f"{manifest.run_id} was stopped, which also stops the sweep")
         else:
             reason = next((event.note for event in reversed(manifest.history) if event.note), "")
             self._failed(planned, manifest.run_id, reason or f"it ended as {manifest.status.value}", manifest)

@@ -1,4 +1,4 @@
-"""How a run of a sweep ended, by the rules that it was bound to, and what follows for later runs."""
+"""The outcome of a run by the abort rules of its sweep, and its consequence for later runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hdbkit.sweep_plan import PlannedRun, SweepPlan
 
 @dataclass(frozen=True)
 class Outcome:
-    """The step of a run that is not done again, its reason, and the details of the journal's line."""
+    """The final step of a run, its reason, and the details of the journal's line."""
 
     step: Step
     note: str = ""
@@ -22,9 +22,9 @@ class Outcome:
 
 
 def outcome(manifest: Manifest) -> Outcome | None:
-    """How a run ended that came to its end, or to an early one by itself; None where it did not.
+    """The outcome of a run that finished or ended early by its own rules; None for any other end.
 
-    Its rules are those of its own plan, so that a run which outlived its sweep ends as it would have ended within.
+    The rules are those of the run's own plan, so that the outcome is the same if the run outlives its sweep.
     """
     early = manifest.ended_early if manifest.status is Status.STOPPED else ""
     if manifest.status is not Status.DONE and not early:
@@ -36,7 +36,7 @@ def outcome(manifest: Manifest) -> Outcome | None:
 
 
 def rule_broken(rules: AbortRules, manifest: Manifest) -> str:
-    """What a finished run did that it may not, in words; empty when it kept all rules."""
+    """The abort rule that a finished run broke, as a sentence; empty if it broke none."""
     result = manifest.result
     failed, done = result.get("failed") or 0, result.get("completed") or 0
     if rules.failed_share is not None and failed > rules.failed_share * (failed + done):
@@ -50,7 +50,7 @@ def rule_broken(rules: AbortRules, manifest: Manifest) -> str:
 
 
 def given_up(plan: SweepPlan, folder: SweepFolder, planned: PlannedRun) -> str:
-    """Why a run is not done: an earlier one of its configuration and virtual users broke a rule; empty: do it."""
+    """Why a run is skipped: an earlier run with its configuration and user count broke a rule; empty if it is not."""
     if plan.spec.abort == AbortRules():
         return ""
     for line in folder.journal.state.given_up:

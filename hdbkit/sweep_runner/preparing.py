@@ -1,4 +1,4 @@
-"""Brings the server to the same state before each run of a sweep, and tells how long each step took."""
+"""Brings the server to the same state before each run of a sweep, and records the duration of each step."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hdbkit.sweep_runner.data import bring_data, unrestorable
 
 
 def unprepared(plan: SweepPlan, control: ServerControl) -> list[Problem]:
-    """What is asked for before each run that this server cannot be brought to."""
+    """The requested preparations that this server does not support."""
     found = unrestorable(plan, control)
     if plan.spec.cache is Cache.RESTART and not control.can_restart:
         advice = "use 'warm', or a target with 'may_restart: true' and commands in 'control'"
-        found.append(Problem("cache", f"{control.identity} cannot be restarted from here; {advice}"))
+        found.append(Problem("cache", f"hdbkit cannot restart {control.identity}; {advice}"))
     return found
 
 
 def prepare_run(plan: SweepPlan, planned: PlannedRun, control: ServerControl) -> dict[str, Any]:
-    """Settings, data, maintenance, cache, rest; what ``SweepPlace`` keeps of it.
+    """Apply settings, provide data, run maintenance, restart, cool down; return the fields for ``SweepPlace``.
 
-    The settings come first: one that is refused costs no copy of the data, and the caches meet the data alike
-    whether or not the settings needed a restart. Maintenance reads the data, so that a cache is emptied after it.
+    Settings come first, so that a rejected one costs no copy of the data, and the state of the caches does not depend
+    on whether the settings needed a restart. Maintenance reads the data, so the cache is emptied after it.
     """
     spec = plan.spec
     settings = plan.settings_of(planned)

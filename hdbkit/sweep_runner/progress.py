@@ -1,4 +1,4 @@
-"""The progress of a sweep, seen from outside: from its plan and its journal alone, whatever process executes it."""
+"""The progress of a sweep, computed from its plan and journal; works for a sweep in any process."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ from hdbkit.sweep_plan import PlannedRun, SweepPlan, estimated_run_s
 
 
 class SweepStatus(StrEnum):
-    """The life of a sweep. All but the first are ends; each of them but ``done`` can be resumed."""
+    """The status of a sweep. All except ``running`` are final; all final ones except ``done`` can be resumed."""
 
     RUNNING = "running"
     DONE = "done"
     STOPPED = "stopped"
     FAILED = "failed"
-    KILLED = "killed"  # its process vanished; the next sweep brings the settings back
+    KILLED = "killed"  # its process vanished; the next sweep restores the settings
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more happens to the sweep by itself."""
+        """Whether the sweep is no longer running."""
         return self is not SweepStatus.RUNNING
 
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """A sweep at one moment; ``note`` says why it was broken off.
+    """The progress of a sweep at one moment.
 
-    ``done``, ``ended_early`` and ``failed`` count runs of ``total``.
-
-    ``planned`` is the run that is going on or was the last to begin, ``run_id`` its id; ``left_s`` is about how many
-    seconds remain, from the pace so far.
+    ``done``, ``ended_early`` and ``failed`` count runs of ``total``. ``planned`` is the present run or the last one
+    that began, ``run_id`` its id. ``left_s`` estimates the remaining seconds from the pace so far. ``note`` states
+    why the sweep was stopped or failed.
     """
 
     status: SweepStatus
@@ -49,12 +48,12 @@ class SweepProgress:
 
     @property
     def ended_runs(self) -> int:
-        """The runs that need not be done again."""
+        """The number of runs that are not repeated."""
         return self.done + self.ended_early + self.failed
 
 
 def sweep_progress(folder: SweepFolder) -> SweepProgress:
-    """How far the sweep is. Raises ``DamagedResult`` when its plan is missing or spoilt."""
+    """Compute the progress of a sweep. Raises ``DamagedResult`` if its plan is missing or damaged."""
     state = folder.journal.state
     begun, ended = state.begun, state.ended
     plan = folder.read_plan(SweepPlan)  # after the journal: it has every run that the journal names
@@ -81,12 +80,15 @@ def _status(folder: SweepFolder, state: SweepState) -> tuple[SweepStatus, str]:
     if state.broken_off:
         stopped = state.broken_off.step is Step.STOPPED
         return SweepStatus.STOPPED if stopped else SweepStatus.FAILED, state.broken_off.note
-    back = "the next sweep brings the settings back; " if state.changed else ""
-    return SweepStatus.KILLED, f"its process was killed; {back}go on with: hdbkit sweep --resume {folder.sweep_id}"
+    back = "the next sweep restores the settings; " if state.changed else ""
+    return (
+        SweepStatus.KILLED,
+        f"its process was killed; {back}resume it with: hdbkit sweep --resume {folder.sweep_id}",
+    )
 
 
 def _left_s(plan: SweepPlan, state: SweepState, missing: int) -> float:
-    """The runs that are missing at the pace since the sweep's process began; as planned, before its first run."""
+    """The estimated time of the missing runs, from the pace of the sweep's process, or from the plan at first."""
     now = datetime.now(UTC)
     since, ends, pace_s = state.since or now, state.ends_since, estimated_run_s(plan.spec)
     if ends:

@@ -1,7 +1,7 @@
-"""A search grows its plan: each finished block tells which configurations the next one has.
+"""The plan of a search, which grows: each finished block determines the configurations of the next.
 
-The longer plan is on disk before any of its runs begins, so that journal and resume are as in a grid. What a run must
-be able to reach stands in its own plan, so that it ends early alike whether its sweep goes on or was killed.
+The longer plan is on disk before any of its runs begins, so that journal and resume work as in a grid. A run's own
+plan contains the value that it must be able to reach, so that it ends early even if its sweep was killed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hdbkit.sweep_plan import PlannedRun, SweepPlan, with_asked
 
 
 def searched(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPlan:
-    """The plan with one more block, once all its runs have ended; the same in a grid, or when the search is over."""
+    """The plan with one more block once all its runs have ended; unchanged in a grid or after the search is over."""
     spec, last = plan.spec, plan.runs[-1].block
     if spec.strategy is Strategy.GRID or plan.winners or last >= spec.blocks:
         return plan
@@ -35,7 +35,7 @@ def searched(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPl
 
 
 def required_rate_for(plan: SweepPlan, folder: SweepFolder, planned: PlannedRun) -> RequiredRate | None:
-    """What a run must be able to reach; None in a grid, for the baseline, and in the fresh blocks of the fastest."""
+    """The value that a run must be able to reach; None in a grid, for the baseline, and in the winners' blocks."""
     if plan.spec.strategy is Strategy.GRID or not plan.spec.end_early or planned.fresh or planned.configuration == 0:
         return None
     return required_rate(runs_frame(folder), plan.metric, planned.block, planned.configuration, planned.virtual_users)

@@ -1,4 +1,4 @@
-"""Brings a server back to what it was before a sweep, also after a sweep that was killed."""
+"""Restores a server's settings and data after a sweep, including a sweep that was killed."""
 
 from __future__ import annotations
 
@@ -24,30 +24,29 @@ _HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TEXTS = ("string", "list")
 _LOOK_S = 0.2
 _STARTING_S = 30.0
-"""How long a run may take until its manifest names its process."""
+"""The maximum time until a run's manifest names its process."""
 _PATIENCE_S = 120.0
-"""How long a run that outlives its sweep may need besides its phases; then it is given up."""
+"""The maximum time that a run which outlives its sweep may take beyond its phases."""
 
 
 def settle_earlier(root: Path, control: ServerControl) -> list[str]:
-    """Undo what killed sweeps left behind on this server; one sentence for each of them.
+    """Undo the changes that killed sweeps left on this server; return one sentence per sweep.
 
-    Raises ``ServerFailed`` when the server does not take its settings back.
+    Raises ``ServerFailed`` if the settings cannot be restored.
     """
     said = []
     for folder in unrestored(root, control.identity):
         settle(folder, control)
-        said.append(f"{folder.sweep_id} was killed; the settings of {control.identity} are restored to what it found")
+        said.append(f"{folder.sweep_id} was killed; the original settings of {control.identity} are restored")
     return said
 
 
 def settle(folder: SweepFolder, control: ServerControl) -> None:
-    """Restore settings and data to what they were before the sweep; does nothing when they are.
+    """Restore settings and data to their state before the sweep; does nothing if they are unchanged.
 
-    The settings come first, as the most precious: nothing is written before them, so that a full disk cannot keep
-    them from being restored. They are noted last, so that a kill in between repeats it all. Only a run that still
-    goes on is waited for, since it must not lose its settings in the middle; an interrupt ends that wait, and no
-    interrupt ends the restoring.
+    The settings come first: nothing is written before them, so that a full disk cannot prevent their restoration. The
+    journal records them last, so that everything is repeated after a kill. A run that is still running is awaited,
+    because its settings must not change meanwhile. An interrupt ends this wait, but not the restoration.
     """
     state = folder.journal.state
     manifest: Manifest | None = None
@@ -60,9 +59,9 @@ def settle(folder: SweepFolder, control: ServerControl) -> None:
 
 
 def settings_now(control: ServerControl, names: Iterable[str]) -> dict[str, str]:
-    """What these settings are on the server, as people write them; empty where it does not tell.
+    """The present values of these settings, with units; empty if the server cannot report them.
 
-    Without those that hold a text: one from before the sweep may have a secret in it.
+    Text settings are omitted: their original values may contain secrets.
     """
     wanted = list(names)
     try:
@@ -74,7 +73,7 @@ def settings_now(control: ServerControl, names: Iterable[str]) -> dict[str, str]
 
 
 def _restore(folder: SweepFolder, control: ServerControl, state: SweepState, manifest: Manifest | None) -> None:
-    """Settings and data first, the journal afterwards; ``manifest`` is that of the run without an end."""
+    """Restore settings and data, then write the journal; ``manifest`` is that of the unfinished run."""
     if state.changed:
         before = folder.read_before()
         if before:
@@ -93,10 +92,10 @@ def _restore(folder: SweepFolder, control: ServerControl, state: SweepState, man
 
 
 def _close(folder: SweepFolder, line: JournalLine, manifest: Manifest | None) -> None:
-    """Give the run that was going on when the sweep ended its own end in the journal.
+    """Record the end of the run that was running when the sweep ended.
 
-    A run has a process of its own and may outlive its sweep: it counts when it is whole. Any other is discarded, to
-    be done again.
+    A run has its own process and may outlive its sweep. It counts if it is complete; any other run is discarded and
+    repeated.
     """
     if manifest and (end := outcome(manifest)):
         note = "; ".join(one for one in (end.note, "it ended by itself after the sweep was killed") if one)
@@ -107,17 +106,17 @@ def _close(folder: SweepFolder, line: JournalLine, manifest: Manifest | None) ->
 
 def _discarded(line: JournalLine, manifest: Manifest | None) -> str:
     what = f"was {manifest.status.value}" if manifest else "left no folder"
-    return f"{line.run_id} {what} when the sweep ended; the planned run {line.number} is done again"
+    return f"{line.run_id} {what} when the sweep ended; the planned run {line.number} is repeated"
 
 
 def _waited_for(run: RunFolder) -> Manifest | None:
-    """The run's last manifest, when its process has ended; None when there is none."""
+    """Wait until the run's process has ended; return its last manifest, None if there is none."""
     until: float | None = None
     while True:
         try:
             manifest = run.read()
-            if not manifest.status.ended and not _goes_on(manifest):
-                return run.read()  # it may have come to its end between the two looks
+            if not manifest.status.ended and not _is_running(manifest):
+                return run.read()  # it may have ended since the manifest was read
         except DamagedResult:
             return None
         if manifest.status.ended:
@@ -130,7 +129,7 @@ def _waited_for(run: RunFolder) -> Manifest | None:
         time.sleep(_LOOK_S)
 
 
-def _goes_on(manifest: Manifest) -> bool:
+def _is_running(manifest: Manifest) -> bool:
     if manifest.supervisor_pid is not None:
         return is_alive(manifest.supervisor_pid, manifest.run_id)
     return bool(manifest.history) and (datetime.now(UTC) - manifest.history[0].at).total_seconds() < _STARTING_S
@@ -138,10 +137,10 @@ def _goes_on(manifest: Manifest) -> bool:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Hold SIGINT, SIGTERM and SIGHUP; what came is delivered once after the block, also after an error in it.
+    """Delay SIGINT, SIGTERM and SIGHUP until the end of the block, also after an error; each is delivered once.
 
-    Processes that are started within do not inherit it. Only the main thread receives signals: elsewhere there is
-    nothing to hold.
+    Processes that are started in the block do not inherit this. Only the main thread receives signals; in other
+    threads this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

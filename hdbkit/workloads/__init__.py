@@ -1,7 +1,7 @@
-"""The workloads, each a package; none knows an engine, and nothing outside a package knows its workload by name.
+"""The workloads, one package each. None depends on an engine, and no code outside a package names its workload.
 
-A package has ``spec.py`` (its models of specification and load, light enough for every process) with ``MODELS``, and
-a function ``workload(spec)`` that makes the workload of a specification.
+A package has ``spec.py`` with ``MODELS`` (its models of specification and load, quick to import in every process) and
+a function ``workload(spec)`` that creates the workload of a specification.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from hdbkit.errors import InputError
 
 @dataclass(frozen=True)
 class Models:
-    """What a workload adds to configuration: its models, what people call it, and its place among the others."""
+    """The configuration of a workload: its models, its title and its rank."""
 
     title: str
     spec_model: type[WorkloadSpec]
     load_model: type[Load]
     order: int
-    """The workload with the lowest is meant where none is named."""
+    """The workload with the lowest rank is the default."""
     read_folder: Callable[[Path], WorkloadSpec] | None = None
-    """Reads a specification from a folder, where the workload is defined by its users."""
+    """Reads a specification from a folder, if users define the workload."""
 
 
 @cache
@@ -42,14 +42,14 @@ def models() -> Mapping[str, Models]:
 
 
 def specification(named: WorkloadSpec | Path | str | None = None, **fields: Any) -> WorkloadSpec:
-    """A specification from what users give: one, the name of a workload, a folder that defines one, or None.
+    """Make a specification from the user's input: a specification, a workload's name, a folder, or None.
 
     Args:
-        named: None is the default workload.
-        fields: fields of the specification, such as its scale; with a specification they replace its own.
+        named: the user's input; None means the default workload.
+        fields: fields of the specification, such as its scale; they replace those of a given specification.
 
     Raises:
-        InputError: there is no such workload or folder, or a field is wrong.
+        InputError: there is no such workload or folder, or a field is invalid.
     """
     if isinstance(named, WorkloadSpec):
         return named.with_(**fields) if fields else named

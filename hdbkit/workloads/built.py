@@ -1,4 +1,4 @@
-"""What a schema of hdbkit's was built as, from the record that the build keeps in it."""
+"""The specification of a schema that hdbkit built, from the record that the build keeps in it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from hdbkit.workloads import workload
 
 
 def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec | None:
-    """The specification of the complete schema; None where there is none.
+    """The specification of the complete schema; None if there is no schema.
 
     Args:
         schema: the schema in a database.
-        of: the workload, of which only its kind and the names of its tables count.
-        advice: what else can be done where somebody else made the tables.
+        of: the workload, of which only the kind and the names of the tables are used.
+        advice: an additional suggestion if another tool created the tables.
 
     Raises:
-        HalfBuilt: a build of it has begun.
-        SchemaProblem: it holds tables that hdbkit did not make, or cannot be read.
+        HalfBuilt: a build of the schema is unfinished.
+        SchemaProblem: the schema contains tables that hdbkit did not create, or cannot be read.
     """
     kind = of.spec.kind
     try:
@@ -34,20 +34,21 @@ def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec |
     if foreign:
         other = advice if log.tables >= of.tables.keys() else ""
         raise SchemaProblem(
-            f"schema {kind} holds tables that hdbkit did not make ({', '.join(foreign)}); use another database{other}"
+            f"schema {kind} contains tables that hdbkit did not create ({', '.join(foreign)}); "
+            f"use another database{other}"
         )
     if log.spec is None:
         return None
     if not log.finished:
         raise HalfBuilt(
-            f"schema {kind} is half built ({len(log.parts)} of {_parts(kind, log.spec)} parts are loaded); "
+            f"schema {kind} is incomplete ({len(log.parts)} of {_parts(kind, log.spec)} parts are loaded); "
             "run: hdbkit build ... to resume, or: hdbkit drop ..."
         )
     return spec_of(kind, log.spec)
 
 
 def spec_of(kind: str, record: str) -> WorkloadSpec:
-    """The specification in a build's record. Raises ``SchemaProblem`` when it cannot be read."""
+    """The specification in a build's record. Raises ``SchemaProblem`` if it cannot be read."""
     try:
         return WorkloadSpec.model_validate_json(record)
     except (ValidationError, ConfigErrors):

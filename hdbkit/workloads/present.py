@@ -1,4 +1,4 @@
-"""The schema that is in a target's database, held against the one that was asked for."""
+"""Reads the schema in a target's database and compares it with the requested one."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hdbkit.workloads import workload
 
 
 def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> WorkloadSpec:
-    """What was built in the target's database.
+    """Read the specification of the schema in the target's database.
 
     Args:
-        target: where it is looked for.
-        wanted: what must be there; a field that nobody set may have any value. None: the default workload.
+        target: the database.
+        wanted: the required specification; a field that is not set may have any value. None: the default workload.
 
     Raises:
-        SchemaProblem: there is none, it is another one, or half built.
-        CannotConnect: the server refused the connection.
+        SchemaProblem: the schema is missing, differs, or is incomplete.
+        CannotConnect: the server rejected the connection.
     """
     asked = workload(wanted or WorkloadSpec())
     schema = database(target.kind).schema(target, asked)
@@ -31,7 +31,7 @@ def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> Worklo
 
 
 def schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
-    """The same over a connection that is open already."""
+    """As :func:`present_schema`, over an open connection."""
     spec, found = asked.spec, asked.found(schema)
     build = " ".join(["hdbkit build", target.url, *spec.words])
     if found is None:
@@ -41,13 +41,13 @@ def schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
         name, value, other = different[0]
         raise SchemaProblem(
             f"the schema of {asked.title} in {target.url} has {name} {value}, but the plan needs {other}; "
-            f"leave out {name}, or run: hdbkit drop {target.url}, then: {build}"
+            f"omit {name}, or run: hdbkit drop {target.url}, then: {build}"
         )
     return found
 
 
 def _differences(found: WorkloadSpec, asked: WorkloadSpec) -> list[tuple[str, Any, Any]]:
-    """Field, value there, value asked for: of each field that somebody set and that is different."""
+    """The fields that are set and differ: name, value in the database, requested value."""
     own = [
         (name, getattr(found, name), getattr(asked, name))
         for name in type(asked).model_fields

@@ -12,7 +12,7 @@ import pytest
 
 from hdbkit import api
 from hdbkit.config.notebook import read_notebook
-from hdbkit.servers import engine
+from hdbkit.servers import launcher
 from tests.notebooks.conftest import NOTEBOOKS, outputs_of, write_params
 from tests.run.conftest import password_of
 
@@ -60,7 +60,7 @@ def test_it_runs_from_top_to_bottom(name: str, tmp_path: Path, request: pytest.F
     server = request.getfixturevalue("server") if wants_server else None
     if wants_server:
         request.getfixturevalue("named")
-    missing = [kind for kind in SMALL[name].get("engines", ()) if not engine(kind).find()]
+    missing = [kind for kind in SMALL[name].get("engines", ()) if not launcher(kind).find()]
     if missing:
         pytest.skip(f"no server binaries here for {', '.join(missing)}; see: hdbkit doctor")
     (notebook,) = (path for path in NOTEBOOKS if path.stem == name)

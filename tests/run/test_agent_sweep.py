@@ -125,7 +125,7 @@ def test_an_agent_that_was_killed_is_waited_for_and_the_sweep_goes_on(
     away, back = sweep.told
     assert "does not answer" in away
     assert "at most 120 s" in away
-    assert "is back after" in back
+    assert "answers again after" in back
     assert [line.note for line in folder.journal.lines if line.step is Step.NOTED] == sweep.told
 
 

@@ -131,7 +131,9 @@ def test_an_administrator_who_may_not_create(
     monkeypatch.setenv("HDBKIT_ADMIN_PASSWORD", OTHER_PASSWORD)
     admin, wanted = target.with_(user=other_account), target.with_(user="fresh", database="fresh")
     said = command("build", wanted.url, "--admin", admin.url)
-    refused(said, admin.url, "permission denied to create role", "name one that may create accounts and databases")
+    refused(
+        said, admin.url, "permission denied to create role", "use an account that may create accounts and databases"
+    )
 
 
 def test_an_error_is_found_before_an_account_is_created(command: HdbkitCommand, built: PrivateServer) -> None:
@@ -189,7 +191,7 @@ def test_a_server_that_may_not_be_changed(command: HdbkitCommand, target: Target
     sweep.write_text("settings: {synchronous_commit: [on, off]}\n")
     said = command("sweep", target.url, sweep)
     assert said.code == 2
-    assert "does not say 'may_change_settings: true'; nothing is changed there" in said.err
+    assert "does not set 'may_change_settings: true'; its settings are not changed" in said.err
 
 
 def test_every_error_of_a_sweep_file_is_told_with_its_line(
@@ -218,7 +220,7 @@ def test_every_error_about_the_server_s_settings_is_told(command: HdbkitCommand,
         "the server has no setting 'shared_bufers'. Did you mean 'shared_buffers'?",
         "work_mem must be between 64 and 2147483647 (in kB), not 1kB",
         "wal_level must be one of minimal, replica, logical, not 'most'",
-        "block_size cannot be changed; it is 8192",
+        "block_size cannot be changed; its value is 8192",
     ):
         assert words in said.err
     assert "Traceback" not in said.err

@@ -101,7 +101,7 @@ def test_a_dead_loader_ends_the_build_which_is_resumed(target: Target) -> None:
     with _schema(target) as schema:
         assert schema.log().parts == {"item": 100_000}
         assert schema.session.ask("count_stock") == [(0,)]
-        with pytest.raises(HalfBuilt, match=r"half built \(1 of 2 parts"):
+        with pytest.raises(HalfBuilt, match=r"incomplete \(1 of 2 parts"):
             WORK.found(schema)
     with pytest.raises(SchemaProblem, match=r"half built as another one \(seed 3, not 4\)"):
         build(target, ONE.model_copy(update={"seed": 4}))
@@ -118,7 +118,7 @@ def test_drop_leaves_what_is_not_its_own(target: Target, monkeypatch: pytest.Mon
         build(target, ONE, loaders=1, progress=Killer())
     own = {name: table for name, table in WORK.tables.items() if name != "history"}
     monkeypatch.setattr(type(WORK), "tables", own)
-    with pytest.raises(SchemaProblem, match=r"did not make \(history\)"):
+    with pytest.raises(SchemaProblem, match=r"did not create \(history\)"):
         build(target, ONE)
     dropped = drop(target, ONE)
     assert "table stock" in dropped
@@ -135,9 +135,9 @@ def test_tables_that_no_build_made_are_left_alone(target: Target) -> None:
     with _session(target) as session:
         session.query("create_schema", schema="tproc_c")
         session.query("create_item")
-        with pytest.raises(SchemaProblem, match=r"did not make \(item\)"):
+        with pytest.raises(SchemaProblem, match=r"did not create \(item\)"):
             build(target, ONE)
-        with _schema(target) as schema, pytest.raises(SchemaProblem, match=r"did not make \(item\)"):
+        with _schema(target) as schema, pytest.raises(SchemaProblem, match=r"did not create \(item\)"):
             WORK.found(schema)
         with pytest.raises(SchemaProblem, match="was not made by hdbkit"):
             drop(target, ONE)

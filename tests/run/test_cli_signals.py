@@ -139,7 +139,7 @@ def test_a_run_whose_supervisor_was_killed_is_told_and_recovered(
     command("run", null_target(latency_us=1000).url, *LONG, "--detach")
     running = measuring()
     said = command("recover", running.run_id)
-    assert (said.code, "goes on; stop it first" in said.err) == (2, True)
+    assert (said.code, "is still running; stop it first" in said.err) == (2, True)
     manifest = json.loads((hdbkit.paths.results_folder() / running.run_id / "manifest.json").read_text())
     os.kill(manifest["supervisor_pid"], signal.SIGKILL)
     said = command("attach", running.run_id)
@@ -158,7 +158,7 @@ def test_an_abandoned_run_is_told_everywhere_and_can_be_removed(
     command("run", null_target(latency_us=1000).url, *LONG, "--detach")
     running = measuring()
     said = command("runs", "rm", running.run_id, "--yes")
-    assert (said.code, "goes on; stop it first" in said.err) == (2, True)
+    assert (said.code, "is still running; stop it first" in said.err) == (2, True)
     os.kill(json.loads((results / running.run_id / "manifest.json").read_text())["supervisor_pid"], signal.SIGKILL)
     for verb, code in (("attach", 3), ("stop", 2)):
         said = command(verb, running.run_id)

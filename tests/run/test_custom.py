@@ -12,7 +12,7 @@ import pytest
 import hdbkit
 from hdbkit.config import Load, Target
 from hdbkit.errors import ConfigErrors, InputError, SchemaProblem
-from hdbkit.servers import engine_kinds, private_server
+from hdbkit.servers import private_server, startable_kinds
 from hdbkit.workloads import specification
 from hdbkit.workloads.custom.definition import RoundTrips
 from tests.architecture.source_tree import ROOT
@@ -23,7 +23,7 @@ EXAMPLES = ROOT / "params" / "workloads"
 QUICK = {"rampup_s": 0.2, "duration_s": 1.5, "counter_interval_s": 0.5}
 
 
-@pytest.fixture(scope="module", params=engine_kinds())
+@pytest.fixture(scope="module", params=startable_kinds())
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     """A private server of each engine."""
     try:

@@ -171,7 +171,7 @@ def test_what_is_no_whole_schema_of_hammerdb_s_is_refused(mariadb: Target, proce
             "; ".join(f"{verb} TABLE {log}{rest}" for log in logs)
             for verb, rest in (("CREATE", " (x INT)"), ("DROP", ""))
         )
-        changed(target, make, drop, "hdbkit itself built this schema, not HammerDB; leave out schema_from")
+        changed(target, make, drop, "hdbkit itself built this schema, not HammerDB; omit schema_from")
 
 
 def test_a_routine_that_is_missing_or_another_s_is_named(

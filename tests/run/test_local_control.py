@@ -86,7 +86,7 @@ def test_a_server_that_has_ended_is_started_before_it_is_set(built: PrivateServe
     before, it.say = it.snapshot(), heard.append
     built.kill()
     assert it.apply({"work_mem": "8MB"}).read_back == {"work_mem": "8MB"}
-    assert heard == [f"the server of {config} had ended; it is started again"]
+    assert heard == [f"the server of {config} was stopped; hdbkit starts it again"]
     it.restore(before)
     assert value(it, "work_mem") == "4096"
 
@@ -121,7 +121,7 @@ def test_commands_run_as_they_stand_and_without_our_passwords(
     command = (sys.executable, "-c", script, str(told), "$HOME; touch x")
     CommandPower(Commands(restart=command)).restart()
     assert told.read_text() == "$HOME; touch x False\n"
-    with pytest.raises(ServerFailed, match="the command false ended with 1: it left no message"):
+    with pytest.raises(ServerFailed, match="the command false failed with exit code 1: it left no message"):
         CommandPower(Commands(restart=("false",))).restart()
     with pytest.raises(ServerFailed, match="no-such-program cannot be run"):
         CommandPower(Commands(restart=("/no-such-program",))).restart()
@@ -136,7 +136,7 @@ def test_what_a_target_says_of_its_control_must_fit_together(tmp_path: Path) -> 
         ControlSpec(agent="http://db1")
     with pytest.raises(ConfigErrors, match="64 hexadecimal"):
         ControlSpec(agent="https://db1", fingerprint="ab:cd")
-    with pytest.raises(InputError, match=f"there is no folder {tmp_path}/none"):
+    with pytest.raises(InputError, match=f"folder {tmp_path}/none does not exist"):
         control(Target(kind="postgresql", control=ControlSpec(drop_in=tmp_path / "none")))
 
 

@@ -12,7 +12,7 @@ from hdbkit.config import Commands, ControlSpec, Target
 from hdbkit.contracts import ApplyBy, ServerControl
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError, ServerFailed
-from hdbkit.servers import PrivateServer, control, engine, find_binaries, private_server
+from hdbkit.servers import PrivateServer, control, find_binaries, launcher, private_server
 
 KINDS = sorted({one.kind for one in find_binaries() if one.kind in ("mariadb", "mysql")})
 pytestmark = pytest.mark.skipif(not KINDS, reason="no server of MariaDB or MySQL here; see: hdbkit doctor")
@@ -251,7 +251,7 @@ def test_data_of_a_foreign_server_cannot_be_kept(by_sql: ServerControl) -> None:
 def test_a_folder_or_program_that_the_environment_names_comes_first(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    starter = engine(kind)
+    starter = launcher(kind)
     folder = starter.choose(None, None).folder
     for named in (folder, folder / starter.program):
         monkeypatch.setenv("HDBKIT_MYSQLD", str(named))

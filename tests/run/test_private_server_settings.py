@@ -170,7 +170,7 @@ def test_an_own_setting_that_wins_is_named(
 ) -> None:
     command(server.admin, f"ALTER {own} SET work_mem = '1MB'")
     try:
-        with pytest.raises(ServerFailed, match=f"1MB, not 11MB: {words} wins"):
+        with pytest.raises(ServerFailed, match=f"1MB, not 11MB: {words} takes precedence"):
             private.apply({"work_mem": "11MB"})
     finally:
         command(server.admin, f"ALTER {own} RESET work_mem")
@@ -233,7 +233,7 @@ def test_a_restart_command_restarts_a_foreign_server(
     allowing.restore(before)
     assert shown(server.target, "shared_buffers") == "16384"
     failing = control(foreign.with_(may_restart=True, control=restarted_by("false")))
-    with pytest.raises(ServerFailed, match="false ended with 1"):
+    with pytest.raises(ServerFailed, match="false failed with exit code 1"):
         failing.apply({"shared_buffers": "72MB"})
 
 
@@ -247,7 +247,7 @@ def test_a_server_that_stays_down_is_told_with_what_to_remove_where_and_no_secre
         breaking.apply({"shared_preload_libraries": "no_such_library"})
     told = str(failed.value)
     assert not server.running
-    assert "shared_preload_libraries = no_such_library was not taken" in told
+    assert "shared_preload_libraries = no_such_library was not applied" in told
     assert "the server is down" in told
     assert f"remove the lines of shared_preload_libraries from {server.settings_file}" in told
     assert "hush" not in told

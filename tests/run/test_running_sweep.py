@@ -184,7 +184,7 @@ def test_a_server_is_swept_by_one_at_a_time_and_a_sweep_by_one_process(target: T
     running = begun(start_sweep(target, LONG))
     with pytest.raises(InputError, match="another sweep is running"):
         start_sweep(target, SHORT)
-    with pytest.raises(InputError, match="goes on already"):
+    with pytest.raises(InputError, match="is already running"):
         start_sweep(resume_id=running.sweep_id)
 
 
@@ -196,7 +196,7 @@ def test_of_two_that_resume_a_sweep_at_once_one_is_refused_and_the_other_does_it
     with ThreadPoolExecutor(2) as both:
         asked = [both.submit(start_sweep, target, resume_id=running.sweep_id) for _ in range(2)]
     (refused,) = [str(one.exception()) for one in asked if one.exception()]
-    assert "goes on already" in refused
+    assert "is already running" in refused
     assert attach_sweep(running.sweep_id).wait().failed == 0
 
 

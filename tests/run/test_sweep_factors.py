@@ -45,7 +45,7 @@ def test_a_sweep_of_factors_alone_needs_no_leave_and_finds_their_effect(null_tar
 
 
 def test_a_schema_is_built_anew_only_where_the_data_can_be_kept(null_target: NullTarget) -> None:
-    with pytest.raises(ConfigErrors, match="factors: partitions need the schema built anew, and the data"):
+    with pytest.raises(ConfigErrors, match="factors: partitions need the schema to be rebuilt, but the data"):
         hdbkit.sweep(null_target(), SweepSpec(factors={"partitions": [0, 2]}, blocks=2, load=SHORT))
 
 

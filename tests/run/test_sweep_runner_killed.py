@@ -99,7 +99,7 @@ def test_the_next_sweep_restores_what_a_killed_one_left(tmp_path: Path, results:
     told: list[SweepEvent] = []
     start(planned("sweep-2"), results, server, runner(server, results), told.append)
     assert told[0].kind is EventKind.SETTLED
-    assert "sweep-1 was killed; the settings of files in" in told[0].note
+    assert "sweep-1 was killed; the original settings of files in" in told[0].note
     assert server.now() == DEFAULTS
     assert sweep_folder(results, "sweep-2").read_before() == {"settings": DEFAULTS}
 

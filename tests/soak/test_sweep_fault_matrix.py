@@ -66,7 +66,7 @@ class Victim:
 VICTIMS = (
     Victim("sweep", ends=-9, delays_s=(0.05,)),
     Victim("server", least_done=1, delays_s=(0.05,)),
-    Victim("agent", ends=0, told="is back after", waits_s=120, back=True, delays_s=(0.2,)),
+    Victim("agent", ends=0, told="answers again after", waits_s=120, back=True, delays_s=(0.2,)),
     Victim("agent for long", ends=1, told="did not answer for", waits_s=0.5, delays_s=(0.2,)),
     Victim("sweep through agent", ends=-9, waits_s=120, delays_s=(0.2,)),
     Victim("server through agent", waits_s=120, least_done=1, delays_s=(0,)),

@@ -10,7 +10,7 @@ import pytest
 from scipy.signal import lfilter
 
 from hdbkit.analysis.run.prospects import LEVEL, LOOKS, PARTS, Floats, looks, upper_bound
-from hdbkit.analysis.sweep.search import MARGIN, early_ends_remark, log_ratios, required_rate
+from hdbkit.analysis.sweep.search import MARGIN, early_ends_note, log_ratios, required_rate
 from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.results.sweep_folder import ENDED_EARLY
 from tests.unit.sweeps import RATE, synthetic_runs
@@ -126,7 +126,7 @@ def test_a_run_that_ended_early_tells_the_search_and_no_verdict() -> None:
     assert row["sentence"].endswith(SO_LOW)
     assert fastest(verdicts) == [1, 2, 3]
     assert "memory" in answer(verdicts) or "flush" in answer(verdicts)
-    assert early_ends_remark(frame)[0].startswith("2 of 10 runs ended early")
+    assert early_ends_note(frame)[0].startswith("2 of 10 runs ended early")
 
 
 def test_one_that_ended_early_at_some_users_is_not_chosen_for_the_others() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from hdbkit.analysis.statistics.sequential import level_after, look_levels, looks_remark
+from hdbkit.analysis.statistics.sequential import level_after, look_levels, looks_note
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.sweep_plan import ended_at, extended, plan_sweep, with_winners
@@ -36,8 +36,8 @@ def test_between_two_looks_the_next_one_counts() -> None:
 
 
 def test_the_reader_is_told_the_level() -> None:
-    assert looks_remark([], None, 0.95) == []
-    assert looks_remark([4, 8], 4, 0.9972) == [
+    assert looks_note([], None, 0.95) == []
+    assert looks_note([4, 8], 4, 0.9972) == [
         "Looks after 4 and 8 blocks; everything was decided after 4: the intervals are computed at 99.72 %, so that "
         "those of all looks together hold with 95 %"
     ]

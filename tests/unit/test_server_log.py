@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hdbkit.servers._mysqld import complaints
+from hdbkit.servers._mysqld import error_lines
 from hdbkit.servers.log import last_lines, read_since
 
 
@@ -29,6 +29,6 @@ def test_a_log_is_read_from_where_it_ended_and_anew_where_it_was_begun_anew(tmp_
 
 
 def test_errors_come_before_other_last_lines() -> None:
-    assert complaints("[ERROR] port in use\n[Note] ended\n") == "[ERROR] port in use"
-    assert complaints("[Note] ended\n") == "[Note] ended"
-    assert complaints("") == "it left no message"
+    assert error_lines("[ERROR] port in use\n[Note] ended\n") == "[ERROR] port in use"
+    assert error_lines("[Note] ended\n") == "[Note] ended"
+    assert error_lines("") == "it left no message"

@@ -117,7 +117,7 @@ def test_a_tag_is_one_word_and_a_run_that_goes_on_has_one_writer(null_target: Ta
     api.connect(null_target).build(workload=WorkloadSpec())
     running = hdbkit.start(null_target.with_(options={"latency_us": "5000"}), load=Load(rampup_s=0, duration_s=600))
     try:
-        with pytest.raises(InputError, match="goes on"):
+        with pytest.raises(InputError, match="is still running"):
             api.result(running.run_id).note("too early")
         until(lambda: running.status.value != "starting")
     finally:

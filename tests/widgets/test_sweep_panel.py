@@ -214,7 +214,7 @@ def test_a_server_is_changed_only_with_leave(target: Target) -> None:
     panel = SweepPanel(target=target.with_(may_change_settings=False), spec=SPEC)
     assert panel.permit.layout.display == ""
     panel.run.click()
-    until(lambda: "does not say 'may_change_settings: true'" in html.unescape(text_of(panel)))
+    until(lambda: "does not set 'may_change_settings: true'" in html.unescape(text_of(panel)))
     panel.permit.value = True
     assert "may_change_settings=True" in called(panel)
     panel.close()

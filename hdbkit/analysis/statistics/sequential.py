@@ -58,7 +58,7 @@ def level_after(looks: Sequence[int], blocks: int, confidence: float = 0.95) -> 
     return next((level for look, level in levels.items() if look >= blocks), levels[max(levels)])
 
 
-def looks_remark(looks: Sequence[int], ended_after: int | None, level: float, confidence: float = 0.95) -> list[str]:
+def looks_note(looks: Sequence[int], ended_after: int | None, level: float, confidence: float = 0.95) -> list[str]:
     """What a reader must know about the looks, as one phrase; none without looks."""
     if not looks:
         return []

@@ -69,7 +69,7 @@ def required_rate(
     return RequiredRate(min_value=level * math.exp(least) * (1 - MARGIN), best_value=level * math.exp(best))
 
 
-def early_ends_remark(runs: pd.DataFrame) -> list[str]:
+def early_ends_note(runs: pd.DataFrame) -> list[str]:
     """The number of runs that ended early and why, as one phrase; none where none did."""
     count = int((runs["status"] == ENDED_EARLY).sum())
     if not count:

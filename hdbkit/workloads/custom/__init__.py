@@ -59,7 +59,7 @@ class Custom:
         }
 
     def scope(self, dialects: tuple[str, ...]) -> Scope:
-        """The folder's statements, those for all engines first; parameters are filled in."""
+        """The folder's statements, common ones first, with parameters filled in."""
         found: dict[str, Statement] = dict(statements(dialects, _GROUP))
         for dialect in (ALL, *dialects):
             texts = self.spec.statements.get(dialect, {})
@@ -93,7 +93,7 @@ class Custom:
         return self._weights(self.load(load))
 
     def rollback_shares(self, load: Load) -> dict[str, float]:
-        """Nothing is rolled back by design."""
+        """Empty: nothing is rolled back by design."""
         return {}
 
     def needs(self, load: Load) -> frozenset[Capability]:
@@ -101,11 +101,11 @@ class Custom:
         return frozenset({Capability.SQL})
 
     def paced(self, load: Load) -> bool:
-        """Operations follow each other at once."""
+        """False: operations follow each other without pauses."""
         return False
 
     def details_from_results(self, load: Load) -> bool:
-        """All details are variables."""
+        """False: all details are variables."""
         return False
 
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
@@ -119,20 +119,20 @@ class Custom:
         return population.parts(self.spec)
 
     def part(self, key: str) -> Iterator[PartLoad]:
-        """What a part holds."""
+        """The rows of a part."""
         from hdbkit.workloads.custom import population
 
         return population.part(self.spec, dict(self.tables), key)
 
     @property
     def record(self) -> str:
-        """What a build keeps in the schema: a digest stands for the definition."""
+        """The record that a build keeps in the schema, with a digest of the definition."""
         spec = self.spec
         kept = {"kind": spec.kind, "name": spec.definition.name, "digest": spec.digest, "seed": spec.seed}
         return json.dumps(kept | {"parameters": dict(spec.values), "storage": spec.storage})
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
-        """This specification with the parameters that were built; tables of somebody else's are not looked at."""
+        """This specification with the built parameters; tables that hdbkit did not create are not inspected."""
         if not self.tables:
             return self.spec
         try:
@@ -143,7 +143,7 @@ class Custom:
         if log.spec is None:
             if log.tables:
                 listed = ", ".join(sorted(log.tables))
-                raise SchemaProblem(f"schema {name} holds tables that hdbkit did not make ({listed})")
+                raise SchemaProblem(f"schema {name} contains tables that hdbkit did not create ({listed})")
             return None
         kept = json.loads(log.spec)
         built = kept.get("name") or kept.get("kind")
@@ -151,11 +151,11 @@ class Custom:
             raise SchemaProblem(f"schema {name} is of another workload ({built}); run: hdbkit drop ...")
         if not log.finished:
             parts = f"{len(log.parts)} of {len(self.parts())} parts are loaded"
-            raise HalfBuilt(f"schema {name} is half built ({parts}); run: hdbkit build ..., or: hdbkit drop ...")
+            raise HalfBuilt(f"schema {name} is incomplete ({parts}); run: hdbkit build ..., or: hdbkit drop ...")
         return self.spec.model_copy(update={"parameters": kept["parameters"], "seed": kept["seed"]})
 
     def advice_to_build(self, command: str) -> str:
-        """Build it."""
+        """Suggest to build the schema."""
         return f"run: {command}"
 
     def user(self, session: Session, load: Load, plan: UserPlan) -> User:
@@ -166,7 +166,7 @@ class Custom:
         return CustomUser(session, self.spec, self._weights(own), self.details, own, plan)
 
     def check(self, session: Session) -> list[Check]:
-        """Row counts of the tables, and the folder's own checks: each counts what is wrong."""
+        """Check row counts of the tables, and run the folder's own checks, which count errors."""
         from hdbkit.workloads.custom.checks import check
 
         return check(session, self.spec, self.scope(()).statements)

@@ -13,7 +13,7 @@ _CHECK = "check_"
 
 
 def check(session: Session, spec: CustomSpec, statements: Mapping[str, Statement]) -> list[Check]:
-    """A line for each table and each statement ``check_...``, whose one number counts what is wrong."""
+    """One line per table and per statement ``check_...``, which returns a number of errors."""
     return [
         *(_rows(session, spec, table) for table in spec.definition.tables),
         *(_own(session, one) for name, one in statements.items() if name.startswith(_CHECK)),

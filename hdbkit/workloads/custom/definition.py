@@ -1,4 +1,4 @@
-"""What ``workload.yaml`` says: operations, variables, tables and the metric of a user-defined workload.
+"""The model of ``workload.yaml``: operations, variables, tables and the metric of a user-defined workload.
 
 A number may be an expression over the parameters, such as ``100000 * scale``. Each model is checked when it is made;
 what concerns several parts of a folder (names of statements and variables) is checked in ``folder``.
@@ -35,7 +35,7 @@ Bound = Annotated[Number | str, AfterValidator(_understood)]
 
 
 def number(bound: Bound, parameters: Mapping[str, Number]) -> float:
-    """The value of a bound. Raises ``ValueError`` where it comes to no number."""
+    """The value of a bound. Raises ``ValueError`` if it is not a number."""
     if not isinstance(bound, str):
         return bound
     found = Expression(bound).value({name: value_of(str(value)) for name, value in parameters.items()})
@@ -63,14 +63,14 @@ class Uniform(Range):
 
 
 class Normal(Range):
-    """A normal distribution, drawn again outside ``min`` to ``max``; whole numbers."""
+    """A normal distribution of integers, redrawn outside ``min`` to ``max``."""
 
     mean: Bound
     stddev: Bound
 
 
 class Exponential(Range):
-    """A negative exponential distribution that begins at ``min``, drawn again above ``max``; whole numbers."""
+    """A negative exponential distribution of integers that begins at ``min``, redrawn above ``max``."""
 
     mean: Bound = Field(description="mean distance from min, before it is cut at max")
 
@@ -127,7 +127,7 @@ class Key(ConfigModel):
 
 
 class Variable(ConfigModel):
-    """A value that is drawn anew for each operation; exactly one kind is given."""
+    """A value that is drawn for each operation; exactly one kind is given."""
 
     uniform: Uniform | None = None
     normal: Normal | None = None
@@ -161,7 +161,7 @@ class Variable(ConfigModel):
 
 
 class Operation(ConfigModel):
-    """What a virtual user executes: statements in one transaction, by default the one of the operation's name."""
+    """An operation: statements in one transaction, by default the statement of the operation's name."""
 
     weight: float = Field(default=1.0, ge=0, description="how often it is drawn, relative to the others")
     statements: tuple[str, ...] = Field(default=(), description="names of statements; none: the operation's own name")
@@ -173,7 +173,7 @@ def _or_defaults(written: Any) -> Any:
 
 
 class RoundTrips(StrEnum):
-    """How the statements of an operation travel."""
+    """How the statements of an operation are sent."""
 
     ONE = "one"
     EACH = "each"

@@ -1,4 +1,4 @@
-"""Reads the folder of a user-defined workload: ``workload.yaml`` and ``*.sql``; all errors at once, with their lines.
+"""Reads the folder of a user-defined workload, ``workload.yaml`` and ``*.sql``; reports all errors with line numbers.
 
 SQL for all engines lies in the folder itself, what must differ for an engine in a folder of the engine's name, under
 the same names of statements.
@@ -22,7 +22,7 @@ FILE = "workload.yaml"
 ALL = "ansi"
 """The dialect of the statements for all engines."""
 _PREFIXES = ("create_", "index_", "load_", "check_", "key_")
-"""Statements that no operation names."""
+"""Statements that are not operations."""
 _BUILT_IN = {"row"}
 
 Texts = dict[str, dict[str, str]]
@@ -36,7 +36,7 @@ def read_folder(folder: Path) -> tuple[Definition, Texts]:
         ConfigErrors: with every error of its files.
     """
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; a workload is a folder with {FILE} and *.sql")
+        raise InputError(f"folder {folder} does not exist; a workload is a folder with {FILE} and *.sql")
     content, lines = read_yaml(folder / FILE)
     if isinstance(content, dict):
         content = {"name": folder.resolve().name, **content}
@@ -73,7 +73,7 @@ def _statements(folder: Path) -> tuple[dict[str, dict[str, Statement]], list[Pro
 def _unknown_names(
     content: Mapping[str, Any], lines: Lines, statements: Mapping[str, Mapping[str, Statement]]
 ) -> list[Problem]:
-    """Names that something refers to and nothing defines, wherever they stand."""
+    """Names that are referenced and not defined."""
     known = {name: one for of in statements.values() for name, one in of.items()}
     variables, operations = _part(content, "variables"), _part(content, "operations")
     parameters = _part(content, "parameters")

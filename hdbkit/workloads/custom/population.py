@@ -1,4 +1,4 @@
-"""The rows that a user-defined workload loads: a value for each column, drawn by the same variables as in a run."""
+"""The rows that a user-defined workload loads: one value per column, drawn by the same variables as in a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHUNK_ROWS: Final = 5_000
 _LOAD: Final = "load_"
 """What the names of statements that load begin with."""
 _COLUMN_BYTES: Final = 12
-"""What a value is assumed to take as text, for the estimate of a build."""
+"""The assumed size of a value as text, for the estimate of a build."""
 
 
 def parts(spec: CustomSpec) -> list[Part]:
@@ -33,7 +33,7 @@ def parts(spec: CustomSpec) -> list[Part]:
 
 
 def part(spec: CustomSpec, tables: dict[str, Table], key: str) -> Iterator[PartLoad]:
-    """What a part holds."""
+    """The rows of a part."""
     if key.startswith(_LOAD) and key.removeprefix(_LOAD):
         yield StatementLoad(key)
         return
@@ -44,7 +44,7 @@ def part(spec: CustomSpec, tables: dict[str, Table], key: str) -> Iterator[PartL
 
 
 def rows_of(spec: CustomSpec, table: str) -> int:
-    """How many rows a table has."""
+    """The number of rows of a table."""
     return int(number(spec.definition.tables[table].rows, spec.values))
 
 

@@ -46,7 +46,7 @@ class CustomSpec(config.WorkloadSpec):
 
     @classmethod
     def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """A folder is read where the definition is not given with it."""
+        """Read the folder if the definition is not given."""
         values = super().arranged(values)
         if "definition" in values or not isinstance(values.get("folder"), str | Path):
             return values
@@ -55,18 +55,18 @@ class CustomSpec(config.WorkloadSpec):
 
     @property
     def values(self) -> Mapping[str, Number]:
-        """The parameters as they are in force."""
+        """The effective parameters."""
         return {**self.definition.parameters, **self.parameters}
 
     @property
     def digest(self) -> str:
-        """What tells this definition, with its SQL, from every other."""
+        """A digest that identifies this definition and its SQL."""
         content = {"definition": self.definition.model_dump(mode="json"), "statements": self.statements}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def words(self) -> list[str]:
-        """The options of a command line that name it."""
+        """The command-line options of this specification."""
         given = {"parameters": self.parameters} if self.parameters else {}
         options = [word for name, value in given.items() for word in option_words(name, value)]
         return ["--workload", self.folder, *options]
@@ -78,7 +78,7 @@ class CustomSpec(config.WorkloadSpec):
 
 
 class CustomLoad(config.Load):
-    """How a user-defined workload is driven."""
+    """The load of a user-defined workload."""
 
     weights: dict[str, float] | None = Field(
         default=None, description="weight of each operation; none: those of the definition"

@@ -19,7 +19,7 @@ Calls = Sequence[tuple[str, Arguments]]
 
 
 class CustomUser:
-    """The workload's side of a virtual user. Everything random in it follows from ``plan.seed``."""
+    """The workload part of a virtual user. All random values derive from ``plan.seed``."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class CustomUser:
         return batch
 
     def head(self, prepared: Prepared, raw: Any) -> bytes:
-        """All details are known ahead."""
+        """Not used: all details are known before the operation."""
         return prepared.head
 
 
@@ -77,7 +77,7 @@ class _Operation:
             self._ready = sql.bind_all
 
     def bind(self, drawn: Mapping[str, Sequence[Any]], at: int) -> Any:
-        """The operation with the values that were drawn at a place."""
+        """The operation with the values drawn at an index."""
         calls = [
             (name, tuple([drawn[one][at] for one in parameters]))
             for name, parameters in zip(self._names, self._parameters, strict=True)

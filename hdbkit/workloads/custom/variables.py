@@ -1,4 +1,4 @@
-"""Draws the values of variables, many at once; everything random follows from one generator.
+"""Draws values of variables, many at a time; all randomness comes from one generator.
 
 Zipf's distribution over a finite range is drawn by rejection-inversion (Hörmann and Derflinger, Rejection-inversion
 to generate variates from monotone discrete distributions, ACM TOMACS 6, 1996): no table of the range is kept.
@@ -29,15 +29,15 @@ from hdbkit.workloads.custom.definition import (
 )
 
 Draw = Callable[[int], list[Any]]
-"""So many values, as plain Python ones."""
+"""Draws this many values, as plain Python objects."""
 _MAX_TRIES: Final = 100
 _SHUFFLE: Final = 0x9E3779B97F4A7C15
 _positions: dict[tuple[int, str], int] = {}
-"""How far each sequence of each user came in this process; a user that connects anew continues there."""
+"""The next number of each sequence of each user in this process; a user that reconnects continues from it."""
 
 
 class Drawing:
-    """Makes the draws of one virtual user of ``users``, or those of a table from ``first_row`` (from 0) on."""
+    """Creates the draws of one virtual user of ``users``, or those of a table from ``first_row`` (from 0) on."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Drawing:
         self._index, self._users, self._first_row = index, users, first_row
 
     def of(self, name: str, variable: Variable, session: Session | None = None) -> Draw:
-        """The draw of a variable; ``session`` is asked for the range of a key."""
+        """The draw of a variable; ``session`` is used to query the range of a key."""
         kind = variable.kind
         if isinstance(kind, Key):
             return self._key(kind, session)
@@ -120,7 +120,7 @@ def _uniform(low: int, high: int, decimals: int, generator: np.random.Generator)
 
 
 def _within(low: int, high: int, source: Callable[[int], NDArray[np.float64]]) -> Draw:
-    """Whole numbers of a continuous distribution, drawn again where they lie outside."""
+    """Integers of a continuous distribution, redrawn outside the bounds."""
 
     def draw(count: int) -> list[Any]:
         kept = np.empty(0)
@@ -129,7 +129,7 @@ def _within(low: int, high: int, source: Callable[[int], NDArray[np.float64]]) -
             kept = np.concatenate([kept, drawn[(drawn >= low) & (drawn <= high)]])
             if kept.size >= count:
                 return list(kept[:count].astype(np.int64).tolist())
-        raise InputError(f"hardly any value of the distribution lies within {low} to {high}")
+        raise InputError(f"almost no value of the distribution is within {low} to {high}; widen min and max")
 
     return draw
 
@@ -177,7 +177,7 @@ def _zipf(low: int, high: int, exponent: float, shuffled: bool, generator: np.ra
 
 
 def spread(ranks: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Each rank (from 1) at a fixed place of 0 to ``size`` - 1, frequent ones far apart; several may share one."""
+    """Map each rank (from 1) to a fixed number from 0 to ``size`` - 1, frequent ones far apart; ranks may collide."""
     with np.errstate(over="ignore"):
         mixed = ranks.astype(np.uint64) * np.uint64(_SHUFFLE)
         mixed ^= mixed >> np.uint64(29)
@@ -194,7 +194,7 @@ class ZipfRanks:
         self._low, self._high = self._integral(1.5) - 1.0, self._integral(size + 0.5)
 
     def _integral(self, x: Any) -> Any:
-        """The integral of x ** -exponent, but for a constant."""
+        """The integral of x ** -exponent, up to a constant."""
         if self._exponent == 1:
             return np.log(x)
         return (x ** (1 - self._exponent) - 1) / (1 - self._exponent)
@@ -205,7 +205,7 @@ class ZipfRanks:
         return np.maximum(1 + y * (1 - self._exponent), 1e-300) ** (1 / (1 - self._exponent))
 
     def draw(self, count: int) -> NDArray[np.int64]:
-        """So many ranks."""
+        """Draw this many ranks."""
         kept = np.empty(0, np.int64)
         while kept.size < count:
             u = self._generator.uniform(self._low, self._high, 2 * (count - kept.size) + 8)

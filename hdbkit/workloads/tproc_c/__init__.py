@@ -41,7 +41,7 @@ DETAILS = MappingProxyType({"w_id": "u4", "d_id": "u1", "o_id": "u4"})
 
 
 class TprocC:
-    """Contract: :class:`hdbkit.contracts.Workload`. Heavy modules are imported where they are first used."""
+    """Contract: :class:`hdbkit.contracts.Workload`. Heavy modules are imported on first use."""
 
     title = "TPROC-C"
     notice = (
@@ -111,13 +111,13 @@ class TprocC:
         return population.parts(self.spec)
 
     def part(self, key: str) -> Iterator[TableLoad]:
-        """What a part holds."""
+        """The rows of a part."""
         from hdbkit.workloads.tproc_c import population
 
         return population.part(self.spec, key)
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
-        """What the schema was built as; None where there is none."""
+        """The specification of the schema; None if there is no schema."""
         from hdbkit.workloads.built import built_spec
 
         return built_spec(schema, self, advice=", or --schema-from hammerdb where HammerDB made them")
@@ -128,7 +128,7 @@ class TprocC:
         return self.spec.model_dump_json()
 
     def advice_to_build(self, command: str) -> str:
-        """Build it."""
+        """Suggest to build the schema."""
         return f"run: {command}"
 
     def user(self, session: Session, load: Load, plan: UserPlan) -> User:
@@ -147,7 +147,7 @@ class TprocC:
 def workload(spec: WorkloadSpec) -> Workload:
     """TPROC-C on a schema of hdbkit's or of HammerDB's."""
     if not isinstance(spec, TprocCSpec):
-        raise InputError(f"this is no specification of TPROC-C: {spec!r}")
+        raise InputError(f"this is not a specification of TPROC-C: {spec!r}")
     if spec.by_hammerdb:
         from hdbkit.workloads.tproc_c.hammerdb import HammerDBTprocC
 

@@ -49,12 +49,12 @@ def _transaction(work: Callable[[SqlSession, Arguments], Row]) -> Callable[[SqlS
 
 
 def statements(session: SqlSession) -> tuple[str, ...]:
-    """All that these transactions send on a session, to be prepared."""
+    """The statements that these transactions send on a session, to be prepared."""
     return _STATEMENTS + _BY_ARRAYS if session.takes_arrays else _STATEMENTS
 
 
 class _Batch:
-    """Statements for one round trip, as few as the engine needs; ``add`` and ``change`` give an answer's place."""
+    """Statements for one round trip, as few as possible; ``add`` and ``change`` return the index of the answer."""
 
     def __init__(self, session: SqlSession) -> None:
         self._session = session
@@ -66,19 +66,19 @@ class _Batch:
         return len(self._calls) - 1
 
     def change(self, statement: str, arguments: Arguments, look: str, key: Arguments) -> int:
-        """A change of one row and a look at what it left: in one where a change can give its row back."""
+        """Change one row and read the result: in one statement if the engine can return the changed row."""
         place = self.add(statement, *arguments)
         return place if self._session.returns_changed else self.add(look, *key)
 
     def insert(self, statement: str, common: Arguments, rows: Sequence[Arguments]) -> None:
-        """Rows that begin alike: all in one where the engine takes arrays, by the statement of the plural."""
+        """Rows with common first values: in one statement if the engine takes arrays."""
         if self._session.takes_arrays and rows:
             self.add(f"{statement}s", *common, *zip(*rows, strict=True))
         else:
             self._calls += [(statement, (*common, *row)) for row in rows]
 
     def send(self) -> list[list[Row]]:
-        """Send all; the answers by their places."""
+        """Send all statements; return the answers by index."""
         return self._session.batch(self._calls)
 
 
@@ -171,7 +171,7 @@ def delivery(session: SqlSession, inputs: Arguments) -> Row:
 
 
 def _delivered(w_id: int, carrier_id: int, orders: list[tuple[Any, ...]]) -> Iterator[tuple[str, Arguments]]:
-    """Lines last: who changes a range of them may hold up the orders behind it, and then waits for nobody."""
+    """Order lines are changed last: a change of a range may block later orders, and then waits for no other lock."""
     for d_id, o_id, c_id, amount in orders:
         yield "client_delete_new_order", (w_id, d_id, o_id)
         yield "client_update_carrier", (carrier_id, w_id, d_id, o_id)

@@ -10,7 +10,7 @@ from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import MIN_LINES, TABLES
 
 ALL_UP_TO: Final = 20
-"""So many warehouses are checked whole; of more, three ranges are."""
+"""Up to this many warehouses are checked completely; of more, only three ranges."""
 INDEXES: Final = (
     *("warehouse_pk", "district_pk", "customer_pk", "customer_by_name", "orders_pk", "orders_by_customer"),
     *("new_order_pk", "order_line_pk", "stock_pk", "item_pk"),
@@ -33,7 +33,7 @@ _GROWING: Final = ("history", "orders", "order_line")
 
 
 def check(session: Session, spec: TprocCSpec) -> list[Check]:
-    """Everything there is to check of a schema that was built as ``spec``; failed lines say what is wrong."""
+    """All checks of a schema that was built as ``spec``; failed ones describe the error."""
     missing = _missing(session, "list_tables", TABLES)
     if missing:
         return [Check("tables", False, f"missing: {missing}")]
@@ -47,7 +47,7 @@ def check(session: Session, spec: TprocCSpec) -> list[Check]:
 
 
 def row_counts(session: Session, spec: TprocCSpec) -> list[Check]:
-    """How many rows each table has, a line each; all tables must be there."""
+    """The row count of each table, one line each; all tables must exist."""
     return [_rows(session, spec, table) for table in TABLES]
 
 
@@ -66,7 +66,7 @@ def _rows(session: Session, spec: TprocCSpec, table: str) -> Check:
 
 
 def all_there(session: Session, name: str, expected: tuple[str, ...]) -> Check:
-    """Whether all of ``expected`` are among what the statement ``list_<name>`` gives."""
+    """Whether the statement ``list_<name>`` returns all ``expected`` names."""
     missing = _missing(session, f"list_{name}", expected)
     return Check(name, not missing, f"missing: {missing}" if missing else f"all {len(expected)} are there")
 
@@ -77,7 +77,7 @@ def _missing(session: Session, statement: str, expected: Iterable[str]) -> str:
 
 
 def condition(session: Session, number: int, warehouses: int) -> Check:
-    """Whether a condition of TPC-C 3.3.2 holds in the warehouses that are looked at."""
+    """Whether a condition of TPC-C 3.3.2 holds in the checked warehouses."""
     ranges = sample(warehouses)
     broken = sum(int(session.ask(f"consistency_{number:02d}", w_low=low, w_high=high)[0][0]) for low, high in ranges)
     detail = f"{CONDITIONS[number]}: {_verdict(broken)}, {_stated(warehouses, ranges)}"
@@ -91,7 +91,7 @@ def _stock(session: Session) -> Check:
 
 
 def sample(warehouses: int) -> list[tuple[int, int]]:
-    """The ranges of warehouses that are looked at: all up to 20, else seven at the start, middle and end."""
+    """The checked ranges of warehouses: all up to 20, else seven at the start, middle and end."""
     if warehouses <= ALL_UP_TO:
         return [(1, warehouses)]
     length = ALL_UP_TO // 3 + 1

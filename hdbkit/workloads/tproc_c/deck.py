@@ -1,4 +1,4 @@
-"""Which transaction comes next: a shuffled deck of cards (TPC-C 5.2.4.2), or an independent draw each time.
+"""The sequence of transactions: a shuffled deck of cards (TPC-C 5.2.4.2), or independent draws.
 
 With a deck the mix holds exactly over every whole deck; independent draws hold it only on average.
 """
@@ -19,7 +19,7 @@ _MAX_CARDS: Final = 10_000
 
 
 class Deck:
-    """An endless row of transactions, as indices in ``TRANSACTIONS``; a new shuffle whenever a deck is dealt."""
+    """An endless sequence of transactions, as indices in ``TRANSACTIONS``; each deck is shuffled again."""
 
     def __init__(self, weights: Mapping[str, float], generator: np.random.Generator) -> None:
         self._one = np.repeat(np.arange(len(TRANSACTIONS)), cards(weights))
@@ -37,7 +37,7 @@ class Deck:
 
 
 class Draws:
-    """An endless row of transactions, each drawn by weight and regardless of the others."""
+    """An endless sequence of transactions, each drawn independently by weight."""
 
     def __init__(self, weights: Mapping[str, float], generator: np.random.Generator) -> None:
         shares = np.array([weights[name] for name in TRANSACTIONS])
@@ -50,7 +50,7 @@ class Draws:
 
 
 def cards(weights: Mapping[str, float]) -> list[int]:
-    """How many cards of each transaction the smallest deck has that holds the weights exactly.
+    """The number of cards of each transaction in the smallest deck with exactly these weights.
 
     A deck of more than 10,000 cards is brought down to about that, with one card at least of each wanted one.
     """

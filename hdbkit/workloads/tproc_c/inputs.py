@@ -1,4 +1,4 @@
-"""What a terminal's user types in: the inputs of the five transactions, drawn by the hundred.
+"""The inputs of the five transactions, as typed by a terminal's user, drawn by the hundred.
 
 ``spec`` follows TPC-C 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1. ``hammerdb`` differs where HammerDB does: customers and
 items are uniform, amounts are whole, last names have the constant of the load, and 1 of 99 new orders is rolled back.
@@ -27,7 +27,7 @@ from hdbkit.workloads.tproc_c.tables import CUSTOMERS, DISTRICTS, ITEMS, MAX_LIN
 
 Numbers = NDArray[Any]
 _ROLLED_BACK: Final = {InputRules.SPEC: 100, InputRules.HAMMERDB: 99}
-"""One new order of so many names the unused item."""
+"""One in this many new orders names the unused item."""
 _REMOTE_LINE: Final = 1
 _REMOTE_PAYMENT: Final = 15
 _BY_NAME: Final = 60
@@ -107,7 +107,7 @@ class Inputs:
         return np.full(count, self._home_w_id)
 
     def _other_warehouse(self, home: Numbers) -> Numbers:
-        """A warehouse other than ``home``; the same where there is only one."""
+        """A warehouse other than ``home``; ``home`` itself if it is the only one."""
         if self._warehouses == 1:
             return home
         other = self._between(1, self._warehouses - 1, len(home))
@@ -135,7 +135,7 @@ class Inputs:
         )
 
     def _customers(self, count: int) -> tuple[list[int], list[str], list[bool]]:
-        """Numbers, last names, and whether the name is what is known: in 60 of 100 cases (TPC-C 2.5.1.2)."""
+        """Customer numbers, last names, and whether to select by name: in 60 of 100 cases (TPC-C 2.5.1.2)."""
         constant = self._constants.last if self._by_spec else self._constants.last_of_load
         by_name = self._percent(_BY_NAME, count).tolist()
         c_ids = self._customer(count).tolist()

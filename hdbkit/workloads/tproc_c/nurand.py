@@ -17,12 +17,12 @@ A_LAST: Final = 255
 A_CUSTOMER: Final = 1_023
 A_ITEM: Final = 8_191
 _DELTAS: Final = tuple(delta for delta in range(65, 120) if delta not in (96, 112))
-"""How far apart the constants of last names of load and run must be (TPC-C 2.1.6.1)."""
+"""The permitted differences between the constants of last names of load and run (TPC-C 2.1.6.1)."""
 
 
 @dataclass(frozen=True)
 class Constants:
-    """The constants C of NURand: one for each field, the same for all users of a run."""
+    """The constants C of NURand: one per field, the same for all users of a run."""
 
     last_of_load: int
     last: int
@@ -31,7 +31,7 @@ class Constants:
 
     @classmethod
     def of(cls, spec_seed: int, load_seed: int) -> Constants:
-        """The constant of the population follows from its seed alone, those of the run from both seeds."""
+        """Derive the constant of the population from its seed, and those of the run from both seeds."""
         last_of_load = load_constant(spec_seed)
         rng = np.random.default_rng([spec_seed, load_seed])
         allowed = [c for c in range(A_LAST + 1) if abs(c - last_of_load) in _DELTAS]

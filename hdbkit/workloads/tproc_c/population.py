@@ -29,14 +29,14 @@ from hdbkit.workloads.tproc_c.tables import (
 from hdbkit.workloads.tproc_c.text import NULL, Column, Columns, Draw, Numbers, decimal, glued, lines, whole
 
 _NOW: Final = b"2026-01-01 00:00:00"
-"""The moment at which the population says it was made."""
+"""The date of creation in the population's rows."""
 _ITEM: Final = "item"
 _WAREHOUSE: Final = "warehouse-"
 _LAST_NAMES: Final = np.array([name.encode() for name in LAST_NAMES])
 
 
 def parts(spec: TprocCSpec) -> list[Part]:
-    """The items, then one part a warehouse. Rows and sizes are expected ones: lines of orders are random."""
+    """The items, then one part per warehouse. Rows and sizes are expected values: the lines of orders are random."""
     item = TABLES[_ITEM]
     tables = [TABLES[name] for name in WAREHOUSE_TABLES]
     rows = sum(table.rows for table in tables)
@@ -46,7 +46,7 @@ def parts(spec: TprocCSpec) -> list[Part]:
 
 
 def part(spec: TprocCSpec, key: str) -> Iterator[TableLoad]:
-    """What a part holds, table by table; read a table's chunks to their end before the next table.
+    """The rows of a part, table by table; read all chunks of a table before the next table.
 
     Raises:
         InputError: there is no part of that name.
@@ -141,7 +141,7 @@ def _stock(seed: int, w_id: int) -> Iterator[bytes]:
 
 
 def _customers(seed: int, w_id: int) -> Iterator[bytes]:
-    """A chunk a district: names 0 to 999 in order for the first thousand, NURand for the others."""
+    """One chunk per district: names 0 to 999 in order for the first thousand, NURand for the others."""
     draw, rows, others = _stream(seed, "customer", w_id), CUSTOMERS, CUSTOMERS - NAMES
     constant = load_constant(seed)
     for d_id in range(1, DISTRICTS + 1):
@@ -180,7 +180,7 @@ def _history(seed: int, w_id: int) -> Iterator[bytes]:
 
 
 def _line_counts(draw: Draw) -> Numbers:
-    """How many lines each order of a warehouse has: the first draw of the stream of ``orders``."""
+    """The number of lines of each order of a warehouse: the first draw of the stream of ``orders``."""
     return draw.between(MIN_LINES, MAX_LINES, DISTRICTS * ORDERS)
 
 
@@ -214,7 +214,7 @@ def _new_orders(seed: int, w_id: int) -> Iterator[bytes]:  # noqa: ARG001  nothi
 
 
 def _order_lines(seed: int, w_id: int) -> Iterator[bytes]:
-    """A chunk a district; lines of delivered orders cost nothing and have a date, the others the reverse."""
+    """One chunk per district; lines of delivered orders have a date and amount 0, others the reverse."""
     draw, here = _stream(seed, "order_line", w_id), b"%d" % w_id
     line_counts = _line_counts(_stream(seed, "orders", w_id)).reshape(DISTRICTS, ORDERS)
     for d_id, counts in enumerate(line_counts, 1):

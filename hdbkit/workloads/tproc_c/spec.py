@@ -20,14 +20,14 @@ HAMMERDB_MIX: Final = {"new_order": 10.0, "payment": 10.0, "order_status": 1.0, 
 
 
 class SchemaFrom(StrEnum):
-    """Who made a schema: hdbkit, or HammerDB, whose routines are then run and of which nothing is changed."""
+    """The tool that created a schema: hdbkit, or HammerDB, whose routines are then run unchanged."""
 
     HDBKIT = "hdbkit"
     HAMMERDB = "hammerdb"
 
 
 class Routines(StrEnum):
-    """Where the work of a transaction is written."""
+    """Where the logic of a transaction runs."""
 
     STORED = "stored"
     CLIENT = "client"
@@ -41,7 +41,7 @@ class InputRules(StrEnum):
 
 
 class TprocCSpec(config.WorkloadSpec):
-    """A TPROC-C schema: its number of warehouses, and who made it.
+    """A TPROC-C schema: its number of warehouses, and the tool that created it.
 
     Example:
         >>> TprocCSpec(warehouses=10).warehouses
@@ -60,12 +60,12 @@ class TprocCSpec(config.WorkloadSpec):
 
     @property
     def by_hammerdb(self) -> bool:
-        """Whether HammerDB made the schema."""
+        """Whether HammerDB created the schema."""
         return self.schema_from is SchemaFrom.HAMMERDB
 
 
 class TprocCLoad(config.Load):
-    """How TPROC-C is driven.
+    """The load of TPROC-C.
 
     Example:
         >>> TprocCLoad(mix={"new_order": 1}).weights["payment"]

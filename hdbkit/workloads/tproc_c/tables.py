@@ -1,4 +1,4 @@
-"""The nine tables: their columns in loading order, and how much of each there is (TPC-C 1.3 and 4.3.3.1)."""
+"""The nine tables: their columns in loading order, and their sizes (TPC-C 1.3 and 4.3.3.1)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hdbkit import contracts
 
 ITEMS: Final = 100_000
 UNUSED_ITEM: Final = ITEMS + 1
-"""The item that no table holds; a new order that names it is rolled back (TPC-C 2.4.1.5)."""
+"""The item that does not exist; a new order that names it is rolled back (TPC-C 2.4.1.5)."""
 DISTRICTS: Final = 10
 CUSTOMERS: Final = 3_000
-"""Customers of a district, and its orders at the start."""
+"""The number of customers per district, and of its initial orders."""
 ORDERS: Final = CUSTOMERS
 FIRST_NEW_ORDER: Final = 2_101
 """The first order of a district that is not delivered yet."""

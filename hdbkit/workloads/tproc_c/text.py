@@ -1,4 +1,4 @@
-r"""Random columns as text, made at memory speed: the machinery of the population.
+r"""Random columns as text, generated at memory speed, for the population.
 
 A column is a NumPy array of bytes (``S<n>``), which NumPy pads with NUL. ``lines`` puts columns and separators
 side by side in one record array and then deletes every NUL: what is left is tab-separated text.
@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 
 Column = NDArray[np.bytes_]
 Columns = Sequence[Column | bytes]
-"""Columns of equally many rows; one given as plain bytes is the same in each row."""
+"""Columns with the same number of rows; plain bytes are a constant column."""
 Numbers = NDArray[np.int32]
 
 NULL: Final = b"\\N"
 _ALPHABET: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _ORIGINAL: Final = np.frombuffer(b"ORIGINAL", np.uint8)
-_LARGEST: Final = 100_000
+_MAX_NUMBER: Final = 100_000
 
 
 def lines(columns: Columns, rows: int) -> bytes:
-    """So many rows of tab-separated text."""
+    """This many rows of tab-separated text."""
     ends = [b"\t"] * (len(columns) - 1) + [b"\n"]
     cells = [cell for pair in zip(columns, ends, strict=True) for cell in pair]
     return glued(cells, rows).tobytes().translate(None, b"\0")
@@ -53,7 +53,7 @@ def glued(columns: Columns, rows: int) -> Column:
 
 
 class Draw:
-    """The random columns of one table of one warehouse, from a counter-based stream of their own.
+    """The random columns of one table of one warehouse, from a separate counter-based stream.
 
     The stream's key is (seed, table, warehouse): whoever makes that table of that warehouse, wherever, draws the
     same, and no two tables or warehouses share anything. NumPy keeps the stream for ever, but may change how
@@ -69,12 +69,12 @@ class Draw:
         return self._generator.integers(low, high, rows, dtype=np.int32, endpoint=True)
 
     def permutations(self, count: int, of: int) -> Numbers:
-        """So many random permutations of 1 to ``of``, one after the other."""
+        """This many random permutations of 1 to ``of``, one after another."""
         ordered = np.broadcast_to(np.arange(1, of + 1, dtype=np.int32), (count, of))
         return self._generator.permuted(ordered, axis=1).ravel()
 
     def chance(self, percent: int, rows: int) -> NDArray[np.bool_]:
-        """True in so many of a hundred rows."""
+        """True in this percentage of rows."""
         return self.between(1, 100, rows) <= percent
 
     def digits(self, width: int, rows: int) -> Column:
@@ -111,7 +111,7 @@ def _column(text: NDArray[np.uint8]) -> Column:
 
 @cache
 def _pair_table() -> NDArray[np.uint16]:
-    """Two letters for each 16 random bits, every pair as often as any other (17 or 18 of 65,536)."""
+    """Two letters for each 16 random bits, with all pairs equally frequent (17 or 18 of 65,536)."""
     alphabet = np.frombuffer(_ALPHABET, np.uint8)
     pair = np.arange(1 << 16) * len(alphabet) ** 2 >> 16
     return np.stack([alphabet[pair // len(alphabet)], alphabet[pair % len(alphabet)]], axis=1).view(np.uint16).ravel()
@@ -119,13 +119,13 @@ def _pair_table() -> NDArray[np.uint16]:
 
 @cache
 def _kept(longest: int, width: int) -> NDArray[np.uint8]:
-    """For each length up to ``longest``, the mask that keeps so many bytes of ``width``."""
+    """For each length up to ``longest``, the mask that keeps this many bytes of ``width``."""
     return np.where(np.arange(width) < np.arange(longest + 1)[:, None], 255, 0).astype(np.uint8)
 
 
 @cache
 def _whole_table() -> Column:
-    return np.array([b"%d" % number for number in range(_LARGEST + 1)])
+    return np.array([b"%d" % number for number in range(_MAX_NUMBER + 1)])
 
 
 @cache

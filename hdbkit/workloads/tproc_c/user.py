@@ -26,20 +26,20 @@ _KEYING_S: Final = np.array([18.0, 3.0, 2.0, 2.0, 2.0])
 _THINKING_S: Final = np.array([12.0, 12.0, 10.0, 5.0, 5.0])
 """Keying times and mean thinking times in the order of ``TRANSACTIONS`` (TPC-C 5.2.5.7)."""
 _MAX_MEANS: Final = 10.0
-"""Thinking times are cut at so many times their mean (TPC-C 5.2.5.4)."""
+"""Thinking times are limited to this multiple of their mean (TPC-C 5.2.5.4)."""
 
 Bind = Callable[[Arguments], Any]
 Perform = Callable[[Any], Any]
 Call = tuple[Perform, Bind]
-"""How a transaction is performed, and how its inputs are bound ahead."""
+"""Performs a transaction, and binds its inputs before the clock starts."""
 
 
 class TprocCUser:
-    """The workload's side of a virtual user. Everything random in it follows from ``plan.seed``."""
+    """The workload part of a virtual user. All random values derive from ``plan.seed``."""
 
     inputs: type[Inputs] = Inputs
     d_id_at: tuple[int | None, ...] = (1, 1, 1, None, 1)
-    """Where the arguments of a transaction have its district; a delivery is of all."""
+    """The index of the district among a transaction's arguments; a delivery is for all districts."""
 
     def __init__(self, session: Session, spec: TprocCSpec, load: TprocCLoad, plan: UserPlan) -> None:
         generator = default_rng(plan.seed)
@@ -90,13 +90,13 @@ class TprocCUser:
 
 
 def stored(session: Session, calls: Sequence[str]) -> list[Call]:
-    """Each transaction as one call of its stored routine: the named statements ``calls``, prepared."""
+    """Each transaction as one call of its stored routine, through the prepared statements ``calls``."""
     session.prepare(calls)
     return [(session.perform, partial(session.bind, call)) for call in calls]
 
 
 def _client(session: SqlSession) -> list[Call]:
-    """Each transaction as SQL of the client's own."""
+    """Each transaction as SQL that the client sends."""
     from hdbkit.workloads.tproc_c import client
 
     session.prepare(client.statements(session))

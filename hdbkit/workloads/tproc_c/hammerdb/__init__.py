@@ -41,7 +41,7 @@ class HammerDBTprocC(TprocC):
 
     def advice_to_build(self, command: str) -> str:
         """HammerDB builds it."""
-        return "build it with HammerDB, or leave out schema_from"
+        return "build it with HammerDB, or omit schema_from"
 
     def user(self, session: Session, load: Load, plan: UserPlan) -> User:
         """A virtual user, ready to draw."""

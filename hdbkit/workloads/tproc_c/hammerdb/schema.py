@@ -27,7 +27,7 @@ def found_spec(session: Session) -> TprocCSpec | None:
     if tables.isdisjoint(TABLES):
         return None
     if tables & LOG_TABLES:
-        raise SchemaProblem("hdbkit itself built this schema, not HammerDB; leave out schema_from")
+        raise SchemaProblem("hdbkit itself built this schema, not HammerDB; omit schema_from")
     _refuse_missing("tables", (table for table in TABLES if table not in tables))
     try:
         session.prepare(calls(routine_kind(session)))
