@@ -1,4 +1,4 @@
-"""A run that is watched live beside the same run ignore_event: what the panel costs the clients.
+"""A run that is watched live and the same run without a watcher: what the panel costs the clients.
 
 The panel lives in a process of its own, as in a kernel, and looks twice a second; both ways alternate in shuffled
 blocks on one server.

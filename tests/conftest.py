@@ -1,4 +1,4 @@
-"""For every test: nothing is written to the project's own results; the command line, in process; a browser."""
+"""Fixtures for every test: results in a temporary folder, the command line in process, a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings with which a server that holds nothing of worth is quick to test on, by its kind."""
+"""Settings that make a test server without valuable data fast, by kind of server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the architecture tests read: the project's files and its Python modules, as syntax trees."""
+"""The project's files, and its Python modules as syntax trees, for the architecture tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids and journals sort by time, so all of them are of one clock: UTC."""
+"""All ids and journals use UTC, so that they sort by time."""
 
 from __future__ import annotations
 

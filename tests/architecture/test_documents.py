@@ -1,4 +1,4 @@
-"""What the documents say is so: what they tell to type can be typed, and what they name and link to is there."""
+"""The documents are correct: their commands parse, and their names and links exist."""
 
 from __future__ import annotations
 

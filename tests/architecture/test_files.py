@@ -1,4 +1,4 @@
-"""The project's files: what they must hold together, and what must never be in them."""
+"""The project's files: what they must contain, and what they must never contain."""
 
 from __future__ import annotations
 

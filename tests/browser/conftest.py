@@ -1,4 +1,4 @@
-"""One JupyterLab for all; a null database with a schema for each test."""
+"""One JupyterLab for all tests; a null database with a schema for each."""
 
 from __future__ import annotations
 

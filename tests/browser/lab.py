@@ -1,4 +1,4 @@
-"""A real JupyterLab of its own, and a notebook in a real browser."""
+"""A separate JupyterLab, and a notebook in a real browser."""
 
 from __future__ import annotations
 

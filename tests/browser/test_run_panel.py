@@ -1,4 +1,4 @@
-"""A run by hand in a real JupyterLab: watched, stopped, kept with the notebook, and found again after a restart."""
+"""A manual run in a real JupyterLab: watched, stopped, kept with the notebook, and found after a restart."""
 
 from __future__ import annotations
 

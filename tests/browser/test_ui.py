@@ -1,4 +1,4 @@
-"""All panels of ``hdbkit.ui()`` by hand in a real JupyterLab: run, list, compare, sweep."""
+"""All panels of ``hdbkit.ui()``, operated in a real JupyterLab: run, list, compare, sweep."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The conformance suite's fixtures: every engine that keeps tables and can be reached, with a small database in it.
+"""Fixtures of the conformance suite: every available engine that stores tables, with a small database.
 
-``HDBKIT_TEST_<KIND>`` names a target (its schema is made, and dropped at the end); else a private server starts.
+``HDBKIT_TEST_<KIND>`` names a target, whose schema is created and dropped; otherwise a private server is started.
 """
 
 from __future__ import annotations

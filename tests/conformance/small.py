@@ -1,7 +1,7 @@
-"""A small database whose figures can be worked out by hand, and what reads it back.
+"""A small database whose figures can be calculated by hand, and functions that read it.
 
-Two warehouses with districts 1 and 2, five customers a district, items 1 to 20. An item i costs i.25; the first
-five and every odd stock are ORIGINAL. Stock is 50 of each item, but 12 of item 7. Next order: 3001. No orders yet.
+Two warehouses with districts 1 and 2, five customers per district, items 1 to 20. Item i costs i.25; the first five
+items and every odd stock are ORIGINAL. Stock is 50 of each item, but 12 of item 7. Next order: 3001. No orders yet.
 """
 
 from __future__ import annotations

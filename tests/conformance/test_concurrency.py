@@ -1,4 +1,4 @@
-"""Many at once: deliveries and orders of one warehouse (TPC-C 2.4, 2.7 and 3.4)."""
+"""Concurrent transactions: deliveries and orders of one warehouse (TPC-C 2.4, 2.7 and 3.4)."""
 
 from __future__ import annotations
 

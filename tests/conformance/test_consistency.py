@@ -1,4 +1,4 @@
-"""Each condition of TPC-C 3.3.2, and ours on stock, finds what breaks it and nothing else."""
+"""Each condition of TPC-C 3.3.2, and ours on stock, finds what violates it and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a load leaves is what was made, to the letter; and dropping takes it away, and nothing else."""
+"""A load stores exactly the generated data; dropping removes it and nothing else."""
 
 from __future__ import annotations
 

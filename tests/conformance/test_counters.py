@@ -1,4 +1,4 @@
-"""What is counted: new orders by the schema, commits and rollbacks by the engine, and its gauges."""
+"""Counters: new orders by the schema, commits and rollbacks by the engine, and its gauges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a refusal is called, and that the session outlives it (contracts.py, errors.py)."""
+"""The class of each database error, and that the session survives it (contracts.py, errors.py)."""
 
 from __future__ import annotations
 

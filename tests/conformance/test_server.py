@@ -1,4 +1,4 @@
-"""A server's settings go there and back, and it comes to rest between runs."""
+"""A server's settings are changed and restored, and it becomes idle between runs."""
 
 from __future__ import annotations
 

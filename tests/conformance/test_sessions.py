@@ -1,4 +1,4 @@
-"""Who commits, and what a session keeps of a failure (contracts.py)."""
+"""Who commits, and the state of a session after a failure (contracts.py)."""
 
 from __future__ import annotations
 

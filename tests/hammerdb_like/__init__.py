@@ -1,6 +1,6 @@
-"""An imitation of what HammerDB leaves in a database, of our own, from its documented signatures and habits.
+"""An imitation of a HammerDB schema, written from its documented signatures and behaviour.
 
-Tables that hdbkit built become such as HammerDB users know, and get procedures of HammerDB's names beside them.
+Tables that hdbkit built are converted to HammerDB's form, and get procedures with HammerDB's names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What tests of notebooks need: one private server for all of them, named in a targets file, and a tiny notebook."""
+"""Fixtures of the notebook tests: one private server for all, named in a targets file, and a tiny notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A notebook over parameter files: checked first, executed each, kept, and not done twice."""
+"""A notebook over parameter files: checked first, executed once for each, kept, and not repeated."""
 
 from __future__ import annotations
 

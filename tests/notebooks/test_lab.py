@@ -1,4 +1,4 @@
-"""What ``make lab`` starts: JupyterLab on the notebooks, with a tile for each, that asks no outside address."""
+"""``make lab`` starts JupyterLab on the notebooks, with a tile for each, and requests no external address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notebooks: how they are committed, and that each runs from top to bottom with nobody at hand."""
+"""The notebooks: how they are committed, and that each runs from top to bottom without user input."""
 
 from __future__ import annotations
 

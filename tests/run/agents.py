@@ -1,4 +1,4 @@
-"""An agent in a process of its own, on the "host" 127.0.0.2, for a server that commands stop and start."""
+"""An agent in a separate process, on the "host" 127.0.0.2, for a server that commands stop and start."""
 
 from __future__ import annotations
 

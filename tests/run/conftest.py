@@ -1,4 +1,4 @@
-"""What runs need: a null database for each test (everything but a server), and one real schema for all."""
+"""Fixtures of runs: a null database for each test (everything except a server), and one real schema for all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of faults share: a run to hurt, its processes, and what it kept."""
+"""Shared by the tests of faults: a run to disturb, its processes, and its kept files."""
 
 from __future__ import annotations
 

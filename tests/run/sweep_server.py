@@ -1,7 +1,7 @@
-"""A server made of files, and runs on it: what a sweep needs, alive across killed processes.
+"""A server made of files, and runs on it, which survive killed processes.
 
-Settings and data are files, so that a killed sweep leaves them as it left them. Every operation, and every write to
-disk, passes ``Doom.step``, which can end the process there as ``kill -9`` does.
+Settings and data are files, so that a killed sweep leaves them in their last state. Every operation, and every write
+to disk, passes ``Doom.step``, which can end the process there as ``kill -9`` does.
 """
 
 from __future__ import annotations

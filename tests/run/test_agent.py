@@ -1,4 +1,4 @@
-"""The agent: who may ask, what it does and what it refuses, and that nothing else can be made of it."""
+"""The agent: who may use it, what it does and what it rejects, and that it does nothing else."""
 
 from __future__ import annotations
 

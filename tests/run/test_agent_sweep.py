@@ -1,4 +1,4 @@
-"""A sweep through an agent: two "hosts", an agent that goes and comes back, and the settings as they were."""
+"""A sweep through an agent: two "hosts", an agent that restarts, and restored settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong input on a real server: one clear sentence, exit code 2, nothing made and nothing changed."""
+"""Wrong input on a real server: one clear sentence, exit code 2, nothing created or changed."""
 
 from __future__ import annotations
 

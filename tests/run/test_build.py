@@ -1,4 +1,4 @@
-"""Builds on a real private server: whole, broken and resumed, refused, killed, dropped."""
+"""Builds on a real private server: complete, interrupted and resumed, rejected, killed, dropped."""
 
 from __future__ import annotations
 

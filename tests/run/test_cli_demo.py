@@ -1,4 +1,4 @@
-"""The demo, end to end on a private server of its own; and where it stops."""
+"""The demo, end to end on its own private server; and where it stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that run, look and compare, on the null engine; and their exit codes."""
+"""The commands that run, show and compare, on the null engine; and their exit codes."""
 
 from __future__ import annotations
 

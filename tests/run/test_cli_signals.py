@@ -1,4 +1,4 @@
-"""Ctrl-C, a closed terminal and a killed supervisor, as a user's processes meet them; on the null engine."""
+"""Ctrl-C, a closed terminal and a killed supervisor in a user's processes, on the null engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""User-defined workloads on real servers: built, checked, run, swept and reported like any other."""
+"""User-defined workloads on real servers: built, checked, run, swept and reported like built-in ones."""
 
 from __future__ import annotations
 

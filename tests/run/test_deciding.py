@@ -1,4 +1,4 @@
-"""What the finished blocks of a sweep decide about the rest: its end at a look, and the winners' fresh blocks."""
+"""Decisions after the finished blocks of a sweep: its end at a look, and the winners' fresh blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that end before their time by themselves: told everywhere, done once, and judged nowhere."""
+"""Runs that end early: reported everywhere, not repeated, and not judged."""
 
 from __future__ import annotations
 

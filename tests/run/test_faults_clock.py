@@ -1,4 +1,4 @@
-"""The wall clock is set back and forth in the middle of a run: durations and windows come from another clock."""
+"""The wall clock changes during a run: durations and windows use the monotonic clock."""
 
 from __future__ import annotations
 

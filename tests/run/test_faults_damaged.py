@@ -1,4 +1,4 @@
-"""Damaged run folders: each command that reads them says one sentence, and the catalog is made anew from the rest."""
+"""Damaged run folders: each command reports one sentence, and the catalog is rebuilt from the others."""
 
 from __future__ import annotations
 

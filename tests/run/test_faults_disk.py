@@ -1,4 +1,4 @@
-"""The load host out of disk, before and in the middle of a run; on a small file system, which only root may mount."""
+"""A full disk on the load host, before and during a run, on a small file system that only root may mount."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that are killed, hang, or are interrupted; on the null engine."""
+"""Processes that are killed, hang, or are interrupted, on the null engine."""
 
 from __future__ import annotations
 

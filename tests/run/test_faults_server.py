@@ -1,4 +1,4 @@
-"""The server stopped, restarted, killed, frozen, out of connections, out of disk in the middle of a run."""
+"""During a run the server is stopped, restarted, killed or frozen, or has no connections or disk space left."""
 
 from __future__ import annotations
 

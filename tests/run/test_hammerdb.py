@@ -1,4 +1,4 @@
-"""Runs on a schema of HammerDB's: its routines are run, counted and checked in each form; nothing is changed."""
+"""Runs on a HammerDB schema: its routines are run, counted and checked in each form; nothing is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server of this host that commands stop and start: settings in a file, brought back byte for byte."""
+"""A server on this host, stopped and started by commands: settings in a file, restored byte for byte."""
 
 from __future__ import annotations
 

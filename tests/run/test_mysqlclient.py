@@ -1,4 +1,4 @@
-"""What only servers spoken to by mysqlclient have: TLS, sockets, forbidden loads, small packets, many result sets."""
+"""Servers reached through mysqlclient: TLS, sockets, forbidden loads, small packets, multiple result sets."""
 
 from __future__ import annotations
 

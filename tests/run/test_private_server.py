@@ -1,4 +1,4 @@
-"""A private server: it starts for every account, asks for a password, and leaves nothing behind."""
+"""A private server starts for every account, requires a password, and leaves nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of MariaDB and MySQL: told or restarted for, verified by a client, brought back by file and by value."""
+"""Settings of MariaDB and MySQL: set at once or by a restart, verified by a client, restored by file and value."""
 
 from __future__ import annotations
 

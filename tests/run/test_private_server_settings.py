@@ -1,4 +1,4 @@
-"""Settings of PostgreSQL are set, verified by a client's session, and brought back; what fails changes nothing."""
+"""Settings of PostgreSQL are set, verified by a client session, and restored; a failed change is undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A profile as it is typed: its runs, their tag, and what comes of doing it again."""
+"""A profile on the command line: its runs, their tag, and its repetition."""
 
 from __future__ import annotations
 

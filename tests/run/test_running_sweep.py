@@ -1,4 +1,4 @@
-"""Sweeps in a process of their own: nothing is lost with who started them, and everybody can ask the journal."""
+"""Detached sweeps: they survive the process that started them, and every process can read the journal."""
 
 from __future__ import annotations
 

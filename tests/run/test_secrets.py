@@ -1,4 +1,4 @@
-"""No password is in a file, on the screen, in a process list or in an error: everything is searched for it."""
+"""No password appears in a file, on the screen, in a process list or in an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps that try options of the load and the schema, and runs that break an abort rule."""
+"""Sweeps over options of the load and the schema, and runs that break an abort rule."""
 
 from __future__ import annotations
 

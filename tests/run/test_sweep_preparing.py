@@ -1,4 +1,4 @@
-"""Every run of a sweep begins at the same state, and what could not be brought there is told."""
+"""Every run of a sweep starts from the same state, and failed preparations are reported."""
 
 from __future__ import annotations
 

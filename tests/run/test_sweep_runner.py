@@ -1,4 +1,4 @@
-"""A sweep from its first look at the server to its last: order, journal, failures, stopping."""
+"""A sweep from start to end: order, journal, failures, stopping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep that is killed with ``kill -9``, at any point, loses nothing and leaves nothing behind."""
+"""A sweep that is killed with ``kill -9`` at any point loses nothing and leaves nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep in a process of its own that at one step kills itself, its supervisor, its server or another process."""
+"""A sweep in a separate process that kills itself, its supervisor, its server or another process at one step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes of runs killed at random, again and again, on a real server: no finished new order is ever lost."""
+"""Processes of runs are killed at random on a real server: no finished new order is lost."""
 
 from __future__ import annotations
 

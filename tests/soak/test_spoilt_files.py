@@ -1,4 +1,4 @@
-"""10,000 spoilt parameter files: each is refused in words with exit code 2, or is a file; nothing is ever made."""
+"""10,000 damaged parameter files: each is valid or rejected with exit code 2; nothing is created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each part of a sweep on a real server is killed at each step of a run: nothing is lost, nothing is left behind."""
+"""Each part of a sweep on a real server is killed at each step: nothing is lost, nothing is left behind."""
 
 from __future__ import annotations
 

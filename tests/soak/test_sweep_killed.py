@@ -1,4 +1,4 @@
-"""A sweep on a real server, killed at random times: each planned run exists once, the settings are as before it."""
+"""A sweep on a real server, killed at random times: each run exists once, the settings are restored."""
 
 from __future__ import annotations
 

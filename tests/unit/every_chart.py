@@ -1,4 +1,4 @@
-"""Every chart that the project draws, of synthetic data; all runs have a rampup of 2 s."""
+"""Every chart of the project, from synthetic data; all runs have a ramp-up of 2 s."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synthetic sweeps with a known truth, for the tests of statistics."""
+"""Synthetic sweeps with known effects, for the tests of statistics."""
 
 from __future__ import annotations
 

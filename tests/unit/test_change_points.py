@@ -1,4 +1,4 @@
-"""Change points of series whose truth is known."""
+"""Change points of series with known changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chart on paper: every chart of ours has a matplotlib twin that shows the same data, and a file that opens."""
+"""Charts as files: every chart has a matplotlib version that shows the same data, and its files open."""
 
 from __future__ import annotations
 

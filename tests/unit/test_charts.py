@@ -1,4 +1,4 @@
-"""Charts: each says the same in a figure, in words and in a table, and stays small."""
+"""Charts: figure, text and table agree, and stay small."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each check of a result passes on a sound run and finds its own fault."""
+"""Each check of a result passes on a valid run and finds its own fault."""
 
 from __future__ import annotations
 

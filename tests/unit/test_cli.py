@@ -1,4 +1,4 @@
-"""The command line as a face: every command has an example and JSON, and covers the API's verbs and parameters."""
+"""The command line: every command has an example and JSON, and covers the API's functions and parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables on a narrow screen: texts are broken, numbers and run ids never."""
+"""Tables on a narrow screen: texts are wrapped, numbers and run ids are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expressions of a sweep file: what they come to, and that they reach nothing else."""
+"""The expressions of a sweep file: their values, and that they can access nothing else."""
 
 from __future__ import annotations
 

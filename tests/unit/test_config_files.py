@@ -1,4 +1,4 @@
-"""Parameter files: every error at once, with its line; nothing but InputError whatever the file holds."""
+"""Parameter files: all errors together, with line numbers; only InputError for any content."""
 
 from __future__ import annotations
 

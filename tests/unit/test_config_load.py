@@ -1,4 +1,4 @@
-"""How a workload is driven: what is accepted, and the mix that follows."""
+"""The load of a workload: accepted values, and the resulting mix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two forms of a sweep: ours, and hammerpost's as it is."""
+"""The two formats of a sweep: hdbkit's and hammerpost's."""
 
 from __future__ import annotations
 

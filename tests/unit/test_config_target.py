@@ -1,4 +1,4 @@
-"""A target: its address in both directions, and its password nowhere."""
+"""A target: its address in both directions, without its password."""
 
 from __future__ import annotations
 

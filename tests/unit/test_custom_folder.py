@@ -1,4 +1,4 @@
-"""The folder of a user-defined workload: what is read from it, and every error of its files at once, with lines."""
+"""The folder of a user-defined workload: its content, and all errors in its files together, with line numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of transactions: decks that hold the mix exactly, and independent draws."""
+"""The order of transactions: decks with the exact mix, and independent draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The charts of a sweep that look into its runs: medians over runs, few points, the baseline always there."""
+"""The detail charts of a sweep: medians over runs, few points, always with the baseline."""
 
 from __future__ import annotations
 

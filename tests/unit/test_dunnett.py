@@ -1,4 +1,4 @@
-"""Dunnett's critical value against published tables and against other ways to the same number."""
+"""Dunnett's critical value against published tables and other methods."""
 
 from __future__ import annotations
 

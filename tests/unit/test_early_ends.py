@@ -1,4 +1,4 @@
-"""When a run of a search ends early: the interval of its window, and what it must be able to reach."""
+"""When a run of a search ends early: the interval of its window, and the value that it must be able to reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Main effects of settings on grids whose truth is known."""
+"""Main effects of settings on grids with known effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error tree: every error survives a process boundary whole, and says what, got, do."""
+"""The error tree: every error survives pickling, and states what is wrong, what was given and what to do."""
 
 from __future__ import annotations
 

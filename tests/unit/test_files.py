@@ -1,4 +1,4 @@
-"""Files that are replaced in one step."""
+"""Files that are replaced atomically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's folder: found by id, read whole or refused in words, replaced in one step."""
+"""A run's folder: found by id, read or rejected with a message, replaced atomically."""
 
 from __future__ import annotations
 

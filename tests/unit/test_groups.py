@@ -1,4 +1,4 @@
-"""Groups of runs side by side: means with intervals, courses, distributions, and what failed."""
+"""Comparison of groups of runs: means with intervals, time series, distributions, and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A virtual user of TPROC-C: what it hands to the loop, from its seed alone."""
+"""A virtual user of TPROC-C: its operations derive from its seed alone."""
 
 from __future__ import annotations
 

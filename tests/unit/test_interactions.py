@@ -1,4 +1,4 @@
-"""Interactions of settings, on sweeps whose truth is known."""
+"""Interactions of settings on sweeps with known interactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Little's law as an examination of results, on published tables and on made ones."""
+"""Little's law as a check of results, on published and synthetic tables."""
 
 from __future__ import annotations
 

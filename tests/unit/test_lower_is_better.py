@@ -1,4 +1,4 @@
-"""A metric of which less is better, from the records of a run to the verdicts, charts and pages."""
+"""A lower-is-better metric, from the records of a run to verdicts, charts and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call over a driver's own socket: however its answer comes, it is taken whole, and a refusal is told."""
+"""A call over a driver's socket: an answer in any number of packets is read completely; errors are reported."""
 
 from __future__ import annotations
 

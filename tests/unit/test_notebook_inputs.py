@@ -1,4 +1,4 @@
-"""The inputs of notebooks: what the parameters cell may hold, and what is refused before anything runs."""
+"""The inputs of notebooks: valid content of the parameters cell, and errors that are reported before a run."""
 
 from __future__ import annotations
 

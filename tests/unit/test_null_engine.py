@@ -1,4 +1,4 @@
-"""The null engine: what it knows of a workload stands in texts, and it keeps a schema without SQL."""
+"""The null engine: its texts describe the workloads, and it keeps a schema without SQL."""
 
 from __future__ import annotations
 

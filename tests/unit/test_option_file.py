@@ -1,4 +1,4 @@
-"""What stands in a private server's file of changed settings is read back as it was given."""
+"""A private server's settings file is read back exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where passwords are looked for: memory, HDBKIT_PASSWORD, the keyring, the driver's own ways; told, not shown."""
+"""The sources of passwords: memory, HDBKIT_PASSWORD, the keyring, the driver; reported, never shown."""
 
 from __future__ import annotations
 

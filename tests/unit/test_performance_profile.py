@@ -1,4 +1,4 @@
-"""Performance profiles: the definition of Dolan and More (2002), by hand."""
+"""Performance profiles: the definition of Dolan and More (2002), calculated by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The population against TPC-C 4.3.3.1: how much of each, and what each column holds."""
+"""The population against TPC-C 4.3.3.1: row counts, and the content of each column."""
 
 from __future__ import annotations
 

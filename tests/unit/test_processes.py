@@ -1,4 +1,4 @@
-"""What is read of processes, at any moment of their lives."""
+"""Reading the state of processes at any moment of their lives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles: their differences level by level, the gate, and their history."""
+"""Profiles: differences per user count, the gate, and the history."""
 
 from __future__ import annotations
 

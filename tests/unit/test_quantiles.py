@@ -1,4 +1,4 @@
-"""Exact quantiles: what is counted gives the very figures that sorting all rows gives."""
+"""Exact quantiles: counting gives the same figures as sorting all rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report: one file, no outside address, every text escaped, small, whole without a result."""
+"""The report: one file, no external address, all text escaped, small, complete without a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every report in a real browser with the network off: drawn, silent, and different in the dark."""
+"""Every report in a real browser without network: drawn, without errors, and different in dark mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a comparison, and the cards of run, sweep and comparison that a notebook keeps."""
+"""The report of a comparison, and the cards of run, sweep and comparison in a notebook."""
 
 from __future__ import annotations
 

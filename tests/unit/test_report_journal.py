@@ -1,4 +1,4 @@
-"""The course of a sweep in its report: order, what was done before each run, what else happened, the server then."""
+"""The course of a sweep in its report: order, preparation of each run, other events, the state of the server."""
 
 from __future__ import annotations
 

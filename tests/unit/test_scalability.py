@@ -1,4 +1,4 @@
-"""The Universal Scalability Law on throughputs whose law is known."""
+"""The Universal Scalability Law on throughputs that follow a known law."""
 
 from __future__ import annotations
 

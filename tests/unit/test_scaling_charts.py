@@ -1,4 +1,4 @@
-"""Charts of results without a run folder: published ones, and own ones of the same columns."""
+"""Charts of results without a run folder: published results, and own results with the same columns."""
 
 from __future__ import annotations
 

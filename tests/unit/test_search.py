@@ -1,4 +1,4 @@
-"""An adaptive search: what it asks for, and that its plan grows as a grid's would be resumed."""
+"""An adaptive search: its requests, and that its plan grows and resumes like a grid's."""
 
 from __future__ import annotations
 

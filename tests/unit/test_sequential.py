@@ -1,4 +1,4 @@
-"""Looks: what each may spend, and what all spend together."""
+"""Looks: the error probability that each may spend, and their total."""
 
 from __future__ import annotations
 

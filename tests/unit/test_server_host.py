@@ -1,4 +1,4 @@
-"""What the database's host did, as its agent told it: shares and rates from running totals, charts, doubts."""
+"""The load of the database host, reported by its agent: shares and rates from counters, charts, warnings."""
 
 from __future__ import annotations
 

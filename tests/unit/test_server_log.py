@@ -1,4 +1,4 @@
-"""What a server said last."""
+"""The last lines of a server's log."""
 
 from __future__ import annotations
 

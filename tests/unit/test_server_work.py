@@ -1,4 +1,4 @@
-"""What the server did, whether the data fit, and whether the runs of a sweep began alike."""
+"""The server's work, whether the data fits in memory, and whether the runs of a sweep started alike."""
 
 from __future__ import annotations
 

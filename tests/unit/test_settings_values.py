@@ -1,4 +1,4 @@
-"""Values of settings are read as the server reads them: units, switches, choices, bounds."""
+"""Values of settings are parsed as by the server: units, switches, choices, limits."""
 
 from __future__ import annotations
 

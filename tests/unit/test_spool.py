@@ -1,4 +1,4 @@
-"""Spools: what a client wrote is read back, by anybody, without a plan; a torn record never is."""
+"""Spools: records are read back by any process, without a plan; incomplete records are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named statements: ANSI once, differences by name, values and words never mixed up."""
+"""Named statements: ANSI once, overrides by name, values and identifiers kept apart."""
 
 from __future__ import annotations
 

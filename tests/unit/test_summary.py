@@ -1,4 +1,4 @@
-"""The result of a run against the rows it was made from."""
+"""The result of a run against the rows that it summarizes."""
 
 from __future__ import annotations
 

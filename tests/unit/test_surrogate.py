@@ -1,4 +1,4 @@
-"""What a search expects of configurations that it has not run."""
+"""The predictions of a search for configurations that were not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep's folder: nothing that was noted is lost, nothing half written is believed."""
+"""A sweep's folder: no recorded line is lost, and incomplete writes are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep file can say: ranges, formulas of facts, factors, constraints, budgets; and how errors are told."""
+"""The content of a sweep file: ranges, formulas of facts, factors, constraints, budgets; and its error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep decides before it starts."""
+"""The plan of a sweep before it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep left, as its users see it."""
+"""The result of a sweep through the API."""
 
 from __future__ import annotations
 

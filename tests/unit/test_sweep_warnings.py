@@ -1,4 +1,4 @@
-"""Warnings of a sweep: each has its cause, and a sweep without one has none."""
+"""Warnings of a sweep: each has its cause, and a sweep without causes has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several virtual users in one process: one that pauses or has lost its connection holds up no other."""
+"""Several virtual users in one process: a paused or disconnected user does not delay the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client uses is counted by the kernel: exact on a real connection, unknown where there is none."""
+"""The resource usage of a client, counted by the kernel: exact on a real connection, unknown without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often a sweep errs, with its real order of runs: it would show all of one and then all of the other."""
+"""The error rates of verdicts with the real order of runs; running configurations one after another fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts on sweeps whose truth is known."""
+"""Verdicts on sweeps with known effects."""
 
 from __future__ import annotations
 

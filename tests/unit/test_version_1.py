@@ -1,4 +1,4 @@
-"""A run folder of format version 1, made by the release that wrote it, is read like one of today."""
+"""A run folder of format version 1, written by that release, is read like a present one."""
 
 from __future__ import annotations
 

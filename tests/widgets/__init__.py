@@ -1,1 +1,1 @@
-"""Panels driven from Python: their values are set, their buttons clicked; the browser is in tests/browser."""
+"""Panels operated from Python: values are set, buttons clicked; the browser tests are in tests/browser."""

@@ -1,4 +1,4 @@
-"""What tests of panels need: waiting for what goes on in the background, and one real server for all."""
+"""Helpers of the panel tests: waiting for background work, and one real server for all."""
 
 from __future__ import annotations
 

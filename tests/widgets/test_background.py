@@ -1,4 +1,4 @@
-"""A widget that a thread of ours speaks for hears the page, whichever page spoke to the kernel before."""
+"""A widget that is used from a background thread receives messages, whichever page the kernel served before."""
 
 from __future__ import annotations
 

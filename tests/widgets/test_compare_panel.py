@@ -1,4 +1,4 @@
-"""The compare panel without a browser: runs of the catalog in groups, one sweep, and the charts of both."""
+"""The compare panel without a browser: groups of runs, one sweep, and the charts of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every panel can do: errors as sentences, work in the background, one thread that ticks."""
+"""Common behaviour of panels: errors as sentences, work in the background, one timer thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A typed password is in the kernel's memory and nowhere else: no trait, no saved state, no notebook, no repr."""
+"""A typed password stays in the kernel's memory: not in traits, saved state, notebook or repr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run panel: its fields are a load, its run is the command line's run, and its result stays with the notebook."""
+"""The run panel: its fields form a load, its runs equal the command line's, its result stays with the notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panel of runs: found, sorted, tagged, noted, deleted after a question, and told what was refused."""
+"""The panel of runs: search, sort, tags, notes, deletion after confirmation, and error messages."""
 
 from __future__ import annotations
 

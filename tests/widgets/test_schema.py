@@ -1,4 +1,4 @@
-"""The schema panel: an estimate, a build that can be cancelled and gone on with, checks, and a drop that asks."""
+"""The schema panel: an estimate, a build that can be cancelled and continued, checks, and a confirmed drop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sweep panel without a browser: what it offers, what it says before anything starts, and what it starts."""
+"""The sweep panel without a browser: its options, its messages before a start, and the sweep that it starts."""
 
 from __future__ import annotations
 

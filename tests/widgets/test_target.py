@@ -1,4 +1,4 @@
-"""The target panel: fields, names and URLs are one target; does it let us in; a private server of the kernel."""
+"""The target panel: fields, names and URLs describe one target; connection test; a private server of the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All panels together: one target for all, and what goes on now can be attached, whoever started it."""
+"""All panels together: one target for all, and any running run or sweep can be attached."""
 
 from __future__ import annotations
 
