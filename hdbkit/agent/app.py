@@ -109,7 +109,7 @@ def _add_settings(app: FastAPI, server: ControlledServer) -> None:
     @app.post("/snapshot")
     def snapshot() -> dict[str, Any]:
         """Keep the server's settings for ``restore``; starts a stopped server if permitted."""
-        return {"snapshot": server.snapshot(), "said": server.said()}
+        return {"snapshot": server.snapshot(), "messages": server.messages()}
 
     @app.post("/apply")
     def apply(asked: Changes, request: Request) -> dict[str, Any]:

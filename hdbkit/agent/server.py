@@ -26,8 +26,8 @@ class ControlledServer:
     ) -> None:
         self._target, self._control, self._snapshots = target, control, snapshots
         self._text_settings, self._one_at_a_time = frozenset(text_settings), threading.Lock()
-        self._said: list[str] = []
-        control.say = self._said.append
+        self._messages: list[str] = []
+        control.say = self._messages.append
         self.identity = f"{platform.node()}:{control.identity}"
 
     def info(self) -> dict[str, Any]:
@@ -60,11 +60,11 @@ class ControlledServer:
         with self._one_at_a_time:
             return self._snapshots.keep(self._control.snapshot())
 
-    def said(self) -> list[str]:
+    def messages(self) -> list[str]:
         """The control's messages since the last call, for example that a stopped server was started again."""
-        said = list(self._said)
-        del self._said[: len(said)]
-        return said
+        messages = list(self._messages)
+        del self._messages[: len(messages)]
+        return messages
 
     def apply(self, changes: Mapping[str, str]) -> Change:
         """Set, apply and verify the values. Raises ``ServerFailed``."""

@@ -82,7 +82,7 @@ def percent_within(ratio: float, low: float, high: float, metric: Metric) -> str
 
 
 def change(ratio: float, metric: Metric) -> str:
-    """A ratio in words: ``1.2 % slower``, ``2.31 times as fast``, ``1.2 % more time``, ``1.2 % higher``."""
+    """A ratio as a phrase: ``1.2 % slower``, ``2.31 times as fast``, ``1.2 % more time``, ``1.2 % higher``."""
     if metric.better is Better.LOWER:
         far = f"{abs(metric.from_score(ratio) - 1) * 100:.1f} %"
         if metric.measure is Measure.QUANTILE:
@@ -124,7 +124,7 @@ def sentence(
     confidence: float,
     blocks_needed: int | None = None,
 ) -> str:
-    """What the interval says of ``subject`` against ``reference``, as one sentence without its full stop."""
+    """The conclusion of the interval about ``subject`` and ``reference``, as one sentence without its full stop."""
     metric, verdict = interval.metric, interval.verdict(smallest_effect)
     ratio, low, high = interval.ratio, interval.low, interval.high
     if verdict == "undecided":

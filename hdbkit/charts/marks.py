@@ -46,7 +46,7 @@ def dots(x: Sequence[float], y: Sequence[float], template: str) -> go.Scatter:
 
 
 def intervals(places: Sequence[float], middle: pd.Series[Any], ends: pd.DataFrame, template: str) -> go.Scatter:
-    """A diamond with its interval in each row; ``ends`` has columns low and high, NaN where there is none."""
+    """A diamond with its interval in each row; ``ends`` has columns low and high, NaN without an interval."""
     return go.Scatter(
         x=plain(middle), y=list(places),
         mode="markers", marker={"color": colour("series-1"), "size": 11, "symbol": "diamond"},
@@ -55,7 +55,7 @@ def intervals(places: Sequence[float], middle: pd.Series[Any], ends: pd.DataFram
 
 
 def bars(middle: pd.Series[Any], ends: pd.DataFrame, look: str) -> dict[str, Any]:
-    """Error bars; of no length where there is no interval."""
+    """Error bars, of length 0 without an interval."""
     up, down = (
         plain(one.astype(float).fillna(0).clip(lower=0)) for one in (ends["high"] - middle, middle - ends["low"])
     )

@@ -22,7 +22,7 @@ MAX_RUNS = 400
 MAX_VALUES = 12
 """A numeric column with more values than these is a scale, not a list."""
 _SHARE = 5
-"""One in so many is fast, and one in so many slow."""
+"""One in this many is fast, and one in this many slow."""
 _SPREAD = 0.06
 _MORE = 1.5
 """How much more frequent than among all runs a value of the fastest must be to be named."""

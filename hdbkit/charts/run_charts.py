@@ -50,7 +50,7 @@ MAX_POINTS = 400
 
 
 def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
-    """Every chart of a run. Raises ``DamagedResult`` where there is no measured window."""
+    """Every chart of a run. Raises ``DamagedResult`` if there is no measured window."""
     window = window_of(manifest)
     step_s = max(1, math.ceil(window.end_us / 1e6 / MAX_POINTS))
     course = throughput(folder, manifest, step_s)

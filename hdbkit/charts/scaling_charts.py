@@ -69,7 +69,7 @@ def throughput_over_users(
 def scaling_laws(runs: pd.DataFrame, metric: Metric, by: str = "label", drawn: Sequence[str] = ()) -> Chart | None:
     """The Universal Scalability Law of each value of ``by`` over its runs, with the band of its blocks and its peak.
 
-    None where the metric is no rate, or no value has enough counts of virtual users (
+    None if the metric is not a rate, or no value has enough counts of virtual users (
     :mod:`hdbkit.analysis.statistics.scalability`).
 
     Args:

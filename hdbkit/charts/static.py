@@ -37,7 +37,7 @@ _BARS_WIDTH: Final = 0.8
 _LETTER: Final = 0.55
 """How wide a letter is, as a share of the size of its font."""
 _SIGN_WIDE: Final = 7
-"""How many characters wide the sign of a legend's entry is, and the space beside it."""
+"""The width in characters of the sign of a legend's entry and of the space next to it."""
 
 Spec = Mapping[str, Any]
 
@@ -289,7 +289,7 @@ def _legend(figure: Figure, entries: Sequence[_Entry], size_pt: float, title: st
 
 
 def _broken(text: str, wide: int) -> str:
-    """A text in lines of at most so many characters; lines that it has stay."""
+    """A text wrapped at this number of characters; existing line breaks stay."""
     return "\n".join(textwrap.fill(line, wide) for line in text.split("\n"))
 
 

@@ -56,7 +56,7 @@ def series(index: int) -> dict[str, Any]:
 
 
 def axis_title(metric: Metric) -> str:
-    """What an axis of the metric's values is called; where a lower value is better, it says so."""
+    """The title of an axis of the metric's values; it states if a lower value is better."""
     if metric.measure is not Measure.RATE:
         return f"{metric.title} ({metric.unit}, lower is better)"
     return metric.name if metric.name == metric.title else f"{metric.name} ({metric.title})"

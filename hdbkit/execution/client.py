@@ -1,7 +1,7 @@
 """One client process: connect its users, prepare, report ready, begin with all others, run, end.
 
 It imports the driver and nothing heavy. Whatever keeps it from going on is written beside its spool in one sentence,
-and its state on the control page says so.
+and its state on the control page reports it.
 
 The parent of the clients is a forkserver that imports this module first. It would outlive a killed supervisor and
 keep its pipes open, so it asks the kernel to be killed with the supervisor, and each client to be killed with it.

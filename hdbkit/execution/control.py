@@ -1,6 +1,6 @@
 """The control page: a few numbers that supervisor, clients and watchers share through a file.
 
-Each field has one writer, named below. Clients read the two times in their loop; nobody sends a message.
+Each field has one writer, named below. Clients read the two times in their loop; no messages are sent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The server's counters and the host's load over time, one JSON object per line, on disk as soon as taken.
 
-Sampling has a thread and a connection of its own: a server that does not answer holds up nobody else.
+Sampling has its own thread and connection, so that an unresponsive server does not block anything else.
 """
 
 from __future__ import annotations

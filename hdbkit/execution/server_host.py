@@ -1,6 +1,6 @@
 """The load of the database host during a run, reported by its agent each second; one JSON object per line.
 
-A run does without: an agent that is away leaves a gap, and holds up nobody.
+The load is optional: an unreachable agent leaves a gap and delays nothing.
 """
 
 from __future__ import annotations

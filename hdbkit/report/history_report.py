@@ -58,7 +58,7 @@ def history_report(
             Figure("runs", f"{len(runs):,}", f"at {many(runs['virtual_users'].nunique(), 'count')} of virtual users"),
             Figure("changes", f"{len(changes):,}", "change points and changes of the environment"),
             Figure("since", str(runs["started"].min())[:10], f"until {str(runs['started'].max())[:10]}"),
-            Figure("error rate", "5 %", "chance to report a change point where there is none"),
+            Figure("error rate", "5 %", "probability of a false change point"),
         ],
         tables=[_changes_table(changes), _segments_table(segments, metric)],
         charts=charts,

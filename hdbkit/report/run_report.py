@@ -91,7 +91,7 @@ def answer(manifest: Manifest) -> str:
 
 
 def _value_words(metric: Metric, value: float) -> str:
-    """``96,123 TPS``; of a time with its name, since the unit alone does not say what it is."""
+    """``96,123 TPS``; a time includes its name, since the unit alone is ambiguous."""
     return metric.text(value) if metric.measure is Measure.RATE else f"{metric.name} {metric.text(value)}"
 
 

@@ -44,7 +44,7 @@ _WORDS = {
     Step.FAILED: "failed: {note}",
     Step.SWEEP_FINISHED: "the sweep is finished",
 }
-"""Each line of the journal in words; those of successful runs are left out."""
+"""The sentence for each line of the journal; lines of successful runs are omitted."""
 _MIN_S = 0.05
 """Steps that take less are left out."""
 
@@ -154,7 +154,7 @@ def _prepared(line: JournalLine) -> str:
 
 
 def _words(line: JournalLine, first: bool) -> str:
-    """A line of the journal in words; empty for a successful run."""
+    """A line of the journal as a sentence; empty for a successful run."""
     if line.step is Step.STARTED and not first:
         return "another process continues the sweep"
     words = defaultdict(lambda: "?", {**line.details, "number": line.number, "note": line.note})

@@ -21,7 +21,7 @@ UNKNOWN = "\N{EN DASH}"
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table; ``marks`` may give a row a class (good, bad, unsure) for its look, ``cell_marks`` each cell."""
+    """A titled table; ``marks`` gives rows a CSS class (good, bad, unsure), ``cell_marks`` gives it to cells."""
 
     title: str
     head: Sequence[str]

@@ -71,7 +71,7 @@ class AgentControl:
         if not self._target.may_restart:
             known = self.settings()
             found += [
-                f"{name} needs a restart of the server; the target {self._target.url} must say 'may_restart: true'"
+                f"{name} needs a restart of the server; the target {self._target.url} must set 'may_restart: true'"
                 for name in changes
                 if name in known and known[name].apply_by is ApplyBy.RESTART
             ]
@@ -80,7 +80,7 @@ class AgentControl:
     def snapshot(self) -> dict[str, Any]:
         """The name of a snapshot that the agent stores; its content stays on the server's host."""
         kept = self._asked(lambda: self._agent.post("snapshot"))
-        for note in kept.get("said", ()):
+        for note in kept.get("messages", ()):
             self.say(note)
         return {"identity": self.identity, "snapshot": kept["snapshot"]}
 

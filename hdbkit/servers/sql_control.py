@@ -203,7 +203,7 @@ class SqlControl:
         return "the settings are as before"
 
     def _state(self, error: HdbkitError) -> str:
-        """What the settings not being brought back leaves: a server that is down, or one that holds them still."""
+        """The state after a failed restoration: the server is down, or it still has the changed settings."""
         try:
             self._times()
         except (CannotConnect, TransactionError) as refused:

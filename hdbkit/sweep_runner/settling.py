@@ -34,11 +34,11 @@ def settle_earlier(root: Path, control: ServerControl) -> list[str]:
 
     Raises ``ServerFailed`` if the settings cannot be restored.
     """
-    said = []
+    notes = []
     for folder in unrestored(root, control.identity):
         settle(folder, control)
-        said.append(f"{folder.sweep_id} was killed; the original settings of {control.identity} are restored")
-    return said
+        notes.append(f"{folder.sweep_id} was killed; the original settings of {control.identity} are restored")
+    return notes
 
 
 def settle(folder: SweepFolder, control: ServerControl) -> None:

@@ -30,7 +30,7 @@ def metric_of(groups: Groups) -> Metric:
     """The metric of all runs of all groups.
 
     Raises:
-        InputError: runs have metrics that cannot be compared, or there is no run.
+        InputError: the runs have different metrics, or there are no runs.
     """
     metrics = [manifest.metric for finished in groups.values() for _, manifest in finished]
     if not metrics:

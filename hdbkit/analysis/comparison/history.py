@@ -46,10 +46,10 @@ def segments(
     """The segments of each count of virtual users, in the order of time.
 
     Args:
-        runs: a row a run: ``run_id``, ``started`` (text that sorts by time), ``virtual_users``, ``metric_value``
+        runs: one row per run: ``run_id``, ``started`` (text that sorts by time), ``virtual_users``, ``metric_value``
         (above 0).
         environments: by run_id, as :func:`environment_of` gives them.
-        error_rate: the chance to report a change point where there is none, over all counts of users.
+        error_rate: the probability of a false change point, over all user counts.
 
     Returns:
         A row each with ``virtual_users``, ``since`` (start of its first run), ``run_id`` of that, ``runs`` (that

@@ -153,7 +153,7 @@ def _within(row: pd.Series[Any], metric: Metric, several: bool, confidence: floa
 def _ratio(
     metric: Metric, estimate: float, half: float, subject: str, smallest_effect: float, confidence: float
 ) -> Ratio:
-    """A ratio from its logarithm and the half width of its interval, NaN where there is none."""
+    """A ratio from its logarithm and the half width of its interval, NaN without an interval."""
     ratio = math.exp(estimate)
     if math.isnan(half):
         text = f"{subject} against base {percent(ratio, metric)}: undecided: at least 2 runs per side are needed"

@@ -1,6 +1,6 @@
 """The checks of a result. Each line states in one sentence, with its numbers, whether the figures can be trusted.
 
-``passed`` is None where a check could not be decided; its detail then says why. Nothing here asks the database:
+``passed`` is None if a check could not be decided; its detail then states why. No check accesses the database:
 the checks of a schema belong to its workload.
 """
 

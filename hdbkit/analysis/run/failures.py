@@ -37,7 +37,7 @@ def failures(folder: RunFolder, step_s: int = 1) -> pd.DataFrame:
 def samples(folder: RunFolder) -> pd.DataFrame:
     """A row per kind of error, the most frequent first: class, operation, counts, times and a sample of its text.
 
-    Empty where the run kept none. ``retried`` is how many of them were retried.
+    Empty if the run recorded none. ``retried`` is the number of retried ones.
     """
     kinds = table(folder, "errors")
     columns = ["error_class", "operation", "count", "retried", "first_s", "last_s", "code", "text"]

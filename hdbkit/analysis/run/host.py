@@ -27,7 +27,7 @@ _USED = {
 def grown(host: pd.DataFrame | None, column: str, window: Window) -> float | None:
     """The growth of a running total of the host over the window, between samples in a straight line.
 
-    None where it was not sampled, or was set back in between (a server that was restarted counts anew).
+    None if it was not sampled, or was reset in between (as by a restart of the server).
     """
     if host is None or len(host) < 2:
         return None
@@ -57,7 +57,7 @@ def pressure_pct(host: pd.DataFrame | None, window: Window) -> float | None:
 def client_cpu_us(clients: pd.DataFrame | None, done: pd.Series[int]) -> float | None:
     """CPU time of the clients per operation, in microseconds, over those clients that were there at both edges.
 
-    ``done`` holds how many operations of each virtual user ended in the window.
+    ``done`` is the number of operations of each virtual user that ended in the window.
     """
     if clients is None:
         return None

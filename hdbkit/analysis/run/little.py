@@ -40,7 +40,7 @@ class Examination:
 
     @property
     def sentence(self) -> str:
-        """The finding in words."""
+        """The finding as a sentence."""
         rows, held = len(self.table), int(self.table["holds"].sum())
         if self.holds:
             return f"Little's law holds in all {rows} rows: throughput and response times belong together."
@@ -80,7 +80,7 @@ def examine(
 
 
 def of_runs(manifests: Iterable[Manifest]) -> pd.DataFrame:
-    """Own finished runs as :func:`examine` takes them, a row a run.
+    """Own finished runs in the form for :func:`examine`, one row per run.
 
     Columns: virtual_users, tpm (operations per minute as the clients counted them), avg_response_ms (mean service
     time, retries included).

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 PARTS = 100
 """Equal parts of a window, in which its events are counted."""
 LOOKS = tuple(range(20, 81, 10))
-"""After how many parts it is looked at: never within the first fifth, and not when little can be saved."""
+"""The numbers of parts after which a run is checked: not in the first fifth, nor when little can be saved."""
 MIN_S = 2.0
 """A shorter stretch may lie wholly within one stall of a server."""
 LEVEL = 0.999
@@ -34,7 +34,7 @@ _STRETCHES = 10
 
 
 def looks(window_s: float) -> list[int]:
-    """The ``LOOKS`` of a window of so many seconds that come late enough; none in a very short one."""
+    """The ``LOOKS`` of a window of this many seconds that are late enough; none in a very short one."""
     return [parts for parts in LOOKS if parts * window_s / PARTS >= MIN_S]
 
 

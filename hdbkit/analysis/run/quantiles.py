@@ -26,7 +26,7 @@ SECOND_QUANTILES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 SERVICE_US = "latency_us"
 RESPONSE_US = "latency_us + wait_us"
 ROWS_AT_A_TIME = 12_500_000
-"""A long run is read in slices of about so many rows, so that memory does not grow with its length."""
+"""A long run is read in slices of about this many rows, so that memory does not grow with its length."""
 
 
 def counts(folder: RunFolder, window: Window, latency: str = SERVICE_US) -> pd.DataFrame:
@@ -43,7 +43,7 @@ def counts(folder: RunFolder, window: Window, latency: str = SERVICE_US) -> pd.D
 def by_second(folder: RunFolder, window: Window, step_s: int = 1) -> pd.DataFrame:
     """Each second of the window and operation: second, operation, n, p50_us, p95_us, p99_us, max_us.
 
-    ``second`` counts from the window's start. With ``step_s`` each row stands for so many seconds and ``second`` is
+    ``second`` counts from the window's start. With ``step_s`` each row covers this many seconds and ``second`` is
     their first; a last, incomplete step is left out.
     """
     whole = int(window.duration_s) // step_s

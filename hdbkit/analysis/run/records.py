@@ -59,7 +59,7 @@ def metric_codes(manifest: Manifest) -> str:
 
 
 def row_count(folder: RunFolder) -> int:
-    """How many operations a run kept, from the files' own footers."""
+    """The number of recorded operations of a run, from the footers of its files."""
     try:
         return sum(int(pq.read_metadata(path).num_rows) for path in _files(folder))
     except (OSError, pa.ArrowException) as error:

@@ -25,7 +25,7 @@ CPU_WORDS = {
     "steal": "taken by other machines",
     "idle": "idle",
 }
-"""The parts of the CPU time in words."""
+"""The names of the parts of the CPU time."""
 _MODES = {"user": ("user", "nice"), "system": ("system", "irq", "softirq")}
 """Modes of the agent that are one part in the table ``host``; the others are parts themselves."""
 _OF_DISKS = {
@@ -48,7 +48,7 @@ Devices = dict[str, dict[str, float]]
 
 
 def readings(samples: pd.DataFrame) -> pd.DataFrame:
-    """A row a reading with ``t_us`` and a column a figure: ``cpu_user_s``, or ``disk_busy_s sda`` of a device.
+    """One row per reading with ``t_us``, one column per figure: ``cpu_user_s``, or ``disk_busy_s sda`` of a device.
 
     ``samples`` is the table ``server_host``. The parts of the CPU time are those of the table ``host``.
     """

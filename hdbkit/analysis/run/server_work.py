@@ -66,7 +66,7 @@ def _total(counted: Mapping[str, float], alternatives: tuple[tuple[str, ...], ..
 
 
 def mean_waiting(counters: pd.DataFrame | None) -> float | None:
-    """How many sessions waited for a lock, on average over the samples of the window; None where not sampled."""
+    """The mean number of sessions that waited for a lock in the samples of the window; None if not sampled."""
     seen = _inside(counters, WAITING)
     return float(seen.mean()) if len(seen) else None
 

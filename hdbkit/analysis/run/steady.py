@@ -2,7 +2,7 @@
 
 Seconds of one run are correlated (caches, checkpoints), so the drift between its halves is judged by an interval from
 a moving-block bootstrap, never as if seconds were independent. It shows whether the window can be
-averaged; it says nothing about how another run would come out.
+averaged; it does not predict the result of another run.
 """
 
 from __future__ import annotations

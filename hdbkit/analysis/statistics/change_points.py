@@ -43,7 +43,7 @@ def breaks(values: Sequence[float] | Floats, boundaries: Sequence[int] = (), err
     Args:
         values: a number a run, in the order of time, on the scale on which changes are judged (logarithms).
         boundaries: where the environment became another, as the place of the first run of the new one.
-        error_rate: the chance to report a change where there is none, over the whole series.
+        error_rate: the probability of a false change point, over the whole series.
     """
     y = np.asarray(values, dtype=float)
     edges = [0, *sorted({one for one in boundaries if 0 < one < len(y)}), len(y)]

@@ -1,4 +1,4 @@
-"""A distribution of latencies with its slow end stretched: how long 1 operation in so many took, or longer.
+"""A distribution of latencies with an expanded upper tail: the time that 1 in N operations reaches or exceeds.
 
 Exact: every value is a latency that was seen, at the rank that ``quantiles.rank`` gives.
 """

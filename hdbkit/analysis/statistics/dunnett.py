@@ -34,7 +34,7 @@ def equal_replication(comparisons: int, groups: int = 1) -> Groups:
 
 
 def maximum_modulus(contrasts: int, df: int, confidence: float = 0.95) -> float:
-    """The two-sided critical value of any so many contrasts that share the estimate of the noise.
+    """The two-sided critical value of this number of contrasts that share the estimate of the noise.
 
     The studentized maximum modulus (Stoline and Ury 1979, Technometrics 21, 87-93): exact for contrasts without
     correlation, and by Sidak's inequality wide enough for those of any.

@@ -15,9 +15,9 @@ from hdbkit.errors import InputError
 
 
 def ratios(times: pd.DataFrame) -> pd.DataFrame:
-    """Each time over the best of its row; ``times`` has a row a problem and a column a solver, NaN where one failed.
+    """Each time over the best of its row; ``times`` has one row per problem and one column per solver, NaN = failed.
 
-    A failure is infinitely slower than the best; a problem that nobody solved has no best and is left out.
+    A failure is infinitely slower than the best; a problem that no solver solved is omitted.
 
     Raises:
         InputError: a time is not above 0.
@@ -29,7 +29,7 @@ def ratios(times: pd.DataFrame) -> pd.DataFrame:
 
 
 def profile(times: pd.DataFrame) -> pd.DataFrame:
-    """The profiles, 0 to 1: a column a solver, a row a ``tau`` (index, from 1) at which one of them rises."""
+    """The profiles, 0 to 1: one column per solver, one row per ``tau`` (index, from 1) at which one of them rises."""
     by_problem = ratios(times)
     finite = by_problem.to_numpy()[np.isfinite(by_problem.to_numpy())]
     taus = np.unique(np.append(finite, 1.0))

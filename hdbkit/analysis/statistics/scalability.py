@@ -53,7 +53,7 @@ class Law:
         return max(1.0, float(np.sqrt(max(1 - self.waiting, 0.0) / self.crosstalk)))
 
     def throughput(self, users: Floats) -> Floats:
-        """The throughput at so many virtual users."""
+        """The throughput at this number of virtual users."""
         return self.rate * users / (1 + self.waiting * (users - 1) + self.crosstalk * users * (users - 1))
 
 
@@ -101,8 +101,8 @@ def scaling(runs: pd.DataFrame, confidence: float = 0.95, seed: int = 1) -> Scal
     """The law of one configuration; None with fewer than ``MIN_COUNTS_TO_FIT`` counts of virtual users, or without 1.
 
     Args:
-        runs: a row a run: ``virtual_users``, ``metric_value`` (a rate, above 0), and ``block``, the runs that were
-        done together.
+        runs: one row per run: ``virtual_users``, ``metric_value`` (a rate, above 0), and ``block``, the runs
+            that were done together.
         confidence: of the peak's interval.
         seed: of the bootstrap, so that equal runs give equal intervals.
 

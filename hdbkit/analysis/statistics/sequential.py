@@ -50,7 +50,7 @@ def look_levels(looks: Sequence[int], confidence: float = 0.95) -> dict[int, flo
 
 
 def level_after(looks: Sequence[int], blocks: int, confidence: float = 0.95) -> float:
-    """The level for a sweep of which so many blocks are done: that of the look that is due; without looks all of it.
+    """The level after this number of finished blocks: that of the present look, or without looks the whole.
 
     A sweep that was interrupted between two looks is judged as at the next one.
     """

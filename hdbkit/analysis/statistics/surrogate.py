@@ -25,7 +25,7 @@ _NOISE = 0.02
 
 
 class Surrogate:
-    """Knows what some points reached, and tells what others promise.
+    """Predicts the results of points from those of measured points.
 
     Args:
         ordered: by setting, whether its values are ordered by size; the places of such a one lie between 0 and 1.

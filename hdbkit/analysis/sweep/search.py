@@ -1,6 +1,6 @@
 """Which configurations are worth a run next: those with the largest expected improvement by a surrogate.
 
-A surrogate is fitted anew to the results before each block, so nothing of it is stored: a search that was killed
+A new surrogate is fitted to the results before each block, so nothing of it is stored: a search that was killed
 asks as it would have asked. Only configurations that fulfil the constraints and were not tried are proposed.
 """
 

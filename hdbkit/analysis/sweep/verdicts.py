@@ -24,7 +24,7 @@ MAX_BLOCKS = 1000
 """Beyond this many blocks no number is suggested."""
 
 FASTEST = 3
-"""How many configurations get fresh blocks at the end of a sweep."""
+"""The number of configurations that get fresh blocks at the end of a sweep."""
 
 _MAX_LAMBDA = 0.97
 
@@ -206,7 +206,7 @@ def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> 
 
 
 def _blocks_needed(question: _Question, estimate: float, present: int) -> int | None:
-    """How many blocks in all would decide at the present noise and ratio; None beyond ``MAX_BLOCKS``."""
+    """The total number of blocks that would decide at the present noise and ratio; None beyond ``MAX_BLOCKS``."""
     limits = [float(np.log(question.metric.score(1 + side * question.smallest_effect))) for side in (-1, 1)]
     near = min(max(limits) - estimate, estimate - min(limits))
     room = max(abs(estimate), near)

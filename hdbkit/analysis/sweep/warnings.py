@@ -37,7 +37,7 @@ def sweep_warnings(runs: pd.DataFrame, metric: Metric) -> list[str]:
 
 
 def failed_checks(runs: pd.DataFrame) -> dict[str, int]:
-    """How many runs of a sweep failed each check; only those that some run failed, the most frequent first."""
+    """The number of runs of a sweep that failed each check, most frequent first; without checks that none failed."""
     return dict(Counter(name for names in runs["checks_failed"] for name in names).most_common())
 
 
@@ -49,7 +49,7 @@ def warnings_text(found: Sequence[str]) -> str:
 def next_step(verdicts: pd.DataFrame, with_blocks: Callable[[int], str]) -> str:
     """The command that settles what is undecided; empty when nothing is, or when it would take too many blocks.
 
-    ``with_blocks`` gives the command line for so many blocks in all.
+    ``with_blocks`` returns the command line for a total number of blocks.
     """
     needed = verdicts["blocks_needed"].dropna()
     within = needed[needed <= _MAX_BLOCKS]

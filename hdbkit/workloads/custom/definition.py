@@ -203,7 +203,7 @@ class Definition(ConfigModel):
         description="the schema that a build makes; none: no build",
     )
     parameters: dict[str, Number] = Field(default_factory=dict, description="numbers for expressions and SQL")
-    scale: str = Field(default="", description="the size in words, with parameters in braces: {rows} rows")
+    scale: str = Field(default="", description="the size as text, with parameters in braces: {rows} rows")
     metric: Metric = Metric(name="operations/s", title="operations per second", unit="operations/s")
     operations: dict[str, Annotated[Operation, BeforeValidator(_or_defaults)]] = Field(min_length=1, max_length=250)
     variables: dict[str, Variable] = Field(default_factory=dict)

@@ -92,7 +92,7 @@ def _part(content: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _listed(name: str, one: Any) -> list[str]:
-    """The statements of an operation as it is written."""
+    """The statements of an operation as written in the file."""
     given = one.get("statements") if isinstance(one, dict) else None
     return [str(word) for word in given] if isinstance(given, list) and given else [name]
 

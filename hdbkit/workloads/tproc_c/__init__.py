@@ -97,7 +97,7 @@ class TprocC:
         return self.load(load).keying_and_thinking
 
     def details_from_results(self, load: Load) -> bool:
-        """Whether order ids are kept, which only the result of a new order tells."""
+        """Whether order ids are recorded, which only the result of a new order contains."""
         return self.load(load).keep_order_ids
 
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:

@@ -25,7 +25,7 @@ MEAN_LINES: Final = (MIN_LINES + MAX_LINES) // 2
 class Table(contracts.Table):
     """A table. ``rows`` is for one warehouse (for ``item``: all there are), ``row_bytes`` a row's mean as text.
 
-    ``number`` tells its random stream from the others'; it never changes.
+    ``number`` identifies its random stream; it never changes.
     """
 
     number: int = 0

@@ -34,7 +34,7 @@ class HammerDBTprocC(TprocC):
         return load.model_copy(update={"input_rules": InputRules.HAMMERDB})
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
-        """The schema that is there, its warehouses counted; None where there is none."""
+        """The present schema with its number of warehouses; None if there is no schema."""
         from hdbkit.workloads.tproc_c.hammerdb.schema import found_spec
 
         return found_spec(schema.session)

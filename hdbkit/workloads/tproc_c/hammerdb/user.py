@@ -37,7 +37,7 @@ class HammerDBInputs(Inputs):
 class HammerDBUser(TprocCUser):
     """Contract: :class:`hdbkit.contracts.User`.
 
-    HammerDB's procedures may roll back silently. Of a new order that can be told afterwards: it is looked for.
+    HammerDB's procedures may roll back silently. A new order is therefore looked up afterwards.
     A payment or delivery that a deadlock undid so passes for committed, as in HammerDB; NOPM does not count it.
     """
 
