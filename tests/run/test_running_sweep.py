@@ -230,7 +230,7 @@ def test_the_command_line_starts_a_sweep_and_attaches_to_it(
     sweep_id = command("sweep", "lab", tmp_path / "tiny.json", "--detach", "--json").json["sweep_id"]
     said = command("attach", sweep_id)
     assert "run   2 of 2" in said.err
-    assert "settings are what they were before the sweep" in said.err
+    assert "the server's settings are restored" in said.err
     assert "report.html" in said.out
 
 
