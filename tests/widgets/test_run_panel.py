@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from hdbkit.results.folder import find_run
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.records import Heads
 from hdbkit.results.spool import SpoolReader, SpoolWriter
-from hdbkit.widgets import RunPanel, Shared
+from hdbkit.widgets import RunPanel, SchemaPanel, Shared, SweepPanel
 from hdbkit.widgets.parts.live import MAX_POINTS, LiveChart
 from hdbkit.widgets.parts.load_form import LoadForm
 from hdbkit.widgets.parts.mix import WHOLE, balanced
@@ -74,6 +75,42 @@ def test_a_mix_that_nobody_moved_follows_the_other_options() -> None:
     form.fields["input_rules"].value = "hammerdb"
     assert form.load().mix is None
     assert [slider.value for slider in form.mix.sliders.values()] == [43.5, 43.5, 4.4, 4.3, 4.3]
+
+
+def test_the_fields_and_the_mix_are_those_of_the_workload() -> None:
+    form = LoadForm(Load(virtual_users=3, mix={"payment": 1}), TPROC_C)
+    form.use(KEY_VALUE)
+    assert form.fields.keys() == Load.model_fields.keys()
+    assert {name: slider.value for name, slider in form.mix.sliders.items()} == {"read": 95.0, "update": 5.0}
+    assert form.code() == "virtual_users=3"
+    form.mix.sliders["read"].value = 70
+    assert form.load().model_dump(exclude_unset=True) == {"virtual_users": 3, "weights": {"read": 70, "update": 30}}
+    form.use(TPROC_C)
+    assert "routines" in form.fields
+    assert form.fields["isolation"].value == ""
+    form.fields["isolation"].value = "serializable"
+    assert form.load().isolation == "serializable"
+
+
+def test_a_workload_that_is_chosen_in_one_panel_is_chosen_in_all() -> None:
+    shared = Shared()
+    run, schema, sweep = RunPanel(shared), SchemaPanel(shared), SweepPanel(shared)
+    (folder,) = (value for title, value in run.choice.list.options if title == workload(KEY_VALUE).title)
+    run.choice.list.value = folder
+    assert {panel.choice.list.value for panel in (run, schema, sweep)} == {folder}
+    assert "parameters" in schema.form.inputs
+    assert "routines" not in dict(sweep.form.factors.list.options)
+    assert f'hdbkit.run("kind://user@host:port/database", {folder!r}, load=load)' in code_of(run)
+    schema.form.inputs["parameters"].value = "rows=500"
+    assert schema.spec().fields["parameters"] == {"rows": 500}
+    assert "500 rows" in schema.estimate.value
+    schema.choice.list.value = ""
+    schema.choice.folder.value = "params/workloads/tpcb-like"
+    assert shared.workload.definition.name == "tpcb-like"
+    schema.choice.folder.value = "nowhere"
+    assert "there is no workload 'nowhere'" in html.unescape(text_of(schema))
+    for panel in (run, schema, sweep):
+        panel.close()
 
 
 @pytest.mark.parametrize(

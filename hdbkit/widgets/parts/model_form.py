@@ -87,7 +87,7 @@ def _input(name: str, field: FieldInfo) -> Any:
         return ipywidgets.Checkbox(default, **about)
     if issubclass(kind, Enum):
         names = [(one.value, one.value) for one in kind]
-        options = [(_NONE, None), *names] if _optional(field) else names
+        options = [(_NONE, ""), *names] if _optional(field) else names
         return ipywidgets.Dropdown(value=default, options=options, **about)
     if kind in (int, float) and not _optional(field):
         low, high = _bounds(field)
@@ -100,10 +100,8 @@ def _input(name: str, field: FieldInfo) -> Any:
 def _shown(field: FieldInfo, value: Any) -> Any:
     """A value of a field as its input holds it."""
     (kind,) = _kinds(field)[:1]
-    if isinstance(value, Enum):
-        return value.value
     if issubclass(kind, Enum):
-        return value
+        return "" if value is None else kind(value).value
     if kind is dict:
         return pairs_text(value or {})
     return "" if value is None else str(value) if _optional(field) or kind is str else value
@@ -113,7 +111,7 @@ def _value(field: FieldInfo, shown: Any) -> Any:
     """The value of a field that its input holds."""
     (kind,) = _kinds(field)[:1]
     if issubclass(kind, Enum):
-        return None if shown is None else kind(shown)
+        return kind(shown) if shown else None
     if not isinstance(shown, str):
         return shown
     text = shown.strip()

@@ -34,12 +34,12 @@ class FactorsPicker:
         """Offer the options of a workload, and those that a schema has on the target's engine."""
         known = {*models()[spec.kind].load_model.model_fields, *type(spec).model_fields, *engine_options}
         names = [(name, name) for name in _factors() if name in known]
-        self.list.options = [("an option of the load or the schema", None), *names]
+        self.list.options = [("an option of the load or the schema", ""), *names]
 
     def pick(self, name: str, values: str | None = None) -> None:
         """Try an option; ``values`` as they are typed, by default its default and all other choices."""
         self._picked.pick(name, text_of(_choices(name)) if values is None else values, _about_factor(name))
-        self.list.value = None
+        self.list.value = ""
 
     @property
     def values(self) -> dict[str, tuple[str, ...]]:
@@ -51,7 +51,7 @@ class FactorsPicker:
         self._picked.have(factors, _about_factor)
 
     def _show_about(self) -> None:
-        self.add.disabled = self.list.value is None
+        self.add.disabled = not self.list.value
         self.about.value = _about_factor(self.list.value) if self.list.value else ""
 
 

@@ -21,7 +21,7 @@ from hdbkit.widgets.parts.layout import grid
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm
 from hdbkit.workloads import models, specification, workload
 
-_FOLDER = "a folder ..."
+_FOLDER = ("a folder ...", "")
 
 
 class WorkloadChoice:
@@ -48,7 +48,7 @@ class WorkloadChoice:
     def _chosen(self) -> None:
         if self._quiet:
             return
-        if self.list.value is None:
+        if not self.list.value:
             self.folder.layout.display = ""
             return
         self._shared.workload = specification(self.list.value)
@@ -66,7 +66,7 @@ class WorkloadChoice:
         spec, known = self.spec, {value for _, value in self.list.options}
         self._quiet = True
         try:
-            self.list.value = spec.named if spec.named in known else None
+            self.list.value = spec.named if spec.named in known else ""
             self.folder.value = "" if spec.named in known else spec.named
             self.folder.layout.display = "none" if spec.named in known else ""
             self._show_fields(spec)
@@ -115,10 +115,10 @@ def _identifying(spec: WorkloadSpec) -> dict[str, Any]:
     return {name: field for name, field in fields if identifies_schema(field) and not has_mark(field, "named")}
 
 
-def _known() -> list[tuple[str, str | None]]:
+def _known() -> list[tuple[str, str]]:
     """The workloads to choose from: what people call each, and what ``specification`` takes."""
     built_in = [(of.title, kind) for kind, of in models().items() if of.read_folder is None]
-    return [*built_in, *_examples(), (_FOLDER, None)]
+    return [*built_in, *_examples(), _FOLDER]
 
 
 def _examples() -> list[tuple[str, str]]:
