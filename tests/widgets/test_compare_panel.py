@@ -83,7 +83,8 @@ def test_two_groups_get_a_verdict_charts_and_what_differed(panel: ComparePanel) 
     shown = compared(panel)
     base, new = panel.choice.sides or ([], [])
     assert hdbkit.compare(base, new).ratio.sentence[1:] in shown
-    assert [title for title in ("Which is fastest?", "develop over time?", "How long did") if title not in shown] == []
+    titles = ("Which is fastest?", "develop over time?", "How long did")
+    assert [title for title in titles if title not in shown] == []
     assert "load.duration_s" in shown
     panel.report.button.click()
     until(lambda: "the report is" in text_of(panel))

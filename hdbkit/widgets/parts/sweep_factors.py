@@ -23,7 +23,7 @@ class FactorsPicker:
     def __init__(self, changed: Callable[[], None]) -> None:
         self.list = ipywidgets.Dropdown(description="Options", style=LABELS)
         self.list.layout = ipywidgets.Layout(flex="0 1 420px", width="auto", min_width="0")
-        self.add = button("Add to the sweep", lambda _: self.pick(self.list.value), hint="try values of this option")
+        self.add = button("Add the option", lambda _: self.pick(self.list.value), hint="try values of this option")
         self.about = ipywidgets.HTML().add_class("hdbkit-note")
         self._picked = PickedValues(changed)
         self.box = ipywidgets.VBox([row(self.list, self.add), self.about, self._picked.box])
