@@ -1,7 +1,7 @@
-"""What a user asks for: frozen, typed values, checked when they are made.
+"""User input as frozen, typed values, validated on creation.
 
-``Target`` is the database to measure, ``WorkloadSpec`` what is in it, ``Load`` how it is loaded, and
-``SweepSpec`` which settings are tried. Every error of a file is told at once, with its line.
+``Target`` is the database to measure, ``WorkloadSpec`` the workload and its schema, ``Load`` how the workload runs,
+and ``SweepSpec`` which settings a sweep tries. All errors of a file are reported together, with line numbers.
 """
 
 from hdbkit.config.control_spec import Commands, ControlSpec

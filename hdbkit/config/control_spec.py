@@ -1,4 +1,4 @@
-"""How the server of a target can be controlled: commands and a file of this host, or an agent on the server's own."""
+"""How the server of a target is controlled: commands and a file on this host, or an agent on the server's host."""
 
 from __future__ import annotations
 
@@ -16,42 +16,44 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 
 
 class Commands(ConfigModel):
-    """Commands that are run as they stand here, each a list of words, without a shell.
+    """Commands as lists of arguments, executed without a shell.
 
-    ``status`` ends with 0 while the server runs, and with anything else while it does not.
+    ``status`` exits with 0 if the server is running, otherwise with another code.
     """
 
     stop: tuple[str, ...] = ()
     start: tuple[str, ...] = ()
     status: tuple[str, ...] = ()
-    restart: tuple[str, ...] = Field(default=(), description="by default, stop and then start")
+    restart: tuple[str, ...] = Field(default=(), description="default: stop, then start")
 
     @property
     def can_restart(self) -> bool:
-        """Whether the server can be restarted by them."""
+        """Whether these commands can restart the server."""
         return bool(self.restart or (self.stop and self.start))
 
 
 class ControlSpec(ConfigModel):
-    """What the entry ``control`` of a target holds; nothing of it means that SQL alone is used.
+    """The entry ``control`` of a target; if empty, the server is controlled by SQL only.
 
     Example:
         >>> ControlSpec(agent="https://db1.example", fingerprint="0a" * 32).agent_address
         ('db1.example', 8443)
     """
 
-    commands: Commands = Field(default=Commands(), description="commands of this host that stop and start the server")
+    commands: Commands = Field(default=Commands(), description="commands on this host that stop and start the server")
     config_file: Path | None = Field(
-        default=None, description="file that the server reads; lines are added to its end"
+        default=None, description="configuration file of the server; hdbkit appends lines to it"
     )
-    drop_in: Path | None = Field(default=None, description="folder the server reads; a file of ours is put into it")
-    log: Path | None = Field(default=None, description="the server's log, told when it does not start")
+    drop_in: Path | None = Field(
+        default=None, description="folder of the server's configuration files; hdbkit adds a file to it"
+    )
+    log: Path | None = Field(default=None, description="log of the server, shown if it does not start")
     agent: str | None = Field(default=None, description="address of the agent on the server's host: https://db1:8443")
     fingerprint: str | None = Field(default=None, description="SHA-256 of the agent's certificate")
     token_file: Path | None = Field(
-        default=None, description="file with the agent's token, if not in HDBKIT_AGENT_TOKEN"
+        default=None, description="file with the agent's token, unless HDBKIT_AGENT_TOKEN has it"
     )
-    wait_s: float = Field(default=300.0, ge=0, description="how long an agent that is away is waited for")
+    wait_s: float = Field(default=300.0, ge=0, description="seconds to wait for an unreachable agent")
 
     @field_validator("config_file", "drop_in", "log", "token_file")
     @classmethod
@@ -78,22 +80,20 @@ class ControlSpec(ConfigModel):
             host = None
         rest = parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc if host else True
         if rest or parts.scheme not in ("https", "http"):
-            raise ValueError(
-                "must be the address of an agent such as https://db1.example:8443, with nothing behind it"
-            )
+            raise ValueError("must be the address of an agent such as https://db1.example:8443, without a path")
         if parts.scheme == "http" and not is_loopback(host or ""):
-            raise ValueError("must be https: beyond this host an agent's token is never sent in the clear")
+            raise ValueError("must be https: an agent's token is never sent to another host in plain text")
         return text.rstrip("/")
 
     @model_validator(mode="after")
     def _one_way(self) -> ControlSpec:
         if self.config_file and self.drop_in:
-            raise ValueError("config_file and drop_in exclude each other; give the one that the server reads last")
+            raise ValueError(
+                "config_file and drop_in are mutually exclusive; give the one that the server reads last"
+            )
         here = self.config_file or self.drop_in or self.log or self.commands != Commands()
         if self.agent and here:
-            raise ValueError(
-                "commands and files belong to the host of the agent; give them to the agent's own target"
-            )
+            raise ValueError("with an agent, commands and files belong in the target of the agent itself")
         return self
 
     @property
@@ -104,12 +104,12 @@ class ControlSpec(ConfigModel):
 
     @property
     def has_file(self) -> bool:
-        """Whether there is a file of this host that settings are written to."""
+        """Whether settings are written to a file on this host."""
         return bool(self.config_file or self.drop_in)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address or name is this host's own and no other can reach it."""
+    """Whether an address or name is a loopback address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

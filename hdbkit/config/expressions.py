@@ -1,9 +1,9 @@
-"""Small expressions over settings and facts of the host: ``shared_buffers <= 0.4 * ram``.
+"""Expressions over settings and facts of the host: ``shared_buffers <= 0.4 * ram``.
 
-There are numbers with units, ``+ - * /`` and brackets, comparisons, ``and``, ``or``, ``not``, ``min``, ``max`` and
-``round``, names, texts in quotes, and the words ``on`` and ``off``. The text becomes a syntax tree that is walked
-here, so that nothing of Python's own can be reached from it. Sizes go with sizes and times with times: a number
-without unit may count pages as well as bytes.
+The language has numbers with units, ``+ - * /``, parentheses, comparisons, ``and``, ``or``, ``not``, ``min``,
+``max``, ``round``, names, quoted texts, and the words ``on`` and ``off``. This module interprets the syntax tree
+itself, so expressions cannot execute Python code. Sizes combine only with sizes, and times only with times, because a
+number without a unit may mean pages or bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import pairwise
 from hdbkit.config.quantities import UNITS, Dimension, Quantity, quantity
 
 Value = Quantity | str | bool
-"""A quantity, a text such as ``lz4`` or ``on``, or the truth of a condition."""
+"""A quantity, a text such as ``lz4`` or ``on``, or the result of a condition."""
 
 _MAX_CHARACTERS = 300
 _STRANGE = re.compile(r"[^\w\s.+\-*/()<>=!,'\"]", re.ASCII)
@@ -36,11 +36,11 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Fraction, Fraction], bool]] = {
 
 
 class ExpressionError(ValueError):
-    """What is wrong with an expression, in words that follow its text."""
+    """An invalid expression; the message continues a sentence that starts with its text."""
 
 
 class Expression:
-    """A text that was understood. ``names`` are the settings, factors and facts in it."""
+    """A parsed expression. ``names`` are its settings, factors and facts."""
 
     def __init__(self, text: str) -> None:
         self.text = " ".join(text.split())
@@ -50,53 +50,53 @@ class Expression:
 
     @property
     def is_condition(self) -> bool:
-        """Whether it is true or false, and no number."""
+        """Whether it evaluates to true or false, not to a number."""
         tree = self._tree
         return isinstance(tree, ast.Compare | ast.BoolOp) or (
             isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not)
         )
 
     def value(self, names: Mapping[str, Value]) -> Value:
-        """What it comes to. Raises ``ExpressionError`` when that makes no sense, such as a size plus a time."""
+        """Evaluate it. Raises ``ExpressionError`` for invalid operations, such as a size plus a time."""
         return self._of(self._tree, names)
 
     def truth(self, names: Mapping[str, Value]) -> bool:
-        """Whether the condition holds. Raises ``ExpressionError``."""
+        """Whether the condition is true. Raises ``ExpressionError``."""
         return _truth(self.value(names))
 
-    # -- reading the text --------------------------------------------------------------------------------
+    # -- parsing -----------------------------------------------------------------------------------------
 
     def _parsed(self) -> ast.expr:
         if len(self.text) > _MAX_CHARACTERS:
             raise ExpressionError(f"has more than {_MAX_CHARACTERS} characters")
         if strange := _STRANGE.search(self.text):
-            raise ExpressionError(f"holds {strange[0]!r}, which means nothing here")
+            raise ExpressionError(f"contains {strange[0]!r}, which is not allowed")
         try:
             return ast.parse(_TOKENS.sub(self._noted, self.text).strip(), mode="eval").body
         except (SyntaxError, MemoryError, RecursionError):
-            raise ExpressionError("cannot be read; write such as 0.25 * ram, or work_mem <= 0.01 * ram") from None
+            raise ExpressionError("is not a valid expression; examples: 0.25 * ram, work_mem <= 0.01 * ram") from None
 
     def _noted(self, found: re.Match[str]) -> str:
-        """A number with or without unit as a name that Python can read; a text in quotes as it is."""
+        """Replace a number with its unit by a name that Python can parse; keep quoted text."""
         if found[0][0] in "'\"":
             return found[0]
         number = quantity(found[0])
         if number is None:
-            raise ExpressionError(f"holds {found[0]}, whose unit is unknown ({UNITS})")
+            raise ExpressionError(f"contains {found[0]}, which has an unknown unit ({UNITS})")
         name = _WRITTEN.format(len(self._written))
         self._written[name] = number
         return f" {name} "
 
     def _names(self, node: ast.expr) -> set[str]:
-        """The names below ``node``. Raises ``ExpressionError`` for everything that is not of this language."""
+        """The names below ``node``. Raises ``ExpressionError`` for syntax outside this language."""
         if isinstance(node, ast.Name | ast.Attribute):
             name = _dotted(node)
             if name.startswith(tuple(f"{written}." for written in self._written)):
-                raise ExpressionError("has a dot that is no part of a name")
+                raise ExpressionError("has a dot that is not part of a name")
             return set() if name in self._written or name in _WORDS else {name}
         return set[str]().union(*map(self._names, _parts(node)))
 
-    # -- what it comes to --------------------------------------------------------------------------------
+    # -- evaluation --------------------------------------------------------------------------------------
 
     def _of(self, node: ast.expr, names: Mapping[str, Value]) -> Value:
         if isinstance(node, ast.Name | ast.Attribute):
@@ -121,7 +121,7 @@ class Expression:
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """What stands directly in ``node``. Raises ``ExpressionError`` when it is not of this language."""
+    """The direct operands of ``node``. Raises ``ExpressionError`` for syntax outside this language."""
     parts: list[ast.expr] | None = None
     match node:
         case ast.Constant(value=bool() | str()):
@@ -139,34 +139,36 @@ def _parts(node: ast.expr) -> list[ast.expr]:
         case ast.Call(func=ast.Name(id="round"), args=[one], keywords=[]):
             parts = [one]
     if parts is None or any(isinstance(part, ast.Starred) for part in parts):
-        raise ExpressionError("may hold numbers, names, + - * /, brackets, comparisons, min, max and round alone")
+        raise ExpressionError(
+            "may only contain numbers, names, + - * /, parentheses, comparisons, min, max and round"
+        )
     return parts
 
 
 def value_of(text: str) -> Value:
-    """The value of a setting or a fact: a quantity where it is one, else its text."""
+    """The value of a setting or a fact: a quantity if the text is one, else the text."""
     return quantity(text) or text
 
 
 def _dotted(node: ast.expr) -> str:
-    """``a`` and ``a.b`` are names; a dot is nothing but a part of them."""
+    """The name of a node: ``a`` or ``a.b``."""
     match node:
         case ast.Name(id=name):
             return name
         case ast.Attribute(value=inner, attr=last):
             return f"{_dotted(inner)}.{last}"
-    raise ExpressionError("has a dot that is no part of a name")
+    raise ExpressionError("has a dot that is not part of a name")
 
 
 def _number(value: Value) -> Quantity:
     if not isinstance(value, Quantity):
-        raise ExpressionError(f"needs a number where it has {_shown(value)}")
+        raise ExpressionError(f"needs a number instead of {_shown(value)}")
     return value
 
 
 def _truth(value: Value) -> bool:
     if not isinstance(value, bool):
-        raise ExpressionError(f"needs a condition where it has {_shown(value)}")
+        raise ExpressionError(f"needs a condition instead of {_shown(value)}")
     return value
 
 
@@ -177,7 +179,7 @@ def _shown(value: Value) -> str:
 
 
 def _same_dimension(left: Quantity, right: Quantity, doing: str) -> Dimension:
-    """The kind of both; zero goes with every kind."""
+    """The common dimension; zero is compatible with every dimension."""
     if left.dimension is not right.dimension and left.amount and right.amount:
         raise ExpressionError(
             f"{doing} {left.dimension.value} and {right.dimension.value}; give both a unit, such as 128MB or 30s"

@@ -1,9 +1,9 @@
-"""Models that a plugin extends: made by the base's name, a value is of the subclass whose fields are given.
+"""Models that workloads extend: calling the base creates the subclass that has the given fields.
 
 ``Load`` and ``WorkloadSpec`` hold what all workloads share; each workload has subclasses with its own fields, and
 each engine has options of a schema. Users write ``Load(virtual_users=8, mix={...})`` or the same keys in a file, and
-get the subclass that has them. The one look-up that goes against the order of packages is here: a base finds its
-subclasses by importing the package that registers them, when it first needs them.
+get the subclass that has them. This module has the only look-up against the order of packages: a base finds its
+subclasses by importing the package that registers them, on first use.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ else:
 
 @cache
 def _registered(package: str, function: str) -> Mapping[str, Any]:
-    """What the plugins of ``package`` register, by name."""
+    """The models that a package registers, by name."""
     return cast("Callable[[], Mapping[str, Any]]", getattr(importlib.import_module(package), function))()
 
 
 def workload_models() -> Mapping[str, Any]:
-    """By kind: ``spec_model`` and ``load_model`` of every workload; the default workload first."""
+    """By workload: its ``spec_model`` and ``load_model``; the default workload is first."""
     return _registered("hdbkit.workloads", "models")
 
 
 def storage_models() -> Mapping[str, type[ConfigModel]]:
-    """By kind of database: the model of its own options of a schema."""
+    """By database: the model of its storage options."""
     return _registered("hdbkit.databases", "schema_option_models")
 
 
 class _ChoosesSubclass(ModelMetaclass):
-    """Calling a base makes a value of the subclass that its keywords belong to."""
+    """Calling a base creates an instance of the subclass that has the given fields."""
 
     def __call__(cls, /, **values: Any) -> Any:  # noqa: N805  a metaclass
         try:
@@ -60,24 +60,24 @@ class _ChoosesSubclass(ModelMetaclass):
 
 
 class Extensible(ConfigModel, metaclass=_ChoosesSubclass):
-    """The base of such models; a direct subclass is a base, a subclass of that is what a plugin registers."""
+    """Base class; a direct subclass is a base, and its subclasses are registered by workloads."""
 
     model_field: ClassVar[str]
-    """Which of a workload's models extend this base: ``spec_model`` or ``load_model``."""
+    """Which model of a workload extends this base: ``spec_model`` or ``load_model``."""
 
     @classmethod
     def is_base(cls) -> bool:
-        """Whether this is the base that plugins extend."""
+        """Whether this is a base that workloads extend."""
         return Extensible in cls.__bases__
 
     @classmethod
     def subclasses(cls) -> dict[str, type[Self]]:
-        """What extends it, by kind of workload."""
+        """The subclass of each workload."""
         return {kind: getattr(models, cls.model_field) for kind, models in workload_models().items()}
 
     @classmethod
     def known_fields(cls) -> dict[str, Any]:
-        """Every field that a value may have, those of all subclasses included, by name."""
+        """All fields that a value may have, including those of all subclasses, by name."""
         found: dict[str, Any] = dict(cls.model_fields)
         for model in cls.subclasses().values() if cls.is_base() else ():
             found |= {name: field for name, field in model.model_fields.items() if name not in found}
@@ -85,7 +85,7 @@ class Extensible(ConfigModel, metaclass=_ChoosesSubclass):
 
     @classmethod
     def chosen(cls, values: Mapping[str, Any]) -> type[Self]:
-        """The class of a value with these fields: this one, or the subclass that has the most of its other fields."""
+        """The class for these fields: this one, or the subclass that has most of the additional fields."""
         if not cls.is_base() or not (others := values.keys() - cls.model_fields.keys()):
             return cls
         models = list(cls.subclasses().values())
@@ -93,17 +93,17 @@ class Extensible(ConfigModel, metaclass=_ChoosesSubclass):
         return best if others & best.model_fields.keys() else cls
 
     def with_(self, **changes: Any) -> Self:
-        """The same value with some fields changed, checked as a new one is.
+        """The same value with some fields changed, validated like a new value.
 
         Raises:
-            ConfigErrors: it makes no sense so.
+            ConfigErrors: the result is invalid.
         """
         given = {name: getattr(self, name) for name in self.model_fields_set}
         return type(self)(**{**given, **changes})
 
     @classmethod
     def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """The values as the fields take them; for a base whose keys may be written in other ways."""
+        """Convert the given keys to the model's fields; for bases that accept other keys."""
         return values
 
     @model_validator(mode="wrap")
@@ -118,7 +118,7 @@ class Extensible(ConfigModel, metaclass=_ChoosesSubclass):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """For editors, a base accepts the keys of all that extends it."""
+        """The JSON schema for editors; a base accepts the keys of all its subclasses."""
         made = handler.resolve_ref_schema(handler(core_schema))
         if not cls.is_base():
             return made
@@ -131,7 +131,7 @@ class Extensible(ConfigModel, metaclass=_ChoosesSubclass):
 
     @classmethod
     def written_fields(cls) -> dict[str, Any]:
-        """The known fields that people write, by name; others are filled in from what these name."""
+        """The fields that users write, by name; the others are derived from these."""
         return {name: field for name, field in cls.known_fields().items() if not has_mark(field, "filled_in")}
 
 
@@ -141,7 +141,7 @@ def has_mark(field: Any, mark: str) -> bool:
 
 
 def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:
-    """A JSON schema with its references replaced by what they name."""
+    """A JSON schema with its references resolved."""
     if isinstance(node, list):
         return [_inlined(one, definitions) for one in node]
     if not isinstance(node, dict):

@@ -1,4 +1,4 @@
-"""YAML and JSON files with line numbers, so that an error can be told with its line."""
+"""YAML and JSON files with line numbers, for error messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_VALUES = 100_000
 
 
 def read_yaml(path: Path) -> tuple[Any, Lines]:
-    """The content of a YAML or JSON file and the line of every place in it.
+    """The content of a YAML or JSON file, and the line of every value.
 
     Raises:
         InputError: the file is missing, unreadable, too large, or not YAML.
@@ -31,25 +31,25 @@ def read_yaml(path: Path) -> tuple[Any, Lines]:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         content = reader.content(node, (), 0) if node is not None else None
     except yaml.YAMLError as error:
-        raise InputError(f"{path} is not YAML: {_problem(error)}") from None
+        raise InputError(f"{path} is not valid YAML: {_problem(error)}") from None
     except (RecursionError, ValueError) as error:
-        raise InputError(f"{path} cannot be understood: {_one_line(error)}") from None
+        raise InputError(f"{path} cannot be parsed: {_one_line(error)}") from None
     if reader.problems:
         raise ConfigErrors(str(path), reader.problems)
     return content, reader.lines
 
 
 def read_params(path: Path, model: type[Model]) -> Model:
-    """The file at ``path`` as a value of ``model``; all its errors at once."""
+    """Read the file at ``path`` as a ``model``. Raises ``ConfigErrors`` with all errors."""
     content, lines = read_yaml(path)
     return validate(content, model, source=str(path), lines=lines)
 
 
 def validate(content: Any, model: type[Model], source: str, lines: Lines | None = None) -> Model:
-    """``content`` as a value of ``model``.
+    """Validate ``content`` as a ``model``.
 
     Raises:
-        ConfigErrors: with every error, each with its line where ``lines`` knows it.
+        ConfigErrors: with all errors, and their lines if ``lines`` has them.
     """
     if not isinstance(content, dict):
         raise ConfigErrors(source, [Problem("the whole", "must be keys and values", 1)])
@@ -60,7 +60,7 @@ def validate(content: Any, model: type[Model], source: str, lines: Lines | None 
 
 
 class _Reader:
-    """Turns YAML nodes into plain values; notes their lines and every key that is given twice."""
+    """Converts YAML nodes to plain values; records their lines and duplicate keys."""
 
     def __init__(self) -> None:
         self.lines: Lines = {}
@@ -68,10 +68,10 @@ class _Reader:
         self._values = 0
 
     def content(self, node: yaml.Node, at: tuple[str | int, ...], depth: int) -> Any:
-        """The plain value of ``node``; refuses aliases that hold themselves or grow without end."""
+        """The plain value of ``node``; raises ``ValueError`` for aliases that are recursive or grow without limit."""
         self._values += 1
         if depth > _MAX_DEPTH or self._values > _MAX_VALUES:
-            raise ValueError(f"it holds more than {_MAX_VALUES} values, or more than {_MAX_DEPTH} levels")
+            raise ValueError(f"it has more than {_MAX_VALUES} values, or is nested more than {_MAX_DEPTH} deep")
         self.lines.setdefault(at, _line(node))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, at, depth)
@@ -84,10 +84,10 @@ class _Reader:
         for key_node, value_node in node.value:
             key = _scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
             if not isinstance(key, str):
-                raise ValueError(f"line {_line(key_node)}: a key must be a word (put it in quotes)")
+                raise ValueError(f"line {_line(key_node)}: a key must be text (put it in quotes)")
             here = (*at, key)
             if key in content:
-                self.problems.append(Problem(place(here), "is given twice", _line(key_node)))
+                self.problems.append(Problem(place(here), "duplicate key", _line(key_node)))
             self.lines[here] = _line(key_node)
             content[key] = self.content(value_node, here, depth + 1)
         return content
@@ -96,9 +96,9 @@ class _Reader:
 def _text(path: Path) -> str:
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:
-            raise InputError(f"{path} is larger than {_MAX_FILE_BYTES >> 20} MB: not a parameter file")
+            raise InputError(f"{path} is larger than {_MAX_FILE_BYTES >> 20} MB, the maximum for a parameter file")
         text = path.read_text(encoding="utf-8")
-        return text.replace("\t", " ") if path.suffix == ".json" else text  # YAML refuses JSON's tabs
+        return text.replace("\t", " ") if path.suffix == ".json" else text  # YAML does not allow tabs as JSON does
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
     except (OSError, ValueError) as error:
@@ -120,7 +120,7 @@ def _line(node: yaml.Node) -> int:
 
 
 def _problem(error: yaml.YAMLError) -> str:
-    """What is wrong and on which line, without the text of that line: it might hold a password."""
+    """The error and its line, without the text of that line, which may contain a password."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         return f"line {error.problem_mark.line + 1}: {error.problem or error.context}"
     return _one_line(error)

@@ -1,6 +1,6 @@
-"""How a workload is driven, as far as all workloads share it: users, phases, seed, timeouts. Times are in seconds.
+"""Load options that all workloads share: users, phases, seed, timeouts. Times are in seconds.
 
-Each workload extends this model with options of its own, such as a mix.
+Each workload extends this model with its own options, such as a mix.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _RENAMED = {"rampup_most_s": "rampup_max_s"}
 
 
 class Isolation(StrEnum):
-    """Isolation level of the transactions, in the words of the SQL standard."""
+    """Isolation level of the transactions, as named in the SQL standard."""
 
     READ_COMMITTED = "read_committed"
     REPEATABLE_READ = "repeatable_read"
@@ -26,9 +26,9 @@ class Isolation(StrEnum):
 
 
 class Load(Extensible):
-    """How a workload is driven.
+    """How a workload runs.
 
-    Made by this name with an option of a workload, it is that workload's own kind of load.
+    With an option of a workload, this creates that workload's own load model.
 
     Example:
         >>> Load(virtual_users=8, rampup_s=30, duration_s=120).virtual_users
@@ -37,39 +37,41 @@ class Load(Extensible):
 
     model_field: ClassVar[str] = "load_model"
 
-    virtual_users: int = Field(default=1, ge=1, le=MAX_USERS, description="virtual users, each with a connection")
-    users_per_process: int = Field(
-        default=1, ge=1, le=MAX_USERS, description="virtual users that one client process serves"
+    virtual_users: int = Field(
+        default=1, ge=1, le=MAX_USERS, description="number of virtual users, each with one connection"
     )
-    rampup_s: float = Field(default=120, ge=0, le=86_400, description="seconds before the measured window")
+    users_per_process: int = Field(default=1, ge=1, le=MAX_USERS, description="virtual users per client process")
+    rampup_s: float = Field(
+        default=120, ge=0, le=86_400, description="ramp-up before the measured window, in seconds"
+    )
     rampup_max_s: float = Field(
         default=0,
         ge=0,
         le=86_400,
-        description="extend the ramp-up to at most this long while full-page writes subside; 0: do not",
+        description="extend the ramp-up to at most this many seconds while full-page writes subside; 0: off",
     )
-    duration_s: float = Field(default=300, gt=0, le=604_800, description="seconds of the measured window")
-    iterations: int | None = Field(default=None, ge=1, description="maximum operations of a virtual user")
-    isolation: Isolation | None = Field(default=None, description="isolation level; none: the server's own")
-    statement_timeout_ms: int = Field(default=0, ge=0, description="0: none")
-    lock_timeout_ms: int = Field(default=0, ge=0, description="0: none")
+    duration_s: float = Field(default=300, gt=0, le=604_800, description="measured window, in seconds")
+    iterations: int | None = Field(default=None, ge=1, description="maximum number of operations per virtual user")
+    isolation: Isolation | None = Field(default=None, description="isolation level; none: the server's default")
+    statement_timeout_ms: int = Field(default=0, ge=0, description="statement timeout; 0: none")
+    lock_timeout_ms: int = Field(default=0, ge=0, description="lock timeout; 0: none")
     max_retries: int = Field(
         default=10, ge=0, le=255, description="retries after a deadlock or serialization failure"
     )
-    raise_error: bool = Field(default=False, description="end the run at the first failed operation")
+    raise_error: bool = Field(default=False, description="stop the run at the first failed operation")
     counter_interval_s: float = Field(
         default=5, ge=0.1, description="seconds between samples of the server's counters"
     )
-    seed: int = Field(default=1, ge=0, lt=2**63, description="seed of inputs and of the order of operations")
+    seed: int = Field(default=1, ge=0, lt=2**63, description="seed of inputs and of the sequence of operations")
 
     @classmethod
     def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Keys of earlier versions as they are called now."""
+        """Rename keys of earlier versions."""
         return {_RENAMED.get(name, name): value for name, value in values.items()}
 
     @property
     def max_duration_s(self) -> float:
-        """The maximum that ramp-up and window can take together, in seconds."""
+        """The maximum duration of ramp-up and window together, in seconds."""
         return max(self.rampup_s, self.rampup_max_s) + self.duration_s
 
 

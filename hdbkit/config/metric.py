@@ -1,7 +1,7 @@
-"""A workload's headline figure, as data: what is counted, in which unit, and which direction is better.
+"""The metric of a workload, as data: what it measures, its unit, and which direction is better.
 
-Everything above reads the metric from a run: verdicts, search, charts, reports and panels know no workload. A ratio
-is always written so that more than 1 is better, whichever direction the figure itself has.
+All code above reads the metric from the run: verdicts, search, charts, reports and panels know no workload. Ratios
+are always oriented so that more than 1 is better, whichever direction the metric has.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Better(StrEnum):
 
 
 class Measure(StrEnum):
-    """How a metric is made from the operations that ended in the measured window."""
+    """How a metric is computed from the operations that ended in the measured window."""
 
     RATE = "rate"  # committed operations per `per_s` seconds
     QUANTILE = "quantile"  # the `quantile` of their service times, in ms
@@ -32,22 +32,23 @@ class Measure(StrEnum):
 
 
 class Metric(ConfigModel):
-    """The headline figure of a workload. Equal metrics can be compared; different ones cannot.
+    """The metric of a workload. Only values of equal metrics can be compared.
 
     Example:
         >>> Metric(name="TPS", title="operations per second", unit="TPS").text(1234.5)
         '1,234 TPS'
     """
 
-    name: str = Field(min_length=1, max_length=40, description="short name, for axes and heads of columns")
-    title: str = Field(min_length=1, description="what it is, in words: operations per second")
-    unit: str = Field(min_length=1, description="what stands behind a number")
+    name: str = Field(min_length=1, max_length=40, description="short name, for axes and column headings")
+    title: str = Field(min_length=1, description="long name: operations per second")
+    unit: str = Field(min_length=1, description="unit after a value")
     measure: Measure = Field(default=Measure.RATE, description="rate, quantile (ms) or geometric_mean (s)")
-    operations: tuple[str, ...] = Field(default=(), description="the operations it is made of; none: all")
-    per_s: float = Field(default=1.0, gt=0, description="of a rate: the seconds it refers to; 60: per minute")
-    quantile: float = Field(default=0.95, gt=0, lt=1, description="of a quantile: which one")
+    operations: tuple[str, ...] = Field(default=(), description="the operations that it includes; none: all")
+    per_s: float = Field(default=1.0, gt=0, description="for a rate: the period in seconds; 60: per minute")
+    quantile: float = Field(default=0.95, gt=0, lt=1, description="for a quantile: the level, such as 0.95")
     counter: str | None = Field(
-        default=None, description="of a rate: the statement with the schema's own count; none: the clients' records"
+        default=None,
+        description="for a rate: the statement that returns the schema's own count; none: use the clients' records",
     )
 
     @property
@@ -57,7 +58,7 @@ class Metric(ConfigModel):
 
     @property
     def rate(self) -> Metric:
-        """The rate that can be drawn over time: the metric itself, or operations per second."""
+        """The rate for charts over time: the metric itself, or operations per second."""
         if self.measure is Measure.RATE:
             return self
         return Metric(
@@ -65,33 +66,33 @@ class Metric(ConfigModel):
         )
 
     def comparable(self, other: Metric) -> bool:
-        """Whether values of both can be compared: they measure the same, whatever counts it and describes it."""
+        """Whether values of both can be compared; name, title and counter do not matter."""
         described = {"name", "title", "counter"}
         return self.model_dump(exclude=described) == other.model_dump(exclude=described)
 
     def score(self, value: Numbers) -> Numbers:
-        """``value`` so that more is better, in proportion: a ratio of two scores is how many times better one is."""
+        """Convert a value so that higher is better; the ratio of two scores is how many times better one is."""
         reciprocal: Numbers = 1 / value
         return value if self.better is Better.HIGHER else reciprocal
 
     def from_score(self, score: Numbers) -> Numbers:
-        """The inverse of :meth:`score`, which is its own."""
+        """The inverse of :meth:`score`."""
         value: Numbers = self.score(score)
         return value
 
     def number(self, value: float) -> str:
-        """A value without its unit: whole from 1,000 on, else with three digits that matter."""
+        """A value without its unit: a whole number from 1,000, else three significant digits."""
         return f"{value:,.0f}" if abs(value) >= 1000 or value == 0 else f"{value:#.3g}".rstrip(".")
 
     def text(self, value: float) -> str:
-        """A value with its unit: ``96,123 NOPM``, ``0.942 s``."""
+        """A value with its unit: ``96,123 TPS``, ``0.942 s``."""
         return f"{self.number(value)} {self.unit}"
 
 
 class DetailChart(ConfigModel):
-    """A chart over a detail column of a workload: operations by value, and how long they took."""
+    """A chart over a detail column of a workload: operations and service times by value."""
 
-    key: str = Field(description="names the chart in the API and its file")
-    question: str = Field(description="its title: the question that it answers")
+    key: str = Field(description="name of the chart in the API and of its file")
+    question: str = Field(description="title: the question that the chart answers")
     column: str = Field(description="the detail column")
-    axis: str = Field(description="what the column's values are, for the axis")
+    axis: str = Field(description="axis title for the column's values")

@@ -1,4 +1,4 @@
-"""The base of all configuration values: frozen, nothing unknown accepted, errors in plain words."""
+"""The base of all configuration values: frozen, without unknown fields, with readable errors."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Init = TypeVar("Init", bound=Callable[..., None])
 
 
 def _only_for_calls(init: Init) -> Init:
-    """Tell pydantic to build nested values without this constructor.
+    """Make pydantic build nested values without this constructor.
 
-    Otherwise the first nested value with an error would hide the errors of all others, and their lines.
+    Otherwise the first nested value with an error would hide all other errors, and their lines.
     """
     init.__pydantic_base_init__ = True  # type: ignore[attr-defined]
     return init
 
 
 class ConfigModel(BaseModel):
-    """A frozen value. A wrong one raises :class:`~hdbkit.errors.ConfigErrors` with every error."""
+    """A frozen value. Invalid values raise :class:`~hdbkit.errors.ConfigErrors` with all errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 

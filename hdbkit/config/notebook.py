@@ -1,8 +1,8 @@
-"""The inputs of a notebook: its cell tagged ``parameters``, and the files that give other values to them.
+"""The parameters of a notebook: its cell tagged ``parameters``, and files with other values.
 
-The cell holds lines ``name: type = value`` and comments, and nothing else, so that values can be checked before
-anything runs. A type is made of int, float, bool, str, list, dict and None, as ``list[int]`` or ``float | None`` are.
-No parameter is a secret, and none is named like one: values land in executed notebooks.
+The cell contains only lines ``name: type = value`` and comments, so that values can be validated before execution.
+Types are made of int, float, bool, str, list, dict and None, such as ``list[int]`` or ``float | None``. Secrets are
+rejected, also by name, because executed notebooks contain the values.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from hdbkit.config.target import Target
 from hdbkit.errors import ConfigErrors, InputError, Problem
 
 PRIVATE = "private"
-"""The target that stands for a private server."""
+"""The target name that means a private server."""
 TAG = "parameters"
 _TYPES: dict[str, Any] = {one.__name__: one for one in (int, float, bool, str, list, dict)}
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 _PASSWORD_WITHIN = re.compile(r"://[^/\s@]*:[^/\s@]*@|\b(password|pwd)\s*=", re.IGNORECASE)
 _REFUSED = (
-    "looks like a secret; notebooks and their files hold none, set HDBKIT_PASSWORD (or the driver's own) instead"
+    "looks like a secret; notebooks and their files must not contain any, set HDBKIT_PASSWORD "
+    "(or the driver's own variable) instead"
 )
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One input of a notebook: its type as it is written, what checks a value, and the value by default."""
+    """One parameter of a notebook: its type as written, the validator of values, and the default."""
 
     written: str
     adapter: TypeAdapter[Any]
@@ -43,16 +44,16 @@ class Parameter:
 
 
 class NotebookInputs:
-    """What a notebook takes, by name; see :func:`read_notebook`."""
+    """The parameters of a notebook, by name; see :func:`read_notebook`."""
 
     def __init__(self, path: Path, parameters: Mapping[str, Parameter], targets: Path | None = None) -> None:
         self.path, self.parameters, self.targets = path, parameters, targets
 
     def check(self, values: Any, source: str, lines: Lines | None = None) -> dict[str, Any]:
-        """``values`` for some of the parameters, as they are.
+        """Validate ``values`` of some of the parameters, and return them unchanged.
 
         Raises:
-            ConfigErrors: with every error: unknown, of another type, a secret, a target that is none.
+            ConfigErrors: with all errors: unknown names, wrong types, secrets, invalid targets.
         """
         if values is None:
             return {}
@@ -89,12 +90,12 @@ class NotebookInputs:
 
 
 def read_notebook(path: Path, targets: Path | None = None) -> NotebookInputs:
-    """The inputs of the notebook at ``path``; nothing of it is executed.
+    """The parameters of the notebook at ``path``; does not execute it.
 
-    A target may be a name in the file ``targets``, by default that of the environment.
+    A target may be a name in the file ``targets``, by default the one of the environment.
 
     Raises:
-        InputError: it is no notebook, has no cell tagged ``parameters``, or that cell holds something else.
+        InputError: it is not a notebook, has no cell tagged ``parameters``, or that cell has other content.
     """
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
@@ -102,7 +103,7 @@ def read_notebook(path: Path, targets: Path | None = None) -> NotebookInputs:
     except FileNotFoundError:
         raise InputError(f"there is no notebook {path}") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{path} is no notebook that can be read") from None
+        raise InputError(f"{path} is not a readable notebook") from None
     if len(sources) != 1:
         raise InputError(
             f"{path} has {len(sources)} cells tagged '{TAG}'; it needs one, with lines 'name: type = value'"
@@ -110,7 +111,9 @@ def read_notebook(path: Path, targets: Path | None = None) -> NotebookInputs:
     try:
         statements = ast.parse(sources[0]).body
     except SyntaxError as error:
-        raise InputError(f"the parameters of {path} are no Python (line {error.lineno}: {error.msg})") from None
+        raise InputError(
+            f"the parameters of {path} are not valid Python (line {error.lineno}: {error.msg})"
+        ) from None
     parameters = dict(_parameter(statement, path) for statement in statements)
     for name in parameters:
         if SECRET.search(name):
@@ -119,7 +122,7 @@ def read_notebook(path: Path, targets: Path | None = None) -> NotebookInputs:
 
 
 def read_parameters(notebook: NotebookInputs, path: Path) -> dict[str, Any]:
-    """The values of a parameter file. Raises ``InputError`` (with every error and its line)."""
+    """The values of a parameter file. Raises ``InputError`` with all errors and their lines."""
     values, lines = read_yaml(path)
     return notebook.check(values, str(path), lines)
 
@@ -130,19 +133,19 @@ def _parameter(statement: ast.stmt, path: Path) -> tuple[str, Parameter]:
             pass
         case _:
             raise InputError(
-                f"the parameters of {path} (line {statement.lineno}) hold more than 'name: type = value'"
+                f"the parameters of {path} (line {statement.lineno}) may only contain 'name: type = value'"
             )
     try:
         kind: TypeAdapter[Any] = TypeAdapter(_type(written), config=_STRICT)
         default = kind.validate_python(ast.literal_eval(value))
     except (ValueError, TypeError) as error:
-        reason = "its value is not of its type" if isinstance(error, ValidationError) else str(error)
-        raise InputError(f"parameter '{name}' of {path} has no plain type and value ({reason})") from None
+        reason = "the value does not match the type" if isinstance(error, ValidationError) else str(error)
+        raise InputError(f"parameter '{name}' of {path} needs a plain type and a literal value ({reason})") from None
     return name, Parameter(ast.unparse(written), kind, default)
 
 
 def _type(written: ast.expr) -> Any:
-    """The type that is written, made of plain ones. Raises ``ValueError``."""
+    """The type of an annotation. Raises ``ValueError`` unless it is made of plain types."""
     match written:
         case ast.Name(id=name) if name in _TYPES:
             return _TYPES[name]
@@ -158,7 +161,7 @@ def _type(written: ast.expr) -> Any:
 
 
 def _secrets(at: tuple[str | int, ...], value: Any) -> list[tuple[str | int, ...]]:
-    """Every place of a value that looks like a secret, by its key or as an address with a password."""
+    """Every place in a value that looks like a secret: by its key, or as an address with a password."""
     if isinstance(at[-1], str) and SECRET.search(at[-1]):
         return [at]
     if isinstance(value, dict):

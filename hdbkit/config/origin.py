@@ -1,4 +1,4 @@
-"""Where a value was read from, so that what is found wrong with it later is still told with file and line."""
+"""Where a value was read from, so that errors found later are still reported with file and line."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ At = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Origin:
-    """A file and its lines. All origins are equal: it is the value that counts, not where it came from."""
+    """A file and its lines. All origins compare equal, so that equality depends only on the value."""
 
     source: str = field(default="", compare=False)
     lines: Lines = field(default_factory=dict, compare=False)
 
     def line(self, at: At) -> int | None:
-        """The line of a place, or of the nearest place around it."""
+        """The line of a place, or of the innermost enclosing place that has one."""
         return next((self.lines[at[:n]] for n in range(len(at), -1, -1) if at[:n] in self.lines), None)
 
     def errors(self, otherwise: str, found: Sequence[tuple[At, str]]) -> ConfigErrors:
-        """All errors, each a place and what is wrong there; ``otherwise`` names what was read from no file."""
+        """``found`` (place and message) as one error; ``otherwise`` is the source if there is no file."""
         problems = [Problem(place(at), what, self.line(at)) for at, what in found]
         return ConfigErrors(self.source or otherwise, problems)

@@ -1,8 +1,8 @@
-"""Where a password is looked for, when it was not given in memory: the environment, then the keyring.
+"""Look-up of passwords that are not given in memory: in the environment, then in the keyring.
 
-The keyring is that of the desktop or the system, where the package ``keyring`` is installed: the entry is of the
-service ``hdbkit``, and its name is the target's address, as in ``keyring set hdbkit postgresql://bench@db1/tpcc``.
-What is found in neither is left to the driver's own ways (such as ``PGPASSWORD`` or a password file).
+The keyring of the desktop or system is used if the package ``keyring`` is installed. The service is ``hdbkit`` and
+the user name is the target's address, as in ``keyring set hdbkit postgresql://bench@db1/bench``. If neither has a
+password, the driver looks for one itself (such as ``PGPASSWORD`` or a password file).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ KEYRING_SERVICE = "hdbkit"
 
 @dataclass(frozen=True)
 class FoundPassword:
-    """A password, and in words where it was found."""
+    """A password, and a description of where it was found."""
 
     password: SecretStr
     place: str
 
 
 def find_password(address: str | None) -> FoundPassword | None:
-    """The password in the environment, else that of an address (a URL without options) in the keyring; else None."""
+    """The password from the environment, else from the keyring for an address (a URL without options), else None."""
     named = os.environ.get(PASSWORD_VARIABLE)
     if named is not None:
         return FoundPassword(SecretStr(named), PASSWORD_VARIABLE)
@@ -38,7 +38,7 @@ def find_password(address: str | None) -> FoundPassword | None:
 
 
 def find_token(address: str, file: Path | None) -> str | None:
-    """The token of an agent: from ``HDBKIT_AGENT_TOKEN``, its address in the keyring, or a file. None: nowhere.
+    """The token of an agent: from ``HDBKIT_AGENT_TOKEN``, the keyring, or a file; None if there is none.
 
     Raises:
         InputError: the file cannot be read.
@@ -49,20 +49,20 @@ def find_token(address: str, file: Path | None) -> str | None:
 
 
 def read_secret(file: Path) -> str:
-    """The secret that is all of a file, without the end of its line. Raises ``InputError``."""
+    """The content of a file as a secret, without surrounding white space. Raises ``InputError``."""
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
-        raise InputError(f"the file {file} with the token cannot be read: {error}") from None
+        raise InputError(f"the token file {file} cannot be read: {error}") from None
 
 
 def keyring_trouble(address: str) -> str:
-    """Why the keyring cannot be asked for the password of an address, in words; empty where it can."""
+    """Why the keyring cannot be used for an address; empty if it can."""
     return _ask_keyring(address)[1]
 
 
 def _ask_keyring(address: str) -> tuple[str | None, str]:
-    """The entry of an address, and why there can be none."""
+    """The entry of an address, and the reason if the keyring cannot be used."""
     try:
         import keyring
         import keyring.errors
@@ -70,5 +70,5 @@ def _ask_keyring(address: str) -> tuple[str | None, str]:
         return None, "the package keyring is not installed"
     try:
         return keyring.get_password(KEYRING_SERVICE, address), ""
-    except keyring.errors.KeyringError as error:  # locked, or there is none on this host
+    except keyring.errors.KeyringError as error:  # locked, or not available on this host
         return None, str(error).partition(". ")[0]

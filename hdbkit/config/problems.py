@@ -1,4 +1,4 @@
-"""pydantic's findings in our words: where, what was expected, what was given, what was probably meant."""
+"""Validation errors of pydantic as readable messages: place, expected value, given value, suggestion."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pydantic import BaseModel, ValidationError
 from hdbkit.errors import Problem
 
 SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token|credential|(api|private)_?key$|^pwd$", re.IGNORECASE)
-"""What the name of a secret looks like; its value is never shown."""
+"""Names of secrets; messages never show their values."""
 _MAY_HOLD_SECRET = re.compile(r"^(options|control|password.*)$")
-"""Keys whose values may hold a secret within."""
+"""Keys whose values may contain a secret."""
 _PASSWORD_IN_URL = re.compile(r"(://[^:@/]*):.*@")
 
 
 def problems_of(
     error: ValidationError, model: type[BaseModel], lines: dict[tuple[str | int, ...], int] | None = None
 ) -> list[Problem]:
-    """Every finding of ``error`` as a :class:`~hdbkit.errors.Problem`; ``lines`` maps places to lines."""
+    """Every error of ``error`` as a :class:`~hdbkit.errors.Problem`; ``lines`` maps places to lines."""
     lines = lines or {}
     return [
-        Problem(place(found["loc"]), _words(dict(found), model), _line(found["loc"], lines))
+        Problem(place(found["loc"]), _message(dict(found), model), _line(found["loc"], lines))
         for found in error.errors(include_url=False)
     ]
 
 
 def place(loc: Sequence[str | int]) -> str:
-    """A place as a reader writes it: ``users[2]``, ``load.mix``."""
+    """A place as text: ``users[2]``, ``load.mix``."""
     text = ""
     for part in loc:
         text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
@@ -38,7 +38,7 @@ def place(loc: Sequence[str | int]) -> str:
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """`` Did you mean 'database'?`` when one of ``known`` is close to ``word``, else nothing."""
+    """`` Did you mean 'database'?`` if one of ``known`` is similar to ``word``, else an empty text."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f" Did you mean '{close[0]}'?" if close else ""
 
@@ -62,18 +62,18 @@ _TYPES = {
 }
 _BOUNDS = {
     "greater_than_equal": ("ge", "must be {} or more"),
-    "greater_than": ("gt", "must be more than {}"),
+    "greater_than": ("gt", "must be greater than {}"),
     "less_than_equal": ("le", "must be {} or less"),
     "less_than": ("lt", "must be less than {}"),
 }
 
 
-def _words(found: dict[str, Any], model: type[BaseModel]) -> str:
+def _message(found: dict[str, Any], model: type[BaseModel]) -> str:
     kind, context = found["type"], found.get("ctx", {})
     if kind == "extra_forbidden":
         return f"unknown key.{did_you_mean(str(found['loc'][-1]), _keys(model, found['loc'][:-1]))}"
     if kind == "missing":
-        return "is required, but was not given"
+        return "is required"
     if kind in _BOUNDS:
         name, text = _BOUNDS[kind]
         bound = context[name]
@@ -88,18 +88,18 @@ def _words(found: dict[str, Any], model: type[BaseModel]) -> str:
 
 
 def _not(found: dict[str, Any]) -> str:
-    """``, not 'what was given'``; nothing where a secret was given, or may stand within."""
+    """``, not 'given value'``; empty if the value is or may contain a secret."""
     if any(SECRET.search(str(part)) or _MAY_HOLD_SECRET.search(str(part)) for part in found["loc"]):
         return ""
     try:
         text = _PASSWORD_IN_URL.sub(r"\1:...@", repr(found.get("input")))
-    except ValueError:  # an integer of thousands of digits
+    except ValueError:  # an integer with thousands of digits
         return ", not a number of that size"
     return f", not {text if len(text) <= 60 else text[:57] + '...'}"
 
 
 def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
-    """The keys that stand at ``loc`` of ``model``, followed through nested models."""
+    """The keys of the model at ``loc`` of ``model``, through nested models."""
     for part in loc:
         field = _fields(model).get(str(part))
         inner = field.annotation if field else None
@@ -110,6 +110,6 @@ def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
 
 
 def _fields(model: type[BaseModel]) -> dict[str, Any]:
-    """The fields of a model; of one that plugins extend, theirs too."""
+    """The fields of a model, including those of subclasses that extend it."""
     known: Callable[[], dict[str, Any]] | None = getattr(model, "known_fields", None)
     return known() if known else dict(model.model_fields)

@@ -1,8 +1,8 @@
-"""Numbers with units as people write and read them: ``128MB``, ``16G``, ``30s``; exact: ten steps of 0.1 are 1.
+"""Numbers with units: ``128MB``, ``16G``, ``30s``. Arithmetic is exact: ten steps of 0.1 are 1.
 
 Sizes are powers of 1024 (``kB MB GB TB``, also ``K M G T`` and ``KiB MiB GiB TiB``), times are seconds (``us ms s min
-h d``). A number without unit is a plain number: what it means is the business of the setting, so that it goes with
-neither sizes nor times.
+h d``). A number without a unit is a plain number. Its meaning depends on the setting, so it does not combine with
+sizes or times.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ TIMES = {
 }
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*([A-Za-z]*)\s*", re.ASCII)
 _MIN_UNITS = 1000
-"""So many units are fine enough to round down to: an error below 0.1 %."""
+"""A value is rounded down to a unit only if it has at least this many: an error below 0.1 %."""
 
 UNITS = "sizes: kB, MB, GB, TB; times: us, ms, s, min, h, d"
 
 
 class Dimension(StrEnum):
-    """What a number counts; only equal kinds can be compared and added."""
+    """The dimension of a number; only equal dimensions can be compared and added."""
 
     PLAIN = "a number without unit"
     SIZE = "a size"
@@ -49,7 +49,7 @@ class Dimension(StrEnum):
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number: bytes, seconds, or plain. ``unit`` is how it was written, empty for a result of arithmetic."""
+    """A number in bytes, seconds, or plain. ``unit`` is the unit as written, empty for a computed value."""
 
     amount: Fraction
     dimension: Dimension = Dimension.PLAIN
@@ -57,7 +57,7 @@ class Quantity:
 
 
 def quantity(text: str) -> Quantity | None:
-    """What ``text`` says; None when it is no number, or its unit is unknown."""
+    """Parse ``text``; None if it is not a number or has an unknown unit."""
     found = _NUMBER.fullmatch(text)
     if not found:
         return None
@@ -71,10 +71,10 @@ def quantity(text: str) -> Quantity | None:
 
 
 def quantity_text(of: Quantity, units: tuple[str, ...] = ()) -> str:
-    """The quantity as one writes it, in the largest unit in which it is whole: ``1GB``, ``1536MB``, ``2.5``.
+    """The quantity as text, in the largest unit in which it is a whole number: ``1GB``, ``1536MB``, ``2.5``.
 
-    ``units`` are those of its neighbours, which it keeps to (a list from 30s to 120s has no 1min, one with M and G no
-    GB). What is whole in no unit that is fine enough is rounded down, by less than 0.1 %.
+    ``units`` are the units of related values, which the text uses (values from 30s to 120s do not include 1min; with
+    M and G, none is written in GB). A value that is not whole in a suitable unit is rounded down, by less than 0.1 %.
     """
     if of.dimension is Dimension.PLAIN:
         return _number_text(of.amount)
@@ -89,7 +89,7 @@ def quantity_text(of: Quantity, units: tuple[str, ...] = ()) -> str:
 
 
 def size_text(size_bytes: float) -> str:
-    """A measured size, rounded: ``134217728`` as ``128 MiB``."""
+    """A measured size, rounded: ``134217728`` is ``128 MiB``."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if abs(size_bytes) < 1024:
             return f"{size_bytes:.3g} {unit}" if size_bytes < 999.5 else f"{size_bytes:.0f} {unit}"
@@ -98,33 +98,33 @@ def size_text(size_bytes: float) -> str:
 
 
 def duration_text(duration_s: float) -> str:
-    """A time to wait, rounded: ``20 s``, ``12 minutes``, ``1.5 hours``."""
+    """A duration, rounded: ``20 s``, ``12 minutes``, ``1.5 hours``."""
     if duration_s < 90:
         return f"{max(1, round(duration_s))} s"
     return f"{duration_s / 60:.0f} minutes" if duration_s < 5400 else f"{duration_s / 3600:.1f} hours"
 
 
 def counts_in(text: str, what: str) -> tuple[int, ...]:
-    """Whole numbers between commas or spaces, such as ``1,4,16``.
+    """Parse whole numbers separated by commas or spaces, such as ``1,4,16``.
 
     Raises:
-        InputError: there is anything else; the sentence begins with ``what`` they are.
+        InputError: the text has anything else; ``what`` names the numbers in the message.
     """
     try:
         return tuple(int(word) for word in text.replace(",", " ").split())
     except ValueError:
-        raise InputError(f"{what} must read like 1,4,16, not {text!r}") from None
+        raise InputError(f"{what} must be numbers such as 1,4,16, not {text!r}") from None
 
 
 def _ladder(dimension: Dimension, units: tuple[str, ...]) -> dict[str, Fraction]:
-    """The units that go together with those that were written."""
+    """The unit system that contains ``units``."""
     if dimension is Dimension.TIME:
         return TIMES
     return next((ladder for ladder in _LADDERS if set(units) <= ladder.keys()), _LADDERS[0])
 
 
 def _rounded(amount: Fraction, units: dict[str, Fraction], smallest: Fraction | None) -> Fraction:
-    """Down to the largest unit of which there are enough; a multiple of ``smallest`` stays as it is."""
+    """Round down to the largest unit that keeps the error small; multiples of ``smallest`` are unchanged."""
     if smallest is not None and _whole(amount, smallest):
         return amount
     fine = [unit for unit in units.values() if abs(amount) >= _MIN_UNITS * unit]
@@ -140,5 +140,5 @@ _MAX_NUMBER = 10**30
 
 def _number_text(number: Fraction) -> str:
     if abs(number) >= _MAX_NUMBER:
-        raise ValueError("comes to a number that is too large")
+        raise ValueError("evaluates to a number that is too large")
     return str(number.numerator) if number.denominator == 1 else f"{float(number):.10g}"

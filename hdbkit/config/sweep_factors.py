@@ -1,7 +1,7 @@
-"""Factors: options of the load and of the schema whose values a sweep tries, beside settings of the server.
+"""Factors: options of the load and of the schema that a sweep varies, in addition to settings of the server.
 
-A factor's value is a text in a configuration, as a setting's is, so that effects, verdicts and charts treat both
-alike: ``on`` and ``off`` for a switch, ``none`` for no value, ``new_order=45,payment=55`` for a mix.
+In a configuration, the value of a factor is text, as for settings, so that effects, verdicts and charts treat both
+alike: ``on`` and ``off`` for a switch, ``none`` for no value, ``read=90,write=10`` for a mix.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from hdbkit.config.workload_spec import WorkloadSpec, identifies_schema, storage
 from hdbkit.errors import ConfigErrors
 
 _NO_FACTORS = {
-    "virtual_users": "the counts stand beside the factors: virtual_users: [1, 4, 16]",
-    "seed": "a sweep draws the seed of each block itself",
+    "virtual_users": "give virtual users next to factors, not in it: virtual_users: [1, 4, 16]",
+    "seed": "a sweep sets the seed of each block itself",
 }
 _NONE = "none"
 
 
 def load_factors() -> dict[str, Any]:
-    """The options of a load that can be factors, of every workload, by name; a change is the next run's own."""
+    """The load options of all workloads that can be factors, by name; a change applies to the next run."""
     return {name: field for name, field in Load.known_fields().items() if name not in _NO_FACTORS}
 
 
 def schema_factors() -> dict[str, Any]:
-    """The options of a schema that can be factors, by name; a change needs the schema built anew."""
+    """The schema options that can be factors, by name; a change requires a rebuild."""
     return {
         name: field
         for name, field in WorkloadSpec.written_fields().items()
@@ -40,7 +40,7 @@ def schema_factors() -> dict[str, Any]:
 
 
 def factor_texts(name: str, written: object) -> tuple[str, ...]:
-    """The values of a factor as texts. Raises ``ValueError`` for an unknown factor or a value it cannot have."""
+    """The values of a factor as texts. Raises ``ValueError`` for an unknown factor or an invalid value."""
     known = {**load_factors(), **schema_factors()}
     if name not in known:
         raise ValueError(
@@ -50,7 +50,7 @@ def factor_texts(name: str, written: object) -> tuple[str, ...]:
 
 
 def factor_value(name: str, text: str) -> Any:
-    """The value of a factor that ``text`` says. Raises ``ValueError``."""
+    """The value of a factor from its text. Raises ``ValueError``."""
     given: Any = None if text == _NONE else text
     if given is not None and _holds_weights(name):
         given = weights_of(text)
@@ -69,12 +69,12 @@ def factor_value(name: str, text: str) -> Any:
 
 
 def factor_values(names: Iterable[str], configuration: Mapping[str, str]) -> dict[str, Any]:
-    """The values of those of ``names`` that are in a configuration, for ``model_copy(update=...)``."""
+    """The values of the factors ``names`` that a configuration has, by name."""
     return {name: factor_value(name, configuration[name]) for name in names if name in configuration}
 
 
 def factors_schema() -> dict[str, Any]:
-    """What an editor accepts as factors (JSON schema): their names, and what each is."""
+    """The JSON schema of factors: names and descriptions."""
     fields = {**load_factors(), **schema_factors()}
     of_each = {
         name: {"type": ["array", "object", "string"], "description": f"values of: {field.description}"}
@@ -84,7 +84,7 @@ def factors_schema() -> dict[str, Any]:
 
 
 def _as_texts(name: str, written: object) -> object:
-    """Lists of a factor's values with each as text; ranges and formulas as they are."""
+    """A list of values as texts; ranges and formulas unchanged."""
     if not isinstance(written, list | tuple):
         return written
     return [_text(name, one) for one in written]
@@ -103,7 +103,7 @@ def _text(name: str, one: object) -> object:
 
 
 def _plain(name: str, text: str) -> str:
-    """A value as it is always written, whichever way it was given."""
+    """The canonical text of a value."""
     return _written(factor_value(name, text))
 
 
@@ -118,7 +118,7 @@ def _written(value: object) -> str:
 
 
 def _holds_weights(name: str) -> bool:
-    """Whether a factor is a weight for each operation."""
+    """Whether a factor has a weight for each operation."""
     field = {**load_factors(), **schema_factors()}.get(name)
     return field is not None and "dict" in str(field.annotation)
 

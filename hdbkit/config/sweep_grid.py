@@ -1,4 +1,4 @@
-"""The configurations of a sweep: all combinations of values that fulfil the constraints, the baseline first."""
+"""The configurations of a sweep: all combinations of values that satisfy the constraints, the baseline first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Configuration = dict[str, str]
 
 @dataclass
 class Grid:
-    """What a sweep tries; ``dropped`` counts the combinations that were left out, by the first constraint broken."""
+    """The configurations of a sweep; ``dropped`` counts excluded combinations by the first violated constraint."""
 
     configurations: list[Configuration] = field(default_factory=list)
     dropped: dict[str, int] = field(default_factory=dict)
@@ -28,15 +28,16 @@ def grid_of(spec: SweepSpec) -> Grid:
     """The configurations of a resolved sweep; index 0 is the baseline.
 
     Raises:
-        ConfigErrors: the baseline breaks a constraint, or a constraint makes no sense with the values.
-        InputError: there are more than ``MAX_COMBINATIONS``.
+        ConfigErrors: the baseline violates a constraint, or a constraint cannot be evaluated with these values.
+        InputError: there are more than ``MAX_COMBINATIONS`` combinations.
     """
     size = math.prod(len(values) for values in spec.grid.values())
     if size > MAX_COMBINATIONS:
         counts = f"{len(spec.virtual_users)} counts of virtual users x {spec.blocks} blocks"
         raise InputError(
             f"the sweep '{spec.name}' would have {size * len(spec.virtual_users) * spec.blocks} runs ({size} "
-            f"configurations x {counts}), more than {MAX_COMBINATIONS} configurations; give fewer values"
+            f"configurations x {counts}), more than the maximum of {MAX_COMBINATIONS} configurations; "
+            "give fewer values"
         )
     rules, grid = [_Rule(spec, index) for index in range(len(spec.constraints))], Grid()
     for configuration in _combinations(spec):
@@ -54,7 +55,7 @@ def grid_of(spec: SweepSpec) -> Grid:
 
 
 def _combinations(spec: SweepSpec) -> Iterator[Configuration]:
-    """All of them; the baseline's value of each setting comes first, so that the first is the baseline."""
+    """All combinations; the baseline's value of each setting is first, so the first combination is the baseline."""
     columns = []
     for name, values in spec.grid.items():
         first = spec.baseline.get(name, values[0])
@@ -65,25 +66,25 @@ def _combinations(spec: SweepSpec) -> Iterator[Configuration]:
 
 def _baseline(configuration: Configuration, text: str) -> str:
     shown = ", ".join(f"{name}={value}" for name, value in configuration.items())
-    return f"the baseline ({shown}) breaks '{text}'; give it other values under baseline"
+    return f"the baseline ({shown}) violates '{text}'; change its values under baseline"
 
 
 class _Rule:
-    """A constraint of a sweep; ``error`` is the first thing that makes no sense in it, and then it holds."""
+    """A constraint of a sweep; ``problem`` is its first evaluation error, after which it always holds."""
 
     def __init__(self, spec: SweepSpec, index: int) -> None:
         self.text, self.at, self.problem = spec.constraints[index], ("constraints", index), ""
         self._expression, self._special, self._facts = Expression(self.text), spec.special, spec.fact_values
 
     def holds(self, configuration: Mapping[str, str]) -> bool:
-        """Whether a configuration fulfils it; one with a special value of a setting in it does."""
+        """Whether a configuration satisfies it. Special values of a setting always do."""
         used = {name: configuration[name] for name in self._expression.names if name in configuration}
         if self.problem or any(text in self._special.get(name, ()) for name, text in used.items()):
             return True
         names: dict[str, Value] = {**self._facts, **{name: value_of(text) for name, text in used.items()}}
         try:
             return self._expression.truth(names)
-        except ExpressionError as problem:
+        except ExpressionError as error:
             shown = ", ".join(f"{name} = {text}" for name, text in used.items())
-            self.problem = f"'{self.text}' {problem} (at {shown})"
+            self.problem = f"'{self.text}' {error} (at {shown})"
             return True

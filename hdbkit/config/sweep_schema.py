@@ -1,4 +1,4 @@
-"""What editors need to help with a sweep file: the JSON schema of its YAML form."""
+"""The JSON schema of sweep files, for editors."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def sweep_schema() -> dict[str, Any]:
 
 
 def sweep_schema_text() -> str:
-    """The schema as ``params/sweep.schema.json`` keeps it."""
+    """The content of ``params/sweep.schema.json``."""
     return json.dumps(sweep_schema(), indent=1) + "\n"

@@ -6,8 +6,8 @@
     shared_buffers: [128MB, = 0.25 * ram]
     shared_buffers: = 128MB to 0.5 * ram factor 2
 
-The last form is a range as one line of text. It is also what a range is kept as until the facts in it are known:
-values are always texts, and those that begin with ``=`` are still to be worked out.
+The last form is a range in one line of text. A range keeps this form until its facts are known: values are always
+texts, and texts that begin with ``=`` are formulas that have not been evaluated yet.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EXAMPLE = "{from: 128MB, to: 4GB, factor: 2}"
 
 
 def setting_text(value: object) -> str:
-    """A setting's value as the server reads it: ``on`` and ``off`` for booleans, else plain text."""
+    """A setting's value as text: ``on`` or ``off`` for booleans."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, str):
@@ -41,14 +41,15 @@ def setting_text(value: object) -> str:
 
 
 def is_formula(text: str) -> bool:
-    """Whether a value is still to be worked out."""
+    """Whether a value is a formula."""
     return text.startswith("=")
 
 
 def value_texts(written: object) -> tuple[str, ...]:
-    """All values that ``written`` stands for, in its order; formulas that need facts stay as they are.
+    """All values of ``written``, in order; formulas that need facts are not evaluated.
 
-    Raises ``ValueError`` with a sentence when it makes no sense, or has a value twice.
+    Raises:
+        ValueError: it is invalid, or a value appears twice.
     """
     if isinstance(written, dict) or (isinstance(written, str) and is_formula(written)):
         written = [written]
@@ -58,12 +59,12 @@ def value_texts(written: object) -> tuple[str, ...]:
     if not texts:
         raise ValueError("give at least one value")
     if len(set(texts)) < len(texts):
-        raise ValueError(f"each value once, not {list(texts)}")
+        raise ValueError(f"each value may appear only once, not {list(texts)}")
     return texts
 
 
 def special_texts(written: object) -> tuple[str, ...]:
-    """The values beside a range in ``written``, such as -1; they stand for themselves and have no size."""
+    """The special values of ranges in ``written``, such as -1, which are not sizes."""
     parts = written if isinstance(written, list | tuple) else [written]
     found = [part.get("special") or [] for part in parts if isinstance(part, dict)]
     return tuple(setting_text(one) for special in found if isinstance(special, list) for one in special)
@@ -82,10 +83,10 @@ def _texts(one: object) -> tuple[str, ...]:
 def _range_text(given: dict[Any, Any]) -> str:
     for key in given:
         if key not in _KEYS:
-            raise ValueError(f"a range has no key '{key}'.{did_you_mean(str(key), _KEYS)} Write such as {_EXAMPLE}")
+            raise ValueError(f"a range has no key '{key}'.{did_you_mean(str(key), _KEYS)} Example: {_EXAMPLE}")
     by = [key for key in ("step", "factor") if key in given]
     if "from" not in given or "to" not in given or len(by) != 1:
-        raise ValueError(f"a range needs from, to, and one of step and factor, such as {_EXAMPLE}")
+        raise ValueError(f"a range needs from, to, and either step or factor, such as {_EXAMPLE}")
     if not isinstance(given.get("special", []), list):
         raise ValueError("special must be a list, such as special: [-1]")
     start, stop, stride = (setting_text(given[key]).removeprefix("=").strip() for key in ("from", "to", by[0]))
@@ -102,53 +103,52 @@ class Formula:
 
     @classmethod
     def read(cls, text: str) -> Formula:
-        """A text that begins with ``=``. Raises ``ValueError`` when it cannot be understood."""
+        """Parse a text that begins with ``=``. Raises ``ValueError`` if that fails."""
         body = text.removeprefix("=").strip()
         found = _RANGE.fullmatch(body)
         parts, by = ((found[1], found[2], found[4]), found[3]) if found else ((body,), "")
         try:
             return cls(text, tuple(Expression(part) for part in parts), by)
-        except ExpressionError as problem:
-            raise ValueError(f"{body} {problem}") from None
+        except ExpressionError as error:
+            raise ValueError(f"{body} {error}") from None
 
     @property
     def names(self) -> frozenset[str]:
-        """The facts in it."""
+        """The names of the facts that it uses."""
         return frozenset[str]().union(*(part.names for part in self.parts))
 
     def values(self, facts: Mapping[str, Value]) -> tuple[str, ...]:
-        """What it stands for, as a server reads it. Raises ``ValueError``."""
+        """Its values as text. Raises ``ValueError``."""
         try:
             found = [_quantity(part.value(facts)) for part in self.parts]
-        except ExpressionError as problem:
-            raise ValueError(f"{self.text} {problem}") from None
+        except ExpressionError as error:
+            raise ValueError(f"{self.text} {error}") from None
         return _steps(self.text, self.by, *found) if self.by else (quantity_text(found[0]),)
 
 
 def _quantity(value: Value) -> Quantity:
     if not isinstance(value, Quantity):
-        raise ExpressionError("must come to a number")
+        raise ExpressionError("must evaluate to a number")
     return value
 
 
 def _steps(text: str, by: str, start: Quantity, stop: Quantity, stride: Quantity) -> tuple[str, ...]:
-    """From ``start`` to at most ``stop``; the values keep to the units that are written."""
+    """Values from ``start`` up to ``stop``, in the units that were given."""
     plain = stride.dimension is Dimension.PLAIN
     if _mixed(start, stop) or (by == "step" and _mixed(start, stride)) or (by == "factor" and not plain):
-        raise ValueError(
-            f"{text.removeprefix('= ')}: from, to and step need units that go together, a factor has none"
-        )
+        raise ValueError(f"{text.removeprefix('= ')}: from, to and step need compatible units; a factor has no unit")
     if start.amount > stop.amount:
         raise ValueError(f"{text.removeprefix('= ')}: from is larger than to")
     if (by == "step" and stride.amount <= 0) or (by == "factor" and (stride.amount <= 1 or start.amount <= 0)):
         raise ValueError(
-            f"{text.removeprefix('= ')}: a step must be more than 0, a factor more than 1 (with from above 0)"
+            f"{text.removeprefix('= ')}: a step must be greater than 0, a factor greater than 1 "
+            "(with from greater than 0)"
         )
     amounts: list[Fraction] = [start.amount]
     while (following := _next(amounts[-1], by, stride.amount)) <= stop.amount:
         amounts.append(following)
         if len(amounts) > MAX_VALUES:
-            raise ValueError(f"{text.removeprefix('= ')}: gives more than {MAX_VALUES} values; take larger steps")
+            raise ValueError(f"{text.removeprefix('= ')}: gives more than {MAX_VALUES} values; use larger steps")
     dimension = stop.dimension if start.amount == 0 else start.dimension
     ends = (start, stop) if by == "factor" else (start, stop, stride)
     written = tuple(one.unit for one in ends if one.amount and dimension is not Dimension.PLAIN)
@@ -167,7 +167,7 @@ def _mixed(one: Quantity, other: Quantity) -> bool:
 _SCALAR = {"type": ["string", "number", "boolean"]}
 _RANGE_SCHEMA = {
     "type": "object",
-    "description": "a range: from, to, and a step or a factor; special values stand beside it",
+    "description": "a range: from, to, and a step or a factor; special values are added",
     "properties": {
         **{key: {"type": ["string", "number"]} for key in ("from", "to", "step", "factor")},
         "special": {"type": "array", "items": _SCALAR},
@@ -180,7 +180,7 @@ VALUES_SCHEMA: dict[str, Any] = {
     "anyOf": [
         {"type": "array", "items": {"anyOf": [_SCALAR, _RANGE_SCHEMA]}, "minItems": 1},
         _RANGE_SCHEMA,
-        {"type": "string", "pattern": "^=", "description": "a formula of facts, such as = 0.25 * ram"},
+        {"type": "string", "pattern": "^=", "description": "a formula with facts, such as = 0.25 * ram"},
     ]
 }
-"""What an editor accepts as the values of a setting (JSON schema)."""
+"""The JSON schema of a setting's values."""

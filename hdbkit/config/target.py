@@ -1,8 +1,8 @@
 """The database to measure: kind, address, account, and how its server can be controlled.
 
-A target never holds a password in anything that is written or printed. The password comes from the
-environment (``HDBKIT_PASSWORD``, or the driver's own such as ``PGPASSWORD``), from the keyring, from a password file
-of the driver's form, or from memory (``Target(..., password=...)``), which no dump, repr or file shows.
+A target never writes or prints a password. The password comes from the environment (``HDBKIT_PASSWORD``, or the
+driver's own such as ``PGPASSWORD``), from the keyring, from a password file in the driver's format, or from memory
+(``Target(..., password=...)``), which is excluded from dumps, repr and files.
 """
 
 from __future__ import annotations
@@ -27,26 +27,28 @@ class Target(ConfigModel):
     """A database to measure.
 
     Example:
-        >>> Target.parse("postgresql://bench@db1:5432/tpcc").url
-        'postgresql://bench@db1:5432/tpcc'
+        >>> Target.parse("postgresql://bench@db1:5432/bench").url
+        'postgresql://bench@db1:5432/bench'
     """
 
-    kind: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="which engine, e.g. postgresql")
-    host: str | None = Field(default=None, min_length=1, description="name, address, or folder of the socket")
+    kind: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="kind of database, such as postgresql")
+    host: str | None = Field(default=None, min_length=1, description="host name, address, or folder of the socket")
     port: int | None = Field(default=None, ge=1, le=65535)
     database: str | None = None
     user: str | None = None
-    options: dict[str, str] = Field(default_factory=dict, description="options of the driver, e.g. sslmode")
-    password_file: Path | None = Field(default=None, description="a password file of the driver's form")
+    options: dict[str, str] = Field(default_factory=dict, description="options of the driver, such as sslmode")
+    password_file: Path | None = Field(default=None, description="password file in the driver's format")
     server_folder: Path | None = Field(default=None, description="folder of a private server")
-    may_change_settings: bool = Field(default=False, description="hdbkit may change settings of the server")
-    may_restart: bool = Field(default=False, description="hdbkit may restart the server")
-    control: ControlSpec = Field(default=ControlSpec(), description="how its server is controlled, besides by SQL")
-    name: str | None = Field(default=None, description="its name in the targets file, where it was given by name")
+    may_change_settings: bool = Field(default=False, description="allow hdbkit to change settings of the server")
+    may_restart: bool = Field(default=False, description="allow hdbkit to restart the server")
+    control: ControlSpec = Field(
+        default=ControlSpec(), description="how the server is controlled, in addition to SQL"
+    )
+    name: str | None = Field(default=None, description="name in the targets file, if given by name")
     password: SecretStr | None = Field(default=None, exclude=True, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is the same target, whatever name it was given by."""
+        """Whether it is the same target, regardless of its name."""
         if not isinstance(other, Target):
             return NotImplemented
         return {**self.__dict__, "name": None} == {**other.__dict__, "name": None}
@@ -57,7 +59,7 @@ class Target(ConfigModel):
     @model_validator(mode="before")
     @classmethod
     def _earlier_files(cls, values: Any) -> Any:
-        """What files and plans of before named ``restart_command`` is one of the commands of ``control``."""
+        """Convert ``restart_command`` of earlier files and plans to the command in ``control``."""
         if not isinstance(values, dict) or "restart_command" not in values:
             return values
         rest = {name: value for name, value in values.items() if name != "restart_command"}
@@ -79,10 +81,10 @@ class Target(ConfigModel):
 
     @classmethod
     def parse(cls, text: str, targets: Path | None = None) -> Target:
-        """A target from a URL without password, or a name in the file ``targets`` (``params/targets.yaml``).
+        """A target from a URL without a password, or from a name in the file ``targets`` (``params/targets.yaml``).
 
         Raises:
-            InputError: the URL holds a password or is no URL, or the name is unknown.
+            InputError: the URL contains a password or is invalid, or the name is unknown.
             ConfigErrors: the entry of that name has errors.
         """
         return cls._from_url(text) if "://" in text else cls._named(text, targets or targets_file())
@@ -92,7 +94,7 @@ class Target(ConfigModel):
         kind, _, rest = text.partition("://")
         if ":" in rest.rpartition("@")[0]:
             raise InputError(
-                "the target's URL holds a password; leave it out and set the environment variable "
+                "the target's URL contains a password; remove it and set the environment variable "
                 f"{PASSWORD_VARIABLE} (or the driver's own password file)"
             )
         try:
@@ -100,8 +102,10 @@ class Target(ConfigModel):
             port = parts.port
             options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
         except ValueError as error:
-            reason = re.sub(r"( as|:)? ['\"].*", "", str(error))  # what it quotes of the text may be a password
-            raise InputError(f"the target is no URL ({reason}); write kind://user@host:port/database") from None
+            reason = re.sub(r"( as|:)? ['\"].*", "", str(error))  # the quoted text may contain a password
+            raise InputError(
+                f"the target is not a valid URL ({reason}); write kind://user@host:port/database"
+            ) from None
         return cls(
             kind=kind,
             host=_host(parts.netloc) or options.pop("host", None),
@@ -116,18 +120,18 @@ class Target(ConfigModel):
         content, lines = read_yaml(path)
         known = content if isinstance(content, dict) else {}
         if name not in known:
-            if "@" in name:  # more of an address than of a name, and with a password perhaps
+            if "@" in name:  # an address rather than a name, perhaps with a password
                 raise InputError("the target is neither a name nor a URL; write kind://user@host:port/database")
             listed = ", ".join(sorted(map(str, known))) or "none"
             hint = did_you_mean(name, [str(one) for one in known])
             raise InputError(
                 f"there is no target '{name}' in {path} (known: {listed}).{hint} "
-                "A target is such a name or a URL such as postgresql://user@host:5432/database"
+                "A target is a name or a URL such as postgresql://user@host:5432/database"
             )
         entry = known[name]
         refused = {
-            "password": f"a file holds no password; leave it out and set {PASSWORD_VARIABLE}",
-            "name": f"the target's name is '{name}' already; leave this out",
+            "password": f"passwords are not allowed in files; remove it and set {PASSWORD_VARIABLE}",
+            "name": f"the target's name is '{name}' already; remove this key",
         }
         problems = [
             Problem(f"{name}.{key}", what, lines.get((name, key)))
@@ -142,7 +146,7 @@ class Target(ConfigModel):
 
     @property
     def given(self) -> str:
-        """What to type for this target, as :meth:`parse` reads it: its name where it has one, else its URL."""
+        """The text for :meth:`parse`: the name if it has one, else the URL."""
         return self.name or self.url
 
     @property
@@ -158,10 +162,10 @@ class Target(ConfigModel):
         return f"{self.kind}://{user}{host}{port}/{quote(self.database or '', safe='')}{query}"
 
     def found_password(self) -> FoundPassword | None:
-        """The password from memory, ``HDBKIT_PASSWORD`` or the keyring; None leaves it to the driver's own ways.
+        """The password from memory, ``HDBKIT_PASSWORD`` or the keyring; if None, the driver looks for one itself.
 
-        A private server's is in its password file and nowhere else: the empty text says so to the driver. A target
-        that names a password file is not looked for in the keyring.
+        For a private server, an empty password makes the driver use only its password file. With ``password_file``,
+        the keyring is not used.
         """
         if self.password:
             return FoundPassword(self.password, "memory")
@@ -170,12 +174,12 @@ class Target(ConfigModel):
         return find_password(None if self.password_file else self.with_(options={}).url)
 
     def secret(self) -> str | None:
-        """The password as text, as :meth:`found_password` finds it."""
+        """The password of :meth:`found_password` as text."""
         found = self.found_password()
         return found.password.get_secret_value() if found else None
 
     def with_(self, **changes: Any) -> Target:
-        """The same target with some fields changed; the password stays in memory, a name that fits no more goes."""
+        """The same target with some fields changed; keeps the password, removes the name."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         if changes.keys() - {"password"}:
             fields["name"] = None
@@ -183,13 +187,13 @@ class Target(ConfigModel):
 
 
 def target_names() -> list[str]:
-    """The names in the targets file, in its order; none where there is no such file. Raises ``InputError``."""
+    """The names in the targets file, in order; empty if there is no such file. Raises ``InputError``."""
     path = targets_file()
     content = read_yaml(path)[0] if path.is_file() else None
     return [str(name) for name in content] if isinstance(content, dict) else []
 
 
 def _host(netloc: str) -> str:
-    """The host of ``user@host:port`` as it was written (``urlsplit`` would make it lower case)."""
+    """The host of ``user@host:port``, with its case (``urlsplit`` would convert it to lower case)."""
     host = netloc.rpartition("@")[2]
     return host[1:].partition("]")[0] if host.startswith("[") else unquote(host.partition(":")[0])

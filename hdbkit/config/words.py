@@ -1,4 +1,4 @@
-"""Values as words of a command line."""
+"""Options of a command line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def option_words(name: str, value: Any) -> list[str]:
-    """An option of the command line."""
+    """An option and its value as arguments of a command line."""
     flag = f"--{name.replace('_', '-')}"
     if isinstance(value, bool):
         return [flag] if value else []

@@ -1,4 +1,4 @@
-"""Which workload, and what its schema is built as. Each workload extends this model with its scale."""
+"""The specification of a workload and its schema. Each workload extends this model with its scale."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ StorageValue = bool | int | float | str
 
 
 class WorkloadSpec(Extensible):
-    """A workload and its schema; ``seed`` makes its population, so that equal specifications give equal tables.
+    """A workload and its schema. ``seed`` determines the population: equal specifications give equal tables.
 
-    Made by this name, it is the specification of the workload that ``kind`` names, by default the first one.
+    Calling this base creates the specification of the workload ``kind``, by default the first workload.
 
     Example:
         >>> WorkloadSpec().seed
@@ -31,12 +31,12 @@ class WorkloadSpec(Extensible):
     kind: str = Field(description="the workload")
     seed: int = Field(default=1, ge=0, lt=2**63, description="seed of the population")
     storage: dict[str, StorageValue] = Field(
-        default_factory=dict, description="options of the schema that belong to the engine, such as partitions"
+        default_factory=dict, description="storage options of the engine, such as partitions"
     )
 
     @classmethod
     def chosen(cls, values: Mapping[str, Any]) -> type[Self]:
-        """The specification of the kind that is named, or of the default workload."""
+        """The specification model of the given workload, or of the default workload."""
         if not cls.is_base():
             return cls
         known = cls.subclasses()
@@ -50,7 +50,7 @@ class WorkloadSpec(Extensible):
 
     @classmethod
     def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Options of engines may stand beside the specification's own keys; they become ``storage``."""
+        """Move storage options given next to the specification's own keys into ``storage``."""
         others = values.keys() - cls.model_fields.keys()
         found = {name: values[name] for name in sorted(others & storage_fields().keys())}
         if not found:
@@ -63,12 +63,12 @@ class WorkloadSpec(Extensible):
 
     @classmethod
     def known_fields(cls) -> dict[str, Any]:
-        """Every field that a value may be given, options of engines included."""
+        """All fields that a value may have, including storage options."""
         return {**super().known_fields(), **(storage_fields() if cls.is_base() else {})}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """For editors, options of engines stand beside the other keys."""
+        """The JSON schema for editors; storage options are keys next to the others."""
         made = super().__get_pydantic_json_schema__(core_schema, handler)
         for model in storage_models().values() if cls.is_base() else ():
             made["properties"] = {**model.model_json_schema()["properties"], **made["properties"]}
@@ -76,13 +76,13 @@ class WorkloadSpec(Extensible):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """All that tells it from another, storage options beside its own fields; defaults are omitted."""
+        """Its fields and storage options; defaults are omitted."""
         own = self.model_dump(mode="json", exclude_defaults=True, exclude={"storage"})
         return {**own, **self.storage}
 
     @property
     def words(self) -> list[str]:
-        """The options of a command line that name this specification; defaults are omitted, but for the scale."""
+        """The command line options for this specification; defaults are omitted, except for the scale."""
         kind = [] if self.kind == default_kind() else ["--workload", self.kind]
         own = type(self).model_fields.keys() - WorkloadSpec.model_fields.keys()
         changed = self.model_dump(mode="json", include=own, exclude_defaults=True)
@@ -92,19 +92,19 @@ class WorkloadSpec(Extensible):
 
     @property
     def named(self) -> str:
-        """What ``--workload`` takes for it: its kind, or the folder that defines it."""
+        """The value for ``--workload``: its kind, or the folder that defines it."""
         own = (getattr(self, name) for name, field in type(self).model_fields.items() if has_mark(field, "named"))
         return next(filter(None, own), self.kind)
 
     @property
     def identity(self) -> Self:
-        """The same workload at any scale: only what names it, and who made the schema."""
+        """The same workload without its scale: only the fields that identify workload and schema."""
         fields = type(self).model_fields.items()
         kept = {"kind", *(name for name, field in fields if identifies_schema(field) or is_filled_in(field))}
         return type(self)(**{name: getattr(self, name) for name in kept & self.model_fields_set})
 
     scale_field: ClassVar[str] = ""
-    """The field that states the scale, if there is one; it is always written."""
+    """The field for the scale, if there is one; it is always written."""
 
 
 AnyWorkload = SerializeAsAny[WorkloadSpec]
@@ -112,7 +112,7 @@ AnyWorkload = SerializeAsAny[WorkloadSpec]
 
 
 def storage_fields() -> dict[str, Any]:
-    """Every option of a schema that some engine has, by name; of several engines' the first."""
+    """The storage options of all engines, by name; if several engines have one, the first."""
     found: dict[str, Any] = {}
     for model in storage_models().values():
         found |= {name: field for name, field in model.model_fields.items() if name not in found}
@@ -120,22 +120,22 @@ def storage_fields() -> dict[str, Any]:
 
 
 def _checked(name: str, value: Any) -> Any:
-    """The value of a storage option as its engine's model reads it; None where that is the default."""
+    """The validated value of a storage option; None if it is the default."""
     model = next(one for one in storage_models().values() if name in one.model_fields)
     checked = getattr(model.model_validate({name: value}), name)
     return None if checked == model.model_fields[name].default else checked
 
 
 def identifies_schema(field: Any) -> bool:
-    """Whether a field states which schema is meant, and is nothing that can be chosen or tried."""
+    """Whether a field identifies the schema, so that it is neither a form field nor a factor."""
     return has_mark(field, "identifies_schema")
 
 
 def is_filled_in(field: Any) -> bool:
-    """Whether a field follows from what names the workload; nobody writes it."""
+    """Whether a field is derived from the workload, so that users do not write it."""
     return has_mark(field, "filled_in")
 
 
 def default_kind() -> str:
-    """The workload that is meant where none is named."""
+    """The default workload."""
     return next(iter(workload_models()))

@@ -107,7 +107,7 @@ def test_no_password(command: HdbkitCommand, target: Target, monkeypatch: pytest
 
 def test_a_password_in_the_url_is_refused_and_not_repeated(command: HdbkitCommand, target: Target) -> None:
     said = command("run", target.url.replace("@", ":hunter2@"))
-    refused(said, "holds a password", "HDBKIT_PASSWORD")
+    refused(said, "contains a password", "HDBKIT_PASSWORD")
     assert "hunter2" not in said.err
 
 
@@ -204,7 +204,7 @@ def test_every_error_of_a_sweep_file_is_told_with_its_line(
     assert said.err.splitlines() == [
         f"hdbkit: {sweep} has 4 errors; nothing was started:",
         "  line 3    settings.work_mem: give at least one value",
-        "  line 2    virtual_users: each must be 1 to 10000, not 0",
+        "  line 2    virtual_users: each must be between 1 and 10000, not 0",
         "  line 5    load.rampup_s: must be a number, not 'soon'",
         "  line 1    blokcs: unknown key. Did you mean 'blocks'?",
     ]

@@ -210,12 +210,12 @@ def test_passwords_are_in_one_file_that_only_the_owner_reads(server: PrivateServ
                 content = (pid / name).read_bytes()
             except OSError:
                 continue
-            assert not any(password in content for password in passwords), f"{pid / name} holds a password"
+            assert not any(password in content for password in passwords), f"{pid / name} contains a password"
     for file in (path for path in server.folder.rglob("*") if path.is_file()):
         if file != server.place.password_file:
             with suppress(FileNotFoundError):  # of a server that works
                 content = file.read_bytes()
-                assert not any(password in content for password in passwords), f"{file} holds a password"
+                assert not any(password in content for password in passwords), f"{file} contains a password"
 
 
 def test_it_listens_on_this_host_alone(server: PrivateServer) -> None:

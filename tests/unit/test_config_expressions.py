@@ -56,8 +56,8 @@ def test_a_condition_holds_or_not(text: str, truth: bool) -> None:
         ("cpus / ram > 1", "divides a number without unit by a size"),
         ("cpus / (cpus - 16) > 1", "divides by zero"),
         ("wal_compression < 3", "compares 'lz4' and a number without unit"),
-        ("wal_compression + 1 > 3", "needs a number where it has 'lz4'"),
-        ("not cpus", "needs a condition where it has a number without unit"),
+        ("wal_compression + 1 > 3", "needs a number instead of 'lz4'"),
+        ("not cpus", "needs a condition instead of a number without unit"),
     ],
 )
 def test_what_makes_no_sense_with_the_values_is_told(text: str, sentence: str) -> None:

@@ -49,13 +49,13 @@ def test_a_key_given_twice_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a: [1", "is not YAML: line 1"),
-        ("1: a", "line 1: a key must be a word"),
+        ("a: [1", "is not valid YAML: line 1"),
+        ("1: a", "line 1: a key must be text"),
         ("a: !!bool maybe", "line 1: the value is not of the type"),
-        ("a: !!python/object:os.system x", "is not YAML: line 1"),
+        ("a: !!python/object:os.system x", "is not valid YAML: line 1"),
         ("just words", "must be keys and values"),
         ("", "must be keys and values"),
-        ("a: &a [*a]", "more than 40 levels"),
+        ("a: &a [*a]", "nested more than 40 deep"),
     ],
 )
 def test_a_file_that_cannot_be_understood_is_told_in_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:

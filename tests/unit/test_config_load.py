@@ -36,7 +36,7 @@ def test_the_mix_is_the_specifications_unless_told_otherwise() -> None:
         ({"mix": {"payment": -1}}, "0 or more, not -1"),
         ({"mix": {"payment": 0}}, "a weight above 0"),
         ({"mix": {}}, "a weight above 0"),
-        ({"duration_s": 0}, "must be more than 0, not 0"),
+        ({"duration_s": 0}, "must be greater than 0, not 0"),
         ({"duration_s": float("nan")}, "not nan"),
         ({"virtual_users": 10_001}, "must be 10000 or less, not 10001"),
         ({"isolation": "snapshot"}, "must be 'read_committed', 'repeatable_read' or 'serializable', not 'snapshot'"),

@@ -31,7 +31,7 @@ def test_the_yaml_form_and_hammerposts_mean_the_same(tmp_path: Path) -> None:
 def test_an_error_in_hammerposts_file_has_its_line(tmp_path: Path) -> None:
     path = tmp_path / "params.json"
     path.write_text('{\n "a": ["1", "2"],\n "b": ["x", "x"]\n}', encoding="utf-8")
-    with pytest.raises(ConfigErrors, match="b: each value once"):
+    with pytest.raises(ConfigErrors, match="b: each value may appear only once"):
         SweepSpec.read(path)
 
 
@@ -45,14 +45,14 @@ def test_options_of_the_command_line_replace_the_files_keys(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"settings": {}}, "settings"),
+        ({"settings": {}}, "give at least one setting or factor"),
         ({"settings": {"jit": []}}, "give at least one value"),
-        ({"settings": {"jit": ["on"]}, "baseline": {"git": "on"}}, "'git' is not among the settings"),
-        ({"settings": {"jit": ["on"]}, "baseline": {"jit": "off"}}, "is not among its values"),
-        ({"settings": {"jit": ["on"]}, "virtual_users": [4, 0]}, "each must be 1 to 10000, not 0"),
-        ({"settings": {"jit": ["on"]}, "virtual_users": [10_001]}, "each must be 1 to 10000, not 10001"),
+        ({"settings": {"jit": ["on"]}, "baseline": {"git": "on"}}, "'git' is not a setting or factor"),
+        ({"settings": {"jit": ["on"]}, "baseline": {"jit": "off"}}, "is not one of its values"),
+        ({"settings": {"jit": ["on"]}, "virtual_users": [4, 0]}, "each must be between 1 and 10000, not 0"),
+        ({"settings": {"jit": ["on"]}, "virtual_users": [10_001]}, "each must be between 1 and 10000, not 10001"),
         ({"settings": {"jit": ["on"]}, "load": {"virtual_users": 16}}, r"write virtual_users: \[16\]"),
-        ({"settings": {"jit": ["on"]}, "virtual_users": [4, 4]}, "each count once"),
+        ({"settings": {"jit": ["on"]}, "virtual_users": [4, 4]}, "each number may appear only once"),
         ({"settings": {"jit": [None]}}, "a value must be text, a number, or on/off"),
     ],
 )

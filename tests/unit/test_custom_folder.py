@@ -94,7 +94,7 @@ def test_all_errors_of_all_files_are_reported_together_with_lines(tmp_path: Path
     [
         ("{uniform: {max: 10 * rows}}", "{}", "give exactly one of uniform, normal"),
         ("{uniform: {max: 10 * rows}}", "{uniform: {max: 1}, key: {table: t, column: c}}", "not uniform and key"),
-        ("max: 10 * rows", "max: 10 *", "cannot be read"),
+        ("max: 10 * rows", "max: 10 *", "is not a valid expression"),
         ("max: 10 * rows", "min: 1", "max: is required"),
         ("{rows: 1000}", "{rows: many}", "rows"),
         ("operations:", "metric: {name: p95}\noperations:", "title: is required"),

@@ -22,7 +22,7 @@ from hdbkit.errors import (
 from hdbkit.results.columns import ERROR_CLASSES
 
 EXAMPLES = [
-    ConfigErrors("run.yaml", [Problem("seed", "is given twice", 7), Problem("load.mix", "must be a word")]),
+    ConfigErrors("run.yaml", [Problem("seed", "duplicate key", 7), Problem("load.mix", "must be a word")]),
     MissingDriver("nulldb", "nulldriver", "null"),
     CannotConnect("nulldb://bench@db1/tpcc", "connection refused", "start the server, or give its port"),
     RunFailed("20261120-2104-nulldb-c-w10-u4-abc", "client 3 was killed"),
@@ -51,7 +51,7 @@ def test_an_error_survives_pickling_whole(error: HdbkitError) -> None:
 
 def test_all_errors_of_a_file_stand_in_one_message() -> None:
     assert str(EXAMPLES[0]) == (
-        "run.yaml has 2 errors; nothing was started:\n  line 7    seed: is given twice\n  load.mix: must be a word"
+        "run.yaml has 2 errors; nothing was started:\n  line 7    seed: duplicate key\n  load.mix: must be a word"
     )
 
 

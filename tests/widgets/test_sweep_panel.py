@@ -176,10 +176,10 @@ def test_runs_and_time_are_told_before_it_starts(panel: SweepPanel) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        ("users", "1, many", "must read like 1,4,16, not '1, many'"),
-        ("users", "0", "each must be 1 to 10000, not 0"),
-        ("looks", "4, then 8", "looks must read like 1,4,16, not '4, then 8'"),
-        ("looks", "4, 8", "looks: the last must be the number of blocks, 2, not 8"),
+        ("users", "1, many", "must be numbers such as 1,4,16, not '1, many'"),
+        ("users", "0", "each must be between 1 and 10000, not 0"),
+        ("looks", "4, then 8", "looks must be numbers such as 1,4,16, not '4, then 8'"),
+        ("looks", "4, 8", "looks: the last must equal blocks (2), not 8"),
         ("winners", 1, "one block has no replication"),
         ("duration", -1, "duration_s"),
         ("name", "a name", "name"),
