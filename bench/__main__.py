@@ -1,4 +1,4 @@
-"""All benches, one after the other: ``make bench``, with ``QUICK=1`` in a few minutes."""
+"""Runs all benchmarks in sequence: ``make bench``, with ``QUICK=1`` in a few minutes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BENCHES = (
 
 
 def main() -> int:
-    """Print the machine, then each bench's figures; the number of benches that could not be run."""
+    """Print the machine, then each benchmark's figures; return the number of benchmarks that failed."""
     print(machine(), flush=True)
     wanted = sys.argv[1:] or BENCHES
     ended = [subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False).returncode for name in wanted]

@@ -25,7 +25,7 @@ import pandas as pd
 from scipy.signal import lfilter
 
 import hdbkit
-from bench.common import QUICK, scratch, tell, title
+from bench.common import QUICK, scratch, show, title
 from bench.verdicts import Floats, scaled
 from hdbkit.analysis.run.prospects import LOOKS, PARTS, upper_bound
 from hdbkit.analysis.sweep.search import log_ratios, next_configurations, required_rate
@@ -38,11 +38,11 @@ RECORDED = Path(__file__).parent / "data" / "surface.csv"
 SEARCHES = 20 if QUICK else 100
 SHARE = 0.3
 DEVIATION = 0.01
-"""Of a run's throughput from the same run's, relative."""
+"""The relative noise of a run's throughput."""
 NEAR = 0.98
 BLOCKS = 3
 WITHIN, PERSISTENCE = 0.05, 0.6
-"""Of a part of a window from its run's throughput, relative, and how much of it the next part has too."""
+"""The relative noise of a part of a window, and its autocorrelation with the next part."""
 
 Point = tuple[str, ...]
 Values = Mapping[str, Sequence[str]]
@@ -65,7 +65,7 @@ SWEPT = SweepSpec(
 
 
 def peak() -> tuple[Values, Surface]:
-    """A narrow peak: at its best a single point is within 2 %."""
+    """A narrow peak: only one point is within 2 % of the best."""
     values = {"size": ["1GB", "2GB", "4GB", "8GB"], "workers": ["1", "2", "4", "8"], "method": ["a", "b", "c", "d"]}
 
     def metric_value(size: int, workers: int, method: int) -> float:
@@ -75,7 +75,7 @@ def peak() -> tuple[Values, Surface]:
 
 
 def helping() -> tuple[Values, Surface]:
-    """Settings that help each other, one of which gains nothing at its end."""
+    """Settings with a positive interaction, one of which has no effect at the end of its range."""
     values = {
         "memory": ["128MB", "512MB", "2GB", "8GB"],
         "log": ["1GB", "4GB", "16GB", "64GB"],
@@ -91,7 +91,7 @@ def helping() -> tuple[Values, Surface]:
 
 
 def measured() -> tuple[Values, Surface]:
-    """The recorded one."""
+    """The recorded surface."""
     frame = pd.read_csv(RECORDED, dtype=str)
     names = [name for name in frame.columns if name != "metric_value"]
     values = {name: list(dict.fromkeys(frame[name])) for name in names}
@@ -104,14 +104,14 @@ METRIC = Metric(name="throughput", title="operations per second", unit="operatio
 
 
 class Runs:
-    """The runs of one simulated search; ``frame`` is as ``runs_frame`` gives it."""
+    """The runs of one simulated search; ``frame`` has the form of ``runs_frame``."""
 
     def __init__(self, surface: Surface, seed: int, early: bool) -> None:
         self._surface, self._early = surface, early
         self._noise, self._draw = scaled(DEVIATION), np.random.default_rng(seed)
         self._rows: list[dict[str, Any]] = []
         self.parts: list[int] = []
-        """How many parts of its window each run took."""
+        """The number of executed parts of each run's window."""
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -134,7 +134,7 @@ class Runs:
 def searched(
     values: Values, surface: Surface, seed: int, blocks: int, asked: int, early: bool = False
 ) -> tuple[float, float]:
-    """The best of the three points that a search found fastest, as a share of the best of the grid.
+    """The best of a search's three fastest points, as a share of the best of the grid.
 
     Besides, the share of its windows that it took.
     """
@@ -156,7 +156,7 @@ def searched(
 
 
 def record() -> None:
-    """Sweep a private server, and keep the throughput of each point in its first block."""
+    """Sweep a private server and record the throughput of each point in its first block."""
     with scratch(), private_server("postgresql") as server:
         hdbkit.connect(server.target).build(warehouses=1)
         done = hdbkit.sweep(server.target, SWEPT).runs
@@ -183,7 +183,7 @@ def _near(found: Floats) -> float:
 
 
 def main() -> int:
-    """Search each surface again and again, and tell how near it came; or record the third anew."""
+    """Repeat the search on each surface and print how close it came; or record the third surface."""
     if sys.argv[1:] == ["record"]:
         record()
         return 0
@@ -201,9 +201,9 @@ def main() -> int:
         near = sum(one >= NEAR * max(surface.values()) for one in surface.values())
         what = f"{name}: {runs} runs for {len(surface)} points, {near} within 2 %"
         often = f"within 2 % in {_near(found):.0%}; by chance {chance.mean():.1%}, {_near(chance):.0%}"
-        tell(what, [100 * float(np.mean(found))], unit="%", at_least=100 * NEAR, note=often)
+        show(what, [100 * float(np.mean(found))], unit="%", at_least=100 * NEAR, note=often)
         often = f"within 2 % in {_near(early[:, 0]):.0%}, with {early[:, 1].mean():.0%} of the windows' time"
-        tell(
+        show(
             f"{name}, bad runs ended early",
             [100 * float(early[:, 0].mean())],
             unit="%",
@@ -211,7 +211,7 @@ def main() -> int:
             note=often,
         )
     if not RECORDED.is_file():
-        print("the recorded surface is missing; in a quiet hour: python -m bench.adaptive record")
+        print("the recorded surface is missing; record it on an idle machine: python -m bench.adaptive record")
     return 0
 
 

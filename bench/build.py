@@ -1,4 +1,4 @@
-"""A build beside its floor: the engine's own client, equally parallel, with ready-made files and the same indexes.
+"""A build compared with its lower bound: the engine's own client, equally parallel, with prepared files and indexes.
 
 Both sides make the same tables from the same text. hdbkit also makes the text, notes what it loaded, gathers
 statistics and checks the whole; the two last steps have no counterpart in the floor and are told apart.
@@ -14,7 +14,17 @@ from functools import partial
 from pathlib import Path
 
 import hdbkit
-from bench.common import Command, blocks, postgres_environment, program, quick_or, scratch, server, tell, title
+from bench.common import (
+    Command,
+    blocks,
+    postgres_environment,
+    program,
+    quick_or,
+    scratch,
+    server,
+    show,
+    title,
+)
 from hdbkit.build import Stage, build
 from hdbkit.databases import database
 from hdbkit.servers import PrivateServer, control
@@ -28,20 +38,20 @@ WORK = workload(SPEC)
 
 @dataclass(frozen=True)
 class Tool:
-    """An engine's own client program."""
+    """The client program of an engine."""
 
     name: str
     load: str
-    """Its command that loads the file ``{path}`` into the columns ``{columns}`` of ``{table}``."""
+    """The command that loads the file ``{path}`` into the columns ``{columns}`` of ``{table}``."""
     script: Callable[[Path], Command]
-    """How it is started to run a script."""
+    """The command line that runs a script."""
     text: Callable[[str], Command]
-    """How it is started to run a text."""
+    """The command line that runs a text."""
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
 class Stages:
-    """Notes when each stage of a build began."""
+    """Records when each stage of a build began."""
 
     def __init__(self) -> None:
         self.began: dict[Stage, float] = {}
@@ -54,7 +64,7 @@ class Stages:
 
 
 def write_files(folder: Path, tool: Tool) -> tuple[list[Path], float]:
-    """A script that loads each part, with its files; and the population's MB/s of one core."""
+    """Write the files of each part and a script that loads them; return the MB/s of the population on one core."""
     made, spent_s, scripts = 0, 0.0, []
     for part in WORK.parts():
         lines = []
@@ -74,7 +84,7 @@ def write_files(folder: Path, tool: Tool) -> tuple[list[Path], float]:
 
 
 def by_tool(own: PrivateServer, tool: Tool, scripts: list[Path]) -> tuple[float, float]:
-    """Seconds of tables, load and indexes; twice the same, since there is nothing else."""
+    """Seconds of tables, load and indexes, and of the whole, which is the same here."""
     control(own.target).maintain()
     engine = database(own.target.kind)
     schema = engine.schema(own.target, WORK)
@@ -103,19 +113,19 @@ def by_hdbkit(own: PrivateServer) -> tuple[float, float]:
 
 
 def compare(own: PrivateServer, tool: Tool, folder: Path, at_most: float) -> None:
-    """Tell the ratio and how fast the text is made."""
+    """Print the ratio and the speed of text generation."""
     scripts, speed = write_files(folder, tool)
     done = blocks({"hdbkit": partial(by_hdbkit, own), "tool": partial(by_tool, own, tool, scripts)}, BLOCKS)
     ratios = [[one["hdbkit"][i] / one["tool"][i] for one in done] for i in (0, 1)]
     seconds = "; ".join(f"{one['hdbkit'][0]:.1f} and {one['tool'][0]:.1f}" for one in done)
-    tell(f"tables, load, indexes / {tool.name}'s", ratios[0], at_most=at_most, note=f"{seconds} s")
+    show(f"tables, load, indexes / {tool.name}'s", ratios[0], at_most=at_most, note=f"{seconds} s")
     whole = "; ".join(f"{one['hdbkit'][1]:.1f}" for one in done)
-    tell(f"routines, statistics and checks too / {tool.name}'s", ratios[1], note=f"{whole} s")
-    tell("population, of one core", [speed], unit="MB/s", at_least=100)
+    show(f"routines, statistics and checks too / {tool.name}'s", ratios[1], note=f"{whole} s")
+    show("population, of one core", [speed], unit="MB/s", at_least=100)
 
 
 def psql(own: PrivateServer) -> Tool:
-    r"""PostgreSQL's, which loads by \copy."""
+    r"""The client program of PostgreSQL, which loads with \copy."""
     words: Command = [own.place.binaries / "psql", "-q", "-X", "-v", "ON_ERROR_STOP=1"]
     return Tool(
         "psql",

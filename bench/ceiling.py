@@ -1,4 +1,4 @@
-"""The most calls a second that one client can make: a no-op statement, client and server on one core.
+"""The maximum calls per second of one client: a no-op statement, with client and server on one core.
 
 On one core nobody waits for the wake-up of another core, so what is seen is the path through client and server.
 hdbkit's side is its measured loop, whole: batches bound ahead, clocks, call, record in the spool.
@@ -17,7 +17,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench.common import Command, blocks, postgres_environment, program, quick_or, scratch, server, tell, title
+from bench.common import (
+    Command,
+    blocks,
+    postgres_environment,
+    program,
+    quick_or,
+    scratch,
+    server,
+    show,
+    title,
+)
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.contracts import Prepared
 from hdbkit.databases import database
@@ -52,7 +62,7 @@ class NoOp:
 
 
 def by_hdbkit(own: PrivateServer, folder: Path) -> float:
-    """Calls a second through the measured loop."""
+    """Calls per second through the measured loop."""
     session = database(own.target.kind).connect(own.target)
     assert isinstance(session, PsycopgSession)
     session.connection.prepare(b"noop", b"SELECT 1")
@@ -71,7 +81,7 @@ def by_hdbkit(own: PrivateServer, folder: Path) -> float:
 
 
 def by_pgbench(own: PrivateServer, folder: Path) -> float:
-    """Calls a second of pgbench."""
+    """Calls per second of pgbench."""
     script = folder / "noop.sql"
     script.write_text("SELECT 1;\n", encoding="utf-8")
     command: Command = [own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", f"--time={SECONDS}"]
@@ -80,12 +90,12 @@ def by_pgbench(own: PrivateServer, folder: Path) -> float:
 
 
 def by_tcl(own: PrivateServer) -> float:
-    """Calls a second of a Tcl loop."""
+    """Calls per second of a Tcl loop."""
     return float(program(["tclsh", LOOP, "", str(SECONDS)], postgres_environment(own)).out)
 
 
 def has_tcl() -> bool:
-    """Whether tclsh and its PostgreSQL package are installed."""
+    """Whether tclsh and its package for PostgreSQL are installed."""
     if shutil.which("tclsh") is None:
         return False
     asked = subprocess.run(["tclsh"], input=b"package require Pgtcl", capture_output=True, check=False)
@@ -93,13 +103,13 @@ def has_tcl() -> bool:
 
 
 def on_core(core: int, pid: int) -> None:
-    """Keep this process and the server's, with all that it will fork, to one core."""
+    """Pin this process and the server, with its later child processes, to one core."""
     os.sched_setaffinity(pid, {core})
     os.sched_setaffinity(0, {core})
 
 
 def main() -> None:
-    """Tell both ratios."""
+    """Print both ratios."""
     title("ceiling: no-op calls a second, one client, client and server on one core")
     with scratch() as folder, server() as own:
         session = database(own.target.kind).connect(own.target)
@@ -117,9 +127,9 @@ def main() -> None:
         done = blocks(ways, BLOCKS)
         os.sched_setaffinity(0, everywhere)
     rates = ", ".join(f"{name} {statistics.median(one[name] for one in done):,.0f}/s" for name in ways)
-    tell("calls / pgbench's", [one["hdbkit"] / one["pgbench"] for one in done], at_least=0.7, note=rates)
+    show("calls / pgbench's", [one["hdbkit"] / one["pgbench"] for one in done], at_least=0.7, note=rates)
     if "Tcl" in ways:
-        tell("calls / a Tcl loop's", [one["hdbkit"] / one["Tcl"] for one in done], at_least=1)
+        show("calls / a Tcl loop's", [one["hdbkit"] / one["Tcl"] for one in done], at_least=1)
     else:
         print("a Tcl loop is not measured: tclsh or libpgtcl (a package of Debian) is not installed")
 

@@ -1,4 +1,4 @@
-"""hdbkit's clients beside pgbench's, which are C: the same routines, kinds of inputs, data and moment.
+"""hdbkit's clients compared with pgbench's, which are in C: same routines, kinds of inputs, data and time.
 
 Each client keeps to a warehouse of its own. pgbench has no text and no arrays, so last names and arrays are
 expressions over its random numbers, and no new order is rolled back, since it ends a client at an error.
@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import hdbkit
-from bench.common import Ended, blocks, postgres_environment, program, quick_or, scratch, server, tell, title
+from bench.common import Ended, blocks, postgres_environment, program, quick_or, scratch, server, show, title
 from hdbkit.servers import PrivateServer, control
 from hdbkit.workloads.tproc_c.spec import InputRules
 
@@ -22,9 +22,9 @@ CLIENTS = quick_or((4,), (1, 2, 4, 8))
 BLOCKS = quick_or(2, 8)
 RAMPUP_S, WINDOW_S = 1, quick_or(3, 5)
 SATURATED = 4
-"""From so many clients on, two cores have no time to spare."""
+"""From this number of clients on, two cores are fully busy."""
 THREADS = 2
-"""Of pgbench, which share its clients; where these are more, pgbench with a thread for each stands beside it."""
+"""The threads of pgbench; with more clients it is also measured with one thread per client."""
 
 W_ID = r"\set w_id :client_id + 1"
 D_ID = r"\set d_id random(1, 10)"
@@ -33,7 +33,7 @@ NAME_PARTS = "BAR,OUGHT,ABLE,PRI,PRES,ESE,ANTI,CALLY,ATION,EING"
 
 
 def new_order(lines: int) -> str:
-    """A script that orders so many lines, one in a hundred of them from another warehouse."""
+    """A script that orders this number of lines, one in a hundred of them from another warehouse."""
     sets, arrays = [W_ID, D_ID, C_ID], []
     for name, drawn in (
         ("i", "random(1, 100000)"),
@@ -46,14 +46,14 @@ def new_order(lines: int) -> str:
 
 
 def with_customer(call: str, by_name: bool, *sets: str) -> str:
-    """A script whose customer is given by number or by last name."""
+    """A script that selects the customer by number or by last name."""
     name = " || ".join(f"('{{{NAME_PARTS}}}'::text[])[:{part}]" for part in ("n1", "n2", "n3"))
     drawn = [rf"\set {part} random(1, 10)" for part in ("n1", "n2", "n3")] if by_name else [C_ID]
     return "\n".join([W_ID, D_ID, *drawn, *sets, call.format(*(("NULL", name) if by_name else (":c_id", "NULL")))])
 
 
 def payment(by_name: bool) -> str:
-    """A payment of whole money, 15 of 100 at another warehouse's customer."""
+    """A payment of an integer amount, 15 of 100 for another warehouse's customer."""
     call = "SELECT * FROM payment(:w_id, :d_id, :c_w_id, :d_id, {}, {}, :amount);"
     remote = rf"\set c_w_id case when random(1, 100) > 15 then :w_id else random(1, {WAREHOUSES}) end"
     return with_customer(call, by_name, remote, r"\set amount random(1, 5000)")
@@ -78,7 +78,7 @@ def scripts(folder: Path) -> list[str]:
 
 
 def by_pgbench(own: PrivateServer, files: list[str], clients: int, threads: int) -> tuple[float, float]:
-    """Transactions a second after the rampup, and client CPU in microseconds a transaction."""
+    """Transactions per second after the ramp-up, and client CPU in microseconds per transaction."""
     ended = program(
         [
             *(own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", "--progress=1"),
@@ -90,12 +90,12 @@ def by_pgbench(own: PrivateServer, files: list[str], clients: int, threads: int)
 
 
 def seconds_of(ended: Ended) -> list[float]:
-    """pgbench's throughput by second."""
+    """pgbench's throughput per second."""
     return [float(rate) for rate in re.findall(r"progress: .*? s, ([\d.]+) tps", ended.err)]
 
 
 def operations_of(ended: Ended) -> int:
-    """How many transactions pgbench did."""
+    """The number of pgbench's transactions."""
     found = re.search(r"actually processed: (\d+)", ended.out)
     assert found, ended.out
     return int(found[1])
@@ -109,7 +109,7 @@ def by_hdbkit(own: PrivateServer, clients: int) -> tuple[float, float]:
 
 
 def tell_beside(own: PrivateServer, files: list[str], clients: int) -> None:
-    """Both ratios for so many clients."""
+    """Both ratios for this number of clients."""
     ways = {"hdbkit": partial(by_hdbkit, own, clients)}
     ways["pgbench"] = partial(by_pgbench, own, files, clients, min(clients, THREADS))
     if clients > THREADS:
@@ -119,13 +119,13 @@ def tell_beside(own: PrivateServer, files: list[str], clients: int) -> None:
     for peer in list(ways)[1:]:
         rates, cpu = ([one["hdbkit"][i] / one[peer][i] for one in done] for i in (0, 1))
         of, us = (" and ".join(f"{middle[name][i]:,.0f}" for name in ("hdbkit", peer)) for i in (0, 1))
-        tell(f"{clients} clients: throughput / {peer}", rates, at_least=0.95, note=f"{of} /s")
+        show(f"{clients} clients: throughput / {peer}", rates, at_least=0.95, note=f"{of} /s")
         limit = 1.5 if clients >= SATURATED else None
-        tell(f"{clients} clients: client CPU / {peer}", cpu, at_most=limit, note=f"{us} us")
+        show(f"{clients} clients: client CPU / {peer}", cpu, at_most=limit, note=f"{us} us")
 
 
 def main() -> None:
-    """Tell both ratios for each number of clients."""
+    """Print both ratios for each number of clients."""
     title("client: stored routines, hdbkit beside pgbench -M prepared")
     with scratch() as folder, server(WAREHOUSES) as own:
         control(own.target).keep_data()

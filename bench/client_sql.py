@@ -1,4 +1,4 @@
-"""Client SQL beside stored routines on one server: what is left when the client sends every statement.
+"""Client SQL compared with stored routines on one server: the throughput if the client sends every statement.
 
 Debian's PostgreSQL 15, restored data, shuffled blocks. 0.52 of the stored routines is 1.25 times the best of the
 known benchmarks that send client SQL.
@@ -10,22 +10,22 @@ import statistics
 from functools import partial
 
 import hdbkit
-from bench.common import blocks, tell, title
-from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Way, measure
+from bench.common import blocks, show, title
+from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Variant, measure
 from hdbkit.build import build
 from hdbkit.config import Load
 from hdbkit.servers import PrivateServer, control, private_server
 from hdbkit.workloads.tproc_c.spec import Routines
 
 
-def ways(server: PrivateServer) -> dict[str, Way]:
-    """Both ways on the same tables, whose present data are kept."""
+def variants(server: PrivateServer) -> dict[str, Variant]:
+    """Both variants on the same tables, whose present data is kept."""
     control(server.target).keep_data()
-    return {name.value: Way(server.target, Load(virtual_users=CLIENTS, routines=name)) for name in Routines}
+    return {name.value: Variant(server.target, Load(virtual_users=CLIENTS, routines=name)) for name in Routines}
 
 
-def show(done: list[dict[str, Measured]]) -> None:
-    """Tell the ratio, and what both took."""
+def print_results(done: list[dict[str, Measured]]) -> None:
+    """Print the ratio and the CPU time of both."""
     ratios = [one["client"].operations_per_s / one["stored"].operations_per_s for one in done]
     middle = {
         name: [
@@ -35,17 +35,17 @@ def show(done: list[dict[str, Measured]]) -> None:
         for name in ("client", "stored")
     }
     rates, client_us, server_us = (" and ".join(f"{of[i]:,.0f}" for of in middle.values()) for i in range(3))
-    tell("client SQL: throughput / the stored routines'", ratios, at_least=0.52, note=f"{rates} /s")
-    print(f"CPU a transaction, client SQL and stored: {client_us} us of the clients, {server_us} us of the server")
+    show("client SQL: throughput / the stored routines'", ratios, at_least=0.52, note=f"{rates} /s")
+    print(f"CPU per transaction, client SQL and stored: {client_us} us of the clients, {server_us} us of the server")
 
 
 def main() -> None:
-    """Build, measure, tell."""
+    """Build, measure and print."""
     title(f"client SQL: {SPEC.warehouses} warehouses, {CLIENTS} clients, {BLOCKS} blocks of {WINDOW_S:g} s windows")
     with private_server("postgresql", source="installed", version="15", settings=SETTINGS) as server:
         print(f"private {hdbkit.connect(server.target).version}: {SETTINGS}", flush=True)
         build(server.target, SPEC)
-        show(blocks({name: partial(measure, way) for name, way in ways(server).items()}, BLOCKS))
+        print_results(blocks({name: partial(measure, way) for name, way in variants(server).items()}, BLOCKS))
 
 
 if __name__ == "__main__":

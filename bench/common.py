@@ -1,4 +1,4 @@
-"""What all benches share: shuffled blocks, medians and spreads, and the line that each figure is told in.
+"""Shared by all benchmarks: shuffled blocks, medians and spreads, and the line that reports a figure.
 
 Absolute figures drift with the machine and the hour. So whatever is compared runs side by side in one block, a ratio
 is made within its block, and what is told is the median over the blocks, with the least and the greatest as spread.
@@ -28,12 +28,12 @@ T = TypeVar("T")
 
 
 def quick_or(quick: T, full: T) -> T:
-    """The first in quick mode, else the second."""
+    """The first value in quick mode, else the second."""
     return quick if QUICK else full
 
 
 def blocks(ways: Mapping[str, Callable[[], T]], count: int) -> list[dict[str, T]]:
-    """Each way once a block, in an order shuffled anew for each block."""
+    """Measure each variant once per block, in a random order for each block."""
     shuffler, done = random.Random(1), []
     for _ in range(count):
         names = list(ways)
@@ -42,7 +42,7 @@ def blocks(ways: Mapping[str, Callable[[], T]], count: int) -> list[dict[str, T]
     return done
 
 
-def tell(
+def show(
     what: str,
     values: Sequence[float],
     *,
@@ -63,7 +63,7 @@ def tell(
 
 
 def title(text: str) -> None:
-    """Print what the lines below it are about."""
+    """Print a title for the lines below it."""
     print(f"\n{text}", flush=True)
 
 
@@ -78,7 +78,7 @@ def machine() -> str:
 
 @dataclass(frozen=True)
 class Ended:
-    """A program that ran: its output and errors, wall time, own CPU time (children included), greatest memory."""
+    """A finished program: output and errors, wall time, CPU time (with child processes), maximum memory."""
 
     out: str
     err: str
@@ -91,7 +91,7 @@ Command = Sequence[str | Path]
 
 
 def program(command: Command, environment: Mapping[str, str] | None = None) -> Ended:
-    """Run a program to its end. Raises ``RuntimeError`` with its last words when it fails."""
+    """Run a program to its end. Raises ``RuntimeError`` with its last output if it fails."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.monotonic()
         process = subprocess.Popen(
@@ -107,14 +107,14 @@ def program(command: Command, environment: Mapping[str, str] | None = None) -> E
 
 
 def text_of(file: IO[bytes]) -> str:
-    """All that was written to an open file."""
+    """The whole content of an open file."""
     file.seek(0)
     return file.read().decode(errors="replace")
 
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder for everything that a bench writes, its runs too; gone at the end."""
+    """A temporary folder for everything that a benchmark writes, including its runs."""
     with tempfile.TemporaryDirectory(prefix="hdbkit-bench-", dir="/var/tmp") as folder:
         os.environ["HDBKIT_RESULTS"] = str(Path(folder) / "results")
         yield Path(folder)
@@ -135,12 +135,12 @@ SETTINGS = {
         "max_connections": "300",
     },
 }
-"""Of the benches' servers: all data in memory and no waiting for a disk, so that the client shows."""
+"""The settings of the benchmarks' servers: all data in memory and no waits for a disk, so that clients dominate."""
 
 
 @contextmanager
 def server(warehouses: int = 0, kind: str = "postgresql") -> Iterator[PrivateServer]:
-    """A private server, with a schema of so many warehouses in it if asked for."""
+    """A private server, with a schema of this number of warehouses if requested."""
     with private_server(kind, settings=SETTINGS[kind]) as own:
         print(f"private {hdbkit.connect(own.target).version}: {SETTINGS[kind]}", flush=True)
         if warehouses:
@@ -149,7 +149,7 @@ def server(warehouses: int = 0, kind: str = "postgresql") -> Iterator[PrivateSer
 
 
 def postgres_environment(own: PrivateServer) -> dict[str, str]:
-    """What lets a program of libpq connect to a private server as hdbkit's clients do."""
+    """The environment with which a libpq program connects to a private server as hdbkit's clients do."""
     target = own.target
     return {
         "PGHOST": target.host or "",

@@ -1,4 +1,4 @@
-"""User-defined workloads beside pgbench, which is C: the two examples of ``params/workloads`` as pgbench scripts.
+"""User-defined workloads compared with pgbench: the two examples of ``params/workloads`` as pgbench scripts.
 
 The same statements on the same tables with the same kinds of random numbers, both with prepared statements. pgbench
 sends one statement per round trip; hdbkit is measured so (``round_trips: each``) and as it is by default (``one``).
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import hdbkit
 from bench.client import RAMPUP_S, THREADS, WINDOW_S, operations_of, seconds_of
-from bench.common import blocks, postgres_environment, program, quick_or, scratch, server, tell, title
+from bench.common import blocks, postgres_environment, program, quick_or, scratch, server, show, title
 from hdbkit.paths import data_folder
 from hdbkit.servers import PrivateServer, control
 from hdbkit.workloads import specification
@@ -45,7 +45,7 @@ Figures = tuple[float, float]
 
 
 def by_pgbench(own: PrivateServer, schema: str, files: list[str]) -> Figures:
-    """pgbench with these scripts."""
+    """Run pgbench with these scripts."""
     ended = program(
         [
             *(own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", "--progress=1"),
@@ -57,7 +57,7 @@ def by_pgbench(own: PrivateServer, schema: str, files: list[str]) -> Figures:
 
 
 def by_hdbkit(own: PrivateServer, spec: CustomSpec) -> Figures:
-    """A run of the workload."""
+    """Run the workload."""
     load = hdbkit.Load(virtual_users=CLIENTS, rampup_s=RAMPUP_S, duration_s=WINDOW_S)
     found = hdbkit.run(own.target, spec, load).summary
     return found["operations_per_s"], found["client_cpu_us_per_operation"]
@@ -71,12 +71,12 @@ def example(name: str, **parameters: int) -> CustomSpec:
 
 
 def with_round_trips(spec: CustomSpec, how: RoundTrips) -> CustomSpec:
-    """The same workload whose statements travel in another way."""
+    """The same workload with another way to send its statements."""
     return spec.model_copy(update={"definition": spec.definition.model_copy(update={"round_trips": how})})
 
 
 def tell_beside(own: PrivateServer, name: str, ways: dict[str, partial[Figures]]) -> None:
-    """Each of hdbkit's ways beside pgbench."""
+    """Compare each of hdbkit's ways with pgbench."""
     control(own.target).restore_data()
     done = blocks(ways, BLOCKS)
     for way in [one for one in ways if one != "pgbench"]:
@@ -85,12 +85,12 @@ def tell_beside(own: PrivateServer, name: str, ways: dict[str, partial[Figures]]
             " and ".join(f"{statistics.median(one[who][i] for one in done):,.0f}" for who in (way, "pgbench"))
             for i in (0, 1)
         )
-        tell(f"{name}, {way}: throughput / pgbench", rates, at_least=0.95, note=f"{of} /s")
-        tell(f"{name}, {way}: client CPU / pgbench", cpu, note=f"{us} us")
+        show(f"{name}, {way}: throughput / pgbench", rates, at_least=0.95, note=f"{of} /s")
+        show(f"{name}, {way}: client CPU / pgbench", cpu, note=f"{us} us")
 
 
 def main() -> None:
-    """Tell the ratios of both examples."""
+    """Print the ratios of both examples."""
     title(f"custom: user-defined workloads, hdbkit beside pgbench -M prepared, {CLIENTS} clients")
     transfers, entries = example("tpcb-like", scale=SCALE), example("key-value", rows=ROWS)
     with scratch() as folder, server() as own:

@@ -1,4 +1,4 @@
-"""What hdbkit itself costs as clients and time grow: the null engine, which sleeps 20 ms a call."""
+"""hdbkit's own cost as the number of clients and the duration grow, on the null engine with 20 ms per call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 import hdbkit
-from bench.common import quick_or, scratch, tell, title
+from bench.common import quick_or, scratch, show, title
 from hdbkit.config import Target
 from hdbkit.databases._null_state import State
 from hdbkit.execution.control import Control
@@ -27,13 +27,13 @@ EARLY_S, LATE_S = quick_or((2, 10), (5, 60))
 
 
 def null_target(latency_us: int) -> Target:
-    """A null database of this process."""
+    """A null database for this process."""
     options = {"latency_us": str(latency_us)}
     return Target(kind="nulldb", database=f"bench-{os.getpid()}-{latency_us}", options=options)
 
 
 def start(latency_us: int, users: int, duration_s: float) -> tuple[hdbkit.Running, RunFolder]:
-    """A run on the null engine, at the beginning of its window."""
+    """A run on the null engine, at the start of its window."""
     target = null_target(latency_us)
     load = hdbkit.Load(virtual_users=users, rampup_s=1, duration_s=duration_s)
     running = hdbkit.start(target, load=load)
@@ -43,7 +43,7 @@ def start(latency_us: int, users: int, duration_s: float) -> tuple[hdbkit.Runnin
 
 
 def costs(users: int) -> tuple[float, float]:
-    """CPU of the clients in microseconds a transaction, and of the supervisor in percent of a core."""
+    """CPU of the clients in microseconds per transaction, and of the supervisor in percent of a core."""
     running, folder = start(LATENCIES_US[0], users, WINDOW_S)
     supervisor = psutil.Process(folder.read().supervisor_pid)
     began, before = time.monotonic(), sum(supervisor.cpu_times()[:2])
@@ -53,7 +53,7 @@ def costs(users: int) -> tuple[float, float]:
 
 
 def grown_mib() -> float:
-    """How much more memory of its own a client has late in a run than early; many segments of its spool later."""
+    """The growth of a client's private memory from early to late in a run, after many segments of its spool."""
     running, folder = start(LATENCIES_US[1], 1, LATE_S)
     page = Control(folder.control)
     time.sleep(EARLY_S)
@@ -66,14 +66,14 @@ def grown_mib() -> float:
 
 
 def own_mib(pid: int) -> float:
-    """The memory of a process that is no file's."""
+    """The anonymous memory of a process."""
     found = re.search(r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"), re.MULTILINE)
     assert found
     return int(found[1]) / 1024
 
 
 def main() -> None:
-    """Tell how each grows."""
+    """Print each growth."""
     title("growth: the null engine at 20 ms a call")
     with scratch():
         for latency_us in LATENCIES_US:
@@ -83,10 +83,10 @@ def main() -> None:
             cpu = [one[users][0] / one[CLIENTS[0]][0] for one in done]
             us = ", ".join(f"{one[users][0]:.0f}" for one in done)
             limit = 1.1 if users != CLIENTS[0] else None
-            tell(f"{users} clients: CPU a transaction / that of {CLIENTS[0]}", cpu, at_most=limit, note=f"{us} us")
-            tell(f"{users} clients: supervisor, of one core", [one[users][1] for one in done], unit="%", at_most=2)
+            show(f"{users} clients: CPU a transaction / that of {CLIENTS[0]}", cpu, at_most=limit, note=f"{us} us")
+            show(f"{users} clients: supervisor, of one core", [one[users][1] for one in done], unit="%", at_most=2)
         name = f"a client's memory at {LATE_S} s less that at {EARLY_S} s"
-        tell(name, [grown_mib()], unit="MiB", at_most=0.5, note="at 0.1 ms a call")
+        show(name, [grown_mib()], unit="MiB", at_most=0.5, note="at 0.1 ms a call")
         for latency_us in LATENCIES_US:
             shutil.rmtree(State(null_target(latency_us)).folder)
 

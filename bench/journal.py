@@ -1,4 +1,4 @@
-"""A sweep of 10,000 finished runs on the null engine: what it takes to plan it, to see its status, and to go on.
+"""A sweep of 10,000 finished runs on the null engine: the time to plan it, read its status, and continue it.
 
 The folder is written and not measured: a journal and a manifest for each run, as a sweep leaves them. The runs that
 follow take no time, so that all that is timed is overhead. It is timed at a tenth of the size as well: what grows
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import hdbkit
-from bench.common import quick_or, scratch, tell, title
+from bench.common import quick_or, scratch, show, title
 from hdbkit.config import SweepSpec, Target
 from hdbkit.config.metric import Metric
 from hdbkit.contracts import ServerControl
@@ -29,21 +29,21 @@ from hdbkit.sweep_plan import SweepPlan, extended, plan_sweep, run_plan
 from hdbkit.sweep_runner import resume, sweep_progress
 
 CONFIGURATIONS, USERS, BLOCKS = 500, (1, 2, 4, 8), 5
-"""The whole size; the small one has a tenth of the configurations."""
+"""The full size; the small one has a tenth of the configurations."""
 REPEATS = quick_or(2, 5)
 NEXT_RUNS = 20
 MAX_S = 1.0
 
 
 def spec(configurations: int, blocks: int) -> SweepSpec:
-    """A grid of so many configurations of the null engine's settings."""
+    """A grid of this number of configurations of the null engine's settings."""
     speeds = tuple(f"{1 + place / 100:g}" for place in range(configurations // 2))
     settings = {"speed": speeds, "commit": ("on", "off")}
     return SweepSpec(name="large", settings=settings, virtual_users=USERS, blocks=blocks, cooldown_s=0)
 
 
 def finished(folder: SweepFolder, plan: SweepPlan) -> None:
-    """Write what a sweep leaves whose planned runs are all finished."""
+    """Write the files of a sweep whose planned runs are all finished."""
     at = datetime.now(UTC) - timedelta(days=10)
     lines = [JournalLine(step=Step.STARTED, at=at, details={"pid": 1, "birth": "another boot/1"})]
     for planned in plan.runs:
@@ -73,7 +73,7 @@ PREPARED: dict[str, Any] = {
 
 
 def ended(run: RunPlan) -> Manifest:
-    """The manifest of a run that is done."""
+    """The manifest of a finished run."""
     now = datetime.now(UTC)
     stages = (Status.STARTING, Status.RAMPUP, Status.MEASURING, Status.FINISHING, Status.DONE)
     return Manifest(
@@ -90,7 +90,7 @@ def ended(run: RunPlan) -> Manifest:
 
 
 class Clocked:
-    """Runs that take no time, and when each began and ended."""
+    """Runs of no duration, with the time at which each began and ended."""
 
     def __init__(self, folder: SweepFolder) -> None:
         self.folder, self.begun, self.ended = folder, list[float](), list[float]()
@@ -106,19 +106,19 @@ class Clocked:
 
     @property
     def between_s(self) -> list[float]:
-        """The time between the end of each run and the beginning of the next."""
+        """The time from the end of each run to the start of the next."""
         return [begun - over for over, begun in zip(self.ended, self.begun[1:], strict=False)]
 
 
 def timed(work: Callable[[], object]) -> float:
-    """How long a call takes, in seconds."""
+    """The duration of a call in seconds."""
     began = time.monotonic()
     work()
     return time.monotonic() - began
 
 
 def measured(root: Path, target: Target, controlled: ServerControl, configurations: int) -> dict[str, list[float]]:
-    """The seconds of each question to a sweep of so many configurations."""
+    """The seconds of each operation on a sweep of this number of configurations."""
     at, whole = datetime.now(UTC), spec(configurations, BLOCKS)
     sweep_id = f"{at:%Y%m%d-%H%M%S}-large-{configurations}"
     folder = sweep_folder(root, sweep_id)
@@ -140,12 +140,12 @@ def measured(root: Path, target: Target, controlled: ServerControl, configuratio
 
 
 def short(plan: SweepPlan, runs: int) -> SweepPlan:
-    """The same sweep without its runs after so many."""
+    """The same sweep with only this number of its runs."""
     return plan.model_copy(update={"runs": plan.runs[:runs]})
 
 
 def main() -> None:
-    """Tell each figure at both sizes."""
+    """Print each figure at both sizes."""
     title("journal: the overhead of a sweep with many finished runs, on the null engine")
     for configurations in (CONFIGURATIONS // 10, CONFIGURATIONS):
         runs = configurations * len(USERS) * BLOCKS
@@ -153,7 +153,7 @@ def main() -> None:
             target = hdbkit.Target(kind="nulldb", database=f"bench-{os.getpid()}", may_change_settings=True)
             for what, took in measured(root, target, control(target), configurations).items():
                 limit = None if what == "results" else MAX_S
-                tell(f"{runs:,} finished runs: {what}", took, unit="s", at_most=limit)
+                show(f"{runs:,} finished runs: {what}", took, unit="s", at_most=limit)
 
 
 if __name__ == "__main__":

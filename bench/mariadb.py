@@ -1,4 +1,4 @@
-"""MariaDB beside PostgreSQL: a client's CPU time a transaction; and a build beside LOAD DATA of ready-made files.
+"""MariaDB compared with PostgreSQL: client CPU time per transaction; a build compared with LOAD DATA of files.
 
 Both servers are up all the time, and one of them under load: the same clients, inputs and moment. The floor of the
 build is MariaDB's own client with the same text, tables and index statements over as many connections.
@@ -13,7 +13,7 @@ from os import getloadavg
 import hdbkit
 from bench import build
 from bench.client import by_hdbkit
-from bench.common import Command, blocks, quick_or, scratch, server, tell, title
+from bench.common import Command, blocks, quick_or, scratch, server, show, title
 from hdbkit.servers import PrivateServer
 
 CLIENTS = 4
@@ -23,7 +23,7 @@ KINDS = ("mariadb", "postgresql")
 
 
 def clients(maria: PrivateServer, postgres: PrivateServer) -> None:
-    """Tell the ratio of the clients' CPU time, and what both did."""
+    """Print the ratio of the clients' CPU time, and both throughputs."""
     title(f"mariadb: {CLIENTS} clients, stored routines, beside the same on PostgreSQL; {BLOCKS} blocks")
     for own in (maria, postgres):
         hdbkit.connect(own.target).build(WAREHOUSES)
@@ -32,12 +32,12 @@ def clients(maria: PrivateServer, postgres: PrivateServer) -> None:
     ratios = [one["mariadb"][1] / one["postgresql"][1] for one in done]
     middle = {kind: [statistics.median(one[kind][i] for one in done) for i in (0, 1)] for kind in KINDS}
     rates, us = (" and ".join(f"{middle[kind][i]:,.0f}" for kind in KINDS) for i in (0, 1))
-    tell("client CPU / that on PostgreSQL", ratios, at_most=1.3, note=f"{us} us, {rates} /s")
+    show("client CPU / that on PostgreSQL", ratios, at_most=1.3, note=f"{us} us, {rates} /s")
     print(f"load of the machine at the end: {getloadavg()[0]:.1f}", flush=True)
 
 
 def client_program(own: PrivateServer) -> build.Tool:
-    """MariaDB's, which loads by LOAD DATA LOCAL INFILE."""
+    """The client program of MariaDB, which loads with LOAD DATA LOCAL INFILE."""
     target = own.target
     options = (f"--defaults-extra-file={target.password_file}", f"--defaults-group-suffix=_{target.user}")
     place = (f"--host={target.host}", f"--port={target.port}", f"--user={target.user}", str(target.database))
@@ -51,7 +51,7 @@ def client_program(own: PrivateServer) -> build.Tool:
 
 
 def main() -> None:
-    """Both figures."""
+    """Print both figures."""
     with scratch() as folder, server(kind="mariadb") as maria, server() as postgres:
         clients(maria, postgres)
         hdbkit.connect(maria.target).drop()

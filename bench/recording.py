@@ -1,4 +1,4 @@
-"""What it costs to keep every operation: CPU time in the loop, bytes on disk, and the time to read them back.
+"""The cost of recording every operation: CPU time in the loop, bytes on disk, and the time to read them.
 
 The operations are those of the null engine, without a server. The many of the last figure are drawn like its seeded
 latencies, written to spools, and go through the same writer as those of a run.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.common import blocks, program, quick_or, scratch, tell, title
+from bench.common import blocks, program, quick_or, scratch, show, title
 from hdbkit.analysis.run.quantiles import by_second
 from hdbkit.analysis.run.windows import Window
 from hdbkit.config import Load, Target, WorkloadSpec
@@ -36,7 +36,7 @@ WORK = workload(WorkloadSpec())
 
 
 class Nowhere(SpoolWriter):
-    """A spool that keeps nothing."""
+    """A spool that discards records."""
 
     def __init__(self) -> None:
         pass
@@ -79,14 +79,14 @@ def loop_us(spool: SpoolWriter, folder: Path) -> float:
 
 
 def recorded_us(folder: Path) -> float:
-    """The same with a real spool."""
+    """CPU time per operation with a real spool."""
     path = spool_path(folder, 0)
     path.unlink(missing_ok=True)
     return loop_us(SpoolWriter(path, 0, WORK.details), folder)
 
 
 def fill_spools(folder: Path) -> None:
-    """The spools of some users, each a closed loop of operations of seeded latencies."""
+    """The spools of some users, each a closed loop of operations with seeded latencies."""
     for user in range(USERS):
         draw = np.random.default_rng(user)
         records = np.zeros(ROWS_OF_USER, record_type(WORK.details))
@@ -106,7 +106,7 @@ def fill_spools(folder: Path) -> None:
 
 
 def write_run(folder: Path) -> tuple[RunFolder, float]:
-    """A run of ten times the spools, one stretch after the other; its folder and length in seconds."""
+    """A run of ten times the spools in sequence; return its folder and length in seconds."""
     run, spools = RunFolder(folder / "run"), folder / "many"
     run.path.mkdir()
     spools.mkdir()
@@ -120,7 +120,7 @@ def write_run(folder: Path) -> tuple[RunFolder, float]:
 
 
 def read(path: Path, seconds: float) -> None:
-    """Read all quantiles by second and operation; print the time and the greatest memory. A process of its own."""
+    """Read all quantiles by second and operation; print time and maximum memory. Runs in a separate process."""
     began = time.monotonic()
     frame = by_second(RunFolder(path), Window(0, int(seconds) * 1_000_000))
     took_s = time.monotonic() - began
@@ -130,22 +130,22 @@ def read(path: Path, seconds: float) -> None:
 
 
 def main() -> None:
-    """Tell what recording costs and how fast it is read."""
+    """Print the cost of recording and the speed of reading."""
     title("recording: every operation is kept (null engine, no latency)")
     with scratch() as folder:
         ways = {"kept": lambda: recorded_us(folder), "dropped": lambda: loop_us(Nowhere(), folder)}
         done = blocks(ways, BLOCKS)
         costs = [one["kept"] - one["dropped"] for one in done]
-        tell("recording an operation, CPU", costs, unit="us", at_most=1)
+        show("recording an operation, CPU", costs, unit="us", at_most=1)
         run, seconds = write_run(folder)
         rows = USERS * ROWS_OF_USER * PARTS
         size = sum(path.stat().st_size for path in run.operations.iterdir())
-        tell("bytes on disk per operation", [size / rows], at_most=6, note=f"{rows:,} rows, {size / 1e6:,.0f} MB")
+        show("bytes on disk per operation", [size / rows], at_most=6, note=f"{rows:,} rows, {size / 1e6:,.0f} MB")
         command = [sys.executable, "-m", "bench.recording", str(run.path), str(seconds)]
         answers = [[float(word) for word in program(command).out.split()] for _ in range(quick_or(1, 2))]
         read_rows = f"{answers[0][2]:,.0f} rows in {int(seconds):,} seconds"
-        tell("p50, p95, p99 by second and operation", [a[0] for a in answers], unit="s", at_most=10, note=read_rows)
-        tell("the same: greatest memory", [a[1] for a in answers], unit="GiB", at_most=2e9 / 2**30)
+        show("p50, p95, p99 by second and operation", [a[0] for a in answers], unit="s", at_most=10, note=read_rows)
+        show("the same: greatest memory", [a[1] for a in answers], unit="GiB", at_most=2e9 / 2**30)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The page of a sweep of 112 runs in a browser: how long until it can be read, and until the first chart is drawn.
+"""The report of a sweep of 112 runs in a browser: the time until it is readable, and until the first chart is drawn.
 
 Each opening is a new browser context with the network off. Times are from the start of the navigation, by the page's
 own clock; what a page does later, when it is scrolled, is not in them.
@@ -13,7 +13,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 
-from bench.common import quick_or, scratch, tell, title
+from bench.common import quick_or, scratch, show, title
 from tests.unit.synthetic import write_run
 from tests.unit.test_report import runs_of_sweep, write_sweep
 
@@ -46,7 +46,7 @@ def page_of_sweep(folder: Path) -> Path:
 
 
 def opened(browser: Browser, page: Path) -> Mapping[str, float]:
-    """The times of one opening, in seconds."""
+    """The times of opening the page once, in seconds."""
     context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
     tab = context.new_page()
     tab.add_init_script(WATCH)
@@ -58,18 +58,18 @@ def opened(browser: Browser, page: Path) -> Mapping[str, float]:
 
 
 def main() -> None:
-    """Tell the page's size and times."""
+    """Print the page's size and times."""
     title("report_page: the page of a sweep of 112 runs in a headless browser")
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     with scratch() as folder, sync_playwright() as playwright:
         page = page_of_sweep(folder)
-        tell("size", [page.stat().st_size / 1e6], unit="MB", at_most=MOST_BYTES / 1e6)
+        show("size", [page.stat().st_size / 1e6], unit="MB", at_most=MOST_BYTES / 1e6)
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        opened(browser, page)  # the first finds a cold browser
+        opened(browser, page)  # warm up the browser
         times = [opened(browser, page) for _ in range(OPENINGS)]
         browser.close()
     for name, words in TOLD.items():
-        tell(words, [one[name] for one in times], unit="s", at_most=MOST_S)
+        show(words, [one[name] for one in times], unit="s", at_most=MOST_S)
 
 
 if __name__ == "__main__":

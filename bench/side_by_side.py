@@ -1,6 +1,6 @@
-"""Ways of doing the transactions, measured beside each other: the same clients, inputs, server and moment.
+"""Variants of the transactions, measured side by side: same clients, inputs, server and time.
 
-Each way is a database of its own that is restored before each of its runs, and something that makes users on it.
+Each variant is a separate database, restored before each of its runs, and a function that creates users on it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _TICK_S = 0.01
 
 
 @dataclass(frozen=True)
-class Way:
-    """A database and who works on it, how; ``group`` names the workload and its statements."""
+class Variant:
+    """A database and how it is used; ``group`` names the workload and its statements."""
 
     target: Target
     load: Load
@@ -43,7 +43,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a window gave; CPU times are a transaction's, in microseconds."""
+    """The result of a window; CPU times are per transaction, in microseconds."""
 
     metric_value: float
     operations_per_s: float
@@ -52,8 +52,8 @@ class Measured:
     failed: int
 
 
-def measure(way: Way) -> Measured:
-    """Restore the data, let all clients begin together, and look at both edges of the window."""
+def measure(way: Variant) -> Measured:
+    """Restore the data, start all clients together, and read the counters at both edges of the window."""
     control(way.target).restore_data()
     engine = database(way.target.kind)
     watcher = engine.connect(way.target, way.group)
@@ -82,12 +82,12 @@ def measure(way: Way) -> Measured:
 
 
 def _edge(watcher: Session, server: int) -> tuple[float, float, int]:
-    """Clock, the server's CPU time and the orders so far."""
+    """The clock, the server's CPU time and the number of orders."""
     return time.monotonic(), server_cpu_s(server), workload(GROUP).counted_total(watcher)
 
 
-def _client(way: Way, index: int, barrier: Barrier, pipe: Connection) -> None:
-    """One client: what it did within the window, and the CPU that took it, inputs included."""
+def _client(way: Variant, index: int, barrier: Barrier, pipe: Connection) -> None:
+    """One client: its transactions in the window, and their CPU time, including inputs."""
     session = database(way.target.kind).connect(way.target, way.group)
     home = 1 + index * SPEC.warehouses // CLIENTS
     user = way.make_user(session, SPEC, way.load, UserPlan(index, home, way.load.seed * 1000 + index))
@@ -98,12 +98,12 @@ def _client(way: Way, index: int, barrier: Barrier, pipe: Connection) -> None:
     cpu_s = time.process_time()
     done, failed = _work(user, user.next_batch(), window + WINDOW_S)
     pipe.send((done, time.process_time() - cpu_s, failed))
-    time.sleep(1)  # the server's process of this session is still to be read
+    time.sleep(1)  # the CPU time of this session's server process is still to be read
     session.close()
 
 
 def _work(user: User, batch: Sequence[Prepared], until: float) -> tuple[int, int]:
-    """Transactions until a moment of the monotonic clock, and how many of them failed."""
+    """The number of transactions until a time of the monotonic clock, and of failed ones."""
     clock, done, failed = time.monotonic, 0, 0
     while True:
         for prepared in batch:
@@ -122,7 +122,7 @@ def _work(user: User, batch: Sequence[Prepared], until: float) -> tuple[int, int
 
 
 def server_cpu_s(postmaster: int) -> float:
-    """CPU time so far of a server and its processes, those included that ended."""
+    """CPU time of a server and its processes, including those that have ended."""
     total = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:

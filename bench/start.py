@@ -1,4 +1,4 @@
-"""How soon many clients are ready, connected and prepared, and what memory each takes."""
+"""The time until many clients are connected and prepared, and the memory of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import hdbkit
-from bench.common import quick_or, scratch, server, tell, title
+from bench.common import quick_or, scratch, server, show, title
 from hdbkit.execution.control import Control
 from hdbkit.paths import results_folder
 from hdbkit.results.folder import find_run
@@ -46,13 +46,13 @@ def proportional_mib(pid: int) -> float:
 
 
 def main() -> None:
-    """Tell both."""
+    """Print both figures."""
     title(f"start: {CLIENTS} clients on a private server")
     with scratch(), server(1) as own:
         done = [start_run(own) for _ in range(REPEATS)]
-    tell("from the call to the common start of all", [one[0] for one in done], unit="s", at_most=5)
-    tell("memory of a client (PSS), median", [statistics.median(one[1]) for one in done], unit="MiB", at_most=10)
-    tell("memory of a client (PSS), greatest", [max(one[1]) for one in done], unit="MiB", at_most=10)
+    show("from the call to the common start of all", [one[0] for one in done], unit="s", at_most=5)
+    show("memory of a client (PSS), median", [statistics.median(one[1]) for one in done], unit="MiB", at_most=10)
+    show("memory of a client (PSS), greatest", [max(one[1]) for one in done], unit="MiB", at_most=10)
 
 
 if __name__ == "__main__":

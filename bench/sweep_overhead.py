@@ -1,4 +1,4 @@
-"""What a sweep needs between two runs, on the private PostgreSQL: a setting with a restart, and the data restored."""
+"""The time of a sweep between two runs on private PostgreSQL: a setting with a restart, and restoring the data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 import hdbkit
-from bench.common import quick_or, server, tell, title
+from bench.common import quick_or, server, show, title
 from hdbkit.databases import database
 from hdbkit.servers import PrivateServer, control
 
@@ -17,7 +17,7 @@ GIGABYTE = 1e9
 
 
 def settings_s(own: PrivateServer) -> list[float]:
-    """Seconds of setting, restarting and reading back, for one value and another in turn."""
+    """Seconds of setting, restarting and reading back, for two values in turn."""
     controlled, before = control(own.target), control(own.target).snapshot()
     try:
         changes = [{"max_wal_senders": str(11 + i % 2)} for i in range(TIMES)]
@@ -27,7 +27,7 @@ def settings_s(own: PrivateServer) -> list[float]:
 
 
 def data_s(own: PrivateServer) -> tuple[list[float], float]:
-    """Seconds of bringing the data back, and their gigabytes; changed pages are on the disk before, as in a sweep."""
+    """Seconds of restoring the data, and its gigabytes; dirty pages are written before, as in a sweep."""
     controlled = control(own.target)
     session = database(own.target.kind).connect(own.target)
     footprint = database(own.target.kind).footprint(session)
@@ -42,23 +42,23 @@ def data_s(own: PrivateServer) -> tuple[list[float], float]:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """How long a call takes, in seconds."""
+    """The duration of a call in seconds."""
     began = time.monotonic()
     work()
     return time.monotonic() - began
 
 
 def main() -> None:
-    """Tell both, the data at two sizes: what a restoring costs at any size is no matter of gigabytes."""
+    """Print both, with the data at two sizes, since restoring has a fixed cost."""
     title("between the runs of a sweep")
     with server() as own:
-        tell("a setting applied, server restarted, read back", settings_s(own), unit="s", at_most=3)
+        show("a setting applied, server restarted, read back", settings_s(own), unit="s", at_most=3)
         for warehouses in WAREHOUSES:
             connection = hdbkit.connect(own.target)
             connection.build(warehouses=warehouses)
             took, gigabytes = data_s(own)
             limit = 4 if gigabytes >= 1 else None
-            tell(
+            show(
                 f"data of {gigabytes:.2f} GB restored, a GB",
                 [one / gigabytes for one in took],
                 unit="s",

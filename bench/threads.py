@@ -1,4 +1,4 @@
-"""What hdbkit does not do: all virtual users as threads of one process. For notebook 06 and tests, never the product.
+"""The alternative that hdbkit does not use: all virtual users as threads of one process. For notebook 06 and tests.
 
 The threads run the product's own client (:class:`hdbkit.execution.client.Client`) with its connection, loop and
 spool, so that what differs is only that they share one interpreter and its lock.
@@ -30,7 +30,7 @@ _HEAD_START_NS = 200_000_000
 
 
 def side_by_side(target: Target, load: Load, blocks: int = 2) -> pd.DataFrame:
-    """Threads and processes in turn, so many times, on the same server.
+    """Measure threads and processes in turn, this number of times, on the same server.
 
     A row each, its medians: group, setting, virtual_users, metric_value, client_cpu_us (per operation), client_cores
     (processors busy with clients).
@@ -42,8 +42,8 @@ def side_by_side(target: Target, load: Load, blocks: int = 2) -> pd.DataFrame:
 
 
 def in_threads(target: Target, load: Load) -> dict[str, float]:
-    """One window with every virtual user a thread of one new process: the figures of :func:`in_processes`."""
-    from hdbkit.workloads.present import present_schema  # not above: the new process has no need of it
+    """One window with all virtual users as threads of one new process; figures as :func:`in_processes`."""
+    from hdbkit.workloads.present import present_schema  # not at the top: the new process does not need it
 
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as one:
         return one.submit(_measure, target, present_schema(target), load).result()

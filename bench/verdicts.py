@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import hdbkit
-from bench.common import QUICK, machine, scratch, tell, title
+from bench.common import QUICK, machine, scratch, show, title
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.sequential import look_levels
 from hdbkit.analysis.sweep.verdicts import judge
@@ -33,13 +33,13 @@ RECORDED = Path(__file__).parent / "data" / "run_noise.csv"
 SWEEPS = 2_000 if QUICK else 20_000
 DRIFT = 0.04
 STRETCH = 4
-"""Neighbouring runs taken together: about the cube root of how many there are (Hall, Horowitz and Jing 1995)."""
+"""The block length of the bootstrap: about the cube root of the number of runs (Hall, Horowitz and Jing 1995)."""
 SMALLEST = 0.02
 LOOKS = (4, 8, 12)
 
 
 def recorded() -> Floats:
-    """The recorded noise: log throughput of each run less the median, in the order of time."""
+    """The recorded noise: log throughput of each run minus the median, in order of time."""
     values: Floats = pd.read_csv(RECORDED, comment="#")["log_ratio"].to_numpy(dtype=float)
     return values - values.mean()
 
@@ -50,7 +50,7 @@ def scaled(deviation: float) -> Floats:
 
 
 def series(noise: Floats, sweeps: int, runs: int, draw: np.random.Generator, stretch: int = STRETCH) -> Floats:
-    """Log throughputs of equal runs, (sweeps, runs): stretches of the noise, in the order of time."""
+    """Log throughputs of equal runs, (sweeps, runs): blocks of the noise, in order of time."""
     starts = draw.integers(0, len(noise), size=(sweeps, -(-runs // stretch)))
     places = (starts[:, :, None] + np.arange(stretch)) % len(noise)
     drawn: Floats = noise[places.reshape(sweeps, -1)[:, :runs]]
@@ -74,7 +74,7 @@ def simulated(
 
 
 def intervals(logs: Floats, level: float, family: bool = True) -> tuple[Floats, Floats]:
-    """Low and high ends of each ratio to configuration 0, (sweeps, configurations - 1), on the log scale."""
+    """Lower and upper ends of each ratio to configuration 0, (sweeps, configurations - 1), on the log scale."""
     _, blocks, size = logs.shape
     residuals = logs - logs.mean(axis=1, keepdims=True) - logs.mean(axis=2, keepdims=True)
     residuals += logs.mean(axis=(1, 2), keepdims=True)
@@ -94,7 +94,7 @@ def called(logs: Floats, level: float = 0.95, family: bool = True) -> Floats:
 
 
 def at_looks(logs: Floats, looks: Sequence[int], levels: Sequence[float]) -> tuple[Floats, Floats]:
-    """Whether each sweep calls something different at the look where it ends, and how many blocks it took."""
+    """Whether each sweep calls something different at the look where it ends, and its number of blocks."""
     ended = np.zeros(len(logs), dtype=bool)
     different, taken = np.zeros(len(logs), dtype=bool), np.full(len(logs), looks[-1])
     for blocks, level in zip(looks, levels, strict=True):
@@ -108,7 +108,7 @@ def at_looks(logs: Floats, looks: Sequence[int], levels: Sequence[float]) -> tup
 
 
 def as_runs(logs: Floats) -> pd.DataFrame:
-    """One simulated sweep, (blocks, configurations), as the frame that ``judge`` takes."""
+    """One simulated sweep, (blocks, configurations), as a frame for ``judge``."""
     blocks, size = logs.shape
     return pd.DataFrame(
         {
@@ -126,7 +126,7 @@ METRIC = Metric(name="throughput", title="operations per second", unit="operatio
 
 
 def compare_with_judge(logs: Floats) -> None:
-    """Refuse to go on where the vectorized intervals are not those of ``judge``."""
+    """Stop if the vectorized intervals differ from those of ``judge``."""
     low, high = intervals(logs, 0.95)
     for one, its_low, its_high in zip(logs, low, high, strict=True):
         judged = judge(as_runs(one), METRIC).iloc[1:]
@@ -135,7 +135,7 @@ def compare_with_judge(logs: Floats) -> None:
 
 
 def alike() -> None:
-    """Equal configurations: how often one is called different."""
+    """Equal configurations: the rate of false differences."""
     draw = np.random.default_rng(1)
     for noise in (recorded(), scaled(0.01)):
         title(f"Equal configurations, {SWEEPS:,} sweeps, noise of {noise.std():.1%} and a drift of {DRIFT:.0%}")
@@ -144,15 +144,15 @@ def alike() -> None:
                 logs = simulated(noise, [0] * size, blocks, SWEEPS, draw)
                 compare_with_judge(logs[:20])
                 share = 100 * called(logs).mean()
-                tell(f"{size} configurations, {blocks} blocks: called different", [share], unit="%", at_most=5.5)
+                show(f"{size} configurations, {blocks} blocks: called different", [share], unit="%", at_most=5.5)
     logs = simulated(noise, [0, 0], 8, SWEEPS, draw, in_blocks=False)
-    tell("2, all of one and then all of the other (not done)", [100 * called(logs).mean()], unit="%")
+    show("2, all of one and then all of the other (not done)", [100 * called(logs).mean()], unit="%")
     logs = simulated(noise, [0] * 8, 8, SWEEPS, draw)
-    tell("8, each compared by itself (not done)", [100 * called(logs, family=False).mean()], unit="%")
+    show("8, each compared by itself (not done)", [100 * called(logs, family=False).mean()], unit="%")
 
 
 def looking() -> None:
-    """Equal configurations with looks: how often one is called different, and how many blocks it takes."""
+    """Equal configurations with looks: the rate of false differences, and the number of blocks."""
     noise, draw = scaled(0.01), np.random.default_rng(2)
     title(f"Equal configurations, noise of 1 %, with looks after {', '.join(map(str, LOOKS))} blocks")
     levels = list(look_levels(LOOKS).values())
@@ -160,28 +160,28 @@ def looking() -> None:
         logs = simulated(noise, [0] * size, LOOKS[-1], SWEEPS, draw)
         different, taken = at_looks(logs, LOOKS, levels)
         note = f"{taken.mean():.1f} blocks on average"
-        tell(f"{size} configurations: called different", [100 * different.mean()], unit="%", at_most=5.5, note=note)
+        show(f"{size} configurations: called different", [100 * different.mean()], unit="%", at_most=5.5, note=note)
     logs = simulated(noise, [0] * 4, LOOKS[-1], SWEEPS, draw)
     peeked = np.any([called(logs[:, :blocks]) for blocks in range(2, LOOKS[-1] + 1)], axis=0)
-    tell("4, looked at after each block at 95 % (not done)", [100 * peeked.mean()], unit="%")
+    show("4, looked at after each block at 95 % (not done)", [100 * peeked.mean()], unit="%")
 
 
 def finding() -> None:
-    """A true effect at noise of 1 %: how often it is found."""
+    """A true effect at noise of 1 %: the rate at which it is found."""
     draw = np.random.default_rng(3)
     noise = scaled(0.01)
     title("A true +2 %, one comparison, the recorded noise scaled to 1 %")
     logs = simulated(noise, [0, 0.02], 5, SWEEPS, draw, stretch=1)
     low, _ = intervals(logs, 0.95)
-    tell("found with 5 blocks", [100 * (low > 0).mean()], unit="%", at_least=60)
+    show("found with 5 blocks", [100 * (low > 0).mean()], unit="%", at_least=60)
     logs = simulated(noise, [0, 0.05], LOOKS[-1], SWEEPS, draw, stretch=1)
     different, taken = at_looks(logs, LOOKS, list(look_levels(LOOKS).values()))
     note = f"after {taken.mean():.1f} of {LOOKS[-1]} blocks on average"
-    tell("a true +5 % with looks: found", [100 * different.mean()], unit="%", note=note)
+    show("a true +5 % with looks: found", [100 * different.mean()], unit="%", note=note)
 
 
 def record(runs: int = 50) -> None:
-    """Record the noise between equal runs on a private server, and keep it."""
+    """Record the noise between equal runs on a private server."""
     load = hdbkit.Load(virtual_users=2, rampup_s=0.5, duration_s=2)
     with scratch(), private_server("postgresql", settings={"autovacuum": "off"}) as own:
         connection = hdbkit.connect(own.target)
@@ -197,7 +197,7 @@ def record(runs: int = 50) -> None:
 
 
 def main() -> int:
-    """All figures, or with ``record`` the noise anew."""
+    """Print all figures, or with ``record`` record the noise."""
     if sys.argv[1:] == ["record"]:
         record()
         return 0

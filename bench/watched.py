@@ -13,7 +13,7 @@ import sys
 from functools import partial
 
 import hdbkit
-from bench.common import blocks, quick_or, scratch, server, tell, title
+from bench.common import blocks, quick_or, scratch, server, show, title
 from hdbkit.servers import PrivateServer
 
 CLIENTS = WAREHOUSES = 8
@@ -24,34 +24,34 @@ WATCHER += "panel.attach(sys.stdin.readline().strip()).wait(); print(len(panel.l
 
 
 def throughput(own: PrivateServer, watched: bool) -> float:
-    """Transactions a second of a run. Raises ``RuntimeError`` when it was to be watched and was not."""
+    """Transactions per second of a run. Raises ``RuntimeError`` if the panel did not watch it."""
     if not watched:
         return float(hdbkit.run(own.target, load=LOAD).summary["operations_per_s"])
     with subprocess.Popen(
         [sys.executable, "-c", WATCHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ, text=True
     ) as watcher:
         assert watcher.stdin is not None and watcher.stdout is not None
-        watcher.stdout.readline()  # it has imported everything
+        watcher.stdout.readline()  # wait until its imports are done
         running = hdbkit.start(own.target, load=LOAD)
         watcher.stdin.write(f"{running.run_id}\n")
         watcher.stdin.flush()
         result = running.wait()
         points = int(watcher.stdout.read() or 0)
     if points < LOAD.duration_s:
-        raise RuntimeError(f"the run was looked at {points} times in {LOAD.duration_s} s")
+        raise RuntimeError(f"the panel read the run only {points} times in {LOAD.duration_s} s")
     return float(result.summary["operations_per_s"])
 
 
 def main() -> None:
-    """Tell the ratio of both throughputs."""
+    """Print the ratio of both throughputs."""
     title(f"watched: a run of {CLIENTS} clients with its panel open, beside the same without")
     with scratch(), server(WAREHOUSES) as own:
-        throughput(own, watched=False)  # the first finds a cold server
+        throughput(own, watched=False)  # warm up the server
         ways = {name: partial(throughput, own, watched) for name, watched in (("watched", True), ("alone", False))}
         done = blocks(ways, BLOCKS)
         rates = " and ".join(f"{statistics.median(one[name] for one in done):,.0f}" for name in ways)
         ratios = [one["watched"] / one["alone"] for one in done]
-        tell(f"{CLIENTS} clients: throughput watched / alone", ratios, at_least=0.98, note=f"{rates} /s")
+        show(f"{CLIENTS} clients: throughput watched / alone", ratios, at_least=0.98, note=f"{rates} /s")
 
 
 if __name__ == "__main__":
