@@ -89,7 +89,7 @@ def test_a_run_outlives_its_kernel_and_is_attached_again(lab: Lab, context: Any,
     assert notebook.outside == []
 
 
-def test_a_page_that_is_loaded_again_shows_the_run_that_goes_on(lab: Lab, context: Any, built: Target) -> None:
+def test_a_page_that_is_loaded_again_shows_the_run_that_is_running(lab: Lab, context: Any, built: Target) -> None:
     notebook = in_progress(lab, context, built, "again.ipynb")
     before = time.monotonic()
     notebook.page.close()

@@ -139,7 +139,7 @@ def named(lines: list[Check], name: str) -> Check:
     return found
 
 
-def test_missing_rows_indexes_and_routines_are_told(small: Small, db: SqlSession) -> None:
+def test_missing_rows_indexes_and_routines_are_reported(small: Small, db: SqlSession) -> None:
     db.query("drop_routine_payment")
     try:
         lines = check(db, SPEC)
@@ -150,7 +150,7 @@ def test_missing_rows_indexes_and_routines_are_told(small: Small, db: SqlSession
     assert named(lines, "rows of item") == Check("rows of item", False, "20, 100000 expected")
 
 
-def test_a_missing_table_is_told(schema: SqlSession) -> None:
+def test_a_missing_table_is_reported(schema: SqlSession) -> None:
     schema.query("drop_table", table="history")
     try:
         assert check(schema, SPEC) == [Check("tables", False, "missing: history")]

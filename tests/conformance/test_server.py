@@ -67,7 +67,7 @@ def test_a_setting_is_set_seen_by_a_client_and_put_back(
     assert small.session.query("count_item") == [(20,)]
 
 
-def test_what_cannot_be_set_is_told_before_anything_changes(controlled: ServerControl) -> None:
+def test_what_cannot_be_set_is_reported_before_anything_changes(controlled: ServerControl) -> None:
     setting = tried(controlled.settings())
     problems = controlled.problems({"no_such_setting": ["1"], setting.name: ["a lot"]})
     assert len(problems) == 2
@@ -101,7 +101,7 @@ def test_a_restart_leaves_data_and_settings_as_they_are(
     assert connect().query("count_item") == [(20,)]
 
 
-def test_the_size_of_the_data_and_of_the_cache_is_told(engine: Database, db: SqlSession) -> None:
+def test_the_size_of_the_data_and_of_the_cache_is_reported(engine: Database, db: SqlSession) -> None:
     found = engine.footprint(db)
     if found is None:
         assert Capability.TABLES not in engine.capabilities
@@ -123,6 +123,6 @@ def test_every_setting_says_what_it_takes_and_what_it_needs(controlled: ServerCo
             wrong[name] = "no such choice"
         elif one.maximum is not None and one.kind in ("integer", "size", "real"):
             wrong[name] = f"{one.maximum * 2 + 2:.0f}"
-    told = controlled.problems({name: [value] for name, value in wrong.items()})
-    assert {one.split(" ")[0] for one in told} == set(wrong)
+    reported = controlled.problems({name: [value] for name, value in wrong.items()})
+    assert {one.split(" ")[0] for one in reported} == set(wrong)
     assert any(settings[name].kind in ("integer", "size") for name in wrong)  # not every server tells its choices

@@ -89,7 +89,7 @@ def test_a_batch_answers_in_its_order(db: SqlSession) -> None:
     assert replies == [[(12,)], [(100,)] if db.returns_changed else [], [(100,)], []]
 
 
-def test_a_refused_batch_leaves_nothing_and_the_session_goes_on(db: SqlSession, small: Small) -> None:
+def test_a_refused_batch_leaves_nothing_and_the_session_continues(db: SqlSession, small: Small) -> None:
     db.begin()
     with pytest.raises(TransactionError) as refused:
         db.batch([(PAY, (Decimal(5), 1)), ("client_insert_new_order", (None, 1, 1)), (PAY, (Decimal(5), 2))])
@@ -111,7 +111,7 @@ def test_values_come_back_as_they_were_given(db: SqlSession, small: Small) -> No
     assert (found["i_name"], found["i_price"]) == (name, Decimal("99.99"))
 
 
-def test_a_refused_load_leaves_nothing_and_the_session_goes_on(db: SqlSession, small: Small) -> None:
+def test_a_refused_load_leaves_nothing_and_the_session_continues(db: SqlSession, small: Small) -> None:
     db.begin()
     with pytest.raises(TransactionError) as refused:
         load(db, "item", [item(40), item(41), item(40)])
@@ -123,7 +123,7 @@ def test_a_refused_load_leaves_nothing_and_the_session_goes_on(db: SqlSession, s
     assert len(small.rows("item")) == 22
 
 
-def test_a_load_whose_source_fails_leaves_nothing_and_the_session_goes_on(db: SqlSession, small: Small) -> None:
+def test_a_load_whose_source_fails_leaves_nothing_and_the_session_continues(db: SqlSession, small: Small) -> None:
     def source() -> Iterator[bytes]:
         yield b"50\t1\tx\t1.00\tdata\n"
         raise KeyError("the source")
@@ -166,7 +166,7 @@ def test_a_closed_session_is_a_lost_connection(db: SqlSession) -> None:
     db.close()
 
 
-def test_the_server_tells_about_itself(engine: Database, db: SqlSession) -> None:
+def test_the_server_describes_itself(engine: Database, db: SqlSession) -> None:
     assert engine.version(db).startswith(f"{engine.title} ")
     free = engine.free_connections(db)
     assert free is None or free > 0

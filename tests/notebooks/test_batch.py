@@ -86,7 +86,7 @@ def test_a_notebook_of_any_name_has_an_id(name: str, results: Path) -> None:
     assert batch_folder(results, batch_id).batch_id == batch_id
 
 
-def test_errors_of_all_files_are_told_at_once(tiny: Path, tmp_path: Path) -> None:
+def test_errors_of_all_files_are_reported_at_once(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     files = write_params(tmp_path, one={"m": 1}, two={"n": "x"}, three={"n": 1})
     with pytest.raises(ConfigErrors) as found:
@@ -118,7 +118,7 @@ def test_the_same_batch_does_not_run_twice_at_once(tiny: Path, tmp_path: Path, r
             api.batch(tiny, write_params(tmp_path, one={}), batch_id="nightly")
 
 
-def test_a_stopped_batch_ends_its_kernel_and_goes_on_later(tiny: Path, tmp_path: Path, results: Path) -> None:
+def test_a_stopped_batch_ends_its_kernel_and_continues_later(tiny: Path, tmp_path: Path, results: Path) -> None:
     notebook = nbformat.read(tiny, as_version=4)
     notebook.cells[1].source = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60 if fail else 0)"
     nbformat.write(notebook, tiny)

@@ -43,7 +43,7 @@ def test_it_serves_the_notebooks(lab: Lab) -> None:
     assert {path.name for path in NOTEBOOKS} <= served
 
 
-def test_it_asks_nobody_for_news_updates_or_extensions(lab: Lab) -> None:
+def test_it_requests_no_news_updates_or_extensions(lab: Lab) -> None:
     config = page_config(lab)
     assert config["news"] == {"disabled": True}
     assert config["extensionManager"]["can_install"] is False

@@ -153,12 +153,12 @@ def _started(folder: Path, listen: str, words: Sequence[str] = ()) -> tuple[subp
     environment = {**os.environ, "HDBKIT_TARGETS": str(folder / "targets.yaml"), "HDBKIT_AGENT_TOKEN": TOKEN}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
     assert process.stdout is not None
-    told = ""
+    reported = ""
     for line in process.stdout:
-        told += line
+        reported += line
         if line.startswith("}"):
             break
-    return process, json.loads(told)
+    return process, json.loads(reported)
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def test_nothing_is_answered_without_the_token_and_guessing_is_slow(
         assert TOKEN not in (agent.state / "audit.ndjson").read_text()
 
 
-def test_a_token_that_is_refused_is_told_with_what_to_do(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_that_is_refused_is_reported_with_what_to_do(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HDBKIT_AGENT_TOKEN", "another token of this length")
     with agent.client() as client, pytest.raises(CannotConnect, match="set HDBKIT_AGENT_TOKEN") as refused:
         client.get("ping")
@@ -104,44 +104,44 @@ def test_an_agent_with_another_certificate_never_sees_the_token(agent: Agent) ->
 
 
 def test_it_does_not_listen_beyond_this_host_in_the_clear(command: HdbkitCommand, tmp_path: Path) -> None:
-    for words, told in (
+    for words, reported in (
         (("--listen", "0.0.0.0:0", "--no-tls"), "needs TLS"),
         (("--listen", "8443"), "an address and a port"),
         (("--certificate", "a.pem"), "both, or neither"),
     ):
         said = command("agent", "nulldb:///x", "--state", tmp_path, *words)
         assert (said.code, said.out) == (2, "")
-        assert told in said.err
+        assert reported in said.err
     (tmp_path / "token").write_text("short\n")
     assert "shorter than 20" in command("agent", "nulldb:///x", "--token-file", tmp_path / "token").err
 
 
-def test_a_token_that_it_made_is_told_once_and_kept_nowhere(
+def test_a_token_that_it_made_is_reported_once_and_kept_nowhere(
     null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hdbkit.agent import AgentOptions, Started, serve
 
     monkeypatch.delenv("HDBKIT_AGENT_TOKEN")
-    told: list[Started] = []
+    reported: list[Started] = []
 
     class Enough(Exception): ...
 
     def say(started: Started) -> None:
-        told.append(started)
+        reported.append(started)
         raise Enough
 
     for _ in range(2):
         with pytest.raises(Enough):
             serve(null_target(), AgentOptions(listen="127.0.0.1:0", state=tmp_path / "state"), say)
-    tokens = [str(started.token) for started in told]
+    tokens = [str(started.token) for started in reported]
     assert len(set(tokens)) == 2
-    assert told[0].fingerprint == told[1].fingerprint, "its certificate stays"
+    assert reported[0].fingerprint == reported[1].fingerprint, "its certificate stays"
     kept = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
     assert {path.stat().st_mode & 0o077 for path in kept if path.name != "certificate.pem"} == {0}
     assert not [path for path in kept for token in tokens if token in path.read_text()]
 
 
-def test_it_tells_what_its_host_does(agent: Agent, remote: ServerControl) -> None:
+def test_it_reports_the_load_of_its_host(agent: Agent, remote: ServerControl) -> None:
     with agent.client() as client:
         names = {name for name, _, _ in client.get("metrics")["metrics"]}
         assert client.get("info")["running"] is True
@@ -189,8 +189,8 @@ def test_a_server_that_has_ended_is_started_before_it_is_set_through_it(
 def test_a_text_is_changed_only_where_it_was_named_at_the_start(remote: ServerControl) -> None:
     """A text may name a program: what the agent runs is fixed when it starts."""
     wanted = {"archive_command": "touch /x", "cluster_name": "x", "work_mem": "1", "work_mme": "1"}
-    told = remote.problems({name: [value] for name, value in wanted.items()})
-    assert sorted(one.split()[0] for one in told) == ["archive_command", "the", "work_mem"]
+    reported = remote.problems({name: [value] for name, value in wanted.items()})
+    assert sorted(one.split()[0] for one in reported) == ["archive_command", "the", "work_mem"]
     with pytest.raises(ServerFailed, match="--text-setting archive_command"):
         remote.apply({"archive_command": "touch /x"})
 

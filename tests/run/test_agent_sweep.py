@@ -49,8 +49,8 @@ def test_a_sweep_through_an_agent_leaves_the_server_as_it_was(
         verbs = [line["path"] for line in agent.audit()]
     assert (config.read_bytes(), config.stat().st_mode) == (content, mode)
     assert sorted(done.runs["status"]) == ["done", "done", "failed", "failed"]
-    told = done.runs.loc[done.runs["status"] == "failed", "note"]
-    assert ["Cannot allocate memory" in note for note in told] == [True, True]
+    reported = done.runs.loc[done.runs["status"] == "failed", "note"]
+    assert ["Cannot allocate memory" in note for note in reported] == [True, True]
     assert verbs.count("/apply") == 4
     assert verbs.index("/snapshot") < verbs.index("/apply")
     (first, *_) = done.runs.loc[done.runs["status"] == "done", "run_id"]
@@ -76,7 +76,7 @@ class Sweep:
     def __init__(self, own: Target, folder: Path, results: Path, killed_at: EventKind, wait_s: float) -> None:
         self._own, self._results, self._killed_at = own, results, killed_at
         self.agent = start_agent(own, folder)
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.values: list[str] = []
         target = Target(**{**own.model_dump(), "control": {**self.agent.address, "wait_s": wait_s}})
         spec = SweepSpec(settings={"speed": ("1", "2")}, virtual_users=(1,), blocks=2)
@@ -101,8 +101,8 @@ class Sweep:
 
     def _watch(self, step: SweepEvent) -> None:
         if step.kind is EventKind.WAITING:
-            self.told.append(step.note)
-        elif step.kind is self._killed_at and not self.told:
+            self.reported.append(step.note)
+        elif step.kind is self._killed_at and not self.reported:
             self.agent.kill()
 
 
@@ -111,7 +111,7 @@ def speed(own: Target) -> str:
 
 
 @pytest.mark.parametrize("killed_at", [EventKind.SAVED, EventKind.PREPARING, EventKind.STARTED, EventKind.FINISHED])
-def test_an_agent_that_was_killed_is_waited_for_and_the_sweep_goes_on(
+def test_an_agent_that_was_killed_is_waited_for_and_the_sweep_continues(
     own: Target, tmp_path: Path, results: Path, killed_at: EventKind
 ) -> None:
     sweep = Sweep(own, tmp_path, results, killed_at, wait_s=120)
@@ -122,11 +122,11 @@ def test_an_agent_that_was_killed_is_waited_for_and_the_sweep_goes_on(
         sweep.agent.end()
     assert list(runs_frame(folder)["status"]) == ["done"] * 4
     assert speed(own) == "1"
-    away, back = sweep.told
+    away, back = sweep.reported
     assert "does not answer" in away
     assert "at most 120 s" in away
     assert "answers again after" in back
-    assert [line.note for line in folder.journal.lines if line.step is Step.NOTED] == sweep.told
+    assert [line.note for line in folder.journal.lines if line.step is Step.NOTED] == sweep.reported
 
 
 @pytest.mark.parametrize(("killed_at", "runs"), [(EventKind.SAVED, 0), (EventKind.STARTED, 1)])

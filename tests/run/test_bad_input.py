@@ -159,18 +159,16 @@ def test_a_missing_driver(target: Target) -> None:
 def test_a_missing_schema(command: HdbkitCommand, target: Target) -> None:
     other = target.with_(database="postgres")
     for verb in ("run", "check"):
-        refused(
-            command(verb, other.url), "there is no schema tproc_c", f"run: hdbkit build {other.url} --warehouses 1"
-        )
+        refused(command(verb, other.url), "there is no schema of TPROC-C", f"run: hdbkit build {other.url}")
 
 
 def test_another_scale(command: HdbkitCommand, target: Target) -> None:
     said = command("run", target.url, "--warehouses", 5)
-    refused(said, "has 1 warehouse", "needs 5", f"hdbkit build {target.url} --warehouses 5")
+    refused(said, "has warehouses 1", "needs 5", f"hdbkit build {target.url} --warehouses 5")
 
 
 def test_a_schema_that_is_built_already(command: HdbkitCommand, target: Target) -> None:
-    refused(command("build", target.url), "is already built (warehouses: 1)", f"run: hdbkit drop {target.url}")
+    refused(command("build", target.url), "already built", f"run: hdbkit drop {target.url}")
 
 
 def test_too_few_connections_for_an_account(command: HdbkitCommand, built: PrivateServer, target: Target) -> None:
@@ -194,7 +192,7 @@ def test_a_server_that_may_not_be_changed(command: HdbkitCommand, target: Target
     assert "does not set 'may_change_settings: true'; its settings are not changed" in said.err
 
 
-def test_every_error_of_a_sweep_file_is_told_with_its_line(
+def test_every_error_of_a_sweep_file_is_reported_with_its_line(
     command: HdbkitCommand, named: str, tmp_path: Path
 ) -> None:
     sweep = tmp_path / "s.yaml"
@@ -210,7 +208,9 @@ def test_every_error_of_a_sweep_file_is_told_with_its_line(
     ]
 
 
-def test_every_error_about_the_server_s_settings_is_told(command: HdbkitCommand, named: str, tmp_path: Path) -> None:
+def test_every_error_about_the_server_s_settings_is_reported(
+    command: HdbkitCommand, named: str, tmp_path: Path
+) -> None:
     sweep = tmp_path / "s.json"
     sweep.write_text('{"shared_bufers": ["1GB"], "work_mem": ["1kB"], "wal_level": ["most"], "block_size": [1]}')
     said = command("sweep", named, sweep)
@@ -231,7 +231,7 @@ def test_every_error_about_the_server_s_settings_is_told(command: HdbkitCommand,
     [
         (("-u", "0", "--rampup-s", "-3"), "Load has 2 errors; nothing was started:"),
         (("--mix", "newOrder=1"), "unknown transaction 'newOrder'. Did you mean 'new_order'?"),
-        (("--mix", "45/43"), "--mix must read like new_order=45"),
+        (("--mix", "45/43"), "--mix must read like first=45,second=55"),
         (("--isolation", "dirty"), "'dirty' is not one of 'read_committed'"),
         (("--virtual-user", "4"), "No such option: --virtual-user"),
         (("--params", "/nowhere.yaml"), "there is no file /nowhere.yaml"),

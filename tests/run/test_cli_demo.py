@@ -55,13 +55,13 @@ def test_the_demo_builds_sweeps_and_reports_and_leaves_no_server(kind: str, comm
     assert watched == set(done.runs["run_id"])
     assert report.read_text().startswith("<!")
     assert "private server on" in said[0]
-    told = command("report", "last", "--json").json
-    assert Path(told["report"]) == report, "the last run is a part of the sweep"
+    reported = command("report", "last", "--json").json
+    assert Path(reported["report"]) == report, "the last run is a part of the sweep"
     socket = done.plan.target.host or ""
     assert not Path(socket).is_dir() if socket.startswith("/") else True
 
 
-def test_a_kept_server_is_told_and_can_be_attached(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kept_server_is_reported_and_can_be_attached(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(api.Connection, "build", broken)
     with pytest.raises(HdbkitError, match=r"fails 1 checks: stock \(3 are broken\)"):

@@ -19,7 +19,7 @@ SHORT = ("-u", 2, "--rampup-s", 0.2, "--duration-s", 1)
 OF_THE_HOST = {"steal time", "CPU pressure", "Little's law", "steady state", "window's edges read at once"}
 
 
-def test_a_run_tells_its_figures_checks_and_report(command: HdbkitCommand, null_target: NullTarget) -> None:
+def test_a_run_reports_its_figures_checks_and_report(command: HdbkitCommand, null_target: NullTarget) -> None:
     said = command("run", null_target(latency_us=1000).url, *SHORT, "--label", "mine")
     failed = set(hdbkit.attach().wait().checks.query("passed == False")["name"])
     assert failed <= OF_THE_HOST
@@ -120,7 +120,7 @@ def test_sql_is_shown_with_its_origin(command: HdbkitCommand) -> None:
     assert "new_order" in one["text"]
 
 
-def test_doctor_tells_drivers_and_servers(command: HdbkitCommand) -> None:
+def test_doctor_reports_drivers_and_servers(command: HdbkitCommand) -> None:
     found = command("doctor", "--json").json
     assert {"what": "driver", "name": "nulldb", "usable": True, "detail": "none"} in found
     assert command("doctor").code == 0

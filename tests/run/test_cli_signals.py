@@ -71,9 +71,9 @@ def test_an_interrupt_of_run_closes_the_window_and_keeps_the_result(null_target:
     interrupt(program)
     out, _ = program.communicate(timeout=60)
     assert program.returncode == 130
-    told = json.loads(out)
-    assert told["status"] == "stopped"
-    assert told["result"]["metric_value"] > 0
+    reported = json.loads(out)
+    assert reported["status"] == "stopped"
+    assert reported["result"]["metric_value"] > 0
 
 
 def test_a_second_interrupt_does_not_wait_for_the_clients(null_target: NullTarget) -> None:
@@ -100,7 +100,7 @@ def test_sigterm_ends_a_run_gracefully(null_target: NullTarget, command: HdbkitC
 
 
 @pytest.mark.skipif(not shutil.which("setsid"), reason="needs the program setsid")
-def test_a_run_goes_on_when_its_terminal_is_closed(null_target: NullTarget, command: HdbkitCommand) -> None:
+def test_a_run_continues_when_its_terminal_is_closed(null_target: NullTarget, command: HdbkitCommand) -> None:
     ours, theirs = pty.openpty()
     words = ["setsid", "--ctty", "--wait", *PROGRAM, "run", null_target(latency_us=1000).url, *LONG]
     program = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs)
@@ -115,7 +115,9 @@ def test_a_run_goes_on_when_its_terminal_is_closed(null_target: NullTarget, comm
     assert running.wait().metric_value
 
 
-def test_an_interrupt_of_attach_detaches_and_the_run_goes_on(null_target: NullTarget, command: HdbkitCommand) -> None:
+def test_an_interrupt_of_attach_detaches_and_the_run_continues(
+    null_target: NullTarget, command: HdbkitCommand
+) -> None:
     command("run", null_target(latency_us=1000).url, *LONG, "--detach")
     running = measuring()
     program = start("attach", running.run_id)
@@ -125,7 +127,7 @@ def test_an_interrupt_of_attach_detaches_and_the_run_goes_on(null_target: NullTa
     interrupt(program)
     _, err = program.communicate(timeout=60)
     assert program.returncode == 130
-    assert f"detached; {running.run_id} goes on. Stop it with: hdbkit stop {running.run_id}" in err
+    assert f"detached; {running.run_id} continues. Stop it with: hdbkit stop {running.run_id}" in err
     assert running.status is Status.MEASURING
     said = command("stop", running.run_id, "--json")
     assert said.code == 0
@@ -133,7 +135,7 @@ def test_an_interrupt_of_attach_detaches_and_the_run_goes_on(null_target: NullTa
     assert command("stop", running.run_id).code == 2
 
 
-def test_a_run_whose_supervisor_was_killed_is_told_and_recovered(
+def test_a_run_whose_supervisor_was_killed_is_reported_and_recovered(
     null_target: NullTarget, command: HdbkitCommand
 ) -> None:
     command("run", null_target(latency_us=1000).url, *LONG, "--detach")
@@ -152,7 +154,7 @@ def test_a_run_whose_supervisor_was_killed_is_told_and_recovered(
     assert (said.code, "there is nothing to recover" in said.err) == (2, True)
 
 
-def test_an_abandoned_run_is_told_everywhere_and_can_be_removed(
+def test_an_abandoned_run_is_reported_everywhere_and_can_be_removed(
     null_target: NullTarget, command: HdbkitCommand, results: Path
 ) -> None:
     command("run", null_target(latency_us=1000).url, *LONG, "--detach")
@@ -172,7 +174,7 @@ def test_an_abandoned_run_is_told_everywhere_and_can_be_removed(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
-def test_a_sweep_that_is_told_to_end_puts_the_settings_back(
+def test_a_sweep_that_is_asked_to_end_puts_the_settings_back(
     null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     target = null_target(latency_us=1000).with_(may_change_settings=True)

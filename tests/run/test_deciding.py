@@ -78,7 +78,7 @@ def test_a_sweep_ends_at_the_first_look_that_decides_all(server: FileServer, res
         resume(folder, server, runner(server, results), blocks=16)
 
 
-def test_what_is_undecided_at_a_look_goes_on_to_the_next(server: FileServer, results: Path) -> None:
+def test_what_is_undecided_at_a_look_continues_to_the_next(server: FileServer, results: Path) -> None:
     run_one = noisy(runner(server, results), results, 0.05)
     folder = start(planned(looks=[2, 3, 4]), results, server, run_one)
     assert [blocks for blocks, undecided in looks(folder) if undecided] == [2, 3]
@@ -127,6 +127,6 @@ def test_killed_between_journal_and_plan_it_decides_the_same(
     folder = SweepFolder(results / "sweeps" / "sweep-1")
     resume(folder, server, runner(server, results))
     assert folder.read_plan(SweepPlan) == undisturbed.read_plan(SweepPlan)
-    told = [line.step for line in folder.journal.lines]
-    assert (told.count(Step.LOOKED), told.count(Step.WINNERS_CHOSEN)) == (1, 1)
+    reported = [line.step for line in folder.journal.lines]
+    assert (reported.count(Step.LOOKED), reported.count(Step.WINNERS_CHOSEN)) == (1, 1)
     assert SweepResult(folder).failed == 0

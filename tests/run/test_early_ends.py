@@ -63,7 +63,7 @@ def found(plan: RunPlan, results: Path, metric_value: float) -> Manifest:
     return manifest
 
 
-def test_a_bad_configuration_s_run_ends_early_and_is_told_and_never_done_again(
+def test_a_bad_configuration_s_run_ends_early_and_is_reported_and_never_done_again(
     null_target: NullTarget, results: Path, screen: io.StringIO
 ) -> None:
     target = null_target(latency_us=20_000).with_(may_change_settings=True)
@@ -85,10 +85,10 @@ def test_a_bad_configuration_s_run_ends_early_and_is_told_and_never_done_again(
     assert [line.step for line in last] == [Step.RUN_STARTED, Step.RUN_ENDED_EARLY]
     assert EARLY.match(last[1].note)
 
-    told: list[SweepEvent] = []
+    reported: list[SweepEvent] = []
     resume(folder, control(target), run_one)
-    Follower(folder, lambda step: (told.append(step), progress.SweepLines()(step))).follow()
-    assert [one.kind for one in told].count(EventKind.ENDED_EARLY) == 1
+    Follower(folder, lambda step: (reported.append(step), progress.SweepLines()(step))).follow()
+    assert [one.kind for one in reported].count(EventKind.ENDED_EARLY) == 1
     done = SweepResult(folder)
     assert list(done.runs["status"]) == ["done"] * 4 + [ENDED_EARLY]
     assert (done.failed, sweep_progress(folder).ended_early) == (0, 1)
@@ -128,10 +128,10 @@ def test_a_run_that_is_certain_to_break_a_rule_is_ended_then(null_target: NullTa
 
 
 @pytest.mark.parametrize("changes", [{}, {"end_early": False}, {"strategy": "grid"}])
-def test_only_a_search_s_own_configurations_have_a_bar_and_it_goes_on_after_an_early_end(
+def test_only_a_search_s_own_configurations_have_a_required_rate_and_it_continues_after_an_early_end(
     tmp_path: Path, changes: dict[str, Any]
 ) -> None:
-    server, told, barred = FileServer(tmp_path / "server"), [], []
+    server, reported, barred = FileServer(tmp_path / "server"), [], []
     whole = runner(server, tmp_path)
     settings = {"flush": ["on", "off"], "memory": ["1GB", "2GB", "4GB", "8GB"]}
     asks = {"settings": settings, "strategy": "search", "asked": 2, "blocks": 3, "winner_blocks": 2, **changes}
@@ -147,11 +147,13 @@ def test_only_a_search_s_own_configurations_have_a_bar_and_it_goes_on_after_an_e
         )
         return early.moved_to(Status.STOPPED)
 
-    folder = start(plan_sweep(Target(kind="nulldb"), SweepSpec(**asks), "s"), tmp_path, server, run_one, told.append)
+    folder = start(
+        plan_sweep(Target(kind="nulldb"), SweepSpec(**asks), "s"), tmp_path, server, run_one, reported.append
+    )
     frame = runs_frame(folder).set_index("number")
     assert barred == list(frame.index[frame["status"] == ENDED_EARLY])
     assert bool(barred) == (not changes)
     assert not (frame.loc[barred, "fresh"] | (frame.loc[barred, "configuration"] == 0)).any()
     assert frame["fresh"].sum() == 8
     assert set(frame.drop(barred)["status"]) == {"done"}
-    assert [one.planned.number for one in told if one.kind is EventKind.ENDED_EARLY] == barred
+    assert [one.planned.number for one in reported if one.kind is EventKind.ENDED_EARLY] == barred

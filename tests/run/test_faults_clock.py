@@ -35,13 +35,13 @@ WALL_CLOCK = {
 def test_a_wall_clock_that_jumps_by_days_changes_no_duration_and_no_window(
     null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = tmp_path / "told"
-    told.mkdir()
-    (tmp_path / "sitecustomize.py").write_text(JUMPING.format(told=str(told)))
+    reported = tmp_path / "reported"
+    reported.mkdir()
+    (tmp_path / "sitecustomize.py").write_text(JUMPING.format(reported=str(reported)))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     load = Load(virtual_users=2, rampup_s=0.5, duration_s=2, counter_interval_s=0.2)
     result = hdbkit.run(null_target(latency_us=2000), load=load)
-    assert len(list(told.iterdir())) >= 2  # the supervisor and the clients' forkserver had the jumping clock
+    assert len(list(reported.iterdir())) >= 2  # the supervisor and the clients' forkserver had the jumping clock
     assert result.manifest.status is Status.DONE
     assert result.summary["window_s"] == pytest.approx(2, abs=1.5)  # a jump is of 86,400 s
     clock = result.manifest.clock

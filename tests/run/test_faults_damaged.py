@@ -105,7 +105,7 @@ def two(null_target: NullTarget, results: Path) -> tuple[Path, Path]:
     return made[0].folder.path, made[1].folder.path
 
 
-def test_every_damage_is_one_sentence_and_the_catalog_is_made_anew(
+def test_every_damage_is_one_sentence_and_the_catalog_is_rebuilt(
     two: tuple[Path, Path], results: Path, command: HdbkitCommand, tmp_path: Path
 ) -> None:
     whole, spoilt = two
@@ -132,7 +132,7 @@ def test_every_damage_is_one_sentence_and_the_catalog_is_made_anew(
         assert (spoilt.name in listed) != ("manifest" in name or "format" in name), name
 
 
-def test_a_newer_format_is_told_with_what_to_do(two: tuple[Path, Path], command: HdbkitCommand) -> None:
+def test_a_newer_format_is_reported_with_what_to_do(two: tuple[Path, Path], command: HdbkitCommand) -> None:
     newer_format(two[1])
     said = command("runs", "show", two[1].name)
     assert "has format version 99, this hdbkit reads up to 2; run: pip install --upgrade hdbkit" in said.err

@@ -70,7 +70,7 @@ def test_a_full_disk_ends_the_run_in_a_sentence_and_all_is_there_when_it_has_spa
     assert not result.folder.spools.exists()
 
 
-def test_a_disk_that_is_full_already_is_told_before_anything_is_made(
+def test_a_disk_that_is_full_already_is_reported_before_anything_is_made(
     small: Path, null_target: NullTarget, command: HdbkitCommand
 ) -> None:
     with full(small):

@@ -49,7 +49,7 @@ def finished_by(running: Running, client: int) -> int:
     return int(count)
 
 
-def test_a_killed_client_is_told_and_what_it_finished_is_kept(null_target: NullTarget) -> None:
+def test_a_killed_client_is_reported_and_what_it_finished_is_kept(null_target: NullTarget) -> None:
     running = measuring(null_target, SOME)
     victim = psutil.Process(client_pids(running)[2])
     victim.kill()
@@ -139,7 +139,7 @@ hdbkit.attach({running.run_id!r}).recover()
     assert result.checks["name"].is_unique
 
 
-def test_a_client_that_hangs_is_ended_and_told(null_target: NullTarget) -> None:
+def test_a_client_that_hangs_is_ended_and_reported(null_target: NullTarget) -> None:
     running = measuring(null_target, SOME)
     os.kill(client_pids(running)[0], signal.SIGSTOP)
     result = running.wait()  # SIGKILL ends a stopped process too

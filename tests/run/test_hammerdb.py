@@ -117,14 +117,14 @@ def test_what_returns_is_committed_and_what_is_rolled_back_says_so(target: Targe
     assert outcomes["committed"] == WORK.counted_total(session) - before > 10
     assert (outcomes["rolled back"] > 10) is (target.kind in ("mariadb", "mysql"))
     known = {(d_id, o_id) for d_id, o_id in rows(session, "SELECT o_d_id, o_id FROM orders WHERE o_id > 3000")}
-    told = [one for one in ids if one[1]]
-    assert known.issuperset(told)
-    assert len(set(told)) == (0 if target.database == "hammerdb_functions" else outcomes["committed"])
+    reported = [one for one in ids if one[1]]
+    assert known.issuperset(reported)
+    assert len(set(reported)) == (0 if target.database == "hammerdb_functions" else outcomes["committed"])
     session.close()
 
 
 @pytest.mark.parametrize("form", ["procedures", "functions"])
-def test_a_deadlock_is_told_though_a_procedure_that_met_one_rolls_back_in_silence(
+def test_a_deadlock_is_reported_though_a_procedure_that_met_one_rolls_back_in_silence(
     form: str, built: PrivateServer, request: pytest.FixtureRequest
 ) -> None:
     target: Target = request.getfixturevalue(form)

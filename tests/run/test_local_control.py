@@ -56,7 +56,9 @@ def test_a_file_of_ours_in_a_folder_comes_and_goes(built: PrivateServer, config:
         assert value(it, "shared_buffers") == "16384"
 
 
-def test_a_value_that_keeps_the_server_from_starting_is_told_and_undone(built: PrivateServer, config: Path) -> None:
+def test_a_value_that_keeps_the_server_from_starting_is_reported_and_undone(
+    built: PrivateServer, config: Path
+) -> None:
     content = config.read_bytes()
     it = control(own_target(built, config_file=config))
     with pytest.raises(ServerFailed, match=r"Cannot allocate memory.*the settings are as before"):
@@ -116,11 +118,11 @@ def test_commands_run_as_they_stand_and_without_our_passwords(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HDBKIT_PASSWORD", "hush")
-    told = tmp_path / "told"
+    reported = tmp_path / "reported"
     script = "import os, sys; print(sys.argv[2], 'HDBKIT_PASSWORD' in os.environ, file=open(sys.argv[1], 'w'))"
-    command = (sys.executable, "-c", script, str(told), "$HOME; touch x")
+    command = (sys.executable, "-c", script, str(reported), "$HOME; touch x")
     CommandPower(Commands(restart=command)).restart()
-    assert told.read_text() == "$HOME; touch x False\n"
+    assert reported.read_text() == "$HOME; touch x False\n"
     with pytest.raises(ServerFailed, match="the command false failed with exit code 1: it left no message"):
         CommandPower(Commands(restart=("false",))).restart()
     with pytest.raises(ServerFailed, match="no-such-program cannot be run"):

@@ -181,12 +181,12 @@ def test_a_socket_is_a_host_that_begins_with_a_slash_its_folder_or_an_option(
         assert connect(server.target.with_(port=None, **place)).query("server_version")
 
 
-def test_an_unknown_option_is_told_with_the_nearest_known(server: PrivateServer, connect: Sessions) -> None:
+def test_an_unknown_option_is_reported_with_the_nearest_known(server: PrivateServer, connect: Sessions) -> None:
     with pytest.raises(CannotConnect, match=r"unknown: ssl_cat. Did you mean 'ssl_ca'"):
         connect(with_options(server.target, ssl_cat="x"))
 
 
-def test_where_the_server_forbids_loads_rows_go_in_by_insert_and_that_is_told(
+def test_where_the_server_forbids_loads_rows_go_in_by_insert_and_that_is_reported(
     server: PrivateServer, admin: Any, connect: Sessions
 ) -> None:
     rows = [b"1\t\\N\tit's a \\\\ \xc3\xa9\t1.25\tdata\n2\t7\tO''Neil\t2.25\t\n", b"3\t7\tx\\ty\t3.25\tdata\n"]
@@ -266,8 +266,8 @@ def test_routines_calls_are_prepared_on_request_and_answer_alike(server: Private
 def test_every_level_of_isolation_is_the_sessions(server: PrivateServer, level: Isolation) -> None:
     """MariaDB 10.11 and MySQL 8 know it by different names."""
     session: Any = database(server.target.kind).connect(server.target, scope(server.target), SessionOptions(level))
-    ((_, told),) = session.rows(session.perform(ISOLATION))
-    assert told == level.replace("_", "-").upper()
+    ((_, reported),) = session.rows(session.perform(ISOLATION))
+    assert reported == level.replace("_", "-").upper()
     session.close()
 
 
@@ -290,7 +290,7 @@ def test_a_target_may_forbid_loads_from_the_client(server: PrivateServer, admin:
     session.rollback()
 
 
-def test_results_that_nobody_asked_for_are_read_and_dropped(connect: Sessions) -> None:
+def test_results_that_no_one_asked_for_are_read_and_dropped(connect: Sessions) -> None:
     """Or the next answer would be the last one's."""
     session = connect()
     for _ in range(3):
@@ -353,7 +353,7 @@ def test_a_server_that_is_killed_during_a_call_is_a_lost_connection_for_all(
     assert connect().query("count_item") == [(0,)]
 
 
-def test_a_connection_that_ends_while_it_is_made_is_told_from_one_that_gets_no_answer() -> None:
+def test_a_connection_that_ends_while_it_is_made_is_distinguished_from_one_that_gets_no_answer() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
         place = f"mariadb://somebody@127.0.0.1:{listener.getsockname()[1]}/x"
         connecting = pool.submit(_session, Target.parse(place))
@@ -365,7 +365,7 @@ def test_a_connection_that_ends_while_it_is_made_is_told_from_one_that_gets_no_a
             connecting.result(timeout=15)
 
 
-def test_connections_run_out_in_words(server: PrivateServer, admin: Any, connect: Sessions) -> None:
+def test_a_lack_of_connections_is_reported(server: PrivateServer, admin: Any, connect: Sessions) -> None:
     admin.execute("SET GLOBAL max_connections = 10")
     session = connect()
     free = database(server.target.kind).free_connections(session)

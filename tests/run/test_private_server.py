@@ -183,7 +183,7 @@ def test_an_ordinary_user_has_a_private_server_too(kind: str) -> None:
     assert processes_of(folder) == []
 
 
-def test_nobody_gets_in_without_the_password(server: PrivateServer) -> None:
+def test_no_one_gets_in_without_the_password(server: PrivateServer) -> None:
     for target in (server.target, server.admin):
         for host in (target.host, str(server.place.sockets)):
             for change in ({"password_file": Path("/dev/null")}, {"password": SecretStr("wrong")}):
@@ -351,7 +351,7 @@ def test_settings_of_the_beginning_are_in_force_and_are_changes_as_nothing_else_
     assert len(settings) > 300, "every setting is kept, changed or not"
 
 
-def test_a_server_that_does_not_start_tells_its_own_words_and_leaves_nothing(kind: str) -> None:
+def test_a_server_that_does_not_start_reports_its_log_and_leaves_nothing(kind: str) -> None:
     folder = Path(f"/var/tmp/hdbkit-test-bad-{os.getpid()}")
     with pytest.raises(ServerFailed, match=NAMES[kind].wrong):
         private_server(kind, folder=folder, settings={NAMES[kind].wrong: "1"}).start()
@@ -393,7 +393,7 @@ def test_binaries_in_a_private_home_are_copied_to_where_the_server_may_run_them(
         shutil.rmtree(copies)
 
 
-def test_binaries_that_are_not_there_are_told_with_those_that_are() -> None:
+def test_binaries_that_are_not_there_are_reported_with_those_that_are() -> None:
     with pytest.raises(InputError, match=r"99.*found: .*pip install"):
         private_server(version="99")
     with pytest.raises(InputError, match="nosuch"):

@@ -74,9 +74,7 @@ def test_no_other_server_that_starts_removes_its_temporary_tables(server: Privat
     assert shown(server.target, "tmpdir") == str(server.folder / "tmp")
 
 
-def test_what_can_be_told_is_told_in_units_as_people_write_them(
-    private: ServerControl, server: PrivateServer
-) -> None:
+def test_values_are_reported_in_their_usual_units(private: ServerControl, server: PrivateServer) -> None:
     change = private.apply({FLUSH: "2", POOL: "256M", "innodb_io_capacity": "1k", "max_heap_table_size": "32MB"})
     assert change.applied_by is ApplyBy.RELOAD
     assert change.read_back == {
@@ -130,11 +128,11 @@ def test_a_server_that_was_left_stopped_with_a_bad_value_is_repaired(
 
 
 def test_errors_are_reported_all_at_once(private: ServerControl) -> None:
-    told = private.problems({"innodb_buffer_pool_sise": ["1G"], POOL: ["1X", "64M", "1"], FLUSH: ["9", "1G"]})
-    assert len(told) == 5
-    assert f"Did you mean '{POOL}'?" in told[0]
-    assert "K, M, G" in told[1]
-    assert "between" in told[2]
+    reported = private.problems({"innodb_buffer_pool_sise": ["1G"], POOL: ["1X", "64M", "1"], FLUSH: ["9", "1G"]})
+    assert len(reported) == 5
+    assert f"Did you mean '{POOL}'?" in reported[0]
+    assert "K, M, G" in reported[1]
+    assert "between" in reported[2]
 
 
 def test_through_sql_alone_settings_change_at_once_and_come_back(
@@ -169,7 +167,7 @@ def test_what_is_set_through_sql_where_the_server_keeps_it_outlives_a_restart(
     assert allowing.snapshot() == before
 
 
-def test_an_ordinary_account_changes_nothing_and_is_told_so(server: PrivateServer) -> None:
+def test_an_ordinary_account_changes_nothing_and_is_reported_so(server: PrivateServer) -> None:
     ordinary = control(server.target.with_(server_folder=None))
     with pytest.raises(ServerFailed, match=FLUSH):
         ordinary.apply({FLUSH: "2"})

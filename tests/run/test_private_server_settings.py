@@ -97,17 +97,17 @@ def test_settings_come_back_byte_for_byte_and_twice(private: ServerControl, serv
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "reported"),
     [
         ({"work_mem": "12MB", "default_text_search_config": "no_such"}, "no_such"),
         ({"work_mem": "12MB", "data_directory": "/nowhere"}, "data_directory"),
     ],
 )
 def test_what_the_server_refuses_leaves_nothing_changed(
-    private: ServerControl, server: PrivateServer, changes: dict[str, str], told: str
+    private: ServerControl, server: PrivateServer, changes: dict[str, str], reported: str
 ) -> None:
     content = server.settings_file.read_bytes()
-    with pytest.raises(ServerFailed, match=told):
+    with pytest.raises(ServerFailed, match=reported):
         private.apply(changes)
     assert server.settings_file.read_bytes() == content
     assert shown(server.target, "work_mem") == "4096"
@@ -179,14 +179,14 @@ def test_an_own_setting_that_wins_is_named(
 
 def test_errors_are_reported_all_at_once_and_change_nothing(private: ServerControl, server: PrivateServer) -> None:
     content = server.settings_file.read_bytes()
-    told = private.problems(
+    reported = private.problems(
         {"shared_bufers": ["1GB"], "work_mem": ["1MB", "1"], "block_size": ["1"], "fsync": ["on", "perhaps"]}
     )
-    assert len(told) == 4
-    assert "Did you mean 'shared_buffers'?" in told[0]
-    assert "work_mem" in told[1]
-    assert "cannot be changed" in told[2]
-    assert "perhaps" in told[3]
+    assert len(reported) == 4
+    assert "Did you mean 'shared_buffers'?" in reported[0]
+    assert "work_mem" in reported[1]
+    assert "cannot be changed" in reported[2]
+    assert "perhaps" in reported[3]
     assert server.settings_file.read_bytes() == content
 
 
@@ -237,7 +237,7 @@ def test_a_restart_command_restarts_a_foreign_server(
         failing.apply({"shared_buffers": "72MB"})
 
 
-def test_a_server_that_stays_down_is_told_with_what_to_remove_where_and_no_secret(
+def test_a_server_that_stays_down_is_reported_with_what_to_remove_where_and_no_secret(
     by_sql: ServerControl, foreign: Target, private: ServerControl, server: PrivateServer
 ) -> None:
     command(server.admin, "ALTER SYSTEM SET primary_conninfo = 'password=hush'")
@@ -245,12 +245,12 @@ def test_a_server_that_stays_down_is_told_with_what_to_remove_where_and_no_secre
     breaking = control(foreign.with_(may_restart=True, control=restarted_by(sys.executable, "-c", script)))
     with pytest.raises(ServerFailed) as failed:
         breaking.apply({"shared_preload_libraries": "no_such_library"})
-    told = str(failed.value)
+    reported = str(failed.value)
     assert not server.running
-    assert "shared_preload_libraries = no_such_library was not applied" in told
-    assert "the server is down" in told
-    assert f"remove the lines of shared_preload_libraries from {server.settings_file}" in told
-    assert "hush" not in told
+    assert "shared_preload_libraries = no_such_library was not applied" in reported
+    assert "the server is down" in reported
+    assert f"remove the lines of shared_preload_libraries from {server.settings_file}" in reported
+    assert "hush" not in reported
 
 
 def test_a_server_is_one_under_all_names_of_this_host(foreign: Target, server: PrivateServer) -> None:
@@ -263,7 +263,7 @@ def test_a_server_is_one_under_all_names_of_this_host(foreign: Target, server: P
         assert control(other.admin.with_(server_folder=None)).identity != control(foreign).identity
 
 
-def test_settings_of_one_server_are_not_brought_back_on_another(private: ServerControl) -> None:
+def test_settings_of_one_server_are_not_restored_on_another(private: ServerControl) -> None:
     with pytest.raises(ServerFailed, match="/elsewhere"):
         private.restore({**private.snapshot(), "identity": "/elsewhere"})
 
@@ -273,7 +273,7 @@ def test_rest_is_reached_or_skipped_where_the_account_may_not(by_sql: ServerCont
     assert control(server.target.with_(server_folder=None)).maintain() == 0
 
 
-def test_a_value_that_lets_nobody_connect_is_undone(
+def test_a_value_that_lets_no_one_connect_is_undone(
     private: ServerControl, by_sql: ServerControl, server: PrivateServer
 ) -> None:
     for it in (private, by_sql):
@@ -307,7 +307,7 @@ def test_data_come_back_as_they_were_kept(private: ServerControl, server: Privat
         "UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'hdbkit'",  # what a drop begins with
     ],
 )
-def test_data_that_a_killed_server_left_half_replaced_are_brought_back(
+def test_data_that_a_killed_server_left_half_replaced_are_restored(
     private: ServerControl, server: PrivateServer, killed_at: str
 ) -> None:
     private.keep_data()

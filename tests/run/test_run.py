@@ -53,9 +53,13 @@ def test_a_run_folder_is_complete_and_has_no_spool_left(null_target: NullTarget,
     assert {"manifest.json", "settings.json", "operations", "log.ndjson"} <= names
     assert {f"{table}.parquet" for table in ("seconds", "counters", "host", "clients", "errors")} <= names
     assert not {"spools", "control.bin"} & names
-    told = result.summary["per_operation"]
-    assert (told["round_trips"], told["sent_bytes"], told["received_bytes"]) == (None, None, None)  # no connection
-    assert told["context_switches"] > 0.5  # each call sleeps
+    reported = result.summary["per_operation"]
+    assert (reported["round_trips"], reported["sent_bytes"], reported["received_bytes"]) == (
+        None,
+        None,
+        None,
+    )  # no connection
+    assert reported["context_switches"] > 0.5  # each call sleeps
     described = rows(result, "select column_name from (describe select * from {t})")
     assert [name for (name,) in described] == [*OPERATIONS, "w_id", "d_id", "o_id"]
 
@@ -253,7 +257,7 @@ def test_stopping_in_rampup_keeps_the_transactions_and_claims_no_figure(null_tar
     assert rows(result, "select count(*) > 0 from {t}") == [(True,)]
 
 
-def test_live_ticks_tell_throughput_and_latency(null_target: NullTarget) -> None:
+def test_live_ticks_report_throughput_and_latency(null_target: NullTarget) -> None:
     load = Load(virtual_users=3, users_per_process=2, rampup_s=0, duration_s=60)
     running = hdbkit.start(null_target(latency_us=2000), load=load)
     wait_for(running, Status.MEASURING)
@@ -269,7 +273,7 @@ def test_live_ticks_tell_throughput_and_latency(null_target: NullTarget) -> None
     assert 2000 <= tick.p50_us["new_order"] < 200_000
 
 
-def test_a_live_tick_tells_how_busy_the_server_on_this_host_is(built: PrivateServer) -> None:
+def test_a_live_tick_reports_how_busy_the_server_on_this_host_is(built: PrivateServer) -> None:
     running = hdbkit.start(built.target, load=Load(rampup_s=0, duration_s=60))
     wait_for(running, Status.MEASURING)
     view = running.live()
@@ -281,7 +285,7 @@ def test_a_live_tick_tells_how_busy_the_server_on_this_host_is(built: PrivateSer
     assert tick.server_cpu_cores < 2 * (os.cpu_count() or 1)
 
 
-def test_a_missing_schema_is_told_before_anything_is_made(null_target: NullTarget) -> None:
+def test_a_missing_schema_is_reported_before_anything_is_made(null_target: NullTarget) -> None:
     target = null_target().with_(database="nothing-here")
     before = list(results_folder().glob("*"))
     with pytest.raises(SchemaProblem, match="hdbkit build nulldb:///nothing-here --warehouses 3"):
@@ -294,7 +298,7 @@ def test_another_scale_than_planned_is_refused(null_target: NullTarget) -> None:
         hdbkit.run(null_target(), WorkloadSpec(warehouses=3))
 
 
-def test_too_few_connections_are_told_before_the_start(null_target: NullTarget) -> None:
+def test_too_few_connections_are_reported_before_the_start(null_target: NullTarget) -> None:
     with pytest.raises(InputError, match=r"8 virtual users need 9 more connections.*allows 5"):
         hdbkit.run(null_target(connections=5), load=Load(virtual_users=8))
 
@@ -374,7 +378,7 @@ def test_a_graceful_stop_does_not_soften_one_at_once(null_target: NullTarget, re
     page.close()
 
 
-def test_a_disk_that_is_full_when_the_clients_start_is_told(null_target: NullTarget, results: Path) -> None:
+def test_a_disk_that_is_full_when_the_clients_start_is_reported(null_target: NullTarget, results: Path) -> None:
     folder = unstarted(None, null_target(), results)
     mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", folder.spools]
     if subprocess.run(mount, check=False, stderr=-3).returncode:
@@ -400,14 +404,14 @@ def test_a_run_at_each_isolation_level(built: PrivateServer, isolation: Isolatio
 
 
 def test_a_stored_routine_takes_one_round_trip_and_client_sql_several(built: PrivateServer) -> None:
-    told = {}
+    reported = {}
     for routines in ("stored", "client"):
         load = Load(virtual_users=2, rampup_s=0, duration_s=5, iterations=100, routines=routines)
-        told[routines] = hdbkit.run(built.target, load=load).summary["per_operation"]
-    assert told["stored"]["round_trips"] == pytest.approx(1, abs=0.02)
-    assert told["client"]["round_trips"] > 2
-    assert told["client"]["sent_bytes"] > 2 * told["stored"]["sent_bytes"] > 0
-    assert min(one[name] for one in told.values() for name in ("received_bytes", "context_switches")) > 0
+        reported[routines] = hdbkit.run(built.target, load=load).summary["per_operation"]
+    assert reported["stored"]["round_trips"] == pytest.approx(1, abs=0.02)
+    assert reported["client"]["round_trips"] > 2
+    assert reported["client"]["sent_bytes"] > 2 * reported["stored"]["sent_bytes"] > 0
+    assert min(one[name] for one in reported.values() for name in ("received_bytes", "context_switches")) > 0
 
 
 def test_a_check_of_the_schema_that_takes_too_long_is_ended(built: PrivateServer, results: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_sweep_of_its_own_process_ends_as_one_that_is_waited_for(target: Targe
     assert running_sweeps() == []
 
 
-def test_whoever_asks_is_told_where_a_sweep_stands_by_block_and_run(target: Target) -> None:
+def test_the_progress_of_a_sweep_names_block_and_run(target: Target) -> None:
     started = begun(start_sweep(target, LONG))
     running = attach_sweep("last")
     now = running.progress()
@@ -122,7 +122,7 @@ def test_a_stopped_sweep_puts_the_settings_back_and_can_be_resumed(target: Targe
     assert resumed.status is SweepStatus.DONE
 
 
-def test_a_sweep_goes_on_when_the_one_who_started_it_is_killed(target: Target) -> None:
+def test_a_sweep_continues_when_the_one_who_started_it_is_killed(target: Target) -> None:
     program = (
         "import os, sys; from hdbkit.api import *; from hdbkit.config import *; "
         "start_sweep(Target(**eval(sys.argv[1])), SweepSpec(**eval(sys.argv[2]))); os.kill(os.getpid(), 9)"
@@ -133,7 +133,7 @@ def test_a_sweep_goes_on_when_the_one_who_started_it_is_killed(target: Target) -
     assert list(attach_sweep().wait().runs["status"]) == ["done"] * 2
 
 
-def test_a_killed_sweep_is_told_as_such_and_the_next_one_puts_the_settings_back(target: Target) -> None:
+def test_a_killed_sweep_is_reported_as_such_and_the_next_one_puts_the_settings_back(target: Target) -> None:
     running = begun(start_sweep(target, LONG))
     os.kill(pid_of(running), signal.SIGKILL)
     with pytest.raises(SweepFailed, match=f"its process was killed; .*hdbkit sweep --resume {running.sweep_id}"):
@@ -161,7 +161,7 @@ def command_line(process: Path) -> bytes:
         return b""
 
 
-def test_what_breaks_a_sweep_down_is_told_in_its_sentence(target: Target) -> None:
+def test_what_breaks_a_sweep_down_is_reported_in_its_sentence(target: Target) -> None:
     running = begun(start_sweep(target, LONG))
     running.stop()
     running.wait()

@@ -35,7 +35,9 @@ def test_a_sweep_finds_the_known_effect_and_puts_the_settings_back(null_target: 
     assert sweep_result(done.sweep_id).answer == done.answer
 
 
-def test_all_errors_of_the_settings_are_told_and_nothing_is_started(null_target: NullTarget, results: Path) -> None:
+def test_all_errors_of_the_settings_are_reported_and_nothing_is_started(
+    null_target: NullTarget, results: Path
+) -> None:
     target = null_target().with_(may_change_settings=True)
     spec = SPEC.model_copy(
         update={"settings": {"sped": ("1", "2"), "commit": ("on", "maybe"), "buffers": ("64", "128")}}
@@ -54,7 +56,7 @@ def test_a_server_that_is_not_ours_is_not_changed_without_leave(null_target: Nul
         hdbkit.sweep(null_target(), SPEC)
 
 
-def test_a_plan_tells_every_run_in_its_order(null_target: NullTarget) -> None:
+def test_a_plan_reports_every_run_in_its_order(null_target: NullTarget) -> None:
     spec = SPEC.with_(settings={"speed": ("1", "4"), "commit": ("on", "off")})
     planned = plan(null_target(), spec, blocks=3)
     assert [one.number for one in planned.runs] == list(range(1, 13))

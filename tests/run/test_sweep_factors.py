@@ -12,11 +12,10 @@ import pytest
 
 import hdbkit
 from hdbkit import api
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, SweepFailed
-from hdbkit.execution.precheck import schema_of
 from hdbkit.plan import RunPlan
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Event, Manifest, Status
@@ -25,6 +24,7 @@ from hdbkit.servers import PrivateServer
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.sweep_runner import start
 from hdbkit.sweep_runner.outcomes import rule_broken
+from hdbkit.workloads.present import present_schema
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import FileServer, runner
 
@@ -44,23 +44,15 @@ def test_a_sweep_of_factors_alone_needs_no_leave_and_finds_their_effect(null_tar
     assert done.report().stat().st_size > 0
 
 
-def test_a_schema_is_built_anew_only_where_the_data_can_be_kept(null_target: NullTarget) -> None:
+def test_a_schema_is_rebuilt_only_where_the_data_can_be_kept(null_target: NullTarget) -> None:
     with pytest.raises(ConfigErrors, match="factors: partitions need the schema to be rebuilt, but the data"):
         hdbkit.sweep(null_target(), SweepSpec(factors={"partitions": [0, 2]}, blocks=2, load=SHORT))
-
-
-def schema_in(target: Target) -> WorkloadSpec:
-    session = database(target.kind).connect(target, "tproc_c")
-    try:
-        return schema_of(session, target, None)
-    finally:
-        session.close()
 
 
 def test_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_back(built: PrivateServer) -> None:
     """A kill -9 while a schema that was built is there loses neither a run nor the data as they were."""
     target = built.target
-    before, content = schema_in(target), orders(target)
+    before, content = present_schema(target), orders(target)
     spec = SweepSpec(factors={"partitions": [0, 2]}, blocks=2, load=SHORT)
 
     running = hdbkit.start_sweep(target, spec)
@@ -72,7 +64,7 @@ def test_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_bac
     os.kill(process, signal.SIGKILL)
     with pytest.raises(SweepFailed, match="was killed"):
         running.wait()
-    assert schema_in(target).partitions == 2
+    assert present_schema(target).partitions == 2
     done = hdbkit.sweep(target, resume_id=running.sweep_id)
     assert list(done.runs["status"]) == ["done"] * 4
     assert done.runs["run_id"].nunique() == 4
@@ -81,7 +73,7 @@ def test_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_bac
         for run_id, partitions in zip(done.runs["run_id"], done.runs["partitions"], strict=True)
     }
     assert of_each == {True}
-    assert (schema_in(target), orders(target)) == (before, content)
+    assert (present_schema(target), orders(target)) == (before, content)
 
 
 def orders(target: Target) -> int:

@@ -48,7 +48,7 @@ def test_a_cache_is_emptied_after_the_maintenance_that_fills_it(server: FileServ
     assert all(run.plan["sweep"]["busy_pct"] is None for run in runs)
 
 
-def test_what_cannot_be_done_before_each_run_is_told_before_the_first(server: FileServer, results: Path) -> None:
+def test_what_cannot_be_done_before_each_run_is_reported_before_the_first(server: FileServer, results: Path) -> None:
     server.can_restart = server.can_restore_data = False
     with pytest.raises(ConfigErrors) as caught:
         start(planned(cache="restart", reset="restore"), results, server, runner(server, results))
@@ -76,14 +76,14 @@ def test_pages_that_wait_for_the_disks_are_waited_for(server: FileServer, monkey
     assert cool_down(Cooldown.IDLE, 60, server).rested_s >= 1
 
 
-def test_a_fixed_rest_asks_nobody_and_no_rest_is_none(server: FileServer) -> None:
+def test_a_fixed_rest_queries_no_host_and_a_rest_of_0_is_none(server: FileServer) -> None:
     began = time.monotonic()
     assert cool_down(Cooldown.FIXED, 0.2, server).busy_pct is None
     assert time.monotonic() - began >= 0.2
     assert cool_down(Cooldown.IDLE, 0, server).rested_s == 0
 
 
-def test_this_host_tells_what_it_does() -> None:
+def test_this_host_reports_its_load() -> None:
     before = host.load()
     end = time.process_time() + 0.2
     while time.process_time() < end:
@@ -101,7 +101,7 @@ def test_a_rampup_is_not_prolonged_where_there_are_no_full_page_images(null_targ
     assert done.manifest.clock.window_start_us < 20_000_000
 
 
-def test_a_rampup_goes_on_while_a_checkpoints_full_page_images_fall(built: PrivateServer) -> None:
+def test_a_rampup_continues_while_a_checkpoints_full_page_writes_fall(built: PrivateServer) -> None:
     """And the run keeps what it met: the size of the data, how the server's cache fared, and how it began."""
     control(built.target).maintain()
     load = Load(virtual_users=2, rampup_s=0.2, rampup_max_s=3, duration_s=1, counter_interval_s=0.4)

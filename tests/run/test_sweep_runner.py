@@ -110,18 +110,18 @@ def test_all_errors_are_reported_at_once_and_nothing_is_started(tmp_path: Path, 
 
 def test_a_refused_setting_fails_its_runs_with_the_servers_words(server: FileServer, results: Path) -> None:
     server.refused = {"memory": "2GB"}
-    told: list[SweepEvent] = []
-    folder = start(planned(), results, server, runner(server, results), told.append)
+    reported: list[SweepEvent] = []
+    folder = start(planned(), results, server, runner(server, results), reported.append)
     frame = runs_frame(folder)
     assert set(frame[frame["memory"] == "2GB"]["status"]) == {"failed"}
     assert set(frame[frame["memory"] == "1GB"]["status"]) == {"done"}
     assert "not enough memory" in frame[frame["memory"] == "2GB"]["note"].iloc[0]
-    assert sum(one.kind is EventKind.FAILED for one in told) == 4
+    assert sum(one.kind is EventKind.FAILED for one in reported) == 4
     assert server.now() == DEFAULTS
 
 
 @pytest.mark.parametrize("by", ["error", "status"])
-def test_a_failed_run_is_kept_as_failed_and_the_sweep_goes_on(server: FileServer, results: Path, by: str) -> None:
+def test_a_failed_run_is_kept_as_failed_and_the_sweep_continues(server: FileServer, results: Path, by: str) -> None:
     whole = runner(server, results)
 
     def run_one(plan: RunPlan) -> Manifest:
@@ -224,15 +224,15 @@ def test_a_server_is_swept_by_one_at_a_time(server: FileServer, results: Path) -
 
 
 def test_the_table_on_the_screen_hears_every_step(server: FileServer, results: Path) -> None:
-    told: list[SweepEvent] = []
-    start(planned(), results, server, runner(server, results), told.append)
-    assert [one.kind for one in told] == [
+    reported: list[SweepEvent] = []
+    start(planned(), results, server, runner(server, results), reported.append)
+    assert [one.kind for one in reported] == [
         EventKind.SAVED,
         *[EventKind.PREPARING, EventKind.STARTED, EventKind.FINISHED] * 8,
         EventKind.RESTORED,
     ]
-    assert all(one.total == 8 for one in told)
-    assert [one.manifest.result["metric_value"] > 0 for one in told if one.manifest] == [True] * 8
+    assert all(one.total == 8 for one in reported)
+    assert [one.manifest.result["metric_value"] > 0 for one in reported if one.manifest] == [True] * 8
 
 
 def test_a_full_disk_does_not_keep_the_settings_from_being_restored(
@@ -262,17 +262,17 @@ def test_an_interrupt_while_settings_are_restored_waits_for_their_end(
         signal.raise_signal(number)
         restore(snapshot)
 
-    def told(*_: object) -> None:
+    def reported(*_: object) -> None:
         came.append((server.now(), steps(folder)[-1]))
         raise KeyboardInterrupt
 
     server.restore = interrupted
     folder = sweep_folder(results, "sweep-1")
-    before = signal.signal(number, told)
+    before = signal.signal(number, reported)
     try:
         with pytest.raises(KeyboardInterrupt):
             start(planned(), results, server, runner(server, results))
-        assert signal.getsignal(number) is told
+        assert signal.getsignal(number) is reported
     finally:
         signal.signal(number, before)
     assert came == [(DEFAULTS, Step.SETTINGS_RESTORED)]

@@ -96,10 +96,10 @@ def test_the_next_sweep_restores_what_a_killed_one_left(tmp_path: Path, results:
     while server.now() == DEFAULTS:
         assert killed_at(30, server.folder, results)
     assert server.data() != DATA or (server.folder / "kept").exists()
-    told: list[SweepEvent] = []
-    start(planned("sweep-2"), results, server, runner(server, results), told.append)
-    assert told[0].kind is EventKind.SETTLED
-    assert "sweep-1 was killed; the original settings of files in" in told[0].note
+    reported: list[SweepEvent] = []
+    start(planned("sweep-2"), results, server, runner(server, results), reported.append)
+    assert reported[0].kind is EventKind.SETTLED
+    assert "sweep-1 was killed; the original settings of files in" in reported[0].note
     assert server.now() == DEFAULTS
     assert sweep_folder(results, "sweep-2").read_before() == {"settings": DEFAULTS}
 

@@ -77,7 +77,7 @@ def test_a_comparison_and_a_profile_are_kept_where_their_runs_are(pair: tuple[Wo
     assert "users" in api.overlay({"first": ids[0], "second": ids[1]}, workspace=one)
 
 
-def test_a_sweep_in_a_process_of_its_own_goes_on_in_its_workspace(pair: tuple[Workspace, Workspace]) -> None:
+def test_a_sweep_in_a_process_of_its_own_continues_in_its_workspace(pair: tuple[Workspace, Workspace]) -> None:
     one, two = pair
     spec = SweepSpec(settings={"speed": ("1", "4")}, blocks=2, load=LOAD, cooldown_s=0)
     done = hdbkit.start_sweep("lab", spec, workspace=one).wait()

@@ -31,7 +31,7 @@ def spoilt(draw: st.DrawFn) -> tuple[str, bytes]:
     return name, content
 
 
-def told(*words: object) -> tuple[int, str]:
+def reported(*words: object) -> tuple[int, str]:
     """The exit code of a command line and its words on standard error."""
     err = io.StringIO()
     with (
@@ -58,7 +58,7 @@ def commands_for(path: Path) -> list[tuple[object, ...]]:
     max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
 )
 @given(one=spoilt())
-def test_a_spoilt_file_is_refused_in_words_and_nothing_is_made(
+def test_a_damaged_file_is_refused_in_words_and_nothing_is_made(
     tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch, one: tuple[str, bytes]
 ) -> None:
     name, content = one
@@ -66,7 +66,7 @@ def test_a_spoilt_file_is_refused_in_words_and_nothing_is_made(
     path.write_bytes(content)
     monkeypatch.setenv("HDBKIT_TARGETS", str(path if name == "targets.yaml" else tmp_path / "none.yaml"))
     for words in commands_for(path):
-        code, err = told(*words)
+        code, err = reported(*words)
         assert code == 2 or (words[0] == "plan" and code == 0), (words, code, err)
         assert "Traceback" not in err
         assert (len(err) > 20) == (code == 2)

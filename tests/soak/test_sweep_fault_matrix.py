@@ -56,7 +56,7 @@ class Victim:
 
     name: str
     ends: int | None = None
-    told: str = ""
+    reported: str = ""
     waits_s: float | None = None
     back: bool = False
     least_done: int = 2
@@ -66,8 +66,8 @@ class Victim:
 VICTIMS = (
     Victim("sweep", ends=-9, delays_s=(0.05,)),
     Victim("server", least_done=1, delays_s=(0.05,)),
-    Victim("agent", ends=0, told="answers again after", waits_s=120, back=True, delays_s=(0.2,)),
-    Victim("agent for long", ends=1, told="did not answer for", waits_s=0.5, delays_s=(0.2,)),
+    Victim("agent", ends=0, reported="answers again after", waits_s=120, back=True, delays_s=(0.2,)),
+    Victim("agent for long", ends=1, reported="did not answer for", waits_s=0.5, delays_s=(0.2,)),
     Victim("sweep through agent", ends=-9, waits_s=120, delays_s=(0.2,)),
     Victim("server through agent", waits_s=120, least_done=1, delays_s=(0,)),
 )
@@ -177,7 +177,7 @@ def test_each_planned_run_exists_once_and_the_settings_are_as_before(
     result = sweep_result()
     journal = result.folder.journal.lines
     if struck and step not in UNASKED:
-        assert victim.told in " ".join(line.note for line in journal)
+        assert victim.reported in " ".join(line.note for line in journal)
     counted = [line.number for line in journal if line.step in (Step.RUN_FINISHED, Step.RUN_FAILED)]
     assert sorted(counted) == [1, 2]
     done = result.runs.query("status == 'done'")

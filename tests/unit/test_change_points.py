@@ -24,20 +24,20 @@ def test_two_changes_and_the_way_back_are_found() -> None:
 
 
 def test_a_series_without_change_has_one_in_at_most_5_percent() -> None:
-    told = sum(bool(breaks(steps((24, 0), seed=seed))) for seed in range(100))
-    assert told <= 11
+    reported = sum(bool(breaks(steps((24, 0), seed=seed))) for seed in range(100))
+    assert reported <= 11
 
 
 def test_heavy_tails_and_one_outlier_are_no_change() -> None:
     draw = np.random.default_rng(5)
-    told = sum(bool(breaks(draw.standard_t(2, 24))) for _ in range(50))
-    assert told <= 7
+    reported = sum(bool(breaks(draw.standard_t(2, 24))) for _ in range(50))
+    assert reported <= 7
     values = steps((24, 0))
     values[11] -= 0.4
     assert breaks(values) == []
 
 
-def test_a_boundary_is_never_crossed_and_never_told() -> None:
+def test_a_boundary_is_never_crossed_and_never_reported() -> None:
     values = steps((20, 0), (20, -0.1))
     assert breaks(values, [20]) == []
     assert [one.at for one in breaks(values, [10])] == [20]

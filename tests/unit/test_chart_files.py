@@ -111,7 +111,7 @@ def test_one_argument_says_which_library_draws(lines: Chart) -> None:
         lines.draw("bokeh")  # type: ignore[arg-type]
 
 
-def test_what_cannot_be_drawn_is_refused_and_never_left_out() -> None:
+def test_what_cannot_be_drawn_is_refused_and_never_omitted() -> None:
     pie = go.Figure(go.Pie(values=[1, 2]), layout={"xaxis": {"title": {"text": "x"}}, "yaxis": {}})
     with pytest.raises(NotImplementedError, match="pie"):
         drawn(pie)

@@ -162,7 +162,7 @@ def test_users_that_stood_idle_break_littles_law(write: Write) -> None:
     assert line(write(rows=idle), "Little's law").passed is False
 
 
-def test_time_outside_the_calls_is_told_and_no_fault(write: Write) -> None:
+def test_time_outside_the_calls_is_reported_and_is_not_an_error(write: Write) -> None:
     found = line(write(gap_us=400), "Little's law")
     assert found.passed is True
     assert "35." in found.detail or "36." in found.detail
@@ -214,7 +214,7 @@ def test_the_interval_of_a_drift_lies_around_it() -> None:
         assert (found.high + found.low) / 2 == pytest.approx(found.change, abs=0.3 * (found.high - found.low))
 
 
-def test_what_a_newer_version_planned_besides_is_passed_over(write: Write) -> None:
+def test_what_a_newer_version_planned_besides_is_skipped(write: Write) -> None:
     run = write()
     run.manifest.plan["load"]["think_harder"] = True
     assert line(run, "clients ended as planned").passed is True

@@ -164,7 +164,7 @@ def test_every_parameter_of_a_verb_can_be_given(words: str) -> None:
     assert asked - given <= ELSEWHERE.keys()
 
 
-def test_the_program_without_words_shows_its_commands(command: HdbkitCommand) -> None:
+def test_the_program_without_arguments_shows_its_commands(command: HdbkitCommand) -> None:
     said = command("--help")
     assert said.code == 0
     assert [name for name in ("doctor", "demo", "sweep", "runs") if name not in said.out] == []

@@ -60,7 +60,7 @@ def test_a_condition_holds_or_not(text: str, truth: bool) -> None:
         ("not cpus", "needs a condition instead of a number without unit"),
     ],
 )
-def test_what_makes_no_sense_with_the_values_is_told(text: str, sentence: str) -> None:
+def test_what_makes_no_sense_with_the_values_is_reported(text: str, sentence: str) -> None:
     with pytest.raises(ExpressionError, match=sentence):
         Expression(text).truth(NAMES)
 
@@ -95,7 +95,7 @@ def test_what_makes_no_sense_with_the_values_is_told(text: str, sentence: str) -
         "(" * 150 + "1" + ")" * 140,
     ],
 )
-def test_all_else_is_refused_in_words(text: str) -> None:
+def test_all_else_is_refused_with_a_message(text: str) -> None:
     with pytest.raises(ExpressionError):
         Expression(text)
 

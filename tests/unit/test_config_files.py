@@ -58,7 +58,7 @@ def test_a_key_given_twice_is_an_error(tmp_path: Path) -> None:
         ("a: &a [*a]", "nested more than 40 deep"),
     ],
 )
-def test_a_file_that_cannot_be_understood_is_told_in_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+def test_a_file_that_cannot_be_understood_is_reported_in_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         read_params(write(tmp_path, text), Load)
 
@@ -69,7 +69,7 @@ def test_aliases_that_grow_without_end_are_refused(tmp_path: Path) -> None:
         read_yaml(write(tmp_path, "\n".join(["a0: &a0 x", *levels])))
 
 
-def test_a_missing_binary_or_huge_file_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_a_missing_binary_or_huge_file_is_reported_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no file"):
         read_yaml(tmp_path / "none.yaml")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
@@ -105,7 +105,9 @@ def read_any(path: Path) -> None:
 @example(name="run-oltp.yaml", at=0, cut=600, put=b"[" * 5000)
 @example(name="sweep-demo.yaml", at=0, cut=600, put=b"settings: {a: [0x" + b"f" * 9000 + b"]}")
 @example(name="sweep-demo.yaml", at=0, cut=600, put=b"settings: {a: [.nan, {b: 1}], <<: *x}")
-def test_a_spoilt_file_is_read_or_refused_in_words(tmp_path: Path, name: str, at: int, cut: int, put: bytes) -> None:
+def test_a_damaged_file_is_read_or_refused_with_a_message(
+    tmp_path: Path, name: str, at: int, cut: int, put: bytes
+) -> None:
     source = SOURCES[name]
     path = tmp_path / name
     path.write_bytes(source[:at] + put + source[at + cut :])

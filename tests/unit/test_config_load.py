@@ -14,7 +14,7 @@ from hdbkit.workloads.custom.spec import CustomLoad
 from hdbkit.workloads.tproc_c.spec import InputRules, Routines, SchemaFrom, TprocCLoad
 
 
-def test_the_mix_is_the_specifications_unless_told_otherwise() -> None:
+def test_the_mix_is_the_specifications_unless_given_otherwise() -> None:
     """TPC-C 5.2.3."""
     assert TprocCLoad().weights == {
         "new_order": 45,

@@ -59,7 +59,7 @@ def test_a_password_in_a_url_is_refused_and_not_repeated(password: str, rest: st
         (f"bench:{SECRET}@db1/tpcc", "neither a name nor a URL"),
     ],
 )
-def test_a_wrong_url_is_told_in_a_sentence(url: str, sentence: str) -> None:
+def test_a_wrong_url_is_reported_in_a_sentence(url: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence) as caught:
         Target.parse(url)
     assert SECRET not in str(caught.value)
@@ -147,7 +147,7 @@ def test_the_entry_of_a_name_does_not_give_another_name(named: Path) -> None:
         Target.parse("lab")
 
 
-def test_an_unknown_name_is_told_with_the_known_ones(named: Path) -> None:
+def test_an_unknown_name_is_reported_with_the_known_ones(named: Path) -> None:
     with pytest.raises(InputError, match=r"no target 'lba'.*known: lab, open, short, spoilt.*Did you mean 'lab'"):
         Target.parse("lba")
 

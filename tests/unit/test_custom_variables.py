@@ -95,7 +95,7 @@ def test_a_sequence_gives_each_number_to_one_user() -> None:
     assert sorted(value for one in drawn for value in one) == list(range(5, 305))
 
 
-def test_a_sequence_goes_on_after_a_new_connection_and_begins_again_after_its_maximum() -> None:
+def test_a_sequence_continues_after_a_new_connection_and_begins_again_after_its_maximum() -> None:
     first, second = (draw(3, name="again", sequence={"step": 10}) for _ in range(2))
     assert first + second == [1, 11, 21, 31, 41, 51]
     assert draw(5, name="round", sequence={"max": 3}) == [1, 2, 3, 1, 2]

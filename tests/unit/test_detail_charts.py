@@ -60,7 +60,7 @@ def test_a_course_counts_the_committed_orders_of_each_second(run: Synthetic) -> 
     assert found["inside"].tolist() == [False] * 2 + [True] * 6
 
 
-def test_a_long_course_is_told_in_steps(run: Synthetic, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_course_is_reported_in_steps(run: Synthetic, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hdbkit.analysis.run.courses.MAX_STEPS", 4)
     found = courses([(run.folder, run.manifest)])
     assert found["second"].tolist() == [0, 2, 4, 6]
@@ -98,7 +98,7 @@ def test_without_a_rampup_nothing_is_shaded() -> None:
     assert not chart.figure.layout.shapes
 
 
-def test_the_drift_within_the_window_is_told_for_each_configuration() -> None:
+def test_the_drift_within_the_window_is_reported_for_each_configuration() -> None:
     (chart, _), _ = of([1, 2])
     assert "baseline +0.0 %; " in chart.alternative
     assert len(chart.table) == 2

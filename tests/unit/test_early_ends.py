@@ -52,7 +52,7 @@ def test_an_interval_that_took_parts_for_independent_would_end_good_runs() -> No
     assert np.mean(naive) > 5 * len(LOOKS) * (1 - LEVEL)
 
 
-def test_a_run_that_rises_is_told_by_what_it_comes_to() -> None:
+def test_a_run_that_rises_is_reported_by_what_it_comes_to() -> None:
     rising = np.minimum(np.linspace(0.5, 1.7, PARTS), 1.1)
     assert rising.mean() > 0.94
     assert ended_at(rising, 0.94) is None
@@ -116,7 +116,7 @@ def ended_early() -> pd.DataFrame:
     return frame
 
 
-def test_a_run_that_ended_early_tells_the_search_and_no_verdict() -> None:
+def test_a_run_that_ended_early_informs_the_search_and_no_verdict() -> None:
     frame = ended_early()
     assert log_ratios(frame, RATE)[4] == pytest.approx(np.log(0.5))
     verdicts = judge(frame, RATE)

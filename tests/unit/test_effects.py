@@ -52,7 +52,7 @@ def test_pairs_make_the_effect_sharper_than_one_configuration() -> None:
     assert effect["high"] / effect["low"] < alone["high"] / alone["low"]
 
 
-def test_counts_of_virtual_users_are_pooled_and_told_apart() -> None:
+def test_counts_of_virtual_users_are_pooled_and_distinguished() -> None:
     table = main_effects(synthetic_runs([1, 1.2], virtual_users=(2, 8)), RATE, ["flush"], {"flush": "on"})
     assert list(table["virtual_users"]) == [0, 2, 8]
     assert list(table["pairs"]) == [2, 1, 1]
@@ -62,7 +62,7 @@ def test_a_setting_with_one_value_has_no_effect_row() -> None:
     assert list(main_effects(synthetic_runs([1, 1.2]), RATE, list(BASELINE), BASELINE)["setting"]) == ["flush"]
 
 
-def test_a_pair_whose_partner_failed_is_left_out() -> None:
+def test_a_pair_whose_partner_failed_is_omitted() -> None:
     runs = synthetic_runs([1, 2, 1.1, 2.2])
     table = main_effects(failed(runs, runs["configuration"] == 3), RATE, list(BASELINE), BASELINE)
     assert list(table["pairs"]) == [1, 1]

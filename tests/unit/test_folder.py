@@ -48,7 +48,7 @@ def test_a_folder_without_manifest_is_no_run(results: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"run_id": 1}', "\0"])
-def test_a_damaged_manifest_is_told_in_a_sentence(results: Path, content: str) -> None:
+def test_a_damaged_manifest_is_reported_in_a_sentence(results: Path, content: str) -> None:
     folder = make(results, "a")
     (folder.path / "manifest.json").write_text(content, encoding="utf-8")
     with pytest.raises(DamagedResult, match=r"manifest\.json is damaged"):
@@ -63,7 +63,7 @@ def test_a_newer_format_says_what_to_do(results: Path) -> None:
         folder.read()
 
 
-def test_what_a_later_version_adds_is_passed_over(results: Path) -> None:
+def test_what_a_later_version_adds_is_skipped(results: Path) -> None:
     folder = make(results, "a")
     path = folder.path / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "mood": "sunny"}))
@@ -101,7 +101,7 @@ def test_a_copied_run_is_found_by_its_path(results: Path, tmp_path: Path) -> Non
     assert find_run(results, str(tmp_path / "copied")).read().run_id == "copied"
 
 
-def test_an_id_of_several_runs_or_of_none_is_told_in_a_sentence(results: Path) -> None:
+def test_an_id_of_several_runs_or_of_none_is_reported_in_a_sentence(results: Path) -> None:
     for run_id in ("20261120-a", "20261120-b"):
         make(results, run_id)
     with pytest.raises(InputError, match="'20261120' fits 2 runs: 20261120-b, 20261120-a"):
@@ -110,7 +110,7 @@ def test_an_id_of_several_runs_or_of_none_is_told_in_a_sentence(results: Path) -
         find_run(results, "x")
 
 
-def test_the_last_of_no_runs_is_told_in_a_sentence(results: Path) -> None:
+def test_the_last_of_no_runs_is_reported_in_a_sentence(results: Path) -> None:
     with pytest.raises(InputError, match="there is no run 'last'"):
         find_run(results, "last")
 

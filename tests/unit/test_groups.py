@@ -98,7 +98,7 @@ def test_the_slow_end_reads_off_the_exact_quantiles() -> None:
     assert points.is_monotonic_increasing
 
 
-def test_failures_are_told_by_second_and_class(groups: Groups) -> None:
+def test_failures_are_reported_by_second_and_class(groups: Groups) -> None:
     folder, _ = groups["new"][0]
     found = failures(folder)
     rows = pd.concat(pd.read_parquet(path) for path in folder.operations.glob("*.parquet"))

@@ -102,7 +102,7 @@ def test_waits_are_those_of_clause_5_2_5_7(session: Session) -> None:
         assert 4 * thinking_s < max(waits) <= 10 * thinking_s
 
 
-def test_nobody_waits_unless_asked(session: Session) -> None:
+def test_no_one_waits_unless_asked(session: Session) -> None:
     assert {(one.keying_s, one.thinking_s) for one in user(session).next_batch()} == {(0.0, 0.0)}
 
 

@@ -58,7 +58,7 @@ def test_the_intervals_hold_together_over_all_pairs_and_counts() -> None:
     assert held >= 54
 
 
-def test_a_main_effect_that_turns_around_is_told() -> None:
+def test_a_main_effect_that_turns_around_is_reported() -> None:
     runs = synthetic_runs([1, 1.4, 1.2, 1.4 * 1.2 * 0.6])
     said = changed_effects(found(runs), main_effects(runs, RATE, NAMES, BASELINE), RATE)
     assert len(said) == 2

@@ -36,7 +36,7 @@ def test_the_mean_response_time_by_law_is_users_over_throughput() -> None:
     assert found.table["response_by_law_ms"].tolist() == pytest.approx([64 * 60_000 / 1_557])
 
 
-def test_another_misfit_is_told_without_a_cause() -> None:
+def test_another_misfit_is_reported_without_a_cause() -> None:
     found = little.examine(results((4, 6_000, 40), (8, 24_000, 3)))
     assert not found.reciprocal
     assert found.sentence.startswith("Little's law holds in 1 of 2 rows; in the others")

@@ -86,10 +86,10 @@ def test_an_answers_texts_and_nulls_are_read_by_the_columns_types() -> None:
     assert answer_of(packets(DONE, *COLUMNS, END)) == ("number", [])
 
 
-@pytest.mark.parametrize("told", [REFUSAL, packets(DONE) + REFUSAL], ids=["of the call", "of what is behind it"])
-def test_a_refusal_has_its_number_and_words(pair: Pair, told: bytes) -> None:
+@pytest.mark.parametrize("reported", [REFUSAL, packets(DONE) + REFUSAL], ids=["of the call", "of what is behind it"])
+def test_a_refusal_has_its_number_and_words(pair: Pair, reported: bytes) -> None:
     wire, _, far = pair
-    far.sendall(told)
+    far.sendall(reported)
     with pytest.raises(Error) as met:
         wire.asked(CALL)
     assert met.value.args == (1213, "Deadlock found")
@@ -105,7 +105,7 @@ def test_an_end_of_the_connection_is_a_lost_one(pair: Pair) -> None:
         assert met.value.args[0] == 2013
 
 
-def test_the_end_of_a_call_wakes_nobody_until_the_driver_has_the_socket_back(pair: Pair) -> None:
+def test_the_end_of_a_call_wakes_no_one_until_the_driver_has_the_socket_back(pair: Pair) -> None:
     wire, near, far = pair
     far.sendall(ANSWER)
     assert wire.asked(CALL) == ANSWER

@@ -34,5 +34,5 @@ def test_the_servers_own_reader_reads_the_same(tmp_path: Path) -> None:
         pytest.skip("no my_print_defaults here")
     (tmp_path / "a.cnf").write_text(option_lines(ODD), encoding="utf-8")
     command = [reader, f"--defaults-file={tmp_path / 'a.cnf'}", "mysqld"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert told == "".join(f"--{name}={value}\n" for name, value in ODD.items())
+    reported = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert reported == "".join(f"--{name}={value}\n" for name, value in ODD.items())

@@ -69,7 +69,7 @@ def test_a_keyring_that_is_locked_or_has_no_entry_leaves_it_to_the_driver() -> N
     assert TARGET.with_(user="somebody").secret() is None
 
 
-def test_a_keyring_that_cannot_be_asked_is_told_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keyring_that_cannot_be_asked_is_reported_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
     assert keyring_trouble(TARGET.url) == "the package keyring is not installed"
 
@@ -92,7 +92,7 @@ def test_a_private_server_is_let_in_by_its_own_file(tmp_path: Path, monkeypatch:
     assert api.password_place(private) == "the private server's password file"
 
 
-def test_the_drivers_own_ways_are_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_drivers_own_sources_are_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _colon_file(home / ".pgpass", "db1:5432:tpcc:bench:one")
     assert api.password_place(TARGET) == "~/.pgpass"
     named = _colon_file(home / "mine", "*:*:*:bench:two")
@@ -101,7 +101,7 @@ def test_the_drivers_own_ways_are_told(home: Path, monkeypatch: pytest.MonkeyPat
     assert api.password_place(TARGET) == "PGPASSWORD"
 
 
-def test_the_usual_option_file_is_told(home: Path) -> None:
+def test_the_usual_option_file_is_reported(home: Path) -> None:
     target = Target.parse("mariadb://bench@db1/tpcc")
     assert api.password_place(target) is None
     (home / ".my.cnf").write_text("[client]\npassword = secret\n")
@@ -125,7 +125,7 @@ def test_a_line_of_a_password_file_is_for_its_account(tmp_path: Path, line: str,
     assert in_colon_file(path, "db1", 5432, "tpcc", "bench") is found
 
 
-def test_a_password_file_that_others_may_read_is_passed_over(tmp_path: Path) -> None:
+def test_a_password_file_that_others_may_read_is_skipped(tmp_path: Path) -> None:
     path = _colon_file(tmp_path / "passwords", "*:*:*:*:secret")
     path.chmod(0o644)
     assert not in_colon_file(path, "db1", 5432, "tpcc", "bench")

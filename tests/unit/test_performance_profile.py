@@ -32,7 +32,7 @@ def test_a_failure_never_comes_within_reach() -> None:
     assert profile(times).iloc[-1].tolist() == [0.5, 1]
 
 
-def test_a_problem_that_nobody_solved_is_left_out() -> None:
+def test_a_problem_that_no_solver_solved_is_omitted() -> None:
     assert len(ratios(pd.DataFrame({"a": [1.0, NAN], "b": [2.0, NAN]}))) == 1
 
 

@@ -83,7 +83,7 @@ def test_a_server_has_ended_when_its_files_are_closed(cats: Iterator[subprocess.
         assert not is_leaving(process.pid)
 
 
-def test_the_word_tells_a_process_from_another_of_its_id(cats: Iterator[subprocess.Popen[bytes]]) -> None:
+def test_the_argument_identifies_a_process_whose_id_was_reused(cats: Iterator[subprocess.Popen[bytes]]) -> None:
     process = next(cats)
     assert is_alive(process.pid)
     assert is_alive(process.pid, "stdin")

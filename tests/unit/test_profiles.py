@@ -99,12 +99,12 @@ def test_compare_exits_1_on_a_regression_and_strictly_also_when_undecided(root: 
     assert command("compare", "fast", "slow", "--fail-below", "-30%", "--strict").code == 0
     assert command("compare", "fast", "slow", "--fail-below", "-20%").code == 0
     assert command("compare", "fast", "slow", "--fail-below", "-20%", "--strict").code == 1
-    told = command("compare", "fast", "slow", "--fail-below", "-20%", "--json").json
-    assert told["gate"]["verdict"] == "undecided"
-    assert [row["virtual_users"] for row in told["levels"]] == [1, 4]
+    reported = command("compare", "fast", "slow", "--fail-below", "-20%", "--json").json
+    assert reported["gate"]["verdict"] == "undecided"
+    assert [row["virtual_users"] for row in reported["levels"]] == [1, 4]
 
 
-def test_a_profile_that_is_not_there_is_told(root: Path) -> None:
+def test_a_profile_that_is_not_there_is_reported(root: Path) -> None:
     with pytest.raises(InputError, match=r"no profile 'weekly' \(known: fast, nightly, slow\)"):
         api.history("weekly")
 

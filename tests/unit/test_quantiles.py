@@ -67,7 +67,7 @@ def test_counts_hold_the_rows_that_end_in_the_window_and_no_other(run: Synthetic
     assert quantiles.counts(run.folder, Window(last - 1, last))["n"].sum() == (end == last - 1).sum()
 
 
-def test_a_cut_file_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_a_cut_file_is_reported_in_one_sentence(tmp_path: Path) -> None:
     run = write_run(tmp_path / "cut", duration_s=1)
     file = sorted(run.folder.operations.glob("*.parquet"))[0]
     file.write_bytes(file.read_bytes()[:-20])
@@ -77,6 +77,6 @@ def test_a_cut_file_is_told_in_one_sentence(tmp_path: Path) -> None:
         quantiles.by_second(run.folder, window_of(run.manifest))
 
 
-def test_a_folder_without_transactions_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_transactions_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DamagedResult, match="no records of operations"):
         quantiles.counts(RunFolder(tmp_path), Window(0, 1))

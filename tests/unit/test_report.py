@@ -175,7 +175,7 @@ def test_the_surroundings_of_a_sweep_are_not_those_of_its_first_run(tmp_path: Pa
     assert "256 MB" not in text, "buffers is swept"
 
 
-def test_a_damaged_run_is_passed_over(tmp_path: Path) -> None:
+def test_a_damaged_run_is_skipped(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "a-run", duration_s=2).folder
     (folder.path / "manifest.json").write_text("{")
     assert "faster" in " ".join(read(write_sweep(tmp_path / "s.html", [folder])).text)
@@ -247,7 +247,7 @@ def test_a_value_reads_the_same_everywhere(value: object, text: str) -> None:
     assert cell(value) == text
 
 
-def test_units_are_told_in_headings_and_latencies_have_three_digits() -> None:
+def test_units_are_reported_in_headings_and_latencies_have_three_digits() -> None:
     assert (heading("p95_us"), heading("outside_pct"), heading("virtual_users")) == (
         "p95 (us)",
         "outside (%)",

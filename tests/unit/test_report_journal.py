@@ -33,7 +33,7 @@ WHOLE = journal(
 )
 
 
-def test_every_run_is_told_in_its_order_with_what_was_done_before_it() -> None:
+def test_every_run_is_reported_in_its_order_with_what_was_done_before_it() -> None:
     runs, verdicts, _ = sweep_frames()
     labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
     rows = order_table(runs, METRIC, labels, WHOLE).rows
@@ -42,7 +42,7 @@ def test_every_run_is_told_in_its_order_with_what_was_done_before_it() -> None:
     assert rows[2][6:8] == ["\N{EN DASH}"] * 2
 
 
-def test_what_happened_besides_is_told_in_words_and_runs_that_went_well_are_not() -> None:
+def test_what_happened_besides_is_reported_as_a_sentence_and_runs_that_went_well_are_not() -> None:
     assert [row[1] for row in events_table(WHOLE).rows] == [
         "the sweep starts",
         "the server's original settings are saved",

@@ -75,7 +75,7 @@ def test_the_peak_has_an_interval_that_holds_it() -> None:
         ((1, 2, 4, 8, 16, 32), 0.0, "no peak in range 1 to 32: 0 of its counts lie beyond"),
     ],
 )
-def test_no_peak_is_told_without_the_levels_that_show_it(
+def test_no_peak_is_reported_without_the_levels_that_show_it(
     levels: tuple[int, ...], crosstalk: float, said: str
 ) -> None:
     found = scaling(measured(levels, crosstalk=crosstalk, noise=0.001))

@@ -34,7 +34,7 @@ def test_a_performance_profile_is_drawn_as_steps() -> None:
     assert "Fastest of queries: a 100 %, b 50 %" in chart.alternative
 
 
-def test_ways_are_told_relative_to_the_first_of_their_group_and_count() -> None:
+def test_ways_are_reported_relative_to_the_first_of_their_group_and_count() -> None:
     ways = published.points("client language").assign(group="published")
     chart = scaling_charts.beside_published(ways, published.metric())
     assert chart.table["ratio"].round(2).tolist() == [1, 1.03, 1, 7.44]

@@ -92,7 +92,7 @@ def plans(folder: SweepFolder) -> Sequence[Configuration]:
     return folder.read_plan(SweepPlan).configurations
 
 
-def test_a_search_that_was_stopped_goes_on_as_it_would_have_gone_on(tmp_path: Path) -> None:
+def test_a_search_that_was_stopped_continues_as_it_would_have_gone_on(tmp_path: Path) -> None:
     whole, stopped = (tmp_path / name for name in ("whole", "stopped"))
     servers = {}
     for root in (whole, stopped):

@@ -35,7 +35,7 @@ def test_between_two_looks_the_next_one_counts() -> None:
     assert level_after([], 7) == 0.95
 
 
-def test_the_reader_is_told_the_level() -> None:
+def test_the_level_is_reported() -> None:
     assert looks_note([], None, 0.95) == []
     assert looks_note([4, 8], 4, 0.9972) == [
         "Looks after 4 and 8 blocks; everything was decided after 4: the intervals are computed at 99.72 %, so that "

@@ -21,14 +21,14 @@ from tests.unit.synthetic import server_host_of, write_run, write_table
 WINDOW = Window(2_000_000, 12_000_000)
 
 
-def without(told: pd.DataFrame, first_s: float, last_s: float) -> pd.DataFrame:
+def without(reported: pd.DataFrame, first_s: float, last_s: float) -> pd.DataFrame:
     """The agent was away in between."""
-    return told[~told["t_us"].between(first_s * 1e6, last_s * 1e6)]
+    return reported[~reported["t_us"].between(first_s * 1e6, last_s * 1e6)]
 
 
 def test_totals_become_shares_of_all_cores_and_rates_of_each_device() -> None:
-    told = server_host_of(13, user=0.6, busy=0.25)
-    cpu, disks, network = cpu_course(told), disks_course(told), network_course(told)
+    reported = server_host_of(13, user=0.6, busy=0.25)
+    cpu, disks, network = cpu_course(reported), disks_course(reported), network_course(reported)
     assert cpu[["user", "system", "idle"]].iloc[4].tolist() == pytest.approx([60, 20, 15])
     assert disks.columns.tolist() == ["second", "sda"], "a disk that did nothing is left out"
     assert disks["sda"].tolist() == pytest.approx([25] * len(disks))
@@ -56,23 +56,23 @@ def test_the_window_has_means_of_what_it_holds() -> None:
 
 
 def test_a_gap_is_bridged_and_too_large_a_one_leaves_the_window_unknown() -> None:
-    told = server_host_of(13, busy=0.25)
-    use = server_host_use(without(told, 4.5, 8.5), WINDOW)
+    reported = server_host_of(13, busy=0.25)
+    use = server_host_use(without(reported, 4.5, 8.5), WINDOW)
     assert use is not None
     assert use["disks"]["sda"]["busy_pct"] == pytest.approx(25)
-    assert server_host_use(without(told, 6.5, 20), WINDOW) is None
+    assert server_host_use(without(reported, 6.5, 20), WINDOW) is None
     assert server_host_use(None, WINDOW) is None
 
 
 def test_a_total_that_was_set_back_gives_no_rate() -> None:
-    told = server_host_of(13, busy=0.25)
-    late = told["t_us"] >= 6_000_000
-    told.loc[late & (told["name"] == "disk_busy_s"), "value"] -= 1.5
-    assert disks_course(told)["sda"].isna().sum() == 1
-    use = server_host_use(told, WINDOW)
+    reported = server_host_of(13, busy=0.25)
+    late = reported["t_us"] >= 6_000_000
+    reported.loc[late & (reported["name"] == "disk_busy_s"), "value"] -= 1.5
+    assert disks_course(reported)["sda"].isna().sum() == 1
+    use = server_host_use(reported, WINDOW)
     assert use is not None
     assert "busy_pct" not in use["disks"]["sda"]
-    assert [chart.key for chart in server_host_charts(told, WINDOW)] == [
+    assert [chart.key for chart in server_host_charts(reported, WINDOW)] == [
         "server_cpu",
         "server_disks",
         "server_network",
@@ -84,7 +84,7 @@ def test_many_readings_are_drawn_with_few_points() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "sentence"),
+    ("reported", "sentence"),
     [
         ({"user": 0.78, "system": 0.2, "iowait": 0.0}, "the processors of the database's host were 98 % busy"),
         ({"user": 0.1, "steal": 0.03}, "other machines took 3.0 % of the CPU time of the database's host"),
@@ -92,16 +92,18 @@ def test_many_readings_are_drawn_with_few_points() -> None:
         ({}, ""),
     ],
 )
-def test_a_host_that_was_the_limit_itself_is_told(tmp_path: Path, told: dict[str, float], sentence: str) -> None:
+def test_a_host_that_was_the_limit_itself_is_reported(
+    tmp_path: Path, reported: dict[str, float], sentence: str
+) -> None:
     made = write_run(tmp_path / "a-run", users=1, duration_s=3)
-    write_table(made.folder.table("server_host"), server_host_of(6, **told), columns.SERVER_HOST)
+    write_table(made.folder.table("server_host"), server_host_of(6, **reported), columns.SERVER_HOST)
     manifest = made.manifest.model_copy(update={"result": summarize(made.folder, made.manifest)})
     found = [one for kind, one in run_warnings(manifest).items() if kind.startswith("server host")]
     assert len(found) == bool(sentence)
     assert sentence in "".join(found)
 
 
-def test_a_report_draws_the_host_where_an_agent_told_of_it_and_only_there(tmp_path: Path) -> None:
+def test_a_report_draws_the_host_where_an_agent_reported_it_and_only_there(tmp_path: Path) -> None:
     made = write_run(tmp_path / "a-run", users=1, duration_s=3)
     plain = run_report(made.folder).read_text(encoding="utf-8")
     assert "database host" not in plain

@@ -8,7 +8,7 @@ from hdbkit.servers._mysqld import error_lines
 from hdbkit.servers.log import last_lines, read_since
 
 
-def test_the_last_lines_are_told_in_one_line_without_the_empty_ones() -> None:
+def test_the_last_lines_are_reported_in_one_line_without_the_empty_ones() -> None:
     assert last_lines("".join(f"line {number}\n\n" for number in range(9))) == " | ".join(
         f"line {number}" for number in range(3, 9)
     )

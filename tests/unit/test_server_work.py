@@ -66,7 +66,7 @@ def test_work_is_reported_per_operation_and_in_all_where_the_engine_counts_it() 
     assert work_of({"counters": {"commits": 5.0}, "completed": 5}) == []
 
 
-def test_engines_with_other_names_tell_the_same_work_of() -> None:
+def test_engines_with_other_names_count_the_same_work_of() -> None:
     counters = {"log_bytes": 4_000_000.0, "page_requests": 1000.0, "pages_read": 10.0, "row_lock_waits": 3.0}
     found = {one.what: one.total for one in work_of({"counters": counters, "completed": 0})}
     assert found["log written (bytes)"] == 4_000_000
@@ -91,7 +91,7 @@ def test_a_window_among_full_page_images_is_a_warning_and_one_behind_them_is_not
     assert run_warnings(manifest(result={"full_pages": {"first": 0.03, "last": 0.0}})) == {}
 
 
-def test_data_that_are_larger_than_the_cache_or_the_memory_are_told() -> None:
+def test_data_that_are_larger_than_the_cache_or_the_memory_are_reported() -> None:
     small = {"cache": "shared_buffers", "cache_bytes": 64 * MIB, "on_this_host": True}
     counters = {"blks_hit": 900.0, "blks_read": 100.0}
     found = run_warnings(manifest(server=small, result={"counters": counters}))[DATA]

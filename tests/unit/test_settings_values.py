@@ -76,11 +76,11 @@ def test_a_number_is_read_in_the_unit_of_its_setting(kind: Setting, text: str, n
         (setting("enum"), "remote"),
     ],
 )
-def test_a_wrong_value_is_told_with_what_was_given_and_expected(kind: Setting, text: str) -> None:
-    told = problem_in(kind, text) if text != "2TB" else problem_in(setting("integer", "8kB", 16, 1000), text)
-    assert told is not None
-    assert text in told
-    assert "must be" in told
+def test_a_wrong_value_is_reported_with_what_was_given_and_expected(kind: Setting, text: str) -> None:
+    reported = problem_in(kind, text) if text != "2TB" else problem_in(setting("integer", "8kB", 16, 1000), text)
+    assert reported is not None
+    assert text in reported
+    assert "must be" in reported
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_size_is_written_with_m_g_or_t_where_it_is_a_multiple(number: str, tex
     assert number_in(SIZE, text) == float(number)
 
 
-def test_what_is_allowed_is_told_as_one_would_write_it() -> None:
+def test_what_is_allowed_is_reported_as_one_would_write_it() -> None:
     assert allowed(setting("size", None, 2**21, 2**40)) == "2M to 1T"
     assert allowed(SIZE) == "1024 or more"
     assert allowed(setting("integer", "8kB", 16, 1 << 30)) == "128kB to 8TB"
@@ -180,6 +180,6 @@ def test_a_command_takes_switches_and_sizes_without_our_ways_of_writing_them(
     assert plain_value(one, text) == plain
 
 
-def test_a_wrong_size_is_told_with_how_sizes_are_written() -> None:
+def test_a_wrong_size_is_reported_with_how_sizes_are_written() -> None:
     assert "alone, or with one of K, M, G, T" in str(problem_in(SIZE, "1X"))
     assert "between 1024 and" in str(problem_in(SIZE, "1"))

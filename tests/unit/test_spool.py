@@ -47,7 +47,7 @@ def test_what_was_written_is_read_back_without_a_plan(tmp_path: Path) -> None:
         assert (records[column] == values).all(), column
 
 
-def test_a_spool_goes_on_over_several_segments(tmp_path: Path) -> None:
+def test_a_spool_continues_over_several_segments(tmp_path: Path) -> None:
     count = 2 * 65_536 + 10
     written(tmp_path / "00000.spool", 0, count)
     keys = np.concatenate([records["key"] for _, records in read_spools(tmp_path, max_records=50_000)])

@@ -89,7 +89,7 @@ def test_a_word_that_is_no_identifier_is_refused(schemas: Path, word: object) ->
         sql.find(("own",), "shop", "count_rows").filled({"table": word})
 
 
-def test_an_unknown_statement_is_told_in_a_sentence(schemas: Path) -> None:
+def test_an_unknown_statement_is_reported_in_a_sentence(schemas: Path) -> None:
     with pytest.raises(InputError, match=r"own has no statement 'take' in shop; see: hdbkit sql show own"):
         sql.find(("own",), "shop", "take")
 

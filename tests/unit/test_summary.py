@@ -77,20 +77,20 @@ def test_latencies_are_those_of_the_sorted_rows(run: Synthetic, result: dict) ->
         assert (line["max_us"], line["mean_us"]) == (done.max(), pytest.approx(done.mean()))
 
 
-def test_response_times_are_told_besides_where_users_think(tmp_path: Path) -> None:
+def test_response_times_are_reported_besides_where_users_think(tmp_path: Path) -> None:
     rows = operations(2, 6).assign(wait_us=500)
     run = write_run(tmp_path / "thinking", users=2, duration_s=3, rows=rows, load={"keying_and_thinking": True})
     line = summarize(run.folder, run.manifest)["operations"]["payment"]
     assert line["response"]["p95_us"] == line["p95_us"] + 500
 
 
-def test_cpu_time_is_told_a_transaction(run: Synthetic, result: dict) -> None:
+def test_cpu_time_is_reported_per_transaction(run: Synthetic, result: dict) -> None:
     assert result["client_cpu_us_per_operation"] == pytest.approx(4 * 1e6 / len(run.inside))
     assert result["server_cpu_us_per_operation"] == pytest.approx(0.5 * 40 * 1e6 / result["completed"])
     assert result["host_cpu_pct"] == pytest.approx({"user": 50, "system": 20, "iowait": 5, "steal": 0, "idle": 25})
 
 
-def test_cpu_time_of_a_lost_client_is_left_out_with_its_transactions(tmp_path: Path) -> None:
+def test_cpu_time_of_a_lost_client_is_omitted_with_its_transactions(tmp_path: Path) -> None:
     run = write_run(tmp_path / "lost", duration_s=5)
     clients = clients_of(run.rows, 4)
     clients.loc[2, ["cpu_end_s", "ended"]] = [np.nan, "killed"]
@@ -109,9 +109,9 @@ def test_round_trips_and_bytes_a_transaction_are_those_of_the_clients_that_know_
     clients.loc[2, ["sent_bytes", "received_bytes", "sent_segments"]] = np.nan
     clients.loc[3, ["context_switches"]] = 0
     write_table(run.folder.table("clients"), clients, columns.CLIENTS)
-    told = summarize(run.folder, run.manifest)["per_operation"]
-    switches = told.pop("context_switches")
-    assert told == {"round_trips": 2.0, "sent_bytes": 100.0, "received_bytes": 400.0}
+    reported = summarize(run.folder, run.manifest)["per_operation"]
+    switches = reported.pop("context_switches")
+    assert reported == {"round_trips": 2.0, "sent_bytes": 100.0, "received_bytes": 400.0}
     assert switches == pytest.approx(3 * clients["operations"][:3].sum() / clients["operations"].sum())
 
 
@@ -161,7 +161,7 @@ def test_a_run_in_which_nothing_ended_has_a_result_of_zeros(tmp_path: Path) -> N
     assert json.dumps(result, allow_nan=False)
 
 
-def test_a_run_that_never_measured_is_told(run: Synthetic) -> None:
+def test_a_run_that_never_measured_is_reported(run: Synthetic) -> None:
     clock = run.manifest.clock.model_copy(update={"window_end_us": None})  # type: ignore[union-attr]
     with pytest.raises(DamagedResult, match="no measured window"):
         window_of(run.manifest.model_copy(update={"clock": clock}))

@@ -37,7 +37,7 @@ def test_the_journal_gives_back_what_was_noted(tmp_path: Path) -> None:
     assert (ended.step, ended.note) == (Step.RUN_FAILED, "out of memory")
 
 
-def test_a_torn_last_line_is_passed_over_and_spoils_nothing_after_it(tmp_path: Path) -> None:
+def test_a_torn_last_line_is_skipped_and_spoils_nothing_after_it(tmp_path: Path) -> None:
     folder = made(tmp_path)
     folder.append(Step.RUN_STARTED, 1, "run-a")
     folder.append(Step.RUN_FINISHED, 1, "run-a")
@@ -171,12 +171,12 @@ def test_the_settings_before_are_on_disk_for_their_owner_alone(tmp_path: Path) -
     assert folder.journal.state.identity == "server-1"
 
 
-def test_lost_settings_are_told(tmp_path: Path) -> None:
+def test_lost_settings_are_reported(tmp_path: Path) -> None:
     with pytest.raises(DamagedResult, match="so the settings are not restored"):
         made(tmp_path).read_before()
 
 
-def test_a_sweep_that_has_told_its_end_is_waited_for(tmp_path: Path) -> None:
+def test_a_sweep_that_has_reported_its_end_is_waited_for(tmp_path: Path) -> None:
     ending = only_sweep(tmp_path, "server-1")
     ending.__enter__()
     Timer(0.3, ending.__exit__, (None, None, None)).start()
@@ -197,7 +197,7 @@ def test_two_sweeps_never_share_a_server(tmp_path: Path) -> None:
         pass
 
 
-def test_the_frame_tells_what_became_of_each_planned_run(tmp_path: Path) -> None:
+def test_the_frame_reports_what_became_of_each_planned_run(tmp_path: Path) -> None:
     folder = made(tmp_path)
     done = Manifest(
         run_id="run-a",
@@ -249,7 +249,7 @@ def test_a_folder_without_a_plan_is_no_sweep(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoilt", ["{}", "[]", "", '{"runs": [', "\0", '{"configurations": [], "runs": []}'])
-def test_a_spoilt_plan_is_told_in_a_sentence(tmp_path: Path, spoilt: str) -> None:
+def test_a_damaged_plan_is_reported_in_a_sentence(tmp_path: Path, spoilt: str) -> None:
     folder = made(tmp_path)
     (folder.path / "plan.json").write_text(spoilt)
     with pytest.raises(DamagedResult, match=r"plan.json is damaged: .*") as strict:

@@ -117,7 +117,7 @@ def test_an_error_is_reported_with_its_file_and_line(tmp_path: Path) -> None:
     assert "routine: is not an option of the load or the schema. Did you mean 'routines'?" in str(caught.value)
 
 
-def test_what_comes_out_later_is_told_with_file_and_line_too(tmp_path: Path) -> None:
+def test_what_comes_out_later_is_reported_with_file_and_line_too(tmp_path: Path) -> None:
     path = tmp_path / "sweep.yaml"
     path.write_text("settings:\n  a: [1GB, 2]\nconstraints:\n  - a > 1\n  - a < 3GB\n", encoding="utf-8")
     with pytest.raises(ConfigErrors) as caught:
@@ -127,7 +127,7 @@ def test_what_comes_out_later_is_told_with_file_and_line_too(tmp_path: Path) -> 
     assert "compares a size and a number without unit" in str(caught.value)
 
 
-def test_combinations_that_break_a_constraint_are_left_out_and_counted() -> None:
+def test_combinations_that_break_a_constraint_are_omitted_and_counted() -> None:
     plan = planned(
         settings={"low": ["1GB", "2GB"], "high": ["2GB", "4GB"], "w": {"from": 1, "to": 4, "factor": 2}},
         constraints=["high >= 2 * low", "w != 4"],
@@ -171,7 +171,7 @@ def test_factors_are_options_that_exist(given: dict[str, object], sentence: str)
         planned(factors=given)
 
 
-def test_settings_and_factors_make_one_configuration_and_are_told_apart_when_it_runs() -> None:
+def test_settings_and_factors_make_one_configuration_and_are_distinguished_when_it_runs() -> None:
     factors = {"routines": ["client", "stored"], "all_warehouses": [False, True], "isolation": [None, "serializable"]}
     plan = planned(settings={"x": [1]}, factors={**factors, "partitions": {"from": 2, "to": 4, "factor": 2}})
     assert plan.configurations[0] == {
@@ -218,7 +218,7 @@ def test_the_time_is_that_of_the_phases_of_each_configuration() -> None:
     assert planned(load=load, factors={"duration_s": [10, 30]}).estimated_s == pytest.approx(2 * plain + 4 * 20)
 
 
-def test_a_plan_that_takes_longer_than_its_budget_tells_how_many_blocks_fit() -> None:
+def test_a_plan_that_takes_longer_than_its_budget_reports_how_many_blocks_fit() -> None:
     load = Load(rampup_s=0, duration_s=44)
     assert planned(load=load, blocks=4, time_budget_s=400).spec.blocks == 4
     with pytest.raises(InputError, match=r"takes about 600 s for 6 blocks, .* enough for 4; write blocks: 4"):

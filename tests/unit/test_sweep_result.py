@@ -49,13 +49,13 @@ def folder(tmp_path: Path) -> SweepFolder:
     return folder
 
 
-def test_the_checks_that_runs_failed_are_counted_and_told(folder: SweepFolder) -> None:
+def test_the_checks_that_runs_failed_are_counted_and_reported(folder: SweepFolder) -> None:
     result = SweepResult(folder)
     assert result.checks_failed == {"steal time": 2}
     assert "* 2 of 4 runs failed the check 'steal time'" in result.advice
 
 
-def test_a_spoilt_sweep_is_told_in_a_sentence(folder: SweepFolder) -> None:
+def test_a_damaged_sweep_is_reported_in_a_sentence(folder: SweepFolder) -> None:
     (folder.path / "plan.json").write_text("{}")
     with pytest.raises(DamagedResult, match=r"plan.json is damaged: \w+: is required"):
         SweepResult(folder)

@@ -20,7 +20,7 @@ def test_an_outlying_block_is_named_with_its_distance() -> None:
     assert line.endswith(" % from the median of the 5 blocks")
 
 
-def test_drift_is_told_with_its_size() -> None:
+def test_drift_is_reported_with_its_size() -> None:
     (line,) = [one for one in sweep_warnings(synthetic_runs([1, 1], drift=0.05), RATE) if "from the first run" in one]
     assert line.startswith("TPS drifts by -")
 

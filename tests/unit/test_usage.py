@@ -61,7 +61,7 @@ def test_a_connection_that_was_lost_takes_its_traffic_with_it(tmp_path: Path) ->
     assert not math.isnan(row["context_switches"])
 
 
-def test_a_torn_file_is_passed_over(tmp_path: Path) -> None:
+def test_a_torn_file_is_skipped(tmp_path: Path) -> None:
     Usage().save(tmp_path, 1)
     (tmp_path / "00002.usage.json").write_text('{"client": 2, "sent')
     assert [row["client"] for row in saved(tmp_path)] == [1]

@@ -28,11 +28,11 @@ def swept(seed: int, blocks: int = 3) -> pd.DataFrame:
     return frame.assign(metric_value=10_000 * np.exp(logs))
 
 
-def test_eight_equal_configurations_are_told_apart_in_about_5_percent_of_drifting_sweeps() -> None:
+def test_eight_equal_configurations_are_distinguished_in_about_5_percent_of_drifting_sweeps() -> None:
     sweeps = 120
     verdicts = (judge(swept(seed), RATE, smallest_effect=0.5)["verdict"] for seed in range(sweeps))
-    told = sum(one.isin(["faster", "slower"]).any() for one in verdicts)
-    assert told / sweeps <= 0.1  # without Dunnett's correction it is 0.2, in another order nearly 1
+    reported = sum(one.isin(["faster", "slower"]).any() for one in verdicts)
+    assert reported / sweeps <= 0.1  # without Dunnett's correction it is 0.2, in another order nearly 1
 
 
 def test_the_vectorized_simulation_judges_as_sweeps_are_judged() -> None:
@@ -44,7 +44,7 @@ def test_the_vectorized_simulation_judges_as_sweeps_are_judged() -> None:
 
 
 @pytest.mark.parametrize("size", [2, 4, 8])
-def test_over_recorded_noise_at_most_5_percent_are_told_apart(size: int) -> None:
+def test_over_recorded_noise_at_most_5_percent_are_distinguished(size: int) -> None:
     logs = simulated(recorded(), [0] * size, 8, 3000, np.random.default_rng(size))
     assert called(logs).mean() <= 0.065
 

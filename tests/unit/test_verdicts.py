@@ -54,7 +54,7 @@ def test_complete_blocks_have_the_textbook_dunnett_interval() -> None:
     assert (row["low"], row["high"]) == pytest.approx((np.exp(middle - half), np.exp(middle + half)), rel=1e-6)
 
 
-def test_a_large_effect_is_told_as_times_and_a_small_one_as_percent() -> None:
+def test_a_large_effect_is_reported_as_times_and_a_small_one_as_percent() -> None:
     judged = judge(synthetic_runs([1, 2.3, 1.1, 0.9]), RATE)
     assert verdict(judged, 1)["sentence"].startswith("flush=off is 2.29 ")
     assert "times as fast as the baseline (95 % interval 2." in verdict(judged, 1)["sentence"]
@@ -120,7 +120,7 @@ def test_without_a_baseline_run_nothing_is_compared() -> None:
     assert judged["low"].isna().all()
 
 
-def test_all_runs_failed_is_told() -> None:
+def test_all_runs_failed_is_reported() -> None:
     runs = synthetic_runs([1, 1.5])
     judged = judge(failed(runs, runs["block"] > 0), RATE)
     assert list(judged["verdict"]) == ["failed", "failed"]

@@ -49,7 +49,7 @@ def test_its_metric_mix_and_nouns_are_those_of_its_workload(manifest: Manifest) 
     assert not manifest.paced
 
 
-def test_its_result_made_anew_is_the_one_it_kept(old: RunFolder, manifest: Manifest) -> None:
+def test_its_result_recomputed_is_the_one_it_kept(old: RunFolder, manifest: Manifest) -> None:
     again = summarize(old, manifest)
     for name in OF_THE_RECORDS:
         kept = manifest.result[name]
@@ -57,7 +57,7 @@ def test_its_result_made_anew_is_the_one_it_kept(old: RunFolder, manifest: Manif
     assert again["metric_value"] == pytest.approx(5021.88, abs=0.01)
 
 
-def test_its_checks_made_anew_are_those_it_kept(old: RunFolder, manifest: Manifest) -> None:
+def test_its_checks_recomputed_are_those_it_kept(old: RunFolder, manifest: Manifest) -> None:
     renamed = {"1 % of new orders rolled back": "1 % of new_order rolled back"}
     kept = {renamed.get(check.name, check.name): check.passed for check in manifest.checks}
     again = {check.name: check.passed for check in check_run(old, manifest)}

@@ -64,7 +64,7 @@ def compared(panel: ComparePanel) -> str:
     return html.unescape(text_of(panel))
 
 
-def test_runs_are_found_by_label_and_told_apart_by_it(panel: ComparePanel) -> None:
+def test_runs_are_found_by_label_and_distinguished_by_it(panel: ComparePanel) -> None:
     assert len(panel.choice.runs.options) == 8
     panel.choice.filter.value = "BEFORE"
     panel.choice.take_all.click()

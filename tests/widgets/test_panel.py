@@ -43,7 +43,7 @@ def test_an_error_in_the_background_reaches_the_panel(panel: Panel) -> None:
     until(lambda: "gone" in text_of(panel))
 
 
-def test_what_goes_on_in_the_background_does_not_hold_the_caller(panel: Panel) -> None:
+def test_background_work_does_not_hold_the_caller(panel: Panel) -> None:
     go_on, done = threading.Event(), threading.Event()
     panel.in_background(lambda: done.set() if go_on.wait(60) else None)
     assert not done.is_set()
@@ -52,13 +52,13 @@ def test_what_goes_on_in_the_background_does_not_hold_the_caller(panel: Panel) -
 
 
 def test_a_ticker_that_raises_ends_itself_and_no_other() -> None:
-    told: list[BaseException] = []
+    reported: list[BaseException] = []
     ticks = threading.Semaphore(0)
-    bad = every(0, lambda: _raise(ValueError("bad")), told.append)
+    bad = every(0, lambda: _raise(ValueError("bad")), reported.append)
     good = every(0, ticks.release)
     try:
         assert all(ticks.acquire(timeout=60) for _ in range(3))
-        assert [str(error) for error in told] == ["bad"]
+        assert [str(error) for error in reported] == ["bad"]
         assert (bad.alive, good.alive) == (False, True)
     finally:
         good.cancel()

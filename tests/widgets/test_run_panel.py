@@ -70,7 +70,7 @@ def test_the_other_sliders_share_what_one_leaves() -> None:
     }  # fmt: skip
 
 
-def test_a_mix_that_nobody_moved_follows_the_other_options() -> None:
+def test_a_mix_that_no_one_moved_follows_the_other_options() -> None:
     form = LoadForm(Load(), TPROC_C)
     form.fields["input_rules"].value = "hammerdb"
     assert form.load().mix is None

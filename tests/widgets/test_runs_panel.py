@@ -80,7 +80,7 @@ def test_runs_are_filtered_sorted_and_shown_in_chosen_columns(panel: RunsPanel, 
 
 
 @pytest.mark.parametrize("wrong", ["speed > 3", "failed >", "label = 'x", "failed > 1)", "1); SELECT (1"])
-def test_a_wrong_condition_is_told_as_it_was_typed(
+def test_a_wrong_condition_is_reported_as_it_was_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
 ) -> None:
     monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
@@ -113,7 +113,7 @@ def test_tags_and_notes_are_kept_with_the_run(panel: RunsPanel, two: list[str], 
     assert api.result(two[0]).manifest.note == ""
 
 
-def test_a_tag_is_one_word_and_a_run_that_goes_on_has_one_writer(null_target: Target) -> None:
+def test_a_tag_is_one_word_and_a_run_that_is_running_has_one_writer(null_target: Target) -> None:
     api.connect(null_target).build(workload=WorkloadSpec())
     running = hdbkit.start(null_target.with_(options={"latency_us": "5000"}), load=Load(rampup_s=0, duration_s=600))
     try:
@@ -140,7 +140,7 @@ def test_runs_are_deleted_only_after_the_question(panel: RunsPanel, two: list[st
     assert (shown(panel), panel.picked) == (two[1:], [])
 
 
-def test_the_errors_of_a_picked_run_are_told_with_their_text(panel: RunsPanel, two: list[str]) -> None:
+def test_the_errors_of_a_picked_run_are_reported_with_their_text(panel: RunsPanel, two: list[str]) -> None:
     panel.table.picked = two[:1]
     assert "refused on demand" in panel.about.value
 

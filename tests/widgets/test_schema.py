@@ -67,7 +67,7 @@ def test_the_other_panels_know_what_was_built(null_panel: SchemaPanel) -> None:
     assert "a schema of TPROC-C, 2 warehouses" in text_of(null_panel)
 
 
-def test_a_cancelled_build_ends_its_loaders_and_goes_on_from_there(panel: SchemaPanel) -> None:
+def test_a_cancelled_build_ends_its_loaders_and_continues_from_there(panel: SchemaPanel) -> None:
     panel.form.inputs["warehouses"].value = 2
     panel.build.click()
     until(lambda: "rows" in panel.progress.value)

@@ -84,7 +84,7 @@ def test_settings_are_found_by_name_and_by_what_they_do(panel: SweepPanel) -> No
     assert "No setting of the server contains 'nothing like it'" in html.unescape(picker.about.value)
 
 
-def test_a_setting_tells_its_value_range_unit_and_what_a_change_takes(panel: SweepPanel) -> None:
+def test_a_setting_reports_its_value_range_unit_and_what_a_change_takes(panel: SweepPanel) -> None:
     picker = read(panel).form.picker
     picker.search.value = "buffers"
     assert picker.about.value == (
@@ -165,7 +165,7 @@ def test_values_are_separated_by_commas_and_quoted_where_they_hold_one(text: str
 # -- before it starts ---------------------------------------------------------------------------------------
 
 
-def test_runs_and_time_are_told_before_it_starts(panel: SweepPanel) -> None:
+def test_runs_and_time_are_reported_before_it_starts(panel: SweepPanel) -> None:
     panel.form.show(SPEC.with_(virtual_users=(1, 2), load=Load(rampup_s=24, duration_s=60)))
     assert "<b>8 runs</b>: 2 configurations x 2 user counts x 2 blocks" in text_of(panel)
     assert "<b>about 12 minutes</b>" in text_of(panel)
@@ -197,7 +197,7 @@ def test_an_error_in_a_field_is_a_sentence_and_nothing_is_started(
     assert not list(results.glob("sweeps/*"))
 
 
-def test_what_the_server_would_refuse_is_told_while_it_is_typed_and_when_it_is_started(
+def test_what_the_server_would_refuse_is_reported_while_it_is_typed_and_when_it_is_started(
     panel: SweepPanel, results: Path
 ) -> None:
     read(panel).form.show(SPEC.with_(settings={"speed": ("1", "fast"), "buffers": ("64",)}))
@@ -295,7 +295,7 @@ def test_a_sweep_that_was_started_elsewhere_is_attached_to(target: Target) -> No
     panel.close()
 
 
-def test_who_waits_is_told_when_the_panel_is_closed(panel: SweepPanel) -> None:
+def test_a_waiting_caller_is_notified_when_the_panel_is_closed(panel: SweepPanel) -> None:
     panel.form.show(SPEC.with_(load=Load(rampup_s=0, duration_s=600)))
     panel.start()
     until(lambda: "measuring:" in text_of(panel))
@@ -306,7 +306,7 @@ def test_who_waits_is_told_when_the_panel_is_closed(panel: SweepPanel) -> None:
     assert panel.attach().wait().sweep_id == attach_sweep().sweep_id
 
 
-def test_a_sweep_whose_process_was_killed_is_told_as_such(panel: SweepPanel) -> None:
+def test_a_sweep_whose_process_was_killed_is_reported_as_such(panel: SweepPanel) -> None:
     panel.form.show(SPEC.with_(load=Load(rampup_s=0, duration_s=600)))
     panel.start()
     until(lambda: "measuring:" in text_of(panel))
@@ -328,7 +328,7 @@ def test_the_ranking_goes_from_the_fastest_to_the_slowest_with_intervals() -> No
     assert re.search(r"\+\d+\.\d % \(\+\d+\.\d % to \+\d+\.\d %\)</td><td>faster", shown)
 
 
-def test_the_grid_shows_each_run_by_its_block_and_says_what_it_leaves_out() -> None:
+def test_the_grid_shows_each_run_by_its_block_and_says_what_it_omits() -> None:
     runs = synthetic_runs([1.0, 1.1], blocks=2, noise=0)
     runs.loc[runs["number"] == 4, ["status", "metric_value"]] = ["failed", np.nan]
     runs.loc[runs["number"] == 3, ["status", "metric_value"]] = ["running", np.nan]

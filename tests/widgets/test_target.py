@@ -116,7 +116,7 @@ def test_a_typed_password_does_not_go_along_to_another_server(panel: TargetPanel
         ("given", "oracle://me@db1/x", "there is no kind of database &#x27;oracle&#x27; (known: "),
     ],
 )
-def test_a_wrong_input_is_told_and_the_target_stays(
+def test_a_wrong_input_is_reported_and_the_target_stays(
     panel: TargetPanel, null_target: Target, field: str, value: str, sentence: str
 ) -> None:
     panel.shared.target = null_target
@@ -125,14 +125,14 @@ def test_a_wrong_input_is_told_and_the_target_stays(
     assert panel.shared.target == null_target
 
 
-def test_it_is_told_where_the_password_is_found(panel: TargetPanel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_source_of_the_password_is_shown(panel: TargetPanel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HDBKIT_PASSWORD", "not-to-be-shown")
     panel.given.value = "postgresql://bench@db1/tpcc"
     until(lambda: "HDBKIT_PASSWORD" in panel.place.value)
     assert "not-to-be-shown" not in text_of(panel)
 
 
-def test_what_was_found_in_another_target_is_not_told_of_this_one(null_target: Target) -> None:
+def test_what_was_found_in_another_target_is_not_shown_for_this_one(null_target: Target) -> None:
     shared = Shared(target=null_target)
     shared.schema_found(null_target.with_(database="other"), WorkloadSpec())
     assert shared.schema is None
@@ -140,7 +140,7 @@ def test_what_was_found_in_another_target_is_not_told_of_this_one(null_target: T
     assert shared.schema == WorkloadSpec()
 
 
-def test_a_connection_test_tells_the_servers_version_and_what_is_there(server: PrivateServer) -> None:
+def test_a_connection_test_reports_the_servers_version_and_what_is_there(server: PrivateServer) -> None:
     panel = TargetPanel(Shared(target=server.target))
     panel.test.click()
     until(lambda: "connected to" in text_of(panel))
@@ -148,7 +148,7 @@ def test_a_connection_test_tells_the_servers_version_and_what_is_there(server: P
     assert "it holds no schema of TPROC-C" in text_of(panel)
 
 
-def test_a_refused_connection_is_told_in_a_sentence(server: PrivateServer) -> None:
+def test_a_refused_connection_is_reported_in_a_sentence(server: PrivateServer) -> None:
     target = server.target.with_(user="nobody_here", password=SecretStr("wrong"))
     panel = TargetPanel(Shared(target=target))
     panel.test.click()

@@ -78,7 +78,7 @@ def begun(run: api.Running) -> None:
     until(lambda: run.status.value != "starting")
 
 
-def test_only_the_newest_looks_and_the_panels_of_the_one_before_go_on(bench: Workbench, built: Target) -> None:
+def test_only_the_newest_looks_and_the_panels_of_the_one_before_continue(bench: Workbench, built: Target) -> None:
     run = api.start(built, load=LONG)
     bench.run.attach(run.run_id)
     newest = hdbkit.ui()
@@ -90,7 +90,7 @@ def test_only_the_newest_looks_and_the_panels_of_the_one_before_go_on(bench: Wor
     newest.close()
 
 
-def test_a_run_that_goes_on_is_listed_and_attached(bench: Workbench, built: Target) -> None:
+def test_a_run_that_is_running_is_listed_and_attached(bench: Workbench, built: Target) -> None:
     run = api.start(built, load=LONG)
     until(lambda: any(run.run_id in line for line in lines(bench)))
     attach(bench, run.run_id)
@@ -102,7 +102,7 @@ def test_a_run_that_goes_on_is_listed_and_attached(bench: Workbench, built: Targ
     assert lines(bench) == []
 
 
-def test_a_sweep_that_goes_on_is_listed_and_attached(bench: Workbench, built: Target) -> None:
+def test_a_sweep_that_is_running_is_listed_and_attached(bench: Workbench, built: Target) -> None:
     load = Load(rampup_s=0, duration_s=600)
     spec = SweepSpec(name="speed", settings={"speed": ("1", "2")}, virtual_users=(2,), blocks=2, load=load)
     sweep = api.start_sweep(built, spec)
@@ -115,7 +115,7 @@ def test_a_sweep_that_goes_on_is_listed_and_attached(bench: Workbench, built: Ta
     assert not any(sweep.sweep_id in line for line in lines(bench))
 
 
-def test_what_cannot_be_attached_any_more_is_told(bench: Workbench, built: Target) -> None:
+def test_what_cannot_be_attached_any_more_is_reported(bench: Workbench, built: Target) -> None:
     run = api.start(built, load=LONG)
     until(lambda: any(run.run_id in line for line in lines(bench)))
     bench.close()  # the list stays as it was
