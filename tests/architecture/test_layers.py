@@ -104,7 +104,6 @@ def test_the_rule_on_engines_knows_every_kind_and_its_driver() -> None:
     assert pattern({"newdb"}).search("a_NewDB_session")
 
 
-@pytest.mark.xfail(strict=False, reason="being removed")
 def test_code_asks_the_workload_never_for_its_name() -> None:
     found = [
         f"{within(path)}:{line}: {text[:60]}"
@@ -116,7 +115,6 @@ def test_code_asks_the_workload_never_for_its_name() -> None:
     assert not found
 
 
-@pytest.mark.xfail(strict=False, reason="being removed")
 def test_nothing_outside_a_workload_is_written_in_its_words() -> None:
     """Docstrings, help texts, comments, templates and scripts too."""
     found = [
