@@ -1,7 +1,7 @@
-"""Building and dropping a workload's schema: tables, data by several processes, indexes, routines, checks.
+"""Build and drop a workload's schema: tables, parallel load, indexes, routines, checks.
 
-A build notes every loaded part in the schema itself, in the same transaction, so it can be killed anywhere and
-goes on where it stopped. It never touches a table that it did not make.
+A build records every loaded part in the schema itself, in the same transaction, so it can be killed at any point and
+resumed. It never changes tables that it did not create.
 """
 
 from hdbkit.build.build import BuildResult, Estimate, build, estimate

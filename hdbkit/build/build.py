@@ -1,4 +1,4 @@
-"""A build, step by step; every step looks first at what is already there."""
+"""A build, step by step; every step first checks what already exists."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hdbkit.errors import BuildFailed, HalfBuilt, InputError, SchemaProblem, Tra
 from hdbkit.workloads import workload
 
 ROWS_A_SECOND = 140_000
-"""What one loader of a small server loads, checks and indexes included; only for the time of an estimate."""
+"""Speed of one loader on a small server, including checks and indexes; for estimates."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a population amounts to, before it is made: rows, bytes of text, and a rough time to build it."""
+    """The estimated size of a population and the time to build it."""
 
     rows: int
     size_bytes: int
@@ -33,7 +33,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class BuildResult:
-    """What a build did: rows and text it loaded itself, parts that were there before, checks of the whole."""
+    """The result of a build: rows and bytes it loaded, parts loaded by earlier builds, and checks."""
 
     rows: int
     size_bytes: int
@@ -48,7 +48,7 @@ class BuildResult:
 
 
 def estimate(spec: WorkloadSpec, loaders: int = 2) -> Estimate:
-    """Expected rows and bytes of text of a population, and a rough time to build it with ``loaders`` processes."""
+    """Estimate rows and bytes of a population, and the time to build it with ``loaders`` processes."""
     parts = workload(spec).parts()
     rows = sum(part.rows for part in parts)
     return Estimate(rows, sum(part.size_bytes for part in parts), rows / (ROWS_A_SECOND * loaders))
@@ -97,7 +97,7 @@ class _Build:
     def run(self, loaders: int, started: float) -> BuildResult:
         record = self._workload.record
         log = self._unfinished(record)
-        self._refuse_too_many(loaders)
+        self._check_connections(loaders)
         with self._step(Stage.TABLES):
             self._schema.create(record)
         with Loaders(self._target, self._spec, loaders, self._stop) as pool:
@@ -126,7 +126,7 @@ class _Build:
             raise BuildFailed(stage.value, str(error)) from error
 
     def _unfinished(self, record: str) -> BuildLog:
-        """What an earlier build of this schema left; raises ``SchemaProblem`` where something else is there."""
+        """The state of an earlier build of this schema. Raises ``SchemaProblem`` if another schema exists."""
         place = f"schema {self._name} in {self._target.url}"
         with suppress(HalfBuilt):
             found = self._workload.found(self._schema)
@@ -142,12 +142,12 @@ class _Build:
             )
         return log
 
-    def _refuse_too_many(self, loaders: int) -> None:
+    def _check_connections(self, loaders: int) -> None:
         free = self._engine.free_connections(self._schema.session)
         if free is not None and free < loaders:
             raise InputError(
-                f"{self._target.url} allows {free} more connections, but {loaders} loaders were asked for; "
-                f"ask for {max(1, free)} or raise the server's limit"
+                f"{self._target.url} allows {free} more connections, but {loaders} loaders need one each; "
+                f"use {max(1, free)} loaders or raise the server's limit"
             )
 
     def _load(self, pool: Loaders, log: BuildLog) -> None:
@@ -167,7 +167,7 @@ class _Build:
         self._progress.loaded(done, done, self._size_bytes)
 
     def _check(self) -> tuple[Check, ...]:
-        """A slow load is reported; an engine that keeps no tables has nothing else to check."""
+        """Report a slow load, and check the schema if the engine has tables."""
         session = self._schema.session
         slow = self._engine.slow_load(session)
         notes = [Check("load", None, slow)] if slow else []
@@ -177,7 +177,7 @@ class _Build:
 
 
 def _difference(there: str, asked: str) -> str:
-    """What two records of a specification differ in; empty where they are equal."""
+    """The differences between two stored specifications; empty if they are equal."""
     ours, theirs = _fields(asked), _fields(there)
     names = [*ours, *(name for name in theirs if name not in ours)]
     return ", ".join(
@@ -188,7 +188,7 @@ def _difference(there: str, asked: str) -> str:
 
 
 def _fields(record: str) -> dict[str, object]:
-    """The fields of a specification, options of its engine beside its own."""
+    """The fields of a stored specification, including storage options."""
     fields: dict[str, object] = json.loads(record)
     storage = fields.pop("storage", None)
     return {**fields, **(storage if isinstance(storage, dict) else {})}

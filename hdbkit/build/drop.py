@@ -1,4 +1,4 @@
-"""Dropping a workload's schema: its own objects, and nothing else."""
+"""Drop a workload's schema: its own objects, and nothing else."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ from hdbkit.workloads import workload
 
 
 def drop(target: Target, spec: WorkloadSpec) -> list[str]:
-    """Drop the tables and routines that a build of the workload made; what was dropped, such as ``table stock``.
+    """Drop the tables and routines that a build of the workload created.
 
-    A schema in which something else is left, or that belongs to somebody else, stays. Of ``spec`` only the workload
-    counts, not the scale.
+    A schema with other objects, or of another owner, is kept. Only the workload of ``spec`` matters, not the scale.
+
+    Returns:
+        What was dropped, such as ``table accounts``.
 
     Raises:
-        SchemaProblem: there is no such schema, or no build made it. Nothing was changed.
+        SchemaProblem: there is no such schema, or hdbkit did not build it. Nothing was changed.
         InputError: this account may not drop it.
     """
     engine, work = database(target.kind), workload(spec)
     place = f"schema {work.scope(engine.dialects).schema} in {target.url}"
     schema = engine.schema(target, work)
     try:
-        _refuse(schema, place)
+        _check_droppable(schema, place)
         return schema.drop()
     except TransactionError as error:
         raise InputError(f"{place} cannot be dropped: {error.text}; use the account that built it") from None
@@ -31,9 +33,9 @@ def drop(target: Target, spec: WorkloadSpec) -> list[str]:
         schema.close()
 
 
-def _refuse(schema: Schema, place: str) -> None:
+def _check_droppable(schema: Schema, place: str) -> None:
     log = schema.log()
     if not log.exists:
         raise SchemaProblem(f"there is no {place}; nothing was dropped")
     if log.tables and log.spec is None:
-        raise SchemaProblem(f"{place} was not made by hdbkit (it has no record of a build); nothing was dropped")
+        raise SchemaProblem(f"{place} was not built by hdbkit (it has no build record); nothing was dropped")

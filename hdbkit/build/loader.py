@@ -1,7 +1,7 @@
-"""A loader: a process with one connection that does the jobs it is sent, one after the other.
+"""A loader: a process with one connection that executes the jobs it receives, one after the other.
 
-It ends when the building process ends, however that ends: a thread waits on a pipe that only the builder
-holds open. What it had not committed is undone by the server.
+It ends when the building process ends, for whatever reason: a thread waits on a pipe that only the building process
+holds open. The server rolls back uncommitted work.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hdbkit.workloads import workload
 
 @dataclass(frozen=True)
 class LoadPart:
-    """The job to load one part of the population, in one transaction with the note that it is there."""
+    """A job: load one part of the population and record it, in one transaction."""
 
     key: str
 
@@ -33,7 +33,7 @@ class LoadPart:
 
 @dataclass(frozen=True)
 class Step:
-    """The job to do one step of a schema, such as an index."""
+    """A job: do one step of a schema, such as an index."""
 
     name: str
 
@@ -46,7 +46,7 @@ Job = LoadPart | Step
 
 @dataclass(frozen=True)
 class Sent:
-    """A message to the builder: so much more was handed to the server."""
+    """A message to the building process: this much more was sent to the server."""
 
     rows: int
     size_bytes: int
@@ -54,13 +54,13 @@ class Sent:
 
 @dataclass(frozen=True)
 class Done:
-    """A message to the builder: the job is done, or ``problem`` says why it is not."""
+    """A message to the building process: the job is done, or failed with ``problem``."""
 
     problem: str | None = None
 
 
 def loader(target: Target, spec: WorkloadSpec, jobs: Connection, alive: Connection) -> None:
-    """The life of a loader: connect, work until the builder closes ``jobs``, disconnect."""
+    """Main function of a loader: connect, work until ``jobs`` is closed, disconnect."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with, args=(alive,), daemon=True).start()
     work, schema = workload(spec), None

@@ -1,4 +1,4 @@
-"""The loaders of a build: so many processes, and the jobs dealt to them as they become free."""
+"""The loader processes of a build, and the distribution of jobs to them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hdbkit.errors import BuildFailed
 from hdbkit.workloads import workload
 
 STOPPED = "it was stopped"
-_PATIENCE_S = 5.0
-_LOOK_S = 0.5  # how often a silent build looks whether it is to stop
+_EXIT_TIMEOUT_S = 5.0
+_POLL_S = 0.5  # interval for checking whether the build is to stop
 
 
 class Loaders:
-    """Processes that do jobs; use it in a ``with``, which ends them all.
+    """Processes that execute jobs; a context manager that ends them.
 
     Example:
         with Loaders(target, spec, 4, Event()) as loaders:
@@ -60,17 +60,17 @@ class Loaders:
             if error is not None:
                 process.terminate()
         for process in self._processes.values():
-            process.join(_PATIENCE_S)
+            process.join(_EXIT_TIMEOUT_S)
             if process.is_alive():
                 process.kill()
                 process.join()
         self._alive.close()
 
     def do(self, jobs: Iterable[Job], on_sent: Callable[[Sent], None] = lambda _: None) -> None:
-        """Do all jobs, each once, by whoever is free; ``on_sent`` is called with each report of sent rows.
+        """Execute all jobs, each on the next free loader; ``on_sent`` is called with each report of sent rows.
 
         Raises:
-            BuildFailed: a job failed, a loader died, or it is to stop; the jobs that were done stay done.
+            BuildFailed: a job failed, a loader died, or the build was stopped; completed jobs are kept.
         """
         waiting = iter(jobs)
         busy = dict(zip(self._processes, waiting, strict=False))
@@ -79,8 +79,8 @@ class Loaders:
         while busy:
             if self._stop.is_set():
                 raise BuildFailed(str(next(iter(busy.values()))), STOPPED)
-            for pipe in cast("list[Connection]", wait(list(busy), _LOOK_S)):
-                message = self._heard(pipe, busy[pipe])
+            for pipe in cast("list[Connection]", wait(list(busy), _POLL_S)):
+                message = self._received(pipe, busy[pipe])
                 if isinstance(message, Sent):
                     on_sent(message)
                     continue
@@ -92,24 +92,24 @@ class Loaders:
                     busy[pipe] = following
                     _give(pipe, following)
 
-    def _heard(self, pipe: Connection, job: Job) -> Sent | Done:
+    def _received(self, pipe: Connection, job: Job) -> Sent | Done:
         try:
             message: Sent | Done = pipe.recv()
         except (EOFError, ConnectionError):
             process = self._processes[pipe]
-            process.join(_PATIENCE_S)
-            raise BuildFailed(str(job), f"its process ended by itself (exit code {process.exitcode})") from None
+            process.join(_EXIT_TIMEOUT_S)
+            raise BuildFailed(str(job), f"its process ended unexpectedly (exit code {process.exitcode})") from None
         return message
 
 
 def _give(pipe: Connection, job: Job) -> None:
-    with suppress(ConnectionError):  # a loader that died is noticed when it is listened to
+    with suppress(ConnectionError):  # a loader that died is detected when its message is read
         pipe.send(job)
 
 
 @contextmanager
 def _main_hidden() -> Iterator[None]:
-    """Processes that start meanwhile do not import the caller's main script, which may have no guard."""
+    """Hide the caller's main script from new processes: it may have no ``__main__`` guard."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:

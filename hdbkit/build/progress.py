@@ -1,4 +1,4 @@
-"""What a build tells whoever watches it."""
+"""Progress of a build."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Stage(StrEnum):
-    """The steps of a build, in their order."""
+    """The stages of a build, in order."""
 
     TABLES = "tables"
     LOAD = "load"
@@ -19,25 +19,25 @@ class Stage(StrEnum):
 
 
 class BuildProgress(Protocol):
-    """Called from the process and thread that builds; must return soon."""
+    """Callbacks, called in the process and thread of the build; must return quickly."""
 
     def stage(self, stage: Stage) -> None:
-        """A step begins."""
+        """A stage starts."""
         ...
 
     def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
-        """So many rows are sent, of an expected total; ``size_bytes`` is what this build has sent as text.
+        """Rows loaded so far, of an expected total; ``size_bytes`` is the text that this build has sent.
 
-        Rows that an earlier build loaded count in ``rows`` and not in ``size_bytes``.
+        ``rows`` includes rows of earlier builds, ``size_bytes`` does not.
         """
         ...
 
 
 class Silent:
-    """Nobody watches."""
+    """Ignores progress."""
 
     def stage(self, stage: Stage) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
-        """Nothing."""
+        """Does nothing."""

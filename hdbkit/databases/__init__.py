@@ -1,4 +1,4 @@
-"""The engines. Each file here is the only place that imports its driver and knows its name."""
+"""The engines. Only the file of an engine imports its driver and contains its name."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hdbkit.errors import InputError
 
 
 def kinds() -> list[str]:
-    """The kinds of database that there is a file for."""
+    """The supported kinds of database."""
     return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
 
 
 def database(kind: str) -> Database:
-    """The engine of a kind. Raises ``InputError`` for one that there is no file for."""
+    """The engine of a kind. Raises ``InputError`` for an unknown kind."""
     known = kinds()
     if kind not in known:
         raise InputError(f"there is no database '{kind}' (known: {', '.join(known)}).{did_you_mean(kind, known)}")
@@ -26,13 +26,13 @@ def database(kind: str) -> Database:
 
 
 def schema_option_models() -> dict[str, type[SchemaOptions]]:
-    """By kind of database, the model of the options that a schema has on it alone; no driver is needed."""
+    """By kind of database, the model of its storage options; needs no driver."""
     return {kind: database(kind).schema_options for kind in kinds()}
 
 
 def sql_session(target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> SqlSession:
-    """A session of an engine that speaks SQL. Raises ``InputError`` for one that does not."""
+    """A session of an SQL engine. Raises ``InputError`` for other engines."""
     engine = database(target.kind)
     if Capability.SQL not in engine.capabilities:
-        raise InputError(f"the {engine.title} does not speak SQL")
+        raise InputError(f"{engine.title} does not support SQL")
     return cast(SqlSession, engine.connect(target, scope, options))

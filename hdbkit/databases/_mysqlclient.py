@@ -1,9 +1,9 @@
-"""A session over mysqlclient's low-level interface; a result stays raw until it is asked for.
+"""A session with mysqlclient's low-level interface; results are converted only on request.
 
-A measured call is one packet of ready-made bytes; that of a routine bypasses the driver where the connection allows
-it (:mod:`hdbkit.databases._mysqlclient_wire`). ``begin`` goes out in front of the first statement behind it, and
-a ``batch`` is one packet of several statements. Every answer is read to its end before anything else is sent; where
-that is interrupted the connection is closed, so that it never gets out of step.
+A measured call is one packet of prepared bytes; calls of routines bypass the driver if the connection allows it
+(:mod:`hdbkit.databases._mysqlclient_wire`). ``begin`` is sent together with the next statement, and a ``batch`` is
+one packet of several statements. Every answer is read completely before the next request; if that is interrupted, the
+connection is closed, so that requests and answers always match.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import SERVER_STATEMENTS, Statement, find, in_scope, statements
 
 BY_DESIGN = 30001
-"""The error number with which a routine rolls back an order for the unused item."""
+"""The error number with which a routine reports a rollback by design."""
 
 _LOST = frozenset({0, 1053, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 2002, 2003, 2006, 2013, 2014, 2027, 2055, 4031})
 _CLASSES = {
@@ -39,12 +39,12 @@ _TOO_LARGE = 1153
 
 
 class Template(NamedTuple):
-    """A statement with a ``%b`` for each value, and which parameter stands at each; none when each stands once."""
+    """A statement with a ``%b`` for each value, and the parameter index of each; empty if trivial."""
 
     text: bytes
     places: tuple[int, ...]
     answers_last: bool = False
-    """A CALL that answers nothing, with a SELECT of one row behind it."""
+    """Whether it is a CALL without a result set, followed by a SELECT of one row."""
 
 
 class MysqlclientSession:
@@ -61,24 +61,24 @@ class MysqlclientSession:
         self._max_bytes = 1 << 30
         self._takes_values = "execute_with_values" in statements(dialects, SERVER_STATEMENTS)
         self.prepares_calls = False
-        """Whether routines' calls are prepared by the server too."""
+        """Whether the server prepares calls of routines, too."""
         packet_bytes, infile = self.query("open_session")[0]
         self._max_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
 
     @property
     def connection(self) -> Any:
-        """The driver's connection, which nobody else reads from."""
+        """The driver's connection, with the socket options that the driver expects."""
         if self._wire:
             self._wire.leave()
         return self._driver
 
     @property
     def client_path(self) -> str:
-        """What times the calls of routines: our own code over the driver's socket, or the driver."""
+        """The code that performs calls of routines: our own code on the driver's socket, or the driver."""
         return "hdbkit wire code" if self._wire and not self.prepares_calls else "mysqlclient"
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
-        """The rows of a named statement (its first result that has any); ``{word}`` and ``:word`` take arguments."""
+        """The rows of a named statement (its first result set); ``{word}`` and ``:word`` take arguments."""
         found = self._find(statement).filled(arguments)
         text = _rendered(_template(found), [arguments[name] for name in found.parameters])
         results = [result for result in self._answered(text) if not isinstance(result, int)]
@@ -97,45 +97,45 @@ class MysqlclientSession:
         self._answered(text.encode())
 
     def begin(self) -> None:
-        """Start a transaction; it goes out with the first statement."""
+        """Start a transaction; sent together with the first statement."""
         assert not self._begun, "begin inside a transaction"
         self._begun, self._sent_begin = True, False
 
     def commit(self) -> None:
-        """Commit; a refusal raises and nothing is left."""
+        """Commit. If that fails, raises ``TransactionError``, and no part of the transaction remains."""
         assert self._begun, "commit outside a transaction"
         sent, self._begun, self._sent_begin = self._sent_begin, False, False
         if sent:
             self._exchanged(b"COMMIT")
 
     def rollback(self) -> None:
-        """Undo; does nothing outside a transaction and nothing on a lost connection."""
+        """Roll back; does nothing outside a transaction or on a lost connection."""
         sent, self._begun, self._sent_begin = self._sent_begin, False, False
         if sent:
             self._undo()
 
     def parameters(self, statement: str) -> tuple[str, ...]:
-        """The names of its values, in the order of ``bind``."""
+        """The names of its parameters, in the order of ``bind``."""
         return self._find(statement).parameters
 
     def prepare(self, statements: Iterable[str]) -> None:
-        """Make named statements ready to be filled with values, each once.
+        """Prepare named statements, each once.
 
-        Where the dialect can execute a statement with values, the server prepares it. A routine's call is as short as
-        its execution would be, so that it is prepared on request only; several statements in one packet never are.
+        The server prepares a statement if the dialect can execute it with values. Calls of routines are already
+        short, so the server prepares them only on request; several statements in one packet are never prepared.
         """
         for name in statements:
             if name not in self._templates:
-                self._templates[name] = self._made_ready(self._find(name))
+                self._templates[name] = self._prepared_or_literal(self._find(name))
 
     def bind(self, statement: str, arguments: Arguments) -> bytes:
-        """A call as the bytes that are sent."""
+        """A call as bytes."""
         template = self._templates[statement]
         text = _rendered(template, arguments)
         return Call.of(text) if self._wire and template.answers_last else text
 
     def perform(self, bound: bytes) -> Any:
-        """One whole transaction in one call, committed when it returns; its first result that has rows."""
+        """Perform one whole transaction, committed when it returns; return its last result set."""
         try:
             if type(bound) is Call and self._wire:
                 return self._wire.asked(bound)
@@ -147,37 +147,37 @@ class MysqlclientSession:
                     later = connection.store_result()
                     result = later if result is None else result
         except Error as error:
-            self._refuse(error)
+            self._raise_error(error)
         except BaseException:
-            self.close()  # answers may be left that nobody reads
+            self.close()  # answers may be unread
             raise
         return result
 
     def rows(self, raw: Any) -> list[Row]:
-        """A raw result as plain values; arrays become tuples."""
+        """Convert a raw result to plain values; arrays become tuples."""
         return plain(*(answer_of(raw) if isinstance(raw, bytes) else result_of(raw)))
 
     def call(self, statement: str, *arguments: Any) -> list[Row]:
-        """A prepared statement inside a transaction."""
+        """Run a prepared statement inside a transaction."""
         return self.batch([(statement, arguments)])[0]
 
     def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
-        """Several prepared statements in one round trip, in their order."""
+        """Run several prepared statements in one round trip, in order."""
         assert self._begun, "a call outside a transaction"
         self.prepare(name for name, _ in calls)
         results = self._answered(b";".join([_rendered(self._templates[name], given) for name, given in calls]))
         return [[] if isinstance(result, int) else list(result.fetch_row(0)) for result in results]
 
     def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[bytes]:
-        """Several calls as the bytes that are sent."""
+        """Several calls as bytes."""
         return [_rendered(self._templates[name], given) for name, given in calls]
 
     def perform_all(self, bound: Sequence[bytes]) -> list[Any]:
-        """A whole transaction of several calls in one packet, committed when it returns."""
+        """Perform a whole transaction of several calls in one packet."""
         return self._exchanged(b";".join([b"START TRANSACTION", *bound, b"COMMIT"]))
 
     def perform_each(self, bound: Sequence[bytes]) -> list[Any]:
-        """The same with a packet for each statement."""
+        """The same with one packet per statement."""
         send = self._exchanged
         send(b"START TRANSACTION")
         results = [send(text) for text in bound]
@@ -185,7 +185,7 @@ class MysqlclientSession:
         return results
 
     def load(self, table: Table, chunks: Iterable[bytes]) -> int:
-        """Bulk-load tab-separated text, by LOAD DATA LOCAL where the server lets us; the number of rows."""
+        """Bulk-load tab-separated text, with LOAD DATA LOCAL if the server allows it; return the number of rows."""
         assert self._begun, "a load outside a transaction"
         words = {"table": table.name, "columns": table.columns}
         try:
@@ -193,7 +193,7 @@ class MysqlclientSession:
                 with piped(chunks) as path:
                     text = _template(self._find("load_from_client").filled(words)).text
                     (rows,) = self._answered(text % ENCODERS[str](path))
-                    self._refuse_warnings()
+                    self._raise_warnings()
                     return int(rows)
             head = _template(self._find("load_by_insert").filled(words)).text
             return sum(self._answered(text)[0] for text in insertions(head, chunks, self._max_bytes))
@@ -202,15 +202,15 @@ class MysqlclientSession:
             raise
 
     def close(self) -> None:
-        """End the connection; never raises."""
+        """Close the connection; never raises."""
         self._begun = self._sent_begin = False
         if self._wire:
             self._wire.close()
         with suppress(Error):
             self._driver.close()
 
-    def _made_ready(self, statement: Statement) -> Template:
-        """As ``prepare`` says; of a CALL with a SELECT behind it the server prepares the CALL."""
+    def _prepared_or_literal(self, statement: Statement) -> Template:
+        """See ``prepare``; of a CALL followed by a SELECT, the server prepares only the CALL."""
         first, _, rest = statement.text.partition(";")
         if not first.startswith("CALL"):
             return self._prepared(statement) if self._takes_values and not rest else _template(statement)
@@ -220,9 +220,9 @@ class MysqlclientSession:
         return call._replace(text=b";".join([call.text, rest.encode()])) if rest else call
 
     def _prepared(self, statement: Statement) -> Template:
-        """The execution of a statement that the server prepared: with values, or variables that are set before."""
+        """The EXECUTE of a statement that the server prepared, with values or with variables set before."""
         text, places = _marked(statement, "?")
-        name = f"s_{statement.name}"  # the name alone may be a word of SQL
+        name = f"s_{statement.name}"  # the name alone may be an SQL keyword
         self.query("prepare", name=name, text=text)
         kind, marks, ahead = "values" if self._takes_values else "variables", ["%b"] * len(places), ""
         if marks and not self._takes_values:
@@ -236,39 +236,39 @@ class MysqlclientSession:
         return in_scope(self._own, self._dialects, name)
 
     def _answered(self, text: bytes) -> list[Any]:
-        """The answers to one packet, behind the start of the transaction if that is still to be sent."""
+        """The answers to one packet, sent together with a pending START TRANSACTION."""
         if self._begun and not self._sent_begin:
             self._sent_begin = True
             return self._exchanged(b"START TRANSACTION;" + text)[1:]
         return self._exchanged(text)
 
     def _exchanged(self, text: bytes) -> list[Any]:
-        """One packet and all its answers: a result, or how many rows were changed."""
+        """Send one packet and read all its answers: result sets or numbers of changed rows."""
         connection = self.connection
         if len(text) > self._max_bytes:
-            self._refuse_large(len(text))
+            self._raise_too_large(len(text))
         try:
             connection.query(text)
             results = [connection.store_result() if connection.field_count() else connection.affected_rows()]
             while connection.next_result() == 0:
                 results.append(connection.store_result() if connection.field_count() else connection.affected_rows())
         except Error as error:
-            self._refuse(error)
+            self._raise_error(error)
         except BaseException:
-            self.close()  # answers may be left that nobody reads
+            self.close()  # answers may be unread
             raise
         return results
 
-    def _refuse_warnings(self) -> None:
-        """With LOCAL a server only warns of rows that it left out and of values that it cut: that is a refusal."""
+    def _raise_warnings(self) -> None:
+        """Raise warnings as errors: with LOCAL, the server only warns about skipped rows and truncated values."""
         if self.connection.warning_count():
             for level, code, text in self.query("warnings"):
                 if level != "Note":
                     self.rollback()
                     raise TransactionError(_CLASS_OF.get(code, ErrorClass.OTHER), str(code), text)
 
-    def _refuse(self, error: Exception) -> NoReturn:
-        """Raise what a refusal means, after rolling back what was begun."""
+    def _raise_error(self, error: Exception) -> NoReturn:
+        """Raise the error of a failed call, after rolling back the transaction."""
         code, words = (*error.args, "")[:2] if error.args else (0, "")
         if code in _LOST:
             self._lose(code, words)
@@ -277,7 +277,7 @@ class MysqlclientSession:
             raise RolledBackByDesign(words) from None
         raise TransactionError(_CLASS_OF.get(code, ErrorClass.OTHER), str(code), words) from None
 
-    def _refuse_large(self, size_bytes: int) -> NoReturn:
+    def _raise_too_large(self, size_bytes: int) -> NoReturn:
         self.rollback()
         words = (
             f"a packet of {size_bytes} bytes is larger than the server's max_allowed_packet "
@@ -294,17 +294,17 @@ class MysqlclientSession:
 
     def _lose(self, code: int = 0, words: str = "") -> NoReturn:
         self.close()
-        raise TransactionError(ErrorClass.CONNECTION_LOST, str(code), words or "the connection is lost") from None
+        raise TransactionError(ErrorClass.CONNECTION_LOST, str(code), words or "the connection was lost") from None
 
 
 def _template(statement: Statement) -> Template:
-    """A statement that is sent whole, with literals in it."""
+    """A statement that is sent with literals."""
     text, places = _marked(replace(statement, text=statement.text.replace("%", "%%")), "%b")
     return Template(text.encode(), () if places == tuple(range(len(places))) else places)
 
 
 def _marked(statement: Statement, mark: str) -> tuple[str, tuple[int, ...]]:
-    """The text with ``mark`` for each value, and which parameter stands at each mark."""
+    """The text with ``mark`` for each value, and the parameter index of each mark."""
     numbers: list[int] = []
 
     def place(_: str, index: int) -> str:

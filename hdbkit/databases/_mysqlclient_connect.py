@@ -1,4 +1,4 @@
-"""A connection by mysqlclient: how it is asked for, and what a refusal means in plain words."""
+"""Connect with mysqlclient; connection errors as readable messages."""
 
 from __future__ import annotations
 
@@ -14,51 +14,57 @@ from hdbkit.errors import CannotConnect, MissingDriver
 _TLS = {"ssl_ca": "ca", "ssl_capath": "capath", "ssl_cert": "cert", "ssl_key": "key", "ssl_cipher": "cipher"}
 _PASSED_ON = ("ssl_mode", "auth_plugin", "server_public_key_path", "init_command", "read_default_group")
 _SWITCHES = {"compress": None, "local_infile": 0}
-"""Options that are on or off, and what the driver takes for off; it compresses whatever number it is given."""
+"""Switches, and the driver's value for off; None omits the option, since any value turns compression on."""
 OPTIONS = ("socket", *_TLS, *_PASSED_ON, *_SWITCHES, "prepared")
 """The options of a target: the socket's path, TLS (``ssl_mode`` is DISABLED, PREFERRED, REQUIRED, VERIFY_CA or
-VERIFY_IDENTITY) with the authority's certificate and, for both ways, the client's; some of the driver's own; and
-``prepared``: whether the server prepares the calls of routines."""
+VERIFY_IDENTITY) with the certificates of the authority and, for mutual TLS, of the client; some of the driver's own;
+and ``prepared``: whether the server prepares calls of routines."""
 
 _ANOTHER = "create it, name another, or build with an administrator's account"
 _FEWER = "use fewer virtual users or raise the server's limit"
 _TLS_ADVICE = "check the options ssl_mode, ssl_ca, ssl_cert and ssl_key of the target"
 _RUNS = ("nothing listens on {place}", "check host and port, and that the server runs")
-_ENDED = ("the server at {place} ended the connection while it was made", "look at the server's log")
+_ENDED = ("the server at {place} closed the connection during login", "see the server's log")
 _LATE = ("no answer came from {place} in time", "check host, port and firewall")
-_REFUSALS: dict[int, tuple[str, str]] = {
-    # the number of the server or the driver: what that means, what to do
+_ERRORS: dict[int, tuple[str, str]] = {
+    # error number of the server or the driver: meaning, advice
     1040: ("no more connections are allowed", _FEWER),
     1044: ("there is no database '{database}' that user '{user}' may use", "create it, grant it, or name another"),
-    1045: ("user '{user}' or its password is wrong", "check the user and set HDBKIT_PASSWORD to the right password"),
+    1045: ("wrong user '{user}' or password", "check the user and set HDBKIT_PASSWORD to the right password"),
     1049: ("there is no database '{database}'", _ANOTHER),
     1053: ("the server is shutting down", "start it again"),
-    1129: ("the server blocks this host after many failed connects", "run FLUSH HOSTS there"),
-    1130: ("the server admits no user from this host", "create the account for this host"),
-    1203: ("user '{user}' has all the connections that it may have", _FEWER),
-    1226: ("user '{user}' has all the connections that it may have", _FEWER),
-    1698: ("user '{user}' was not accepted", "the account is tied to a user of the system; use one with a password"),
+    1129: ("the server blocks this host after many failed connections", "run FLUSH HOSTS there"),
+    1130: ("the server does not allow connections from this host", "create the account for this host"),
+    1203: ("user '{user}' has reached its maximum number of connections", _FEWER),
+    1226: ("user '{user}' has reached its maximum number of connections", _FEWER),
+    1698: (
+        "user '{user}' was not accepted",
+        "the account belongs to an operating system user; use an account with a password",
+    ),
     1820: ("the password of user '{user}' has expired", "set a new one"),
     1862: ("the password of user '{user}' has expired", "set a new one"),
     2002: _RUNS,
     2003: _RUNS,
     2005: ("there is no host '{host}'", "check the name of the host"),
     2013: _LATE,
-    2026: ("no agreement about TLS", _TLS_ADVICE),
-    2059: ("the driver has no way to log in as the account asks for", "check the option auth_plugin of the target"),
+    2026: ("TLS negotiation failed", _TLS_ADVICE),
+    2059: (
+        "the driver does not support the account's authentication method",
+        "check the option auth_plugin of the target",
+    ),
     3118: ("user '{user}' is locked", "unlock it or use another account"),
-    3159: ("the server wants TLS", "set the option ssl_mode=REQUIRED of the target"),
+    3159: ("the server requires TLS", "set the option ssl_mode=REQUIRED of the target"),
     4151: ("user '{user}' is locked", "unlock it or use another account"),
 }
-_NO_PASSWORD = ("a password is needed, none was given", "set HDBKIT_PASSWORD or name a password file")
+_NO_PASSWORD = ("a password is required, but none was given", "set HDBKIT_PASSWORD or name a password file")
 _TIMED_OUT, _RESET = "(110)", "error: 104"
 
 
 def connected(target: Target, options: SessionOptions) -> Any:
-    """An open low-level connection.
+    """Open a low-level connection.
 
     Raises:
-        CannotConnect: with what is wrong and what to do, never with a password.
+        CannotConnect: with reason and advice, never with a password.
         MissingDriver: mysqlclient is not installed.
     """
     try:
@@ -67,13 +73,13 @@ def connected(target: Target, options: SessionOptions) -> Any:
         raise MissingDriver(target.kind, "mysqlclient", "mysql") from None
     unknown = sorted(set(target.options) - set(OPTIONS))
     if unknown:
-        reason = f"an option of the target is unknown: {unknown[0]}.{did_you_mean(unknown[0], OPTIONS)}"
-        raise CannotConnect(target.url, reason, f"known are {', '.join(OPTIONS)}")
+        reason = f"unknown option of the target: {unknown[0]}.{did_you_mean(unknown[0], OPTIONS)}"
+        raise CannotConnect(target.url, reason, f"known options: {', '.join(OPTIONS)}")
     try:
         return _mysql.connect(**_arguments(target, options))
     except Error as error:
         code, text = (*error.args, "", "")[:2]
-        raise _refused(target, int(code or 0), str(text)) from None
+        raise _connect_error(target, int(code or 0), str(text)) from None
 
 
 def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
@@ -103,13 +109,13 @@ def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-def is_on(target: Target, option: str, unless_said: bool = False) -> bool:
-    """Whether an option of the target is on; it is off by 0, off or false."""
-    return target.options[option] not in ("0", "off", "false") if option in target.options else unless_said
+def is_on(target: Target, option: str, default: bool = False) -> bool:
+    """Whether an option of the target is on; 0, off and false mean off."""
+    return target.options[option] not in ("0", "off", "false") if option in target.options else default
 
 
 def password_file(target: Target) -> Path | None:
-    """The option file that a password is read from: the target's own, else ``~/.my.cnf`` where it has one."""
+    """The option file with the password: the target's own, else ``~/.my.cnf`` if it has a password."""
     usual = Path.home() / ".my.cnf"
     return target.password_file or (usual if has_password(usual, target) else None)
 
@@ -120,12 +126,12 @@ def has_password(path: Path, target: Target) -> bool:
 
 
 def option_group(target: Target) -> str:
-    """The group of an option file that holds an account's password; ``[client]`` counts for every account."""
+    """The group of an option file with an account's password; ``[client]`` applies to every account."""
     return f"client_{target.user}"
 
 
 def _place(target: Target) -> dict[str, Any]:
-    """Host and port, or the socket: a host that begins with ``/`` is the socket or the folder it is in."""
+    """Host and port, or the socket: a host that starts with ``/`` is the socket or its folder."""
     socket = target.options.get("socket")
     if target.host and target.host.startswith("/"):
         path = Path(target.host)
@@ -137,7 +143,7 @@ def _place(target: Target) -> dict[str, Any]:
     return {"host": host, "port": target.port}
 
 
-def _refused(target: Target, code: int, text: str) -> CannotConnect:
+def _connect_error(target: Target, code: int, text: str) -> CannotConnect:
     host = target.host or "the local socket"
     words = {
         "user": target.user or "(none given)",
@@ -152,5 +158,5 @@ def _refused(target: Target, code: int, text: str) -> CannotConnect:
     elif code == 2013 and _RESET in text:
         reason, advice = _ENDED
     else:
-        reason, advice = _REFUSALS.get(code, (text.strip() or "no reason given", "check the target"))
-    return CannotConnect(target.url, reason.format(**words) if code in _REFUSALS else reason, advice)
+        reason, advice = _ERRORS.get(code, (text.strip() or "no reason given", "check the target"))
+    return CannotConnect(target.url, reason.format(**words) if code in _ERRORS else reason, advice)

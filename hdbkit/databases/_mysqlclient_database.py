@@ -1,6 +1,6 @@
-"""What the engines that mysqlclient speaks to have in common; how they differ is in their SQL and their files.
+"""The common part of the engines that use mysqlclient; differences are in their SQL and their own files.
 
-The database that a target names is the schema: a workload's tables stand in it directly.
+The target's database is the schema: it contains the workload's tables directly.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ _COUNTERS = {
     "Innodb_row_lock_time": "row_lock_time_ms",
     "Innodb_os_log_written": "log_bytes",
 }
-"""Our names of the server's status values; not every server has each."""
+"""Our names for status variables of the server; not every server has all."""
 
 
 class MysqlclientSchemaOptions(SqlSchemaOptions):
-    """What a schema may have on these engines alone."""
+    """The storage options of these engines."""
 
     storage_engine: str | None = Field(
-        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="the tables' own engine, such as InnoDB"
+        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="storage engine of the tables, such as InnoDB"
     )
 
 
 class MysqlclientDatabase:
-    """Contract: :class:`hdbkit.contracts.Database`, but for what the engine's own class says."""
+    """Contract: :class:`hdbkit.contracts.Database`, completed by the engine's own class."""
 
     kind: str
     title: str
     dialects: tuple[str, ...]
     processes: ClassVar[tuple[str, ...]]
-    """Names of the server's process."""
+    """Possible names of the server process."""
     capabilities: frozenset[Capability] = frozenset()
     extra = "mysql"
     gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks"})
@@ -64,7 +64,7 @@ class MysqlclientDatabase:
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient")
 
     def driver_version(self) -> str:
-        """Mysqlclient, and the library that it speaks through."""
+        """Mysqlclient and its client library."""
         try:
             from MySQLdb import _mysql, release
         except ImportError:
@@ -74,7 +74,7 @@ class MysqlclientDatabase:
     def connect(
         self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None
     ) -> MysqlclientSession:
-        """A session whose tables are those of the target's database, whatever the scope's schema."""
+        """A session on the target's database; the scope's schema is ignored."""
         wanted = options or SessionOptions()
         connection = connected(target, wanted)
         from hdbkit.databases._mysqlclient import MysqlclientSession
@@ -83,7 +83,7 @@ class MysqlclientDatabase:
             session = MysqlclientSession(connection, self.dialects, scope)
         except TransactionError as error:
             raise CannotConnect(target.url, error.text, "check the server and the account") from None
-        if not is_on(target, "local_infile", unless_said=True):
+        if not is_on(target, "local_infile", default=True):
             session.local_infile = False
         session.prepares_calls = is_on(target, "prepared")
         if wanted.isolation:
@@ -99,11 +99,11 @@ class MysqlclientDatabase:
         return SqlSchema(self, target, workload)
 
     def version(self, session: Session) -> str:
-        """Such as ``MariaDB 10.11.19``."""
+        """For example ``MariaDB 10.11.19``."""
         return f"{self.title} {session.ask('server_version')[0][0].partition('-')[0]}"
 
     def free_connections(self, session: Session) -> int | None:
-        """The least that the server and the account still allow."""
+        """The minimum of what the server and the account still allow."""
         (limits,) = session.ask("free_connections")
         return max(0, min(int(limit) for limit in limits if limit is not None))
 
@@ -113,12 +113,12 @@ class MysqlclientDatabase:
         return {_COUNTERS[name]: float(value) for name, value in status.items()}
 
     def footprint(self, session: Session) -> Footprint:
-        """The tables of the database with their indexes, and the buffer pool."""
+        """The size of tables and indexes of the database, and of the buffer pool."""
         data_bytes, cache, cache_bytes = session.ask("footprint")[0]
         return Footprint(int(data_bytes), cache, int(cache_bytes))
 
     def server_process(self, session: Session) -> int | None:
-        """The server, when its process runs on this host and its file of the process id can be read."""
+        """The server process, if it runs on this host and its pid file is readable."""
         folder, file = session.ask("process_file")[0]
         try:
             process = int(Path(os.path.join(folder, file)).read_text(encoding="ascii"))  # noqa: PTH118  may be absolute
@@ -128,25 +128,25 @@ class MysqlclientDatabase:
         return process if name in self.processes else None
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
-        """Every setting of the server; ``changed`` where somebody chose its value."""
+        """Every setting of the server; ``changed`` if its value was set explicitly."""
         return {
             name: {"value": value, "unit": None, "default": default, "changed": bool(changed)}
             for name, value, default, changed in session.ask("read_settings")
         }
 
     def slow_load(self, session: Session) -> str | None:
-        """Why rows go in by INSERT instead of LOAD DATA LOCAL; None when they do not."""
+        """Why the load uses INSERT instead of LOAD DATA LOCAL; None if it does not."""
         if _own(session).local_infile:
             return None
-        return "local_infile is off: rows went in by INSERT, which takes longer; set local_infile=ON on the server"
+        return "local_infile is off: rows were loaded by INSERT, which is slower; set local_infile=ON on the server"
 
     def password_place(self, target: Target) -> str | None:
-        """An option file with a password for this account."""
+        """The option file, if it has a password for this account."""
         path = password_file(target)
         return str(path) if path and has_password(path, target) else None
 
     def provision(self, admin: Target, target: Target) -> list[str]:
-        """Create the account and its database where missing, and give it that database whole."""
+        """Create the account and its database if missing, and grant all privileges on the database."""
         role = target.user or target.database or ""
         database = target.database or role
         session = self.connect(admin)
@@ -161,14 +161,14 @@ class MysqlclientDatabase:
                 created.append(f"database {database}")
             if created:
                 session.query("grant_database", database=database, role=role)
-                with suppress(TransactionError):  # not every administrator may hand that on
+                with suppress(TransactionError):  # not every administrator may grant it
                     session.query("grant_sight", role=role)
             return created
         finally:
             session.close()
 
     def _identified_by(self, password: str | None) -> dict[str, Any]:
-        """What the statement ``create_role`` takes for a password."""
+        """The arguments of the statement ``create_role`` for a password."""
         raise NotImplementedError
 
 

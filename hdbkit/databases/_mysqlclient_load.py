@@ -1,6 +1,6 @@
-"""Rows on their way into a table: through a pipe that the driver reads as a file, or as INSERTs where it may not.
+"""Bulk load: LOAD DATA LOCAL from a pipe, or INSERT statements if the server does not allow that.
 
-No file is made: the driver opens the reading end of a pipe by its path, and a thread writes what the source gives.
+No file is created: the driver opens the read end of a pipe by its path, and a thread writes the rows.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _STATEMENT_BYTES = 1 << 20
 
 @contextmanager
 def piped(chunks: Iterable[bytes]) -> Iterator[str]:
-    """The path at which the chunks can be read once, inside the ``with``.
+    """A path from which the chunks can be read once, inside the ``with`` block.
 
-    An error of the source comes out of the ``with`` behind its content, which saw the rows before it.
+    An error of the source is raised at the end of the ``with`` block, after the rows before it were read.
     """
     reading, writing = os.pipe()
-    with suppress(OSError):  # an account may own so much in pipes and no more
+    with suppress(OSError):  # the kernel limits the pipe memory of an account
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     failed: list[BaseException] = []
     writer = Thread(target=_write, args=(chunks, writing, failed), daemon=True)
@@ -43,7 +43,7 @@ def _write(chunks: Iterable[bytes], writing: int, failed: list[BaseException]) -
             while left:
                 left = left[os.write(writing, left) :]
     except BrokenPipeError:
-        pass  # the server refused the rows or is gone, which it says itself
+        pass  # the server rejected the rows or is gone, which the driver reports
     except BaseException as error:
         failed.append(error)
     finally:
@@ -51,7 +51,7 @@ def _write(chunks: Iterable[bytes], writing: int, failed: list[BaseException]) -
 
 
 def insertions(head: bytes, chunks: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
-    """Chunks of whole rows behind ``head``, each statement at most ``max_bytes`` unless one row alone is longer."""
+    """INSERT statements of whole rows after ``head``; at most ``max_bytes`` each, unless one row is longer."""
     room = min(max_bytes, _STATEMENT_BYTES) - len(head)
     for chunk in chunks:
         rows: list[bytes] = []
@@ -68,6 +68,6 @@ def insertions(head: bytes, chunks: Iterable[bytes], max_bytes: int) -> Iterator
 
 
 def _row(line: bytes) -> bytes:
-    r"""A line as a row of literals; both read ``\\`` and ``\t`` alike, and ``\N`` alone is null."""
+    r"""A line as a row of literals; text and literals escape ``\\`` and ``\t`` alike, and only ``\N`` is null."""
     fields = line.replace(b"'", b"''").split(b"\t")
     return b"(%b)" % b",".join([b"NULL" if field == rb"\N" else b"'%b'" % field for field in fields])

@@ -1,7 +1,7 @@
-"""Values as the server reads them in a statement, and results as plain values.
+"""Values as SQL literals, and results as plain values.
 
-An array goes out as JSON text, and a routine's whole answer comes back as such (``schemas/mysql``: ``heading`` and
-``lines``): numbers with a point are decimals, and text that looks like a point in time is one.
+Arrays are sent as JSON text, and routines return their whole result as JSON text (``schemas/mysql``: ``heading`` and
+``lines``). Numbers with a decimal point become Decimal, and text in the format of a timestamp becomes datetime.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CONVERTERS: dict[int, Callable[[Any], Any]] = {
     **dict.fromkeys((FIELD_TYPE.STRING, FIELD_TYPE.VAR_STRING, FIELD_TYPE.VARCHAR, FIELD_TYPE.JSON), str),
     **dict.fromkeys((FIELD_TYPE.TINY_BLOB, FIELD_TYPE.BLOB, FIELD_TYPE.MEDIUM_BLOB, FIELD_TYPE.LONG_BLOB), str),
 }
-"""What the driver makes of each type of column."""
+"""The conversion of each column type."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?")
 
@@ -36,7 +36,7 @@ def _text(value: Any) -> bytes:
 
 
 def _array(values: Any) -> bytes:
-    """Whole numbers, which most arrays hold, are written as Python writes a list: that takes a third of the time."""
+    """Arrays of integers, the common case, are written as Python lists, which takes a third of the time."""
     if {*map(type, values)} == {int}:
         return b"'%b'" % str(list(values)).encode()
     return _text(json.dumps(values, default=str))
@@ -54,22 +54,22 @@ ENCODERS: defaultdict[type, Callable[[Any], bytes]] = defaultdict(
         list: _array,
     },
 )
-"""By type, what makes a value a literal."""
+"""By type, the conversion of a value to a literal."""
 
 
 def result_of(raw: Any) -> tuple[str, list[Row]]:
-    """The name of the first column and the rows of a result that the driver stored."""
+    """The name of the first column and the rows of a stored result."""
     raw.data_seek(0)
     return raw.describe()[0][0], list(raw.fetch_row(0))
 
 
 def plain(name: str, rows: list[Row]) -> list[Row]:
-    """Rows whose first column is named so; a routine's answer, which is JSON text, is taken apart."""
+    """The rows; if the first column is ``heading``, the JSON result of a routine is decoded."""
     return [_answer(*row) for row in rows] if name == "heading" else rows
 
 
 def _answer(heading: str, lines: str | None = None) -> Row:
-    """``heading`` holds a value or an array for each field, ``lines`` a list of fields for each line."""
+    """Decode a routine's result: ``heading`` has a value or an array per field, ``lines`` a list of fields."""
     fields = [_value(value) for value in json.loads(heading, parse_float=Decimal)]
     if lines is None:
         return tuple(fields)

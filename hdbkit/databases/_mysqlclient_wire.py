@@ -1,10 +1,11 @@
-"""A routine's call over the driver's own socket: one packet out, one sleep, one answer, which stays bytes.
+"""Calls of routines over the driver's own socket: one packet out, one wake-up, one answer, which stays bytes.
 
-Behind a call the caches are cold, so that all that a driver does with an answer is felt (``bench/README.md``), and a
-sleep more even more so. A CALL that answers nothing is sent with a SELECT of what it left in variables. The server
-tells the end of the CALL ahead of the row, in a packet of its own, and the kernel is asked not to wake us for that.
+After a call, CPU caches are cold, so that work of the driver on the answer is expensive (``bench/README.md``), and an
+additional wake-up even more so. A CALL without a result set is sent together with a SELECT of the variables that it
+sets. The server sends the end of the CALL in its own packet before the row; the kernel does not wake the client for
+it.
 
-The text form of answers: https://mariadb.com/kb/en/result-set-packets/. Integers are little-endian.
+The text protocol of results: https://mariadb.com/kb/en/result-set-packets/. Integers are little-endian.
 """
 
 from __future__ import annotations
@@ -23,34 +24,34 @@ from hdbkit.databases._mysqlclient_values import CONVERTERS
 
 _WAKE_AT = socket.SOL_SOCKET, socket.SO_RCVLOWAT
 _ANYTHING, _BEYOND_AN_END = 1, 12
-"""Bytes to be woken at: the end of a CALL is told in 11, a refusal in 13 and more."""
+"""Minimum bytes for a wake-up: the end of a CALL has 11 bytes, an error 13 or more."""
 _MAX_BYTES = 1 << 14
 _HEAD = 4
-"""Bytes ahead of each packet: three of its length, one of its number."""
+"""Bytes of a packet header: three for its length, one for its number."""
 _QUERY = b"\x03"
-_REFUSED, _END, _NULL = 0xFF, 0xFE, 0xFB
+_ERROR, _END, _NULL = 0xFF, 0xFE, 0xFB
 _LAST_HEAD = b"\x05\0\0"
 _COLUMNS_AT, _BEHIND_COLUMNS = 15, 5
-"""Where the number of columns stands, usually, and by how much the number of the packet that ends the row is more."""
+"""The usual position of the column count, and the difference between it and the number of the row's end packet."""
 _LENGTHS = {0xFC: 2, 0xFD: 3, 0xFE: 8}
-"""Of a text that is not short: by its first byte, how many bytes tell its length."""
+"""For long texts: by the first byte, the number of bytes that hold the length."""
 _OTHERWISE = CLIENT.SSL | CLIENT.COMPRESS | 1 << 24  # CLIENT_DEPRECATE_EOF, which the driver's list lacks
-_LOST, _LOST_WORDS = 2013, "the server ended the connection during a call"
+_LOST, _LOST_WORDS = 2013, "the server closed the connection during a call"
 
 
 class Call(bytes):
-    """A CALL that answers nothing, and behind it a SELECT of one row, as the packet that is sent."""
+    """A CALL without a result set, followed by a SELECT of one row, as one packet."""
 
     __slots__ = ()
 
     @classmethod
     def of(cls, text: bytes) -> Call:
-        """The packet of a text of less than 16 MB."""
+        """The packet of a text shorter than 16 MB."""
         return cls(b"%b\0%b%b" % ((len(text) + 1).to_bytes(3, "little"), _QUERY, text))
 
 
 class Wire:
-    """The socket of a connection that is neither encrypted nor compressed, and on which the driver is at rest."""
+    """The socket of a connection that is neither encrypted nor compressed, while the driver does not use it."""
 
     def __init__(self, connection: Any) -> None:
         self._socket = socket.socket(fileno=os.dup(connection.fileno()))
@@ -60,8 +61,8 @@ class Wire:
     def asked(self, call: Call) -> bytes:
         """The whole answer to a call.
 
-        Raises the driver's error: the server refused, or ended the connection. Anything else that is raised leaves an
-        answer behind, so that the connection must be closed.
+        Raises the driver's error if the call failed or the server closed the connection. After any other exception,
+        an answer may be unread, so the connection must be closed.
         """
         try:
             if not self._sleeps:
@@ -76,22 +77,22 @@ class Wire:
         return answer
 
     def leave(self) -> None:
-        """Let the driver have the socket as it expects it."""
+        """Restore the socket options that the driver expects."""
         if self._sleeps:
             self._sleeps = False
             self._socket.setsockopt(*_WAKE_AT, _ANYTHING)
 
     def close(self) -> None:
-        """Give up the hold on the socket."""
+        """Close this handle of the socket."""
         self._sleeps = False
         self._socket.close()
 
     def _whole(self, answer: bytes) -> bytes:
-        """An answer that came in pieces, the last of which may be short, or is not as usual, such as a refusal."""
+        """Read the rest of an answer that came in several pieces or has another form, such as an error."""
         self.leave()
         while not _is_whole(answer):
             for packet in _packets(answer):
-                if packet[0] == _REFUSED:
+                if packet[0] == _ERROR:
                     raise Error(int.from_bytes(packet[1:3], "little"), packet[9:].decode("utf-8", "replace"))
             more = self._receive(_MAX_BYTES)
             if not more:
@@ -101,7 +102,7 @@ class Wire:
 
 
 def wire(connection: Any) -> Wire | None:
-    """The socket of a driver's connection; none where bytes are not sent as they are, or ends are told otherwise."""
+    """The socket of a driver's connection; None if encrypted, compressed, or with other end packets."""
     return None if connection.client_flag & _OTHERWISE else Wire(connection)
 
 
@@ -119,7 +120,7 @@ def answer_of(raw: bytes) -> tuple[str, list[Row]]:
 
 
 def _is_whole(answer: bytes) -> bool:
-    """Whether the end of the row is there: the second packet of an end, the first being that of the columns."""
+    """Whether the answer is complete: it has two end packets, of the columns and of the rows."""
     at, last, ends = 0, len(answer) - _HEAD, 0
     while at < last:
         size = answer[at] | answer[at + 1] << 8 | answer[at + 2] << 16
@@ -130,7 +131,7 @@ def _is_whole(answer: bytes) -> bool:
 
 
 def _packets(answer: bytes) -> Iterator[bytes]:
-    """The whole packets of an answer, without their heads."""
+    """The complete packets of an answer, without headers."""
     at = 0
     while (start := at + _HEAD) < len(answer):
         at = start + int.from_bytes(answer[start - _HEAD : start - 1], "little")
@@ -139,7 +140,7 @@ def _packets(answer: bytes) -> Iterator[bytes]:
 
 
 def _texts(packet: bytes) -> Iterator[str | None]:
-    """The texts of a packet, each behind its length; what follows those of a column is no text."""
+    """The length-prefixed texts of a packet. After the texts of a column packet, other data follows."""
     at = 0
     while at < len(packet):
         size = packet[at]

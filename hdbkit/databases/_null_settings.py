@@ -1,7 +1,7 @@
-"""The settings of a null database, behind the operations that the control of a real server's settings asks for.
+"""The settings of a null database, with the same operations as the settings of a real server.
 
-``speed`` divides every latency (reload), ``commit`` off makes calls a fifth shorter (session), ``buffers`` changes
-nothing and needs a restart, which a null server cannot do by itself.
+``speed`` divides every latency (reload), ``commit`` off shortens calls by a fifth (session), ``buffers`` has no
+effect and requires a restart, which a null database does not support.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from hdbkit.files import draft_of
 
 _KNOWN: dict[str, tuple[Any, ...]] = {  # unit, default, apply by, minimum, maximum, choices, kind, description
     "speed": (None, "1", "reload", 0.01, 100, None, "real", "divides every latency"),
-    "commit": (None, "on", "session", None, None, None, "bool", "off makes calls a fifth shorter"),
-    "buffers": ("8kB", "1024", "restart", 16, 1 << 30, None, "integer", "changes nothing"),
+    "commit": (None, "on", "session", None, None, None, "bool", "off shortens calls by a fifth"),
+    "buffers": ("8kB", "1024", "restart", 16, 1 << 30, None, "integer", "has no effect"),
 }
 
 
 class NullSettings:
-    """One file: the entries that differ from the defaults, and when they were last loaded."""
+    """A file with the settings that were changed, and the time of the last reload."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def value(self, name: str) -> str:
-        """The value in force."""
+        """The current value."""
         return str(self._entries().get(name, _KNOWN[name][1]))
 
     def answer(self, operation: str, arguments: Mapping[str, Any]) -> list[Row] | None:
-        """The rows of an operation on settings; None for any other."""
+        """The result of an operation on settings; None for other operations."""
         match operation:
             case "control_settings":
                 return [self._row(name) for name in _KNOWN]
@@ -52,7 +52,7 @@ class NullSettings:
         return []
 
     def all(self) -> dict[str, dict[str, Any]]:
-        """Every setting, and whether somebody chose its value."""
+        """Every setting, and whether it was changed."""
         chosen = self._entries()
         return {
             name: {"value": self.value(name), "unit": unit, "default": default, "changed": name in chosen}

@@ -1,7 +1,6 @@
-"""What the sessions of one null database share: a small folder.
+"""The state of a null database, in a folder that all its sessions share.
 
-Its content is the record of what was built, the settings, and one file of running totals a session, which that
-session alone writes.
+It contains the build record, the settings, and one file of running totals per session, written only by that session.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ class State:
     def __init__(self, target: Target) -> None:
         name = target.database or "null"
         if not name.replace("-", "").replace("_", "").isalnum():
-            raise InputError(f"a null database is named by letters, digits, - and _, not {name!r}")
+            raise InputError(f"the name of a null database may only contain letters, digits, - and _, not {name!r}")
         self.folder = Path(tempfile.gettempdir()) / f"hdbkit-nulldb-{os.getuid()}" / name
 
     def record(self, schema: str) -> dict[str, Any]:
-        """What a build noted of a schema, without its parts; empty where there is none."""
+        """The build record of a schema, without its parts; empty if there is none."""
         try:
             content: dict[str, Any] = json.loads((self._schema(schema) / "build.json").read_bytes())
         except FileNotFoundError:
@@ -45,30 +44,30 @@ class State:
         return content
 
     def write_record(self, schema: str, content: Mapping[str, Any]) -> None:
-        """Replace what a build noted."""
+        """Replace the build record."""
         folder = self._schema(schema)
         folder.mkdir(parents=True, exist_ok=True)
         with draft_of(folder / "build.json") as draft:
             draft.write_text(json.dumps(content))
 
     def parts(self, schema: str) -> dict[str, int]:
-        """The parts that were loaded, with their rows."""
+        """The loaded parts, with their rows."""
         files = self._schema(schema).glob("*.part")
         return {unquote(file.stem): int(file.read_text()) for file in sorted(files)}
 
     def write_part(self, schema: str, part: str, rows: int) -> None:
-        """Note a part; a file each, since several processes load."""
+        """Record a part; each has its own file, since several processes load."""
         (self._schema(schema) / f"{quote(part, safe='')}.part").write_text(str(rows))
 
     def remove_schema(self, schema: str) -> None:
-        """Forget what was built."""
+        """Remove the build record."""
         shutil.rmtree(self._schema(schema), ignore_errors=True)
 
     def _schema(self, schema: str) -> Path:
         return self.folder / "schemas" / quote(schema, safe="")
 
     def totals(self) -> Counter[str]:
-        """Commits of each operation, and ``rollbacks``, of all sessions that ever were."""
+        """Commits by operation, and ``rollbacks``, over all past and present sessions."""
         found: Counter[str] = Counter()
         for path in (self.folder / "totals").glob("*.bin"):
             head, newline, numbers = path.read_bytes().partition(b"\n")
@@ -94,12 +93,12 @@ class Totals:
         self._start = len(head)
 
     def add(self, index: int) -> int:
-        """Count one more, of the rollbacks (0) or of an operation (from 1 on); how many that makes."""
+        """Count a rollback (index 0) or a commit of an operation (index from 1); return the new total."""
         number = self._numbers[index] + 1
         self._numbers[index] = number
         _NUMBER.pack_into(self._file, self._start + _NUMBER.size * index, number)
         return number
 
     def close(self) -> None:
-        """Let go of the file, which stays."""
+        """Close the file."""
         self._file.close()

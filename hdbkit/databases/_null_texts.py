@@ -1,18 +1,18 @@
-"""What the null engine must know of a workload: named texts in ``schemas/nulldb/<workload>/``, in two forms.
+"""Descriptions of a workload for the null engine: named texts in ``schemas/nulldb/<workload>/``, of two types.
 
-A **count** is a sum of products. A factor is a whole number, a field of the specification that the schema was built
-as, or ``commits(operation)``: how often that operation was committed in this database.
+A **count** is a sum of products. A factor is a whole number, a field of the specification of the built schema, or
+``commits(operation)``: the number of commits of that operation in this database.
 
     -- name: count_sales
     100 * shops + commits(sell)
 
-An **operation** needs a text only if it is rolled back by design. The text lists its parameters in their order and
-says when: if the value, or one of an array's values, is above a number.
+An **operation** needs a text only if it can be rolled back by design. The text lists its parameters in order and the
+condition: a value, or any element of an array, is greater than a number.
 
     -- name: sell
     (:shop, :things) ROLLBACK IF :things > 5000
 
-Any other text, such as SQL that all engines have, tells the null engine nothing.
+The null engine ignores all other texts, such as SQL for all engines.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def count_of(text: str, spec: Mapping[str, object], totals: Mapping[str, int]) -
 
 
 def by_design(statement: Statement | None) -> Callable[[Arguments], bool]:
-    """Whether a call with these arguments is to be rolled back by design."""
+    """A function that tells whether a call with given arguments is rolled back by design."""
     rule = _ROLLBACK.search(statement.text) if statement is not None else None
     if statement is None or rule is None:
         return lambda _: False

@@ -1,4 +1,4 @@
-"""Password files of drivers, read to tell whether one would give a password; the password itself is never kept."""
+"""Password files of drivers: whether one has a password for an account. Passwords are never kept."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _FIELD = re.compile(r"((?:[^:\\]|\\.)*)(?::|$)")
 
 
 def in_colon_file(path: Path, host: str, port: int, database: str, user: str) -> bool:
-    """Whether a file of lines ``host:port:database:user:password`` (``*`` is any) has one for this account.
+    """Whether a file of lines ``host:port:database:user:password`` (``*`` matches any) has one for this account.
 
-    A file that others may read is passed over, as the driver does.
+    A file that others may read is ignored, as by the driver.
     """
     wanted = (host, str(port), database, user)
     return any(

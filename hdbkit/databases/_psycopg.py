@@ -1,7 +1,7 @@
-"""A session over psycopg's low-level libpq interface; a result stays raw until it is asked for.
+"""A session with psycopg's low-level libpq interface; results are converted only on request.
 
-A measured call is one ``exec_prepared`` of ready-made bytes. ``begin`` is sent together with the first statement
-behind it, and a ``batch`` goes out as one pipeline, so that a transaction of client SQL costs few round trips.
+A measured call is one ``exec_prepared`` of prepared bytes. ``begin`` is sent together with the next statement, and a
+``batch`` is one pipeline, so that a transaction of client SQL needs few round trips.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult
 
 BY_DESIGN = "HK001"
-"""The SQLSTATE with which a routine rolls back an order for the unused item."""
+"""The SQLSTATE with which a routine reports a rollback by design."""
 
 _BINARY = int(pq.Format.BINARY)
 _TUPLES = int(pq.ExecStatus.TUPLES_OK)
@@ -30,7 +30,7 @@ _GOOD = frozenset({_TUPLES, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY}
 _CLASSES = {
     "40P01": ErrorClass.DEADLOCK,
     "40001": ErrorClass.SERIALIZATION,
-    "2D000": ErrorClass.DEADLOCK,  # a function that answers one with ROLLBACK, which it may not: HammerDB's do
+    "2D000": ErrorClass.DEADLOCK,  # HammerDB's functions try ROLLBACK after a deadlock, which functions may not
     "55P03": ErrorClass.LOCK_TIMEOUT,
     "57014": ErrorClass.STATEMENT_TIMEOUT,
     "57P01": ErrorClass.CONNECTION_LOST,
@@ -42,7 +42,7 @@ _CLASSES = {
 }
 
 Bound = tuple[bytes, list[Any], None, int]
-"""Statement, values as text, their formats (text), the results' format."""
+"""Statement, values as text, formats of values (None: text), format of results."""
 T = TypeVar("T")
 
 
@@ -54,7 +54,7 @@ class PsycopgSession:
 
     def __init__(self, connection: PGconn, dialects: tuple[str, ...], scope: Scope) -> None:
         self.connection = connection
-        self._exec_prepared = connection.exec_prepared  # looked up once: it is the measured call
+        self._exec_prepared = connection.exec_prepared  # looked up once, since it is the measured call
         self._dialects, self._own = dialects, scope.statements
         self._prepared: set[str] = set()
         self._readers: dict[str, Transformer] = {}
@@ -62,7 +62,7 @@ class PsycopgSession:
         self._sent_begin = False
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
-        """All rows of a named statement; ``{word}`` and ``:word`` take the arguments."""
+        """The rows of a named statement; ``{word}`` and ``:word`` take arguments."""
         found = self._find(statement)
         text, values = _filled(found, arguments)
         self._send_begin()
@@ -84,26 +84,26 @@ class PsycopgSession:
         self._checked(self._exchanged(self.connection.exec_, text.encode()))
 
     def begin(self) -> None:
-        """Start a transaction; it goes out with the first statement."""
+        """Start a transaction; sent together with the first statement."""
         assert not self._begun, "begin inside a transaction"
         self._begun, self._sent_begin = True, False
 
     def commit(self) -> None:
-        """Commit; a refusal raises and nothing is left."""
+        """Commit. If that fails, raises ``TransactionError``, and no part of the transaction remains."""
         assert self._begun, "commit outside a transaction"
         sent, self._begun, self._sent_begin = self._sent_begin, False, False
         if sent:
             self._checked(self._exchanged(self.connection.exec_, b"COMMIT"))
 
     def rollback(self) -> None:
-        """Undo; does nothing outside a transaction and nothing on a lost connection."""
+        """Roll back; does nothing outside a transaction or on a lost connection."""
         sent, self._begun, self._sent_begin = self._sent_begin, False, False
         if not sent or self.connection.status != pq.ConnStatus.OK:
             return
         self._exchanged(self.connection.exec_, b"ROLLBACK")
 
     def parameters(self, statement: str) -> tuple[str, ...]:
-        """The names of its values, in the order of ``bind``."""
+        """The names of its parameters, in the order of ``bind``."""
         return self._find(statement).parameters
 
     def prepare(self, statements: Iterable[str]) -> None:
@@ -115,11 +115,11 @@ class PsycopgSession:
                 self._prepared.add(name)
 
     def bind(self, statement: str, arguments: Arguments) -> Bound:
-        """A call as bytes, ready for ``perform``. Results come binary, which spares the server their text."""
+        """A call as bytes, ready for ``perform``. Results are binary, which saves the server their conversion."""
         return statement.encode(), [_ENCODERS[type(value)](value) for value in arguments], None, _BINARY
 
     def perform(self, bound: Bound) -> PGresult:
-        """One whole transaction in one call, committed when it returns."""
+        """Perform one whole transaction, committed when it returns."""
         try:
             result = self._exec_prepared(*bound)
         except Error as error:
@@ -129,7 +129,7 @@ class PsycopgSession:
         return result
 
     def rows(self, raw: PGresult) -> list[Row]:
-        """A raw result as plain values; arrays become tuples."""
+        """Convert a raw result to plain values; arrays become tuples."""
         if not raw.ntuples:
             return []
         reader = adapt.Transformer()
@@ -137,11 +137,11 @@ class PsycopgSession:
         return [_plain(row) for row in reader.load_rows(0, raw.ntuples, tuple)]
 
     def call(self, statement: str, *arguments: Any) -> list[Row]:
-        """A prepared statement inside a transaction."""
+        """Run a prepared statement inside a transaction."""
         return self.batch([(statement, arguments)])[0]
 
     def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
-        """Several prepared statements in one round trip, in their order."""
+        """Run several prepared statements in one round trip, in order."""
         assert self._begun, "a call outside a transaction"
         self.prepare(name for name, _ in calls)
         results = self._round_trip([self.bind(*call) for call in calls])
@@ -154,7 +154,7 @@ class PsycopgSession:
         return [self.bind(*call) for call in calls]
 
     def perform_all(self, bound: Sequence[Bound]) -> list[PGresult]:
-        """A whole transaction of several calls in one round trip, committed when it returns."""
+        """Perform a whole transaction of several calls in one round trip."""
         self._begun = True
         results = self._exchanged(self._pipelined, bound, True)
         for result in results:
@@ -163,7 +163,7 @@ class PsycopgSession:
         return results
 
     def perform_each(self, bound: Sequence[Bound]) -> list[PGresult]:
-        """The same with a round trip for each statement."""
+        """The same with one round trip per statement."""
         run, call = self.connection.exec_, self._exec_prepared
         self._begun = self._sent_begin = True
         try:
@@ -176,7 +176,7 @@ class PsycopgSession:
         return results
 
     def _rows_of(self, statement: str, result: PGresult) -> list[Row]:
-        """As ``rows``; what reads a prepared statement's columns is found once."""
+        """See ``rows``; the loaders of a prepared statement's columns are determined once."""
         if not result.ntuples:
             return []
         known = self._readers.get(statement)
@@ -185,20 +185,20 @@ class PsycopgSession:
         return [_plain(row) for row in reader.load_rows(0, result.ntuples, tuple)]
 
     def load(self, table: Table, chunks: Iterable[bytes]) -> int:
-        """Bulk-load tab-separated text by COPY; the number of rows."""
+        """Bulk-load tab-separated text with COPY; return the number of rows."""
         assert self._begun, "a load outside a transaction"
         self._send_begin()
         names = ", ".join(self._identifier(column) for column in table.columns)
         text = f"COPY {self._identifier(table.name)} ({names}) FROM STDIN"
         started = self._exchanged(self.connection.exec_, text.encode())
         if started.status != pq.ExecStatus.COPY_IN:
-            self._refuse(started)
+            self._raise_error(started)
         try:
             for chunk in chunks:
                 self.connection.put_copy_data(chunk)
             self.connection.put_copy_end()
         except Error:
-            pass  # the server refused the rows or is gone: the result says which
+            pass  # the server rejected the rows or is gone: the result has the reason
         except BaseException:
             self.connection.put_copy_end(b"the source of the rows failed")
             self._last_result()
@@ -207,7 +207,7 @@ class PsycopgSession:
         return self._checked(self._last_result()).command_tuples or 0
 
     def close(self) -> None:
-        """End the connection; never raises."""
+        """Close the connection; never raises."""
         self.connection.finish()
 
     def _find(self, name: str) -> Statement:
@@ -227,7 +227,7 @@ class PsycopgSession:
         return self._exchanged(self._pipelined, calls)
 
     def _pipelined(self, calls: Sequence[Bound], commit: bool = False) -> list[PGresult]:
-        """All calls in one round trip, behind BEGIN if that is still to be sent, with ``commit`` before COMMIT."""
+        """All calls in one round trip, after a pending BEGIN, and before COMMIT if ``commit`` is set."""
         connection, ahead = self.connection, 0 if self._sent_begin else 1
         connection.enter_pipeline_mode()
         if ahead:
@@ -242,7 +242,7 @@ class PsycopgSession:
         for _ in range(ahead + len(calls) + commit):
             results.append(self._next_result())
             if connection.status != pq.ConnStatus.OK:
-                self._refuse(results[-1])
+                self._raise_error(results[-1])
             self._wait()
             connection.get_result()  # the end of one statement's results
         self._next_result()  # the answer to the sync
@@ -250,7 +250,7 @@ class PsycopgSession:
         return results[ahead:]
 
     def _wait(self) -> None:
-        """Wait for the next result with the interpreter's lock released, which ``get_result`` would hold."""
+        """Wait for the next result without the GIL, which ``get_result`` would hold."""
         if not self.connection.is_busy():
             return
         readable = poll()
@@ -267,7 +267,7 @@ class PsycopgSession:
         return result
 
     def _last_result(self) -> PGresult | None:
-        """The result of what was sent, with nothing left behind it."""
+        """The result of the last request, after reading all results."""
         self._exchanged(self._wait)
         result = self._exchanged(self.connection.get_result)
         while self._exchanged(self.connection.get_result) is not None:
@@ -275,7 +275,7 @@ class PsycopgSession:
         return result
 
     def _exchanged(self, send: Callable[..., T], *arguments: Any) -> T:
-        """What ``send`` gives; an error of the driver itself means that the connection is gone."""
+        """The result of ``send``; an error of the driver itself means that the connection was lost."""
         try:
             return send(*arguments)
         except Error as error:
@@ -285,11 +285,11 @@ class PsycopgSession:
         if result is None:
             self._lost("the server sent no result")
         if result.status not in _GOOD:
-            self._refuse(result)
+            self._raise_error(result)
         return result
 
-    def _refuse(self, result: PGresult) -> NoReturn:
-        """Raise what a refusal means, after rolling back what was begun."""
+    def _raise_error(self, result: PGresult) -> NoReturn:
+        """Raise the error of a failed call, after rolling back the transaction."""
         code = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
         text = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message
         words = text.decode("utf-8", "replace").strip()
@@ -302,11 +302,11 @@ class PsycopgSession:
 
     def _lost(self, text: str, code: str = "") -> NoReturn:
         self._begun = self._sent_begin = False
-        raise TransactionError(ErrorClass.CONNECTION_LOST, code or "08006", text.strip() or "the connection is lost")
+        raise TransactionError(ErrorClass.CONNECTION_LOST, code or "08006", text.strip() or "the connection was lost")
 
 
 def encoded(value: Any) -> bytes | None:
-    """A value as the server reads it in text form."""
+    """A value in the server's text format."""
     return _ENCODERS[type(value)](value)
 
 
@@ -319,7 +319,7 @@ def _text(value: Any) -> bytes:
 
 
 def _array(values: Sequence[Any]) -> bytes:
-    """Whole numbers, which most arrays hold, are written as Python writes a list: that takes a third of the time."""
+    """Arrays of integers, the common case, are written as Python lists, which takes a third of the time."""
     if {*map(type, values)} == {int}:
         return b"{%b}" % str(values).strip("[(,)]").encode()
     return b"{%b}" % b",".join(map(_element, values))

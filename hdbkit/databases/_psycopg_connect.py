@@ -1,4 +1,4 @@
-"""A connection by psycopg's libpq: how it is asked for, and what a refusal means in plain words."""
+"""Connect with psycopg's libpq interface; connection errors as readable messages."""
 
 from __future__ import annotations
 
@@ -16,19 +16,27 @@ if TYPE_CHECKING:
 _ANOTHER = "create it, name another, or build with an administrator's account"
 _FEWER = "use fewer virtual users or raise the server's limit"
 _RUNS = "check host and port, and that the server runs"
-_REFUSALS = (
-    # what libpq or the server says, what that means, what to do
-    ("no password supplied", "a password is needed, none was given", "set HDBKIT_PASSWORD or name a password file"),
+_ERRORS = (
+    # text of libpq or the server, meaning, advice
+    (
+        "no password supplied",
+        "a password is required, but none was given",
+        "set HDBKIT_PASSWORD or name a password file",
+    ),
     (
         "password authentication failed",
-        "user '{user}' or its password is wrong",
+        "wrong user '{user}' or password",
         "check the user and set HDBKIT_PASSWORD to the right password",
     ),
     ("authentication failed", "user '{user}' was not accepted", "check the user name and the server's pg_hba.conf"),
-    ("no pg_hba.conf entry", "the server admits no such connection", "add user, database and address to pg_hba.conf"),
+    (
+        "no pg_hba.conf entry",
+        "the server does not allow this connection",
+        "add user, database and address to pg_hba.conf",
+    ),
     ("could not translate host name", "there is no host '{host}'", "check the name of the host"),
     ("too many", "no more connections are allowed", _FEWER),
-    ("connection slots are reserved", "all its connections are in use", _FEWER),
+    ("connection slots are reserved", "all connections are in use", _FEWER),
     ("permission denied for database", "user '{user}' may not use database '{database}'", "grant it CONNECT on it"),
     ("not permitted to log in", "user '{user}' may not log in", "use another account or give it LOGIN"),
     ("is starting up", "the server is starting up", "try again in a moment"),
@@ -36,21 +44,29 @@ _REFUSALS = (
     ("timeout expired", "no answer came from {place} in time", "check host, port and firewall"),
     ("Connection refused", "nothing listens on {place}", _RUNS),
     ("No such file or directory", "nothing listens on {place}", _RUNS),
-    ("does not support SSL", "the server offers no TLS", "set the option sslmode of the target"),
-    ("SSL error", "no agreement about TLS", "check the options sslmode and sslrootcert of the target"),
-    ("certificate", "its certificate is not accepted", "check the options sslmode and sslrootcert of the target"),
-    ("not currently accepting connections", "database '{database}' lets nobody in", "name another, or allow it"),
-    ("invalid connection option", "an option of the target is unknown", "check the options of the target"),
+    ("does not support SSL", "the server does not support TLS", "set the option sslmode of the target"),
+    ("SSL error", "TLS negotiation failed", "check the options sslmode and sslrootcert of the target"),
+    (
+        "certificate",
+        "the server's certificate was rejected",
+        "check the options sslmode and sslrootcert of the target",
+    ),
+    (
+        "not currently accepting connections",
+        "database '{database}' does not accept connections",
+        "use another database, or allow connections",
+    ),
+    ("invalid connection option", "unknown option of the target", "check the options of the target"),
     ('database "', "there is no database '{database}'", _ANOTHER),
     ('role "', "there is no user '{user}'", _ANOTHER),
 )
 
 
 def connected(target: Target, schema: str, options: SessionOptions) -> PGconn:
-    """An open libpq connection whose search path is ``schema``; the account's own where that is empty.
+    """Open a libpq connection with search path ``schema``; if empty, the account's own.
 
     Raises:
-        CannotConnect: with what is wrong and what to do, never with a password.
+        CannotConnect: with reason and advice, never with a password.
         MissingDriver: psycopg is not installed.
     """
     try:
@@ -62,12 +78,12 @@ def connected(target: Target, schema: str, options: SessionOptions) -> PGconn:
     if connection.status != pq.ConnStatus.OK:
         text = connection.error_message.decode("utf-8", "replace").strip() if in_time else "timeout expired"
         connection.finish()
-        raise _refused(target, text)
+        raise _connect_error(target, text)
     return connection
 
 
 def _awaited(connection: PGconn, timeout_s: float) -> bool:
-    """Whether the connection was made or refused in time; libpq's own way would hold the interpreter's lock."""
+    """Wait for the connection or its failure; False on timeout. libpq's own wait would hold the GIL."""
     from psycopg.pq import ConnStatus, PollingStatus
 
     deadline, state = time.monotonic() + timeout_s, PollingStatus.WRITING
@@ -115,7 +131,7 @@ def _quoted(value: str) -> str:
     return f"'{escaped}'"
 
 
-def _refused(target: Target, text: str) -> CannotConnect:
+def _connect_error(target: Target, text: str) -> CannotConnect:
     host = target.host or "the local socket"
     words = {
         "user": target.user or "(none given)",
@@ -123,7 +139,7 @@ def _refused(target: Target, text: str) -> CannotConnect:
         "host": host,
         "place": f"{host}, port {target.port or 'not given'}",
     }
-    for sign, reason, advice in _REFUSALS:
+    for sign, reason, advice in _ERRORS:
         if sign in text:
             return CannotConnect(target.url, reason.format(**words), advice)
     last = text.splitlines()[-1] if text else "no reason given"

@@ -1,4 +1,4 @@
-"""A specification's options of a schema, as the engine's own model takes them."""
+"""Storage options of a specification as the engine's model."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hdbkit.errors import InputError
 
 
 def options_of(engine: Database, storage: Mapping[str, object]) -> SchemaOptions:
-    """The options of ``WorkloadSpec.storage`` for an engine.
+    """Validate ``WorkloadSpec.storage`` for an engine.
 
     Raises:
-        InputError: the engine has no such option; the sentence names those that it has.
-        ConfigErrors: an option has a wrong value.
+        InputError: the engine does not have an option; the message lists its options.
+        ConfigErrors: an option has an invalid value.
     """
     known = list(engine.schema_options.model_fields)
     for name in storage:

@@ -1,12 +1,12 @@
-"""A workload's schema on an engine that speaks SQL: one implementation, over named statements.
+"""A workload's schema on SQL engines: one implementation, with named statements.
 
-A workload's own statements say how its tables come to be: ``create_<table>``, ``create_routine_<routine>`` and
-``drop_routine_<routine>``, and ``index_<index>`` for each index that is made after the load. The engine's group
-``server`` has what is equal for all workloads: ``list_tables``, ``analyze``, ``drop_table``, the record of a build.
+A workload's own statements create its tables: ``create_<table>``, ``create_routine_<routine>`` and
+``drop_routine_<routine>``, and ``index_<index>`` for each index that is created after the load. The
+engine's folder ``server`` has the common statements: ``list_tables``, ``analyze``, ``drop_table``, the build record.
 
-Options of a schema act by statements too. ``partitions`` takes ``create_<table>_partitioned`` instead, where there is
-one, and then ``create_<table>_partition`` for each. ``history_key`` runs ``key_<table>``. Any other option is set in
-each session that builds, by the engine's statement ``use_<option>``.
+Storage options are statements too. With ``partitions``, ``create_<table>_partitioned`` replaces ``create_<table>`` if
+it exists, followed by ``create_<table>_partition`` for each partition. ``history_key`` runs ``key_<table>``. Other
+options are set in each building session by the engine's statement ``use_<option>``.
 """
 
 from __future__ import annotations
@@ -36,23 +36,27 @@ from hdbkit.errors import InputError, TransactionError
 from hdbkit.sql import SERVER_STATEMENTS, statements
 
 _RECORD = frozenset({"build_spec", "build_part"})
-"""The tables that keep what is built, and how far."""
+"""The tables of the build record."""
 _INDEX = "index_"
 _ANALYZE = "analyze"
 
 
 class SqlSchemaOptions(SchemaOptions):
-    """The options of a schema on every engine that speaks SQL."""
+    """The storage options of all SQL engines."""
 
-    partitions: int = Field(default=0, ge=0, le=1000, description="partitions of the largest tables; 0 for none")
-    history_key: bool = Field(default=False, description="add a key to a table that has none by its specification")
+    partitions: int = Field(
+        default=0, ge=0, le=1000, description="number of partitions of the largest tables; 0: none"
+    )
+    history_key: bool = Field(
+        default=False, description="add a primary key to tables that the specification defines without one"
+    )
 
 
 class SqlDatabase(Database, Protocol):
-    """An engine that speaks SQL."""
+    """An SQL engine."""
 
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> SqlSession:
-        """A session that speaks SQL."""
+        """An SQL session."""
         ...
 
 
@@ -84,7 +88,7 @@ class SqlSchema:
                 raise InputError(f"{name} '{value}' cannot be used: {error.text}") from error
 
     def log(self) -> BuildLog:
-        """What is there now; the record's own tables are not among its tables."""
+        """The current state of the build; the tables of the record itself are not listed."""
         if not self.session.query("schema_exists")[0][0]:
             return BuildLog(exists=False)
         found = self._listed("tables")
@@ -97,7 +101,7 @@ class SqlSchema:
         return BuildLog(True, tables, str(spec[0][0]), bool(finished[0][0]), {key: int(rows) for key, rows in parts})
 
     def create(self, spec: str) -> None:
-        """Make what is missing of the schema, its record and its tables."""
+        """Create what is missing: schema, build record and tables."""
         log = self.log()
         if not log.exists:
             self._create_schema()
@@ -116,7 +120,7 @@ class SqlSchema:
         except TransactionError as error:
             raise InputError(
                 f"schema {self._scope.schema} cannot be created in {self._place}: {error.text}; "
-                "use an account that may create a schema there"
+                "use an account that may create schemas there"
             ) from error
 
     def _create_table(self, table: str) -> None:
@@ -130,7 +134,7 @@ class SqlSchema:
             self.session.query(f"key_{table}")
 
     def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
-        """Load a part and note it, in one transaction."""
+        """Load a part and record it, in one transaction."""
         with self._transaction():
             rows = sum(self._rows_of(load, sent) for load in loads)
             self.session.query("insert_build_part", part=part, rows=rows)
@@ -143,13 +147,13 @@ class SqlSchema:
         return self.session.load(load.table, reported(load.chunks, sent))
 
     def after_load(self) -> list[str]:
-        """The indexes that are missing."""
+        """The missing indexes."""
         there = self._listed("indexes")
         names = (name for name in self._scope.statements if name.startswith(_INDEX))
         return [name for name in names if name.removeprefix(_INDEX) not in there]
 
     def routines(self) -> None:
-        """Make the stored routines that are missing."""
+        """Create the missing stored routines."""
         if Capability.STORED_ROUTINES not in self._capabilities:
             return
         there = self._listed("routines")
@@ -158,20 +162,20 @@ class SqlSchema:
                 self.session.query(f"create_routine_{routine}")
 
     def statistics(self) -> list[str]:
-        """One step a table."""
+        """One step per table."""
         return [f"{_ANALYZE} {table}" for table in self._workload.tables]
 
     def do(self, name: str) -> None:
-        """Run the statement of an index, or ``analyze`` with its table."""
+        """Run a step: the statement of an index, or ``analyze`` with its table."""
         statement, _, table = name.partition(" ")
         self.session.query(statement, table=table)
 
     def finish(self) -> None:
-        """Note that the schema is whole."""
+        """Record that the schema is complete."""
         self.session.query("finish_build")
 
     def drop(self) -> list[str]:
-        """Routines and tables of the workload, then the record, then the schema where nothing is left in it."""
+        """Drop routines and tables of the workload, then the build record, then the schema if it is empty."""
         work, tables, routines = self._workload, self._listed("tables"), self._listed("routines")
         dropped = []
         for routine in filter(routines.__contains__, work.routines):
@@ -190,7 +194,7 @@ class SqlSchema:
         return dropped
 
     def close(self) -> None:
-        """End the connection; never raises."""
+        """Close the connection; never raises."""
         self.session.close()
 
     def _listed(self, what: str) -> frozenset[str]:
@@ -208,7 +212,7 @@ class SqlSchema:
 
 
 def reported(chunks: Iterable[bytes], sent: Callable[[int, int], None]) -> Iterator[bytes]:
-    """The chunks as they are; ``sent(rows, size_bytes)`` is called as each is taken."""
+    """Yield the chunks unchanged; call ``sent(rows, size_bytes)`` after each."""
     for chunk in chunks:
         yield chunk
         sent(chunk.count(b"\n"), len(chunk))

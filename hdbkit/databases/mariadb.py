@@ -22,7 +22,7 @@ class MariaDB(MysqlclientDatabase):
     }
 
     def _identified_by(self, password: str | None) -> dict[str, Any]:
-        """The verifier of the server's native way to log in: a hash of the hash."""
+        """The verifier for native password authentication: a hash of the hash."""
         if not password:
             return {"verifier": ""}
         once = hashlib.sha1(password.encode(), usedforsecurity=False).digest()

@@ -24,14 +24,14 @@ class MySQL(MysqlclientDatabase):
     }
 
     def counters(self, session: Session) -> dict[str, float]:
-        """With the length of the history list and the deadlocks where the account may see them."""
+        """Includes history list length and deadlocks if the account may read them."""
         counters = super().counters(session)
         with suppress(TransactionError):
             counters |= {str(name): float(value) for name, value in session.ask("metrics")}
         return counters
 
     def _identified_by(self, password: str | None) -> dict[str, Any]:
-        """The password itself: which way to log in an account gets is the server's choice."""
+        """The password itself, since the server chooses the authentication method of an account."""
         return {"password": password or ""}
 
 

@@ -1,11 +1,11 @@
 """The null engine: no server, seeded latencies, errors on demand.
 
-With it the pool, the recorder, sweeps, statistics, charts and faces are tried without a server, and hdbkit's own
-overhead is measured. It speaks no SQL and keeps no tables, so there is nothing in it to check; what it must know of a
-workload stands in :mod:`hdbkit.databases._null_texts`'s form beside the SQL of other engines.
+It serves to test load generator, recorder, sweeps, statistics, charts and interfaces without a server, and to measure
+hdbkit's own overhead. It has no SQL and no tables, so nothing can be checked. Workloads describe themselves to it in
+texts next to the SQL of other engines; see :mod:`hdbkit.databases._null_texts`.
 
 Options of a target: ``latency_us`` (median of a call, 0 for none), ``spread`` (standard deviation of its logarithm),
-``seed``, ``error_rate`` and ``error_class`` (failures), ``connections`` (how many clients it allows).
+``seed``, ``error_rate`` and ``error_class`` (failures), ``connections`` (maximum number of clients).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _OPTIONS = {"latency_us", "spread", "seed", "error_rate", "error_class", "connec
 
 
 class NullSession:
-    """A session that sleeps for a seeded while and counts. Contract: :class:`hdbkit.contracts.Session`."""
+    """A session that sleeps for seeded latencies and counts. Contract: :class:`hdbkit.contracts.Session`."""
 
     client_path = "none"
 
@@ -62,7 +62,7 @@ class NullSession:
             numbers = {key: float(text) for key, text in options.items()}
             self._error = ErrorClass(target.options.get("error_class", "deadlock"))
         except ValueError as error:
-            raise InputError(f"an option of the null engine is wrong: {error}") from None
+            raise InputError(f"invalid option of the null engine: {error}") from None
         self.settings = NullSettings(self.state.folder / "settings.json")
         self._latencies = _latencies(numbers, self.settings)
         self._random = random.Random(int(numbers.get("seed", 1)) + os.getpid())
@@ -71,11 +71,11 @@ class NullSession:
         self._prepared: dict[str, tuple[Totals, int, Callable[[Arguments], bool]]] = {}
 
     def parameters(self, operation: str) -> tuple[str, ...]:
-        """It takes any arguments."""
+        """None: any arguments are accepted."""
         return ()
 
     def prepare(self, operations: Iterable[str]) -> None:
-        """Open running totals of those that are not prepared yet."""
+        """Open running totals for operations that are not prepared yet."""
         fresh = list(dict.fromkeys(name for name in operations if name not in self._prepared))
         if not fresh:
             return
@@ -84,30 +84,30 @@ class NullSession:
             self._prepared[name] = totals, index, by_design(self._scope.statements.get(name))
 
     def bind(self, operation: str, arguments: Arguments) -> Any:
-        """Where the call is counted, and whether it is to be rolled back by design."""
+        """The totals for the call, and whether it is rolled back by design."""
         totals, index, rolls_back = self._prepared[operation]
         return totals, index, rolls_back(arguments)
 
     def perform(self, bound: Any) -> Any:
-        """Sleep, perhaps fail, count; how often this session has committed the operation."""
+        """Sleep, fail at random, count; return how often this session has committed the operation."""
         latency_s = next(self._latencies)
         if latency_s:
             time.sleep(latency_s)
         totals, index, is_rolled_back = bound
         if self._error_rate and self._random.random() < self._error_rate:
             totals.add(0)
-            raise TransactionError(self._error, "null", "refused on demand")
+            raise TransactionError(self._error, "null", "failed on demand")
         if is_rolled_back:
             totals.add(0)
             raise RolledBackByDesign
         return totals.add(index)
 
     def rows(self, raw: Any) -> list[Row]:
-        """One row with a number that grows."""
+        """One row with an increasing number."""
         return [(raw,)]
 
     def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
-        """Settings, and the counts of a workload; any other operation gives no rows."""
+        """Answer operations on settings and counts of a workload; others return no rows."""
         about_settings = self.settings.answer(operation, arguments)
         if about_settings is not None:
             return about_settings
@@ -120,14 +120,14 @@ class NullSession:
         return [(count_of(statement.text, json.loads(record["spec"]), self.state.totals()),)]
 
     def close(self) -> None:
-        """Let go of the totals; they stay in the file."""
+        """Close the files of totals."""
         for totals in {id(totals): totals for totals, *_ in self._prepared.values()}.values():
             totals.close()
         self._prepared.clear()
 
 
 class NullSchema:
-    """The record of a build whose rows are thrown away. Contract: :class:`hdbkit.contracts.Schema`."""
+    """A build record without rows, which are discarded. Contract: :class:`hdbkit.contracts.Schema`."""
 
     session: Session
 
@@ -138,7 +138,7 @@ class NullSchema:
         self._state, self._name = State(target), scope.schema
 
     def log(self) -> BuildLog:
-        """What the record says; there are no tables."""
+        """The state of the build; there are no tables."""
         record = self._state.record(self._name)
         if not record:
             return BuildLog(exists=False)
@@ -146,12 +146,12 @@ class NullSchema:
         return BuildLog(True, spec=record["spec"], finished=record["finished"], parts=parts)
 
     def create(self, spec: str) -> None:
-        """Begin the record."""
+        """Create the build record."""
         if not self._state.record(self._name):
             self._state.write_record(self._name, {"spec": spec, "finished": False})
 
     def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
-        """Read everything and keep the number of rows."""
+        """Read all rows and record their number."""
         rows = 0
         for load in loads:
             for chunk in load.chunks if isinstance(load, TableLoad) else ():
@@ -161,30 +161,30 @@ class NullSchema:
         self._state.write_part(self._name, part, rows)
 
     def after_load(self) -> list[str]:
-        """Nothing is left to do."""
+        """No steps."""
         return []
 
     def routines(self) -> None:
-        """None are made: any name can be called."""
+        """Does nothing: any name can be called."""
 
     def statistics(self) -> list[str]:
-        """There are none."""
+        """No steps."""
         return []
 
     def do(self, name: str) -> None:
-        """There is no step to do."""
+        """Does nothing."""
 
     def finish(self) -> None:
-        """Note that the schema is whole."""
+        """Record that the schema is complete."""
         self._state.write_record(self._name, {**self._state.record(self._name), "finished": True})
 
     def drop(self) -> list[str]:
-        """Remove the record."""
+        """Remove the build record."""
         self._state.remove_schema(self._name)
         return [f"schema {self._name}"]
 
     def close(self) -> None:
-        """End the session."""
+        """Close the session."""
         self.session.close()
 
 
@@ -205,13 +205,13 @@ class NullDatabase:
         return "none"
 
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:
-        """A session; refused when the target names a host, since there is none."""
+        """Open a session. Raises ``CannotConnect`` if the target has a host."""
         if target.host:
             raise CannotConnect(target.url, "the null engine has no host", "write nulldb:///name")
         return NullSession(target, scope)
 
     def schema(self, target: Target, workload: Workload) -> Schema:
-        """The record of a build."""
+        """The build record."""
         return NullSchema(target, workload)
 
     def version(self, session: Session) -> str:
@@ -219,7 +219,7 @@ class NullDatabase:
         return "null engine"
 
     def free_connections(self, session: Session) -> int | None:
-        """As many as the target's option ``connections`` says."""
+        """The target's option ``connections``."""
         return _own(session).connections
 
     def counters(self, session: Session) -> dict[str, float]:
@@ -229,11 +229,11 @@ class NullDatabase:
         return {"commits": totals.total(), "rollbacks": rollbacks}
 
     def footprint(self, session: Session) -> Footprint | None:
-        """It keeps no tables."""
+        """None: it has no tables."""
         return None
 
     def server_process(self, session: Session) -> int | None:
-        """There is none."""
+        """None: it has no process."""
         return None
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
@@ -241,15 +241,15 @@ class NullDatabase:
         return _own(session).settings.all()
 
     def slow_load(self, session: Session) -> str | None:
-        """Nothing is loaded."""
+        """None: nothing is loaded."""
         return None
 
     def password_place(self, target: Target) -> str | None:
-        """There is nobody to let in."""
-        return "none is needed"
+        """It needs no password."""
+        return "not required"
 
     def provision(self, admin: Target, target: Target) -> list[str]:
-        """Nothing is needed."""
+        """Creates nothing."""
         return []
 
 
@@ -259,7 +259,7 @@ def _own(session: Session) -> NullSession:
 
 
 def _latencies(options: Mapping[str, float], settings: NullSettings) -> Iterator[float]:
-    """Seeded latencies in seconds, again and again; its settings shorten them."""
+    """A repeating sequence of seeded latencies in seconds; settings shorten them."""
     median_us = options.get("latency_us", 0.0) / float(settings.value("speed"))
     if settings.value("commit") == "off":
         median_us *= 0.8

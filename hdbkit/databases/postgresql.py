@@ -24,10 +24,10 @@ _KIND = "postgresql"
 
 
 class PostgreSQLSchemaOptions(SqlSchemaOptions):
-    """What a schema may have here alone."""
+    """The storage options of PostgreSQL."""
 
     tablespace: str | None = Field(
-        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$", description="where tables and indexes are stored"
+        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$", description="tablespace of tables and indexes"
     )
 
 
@@ -44,7 +44,7 @@ class PostgreSQL:
     preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases._psycopg")
 
     def driver_version(self) -> str:
-        """Psycopg, and how it reaches which libpq."""
+        """Psycopg, its implementation, and the version of libpq."""
         try:
             import psycopg
         except ImportError:
@@ -60,20 +60,20 @@ class PostgreSQL:
         return PsycopgSession(connection, self.dialects, scope)
 
     def schema(self, target: Target, workload: Workload) -> Schema:
-        """The workload's schema, in a schema of the database."""
+        """The workload's schema, in its own schema of the database."""
         return SqlSchema(self, target, workload)
 
     def version(self, session: Session) -> str:
-        """Such as ``PostgreSQL 18.4``."""
+        """For example ``PostgreSQL 18.4``."""
         return f"{self.title} {session.ask('server_version')[0][0]}"
 
     def free_connections(self, session: Session) -> int | None:
-        """The least that server, database and role still allow."""
+        """The minimum of what server, database and role still allow."""
         (limits,) = session.ask("free_connections")
         return max(0, min(int(limit) for limit in limits if limit is not None))
 
     def counters(self, session: Session) -> dict[str, float]:
-        """Totals over all databases; a backend reports its own at most once a second."""
+        """Totals over all databases; a backend reports its own at most once per second."""
         major = _major(session)
         rows = session.ask("counters") + (session.ask("file_operations") if major >= 16 else [])
         totals = {name: float(value or 0) for name, value in rows}
@@ -81,11 +81,11 @@ class PostgreSQL:
         return {**totals, "checkpoints": float(session.ask(f"checkpoints{before}")[0][0])}
 
     def footprint(self, session: Session) -> Footprint:
-        """The database with all its schemas, and the shared buffers."""
+        """The size of the database with all its schemas, and of the shared buffers."""
         return Footprint(*session.ask("footprint")[0])
 
     def server_process(self, session: Session) -> int | None:
-        """The postmaster, when it is a process of this host."""
+        """The postmaster, if it runs on this host."""
         connection = _own(session).connection
         host = connection.host.decode()
         if not (host.startswith(("/", "@", "127.")) or host in ("", "localhost", "::1")):
@@ -93,18 +93,18 @@ class PostgreSQL:
         return _parent_of(connection.backend_pid)
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
-        """Every setting as this session sees it; ``changed`` where somebody chose another than the default."""
+        """Every setting as this session sees it; ``changed`` if it was set to another value than the default."""
         return {
             name: {"value": value, "unit": unit, "default": default, "changed": changed}
             for name, value, unit, default, changed in session.ask("read_settings")
         }
 
     def slow_load(self, session: Session) -> str | None:
-        """COPY is always there."""
+        """COPY is always available."""
         return None
 
     def password_place(self, target: Target) -> str | None:
-        """``PGPASSWORD``, or a line for this account in the password file that libpq would read."""
+        """``PGPASSWORD``, or the password file of libpq if it has a line for this account."""
         if "PGPASSWORD" in os.environ:
             return "PGPASSWORD"
         named = target.password_file or target.options.get("passfile") or os.environ.get("PGPASSFILE")
@@ -116,7 +116,7 @@ class PostgreSQL:
         return None
 
     def provision(self, admin: Target, target: Target) -> list[str]:
-        """Create the account and its database where missing. No password travels: the client makes the verifier."""
+        """Create the account and its database if missing. The client computes the verifier; no password is sent."""
         role = target.user or target.database or ""
         database = target.database or role
         session = self.connect(admin)
@@ -140,7 +140,7 @@ def _create_role(session: PsycopgSession, role: str, password: str | None, super
     else:
         verifier = session.connection.encrypt_password(password.encode(), role.encode(), None).decode()
         session.query("create_role", role=role, verifier=verifier)
-    if not superuser:  # only a member may make the role an owner
+    if not superuser:  # only a member of the role may make it an owner
         session.query("grant_role", role=role)
 
 
@@ -153,7 +153,7 @@ def _own(session: Session) -> PsycopgSession:
 
 
 def _parent_of(backend: int) -> int | None:
-    """The parent of a server process of this host; None when the number belongs to something else."""
+    """The parent of a server process on this host; None if the id belongs to another program."""
     process = Path(f"/proc/{backend}")
     try:
         if not process.joinpath("cmdline").read_bytes().startswith(b"postgres"):

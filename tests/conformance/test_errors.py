@@ -118,11 +118,11 @@ def test_a_session_that_the_server_ended_is_a_lost_connection(
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"password": SecretStr("not-this-one")}, "or its password is wrong"),
+        ({"password": SecretStr("not-this-one")}, "or password"),
         ({"port": 1}, "nothing listens on"),
         ({"host": "no-such-host.invalid"}, "there is no host 'no-such-host.invalid'"),
         ({"database": "no_such_database"}, "there is no database 'no_such_database'"),
-        ({"options": {"colour": "red"}}, "an option of the target is unknown"),
+        ({"options": {"colour": "red"}}, "unknown option of the target"),
     ],
     ids=["password", "port", "host", "database", "option"],
 )

@@ -95,14 +95,14 @@ def test_a_wrong_port(command: HdbkitCommand, target: Target) -> None:
 def test_a_wrong_password(command: HdbkitCommand, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HDBKIT_PASSWORD", "quite-wrong")
     said = command("run", target.url)
-    refused(said, f"user '{target.user}'", "or its password is wrong", "set HDBKIT_PASSWORD")
+    refused(said, f"user '{target.user}'", "or password", "set HDBKIT_PASSWORD")
     assert "quite-wrong" not in said.err
 
 
 def test_no_password(command: HdbkitCommand, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HDBKIT_PASSWORD")
     monkeypatch.setenv("PGPASSFILE", "/nowhere")
-    refused(command("run", target.url), "a password is needed, none was given", "set HDBKIT_PASSWORD")
+    refused(command("run", target.url), "a password is required, but none was given", "set HDBKIT_PASSWORD")
 
 
 def test_a_password_in_the_url_is_refused_and_not_repeated(command: HdbkitCommand, target: Target) -> None:

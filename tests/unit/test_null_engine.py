@@ -88,7 +88,7 @@ def test_a_schema_needs_no_sql(target: Target) -> None:
 
 def test_only_an_engine_that_speaks_sql_gives_a_session_that_does(target: Target) -> None:
     assert Capability.SQL not in NULL.capabilities
-    with pytest.raises(InputError, match="null engine does not speak SQL"):
+    with pytest.raises(InputError, match="null engine does not support SQL"):
         sql_session(target)
     with closing(NULL.connect(target)) as session:
         assert not any(hasattr(session, name) for name in set(vars(SqlSession)) - set(dir(object)) if name[0] != "_")

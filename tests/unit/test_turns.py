@@ -101,4 +101,4 @@ def test_one_failure_ends_all_where_the_run_asks_for_that(tmp_path: Path) -> Non
     two = users(tmp_path, 2, seconds=60, load=Load(virtual_users=2, raise_error=True), **options)
     assert take_turns(two) is End.RAISED
     assert done(tmp_path) == {0: 1}
-    assert "refused on demand" in str(two[0].failures.last)
+    assert "failed on demand" in str(two[0].failures.last)

@@ -229,9 +229,9 @@ def test_the_reason_of_a_failed_run_is_shown(built: Target) -> None:
     broken = built.with_(options={"latency_us": "2000", "error_rate": "0.5", "error_class": "other"})
     panel = RunPanel(target=broken, load=ENDLESS.model_copy(update={"raise_error": True}))
     panel.start()
-    with pytest.raises(RunFailed, match="refused on demand"):
+    with pytest.raises(RunFailed, match="failed on demand"):
         panel.wait()
-    assert "refused on demand" in text_of(panel)
+    assert "failed on demand" in text_of(panel)
     panel.close()
 
 

@@ -142,7 +142,7 @@ def test_runs_are_deleted_only_after_the_question(panel: RunsPanel, two: list[st
 
 def test_the_errors_of_a_picked_run_are_reported_with_their_text(panel: RunsPanel, two: list[str]) -> None:
     panel.table.picked = two[:1]
-    assert "refused on demand" in panel.about.value
+    assert "failed on demand" in panel.about.value
 
 
 def test_report_and_table_come_to_the_browser_as_bytes(
