@@ -1,1 +1,1 @@
-"""What a run leaves: a folder that is complete by itself. The format is public and versioned."""
+"""The results of a run: a self-contained folder in a public, versioned format."""

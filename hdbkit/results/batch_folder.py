@@ -1,7 +1,7 @@
-"""A batch's folder ``batches/<id>``: the executed notebooks, and ``batch.json`` that says which of them are done.
+"""The folder of a batch, ``batches/<id>``: executed notebooks, and ``batch.json`` with the state of each job.
 
-Each job is known by its name (the stem of its parameter file) and by a key (a digest of notebook and values), so that
-a batch that is run again skips what was done with the same notebook and the same values.
+A job has a name (the stem of its parameter file) and a key (a digest of notebook and values), so that repeating a
+batch skips jobs that are done with the same notebook and values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class JobStatus(StrEnum):
 
 
 class JobRecord(BaseModel):
-    """What is kept of a job: ``key`` says with which notebook and values; ``error`` is one line."""
+    """The record of a job; ``key`` is the digest of notebook and values, ``error`` is one line."""
 
     key: str
     params: str
@@ -66,23 +66,23 @@ class BatchFolder:
         return self.path / f"{job}.ipynb"
 
     def records(self) -> dict[str, JobRecord]:
-        """What was done so far, by job. Raises ``DamagedResult`` where the record cannot be read."""
+        """The recorded jobs, by name. Raises ``DamagedResult`` if the record cannot be read."""
         return self._read().jobs if self._record.is_file() else {}
 
     def note(self, notebook: Path, job: str, record: JobRecord) -> None:
-        """Keep how a job ended."""
+        """Record the outcome of a job."""
         kept = _Records(notebook=str(notebook), jobs={**self.records(), job: record})
         replace_file(self._record, kept.model_dump_json(indent=1).encode())
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Make the folder, and keep others out of it. Raises ``InputError`` where the same batch is running."""
+        """Create and lock the folder. Raises ``InputError`` if the same batch is running."""
         make_folder(self.path, exist_ok=True)
         with (self.path / "batch.lock").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise InputError(f"batch {self.batch_id} runs already, in another process") from None
+                raise InputError(f"batch {self.batch_id} is already running in another process") from None
             yield
 
     @property
@@ -97,20 +97,20 @@ class BatchFolder:
 
 
 def batch_folder(root: Path, batch_id: str) -> BatchFolder:
-    """The folder of a batch below the results folder ``root``. Raises ``InputError`` where the id is no name."""
+    """The folder of a batch below the results folder ``root``. Raises ``InputError`` for an invalid id."""
     if not _ID.fullmatch(batch_id):
-        raise InputError(f"a batch's id is made of letters, digits, '.', '_' and '-', not '{batch_id}'")
+        raise InputError(f"the id of a batch may only contain letters, digits, '.', '_' and '-', not '{batch_id}'")
     return BatchFolder(root / "batches" / batch_id)
 
 
 def usual_id(notebook: Path, params: list[Path]) -> str:
-    """The id of a batch that was given none: the same for the same notebook and parameter files."""
+    """The default id of a batch: the same for the same notebook and parameter files."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", notebook.stem).lstrip("._-")[:60] or "notebook"
     return f"{name}-{_digest([str(path.resolve()) for path in (notebook, *sorted(params))])[:8]}"
 
 
 def job_key(notebook: bytes, values: Mapping[str, Any]) -> str:
-    """The digest of a notebook's content and the values given to it."""
+    """The digest of a notebook's content and its parameter values."""
     return _digest([notebook.decode("utf-8", "replace"), json.dumps(values, sort_keys=True)])
 
 

@@ -1,7 +1,7 @@
-"""The catalog: an index of the run folders, in one SQLite file, that can be rebuilt by scanning at any time.
+"""The catalog: an index of the run folders in one SQLite file, which can be rebuilt from the folders at any time.
 
-The folders are the truth. Each look brings the index up to date: manifests that changed are read again, folders
-that are gone are forgotten, damaged ones are passed over and told.
+Each query updates the index: changed manifests are read again, missing folders are removed, and damaged ones are
+skipped and reported.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _COLUMNS = {
     "note": "TEXT",
 }
 _HIDDEN = {"options": "TEXT", "changed_ns": "INTEGER"}
-"""Beside the columns: the options of schema and load as JSON, and when the manifest was changed."""
+"""Internal columns: the options of schema and load as JSON, and the time of the manifest's last change."""
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The runs that were asked for, newest first, and a sentence for each folder that cannot be read."""
+    """The selected runs, newest first, and a message for each folder that cannot be read."""
 
     runs: pd.DataFrame
     damaged: list[str]
@@ -60,9 +60,9 @@ def list_runs(root: Path, where: str | None = None) -> Listing:
 
     Args:
         root: the folder of all results.
-        where: an SQL condition over the columns, such as ``virtual_users = 8 AND metric_value > 50000``. It may name
-            each option of a schema or a load that some run was given too, and each metric in small letters, which is
-            the value of the runs that have it.
+        where: an SQL condition over the columns, such as ``virtual_users = 8 AND metric_value > 50000``. It may also
+            use options of schema and load that any run has, and the names of metrics in lower case, which stand for
+            the metric's value.
 
     Raises:
         InputError: it is not a valid filter, or names an unknown column.
@@ -72,34 +72,34 @@ def list_runs(root: Path, where: str | None = None) -> Listing:
     path = root / "catalog.sqlite"
     try:
         return _listed(path, root, where)
-    except sqlite3.OperationalError:  # no space, or no right to write: only an index, made in memory this time
+    except sqlite3.OperationalError:  # disk full or no write permission: use an index in memory
         return _listed(Path(":memory:"), root, where)
-    except sqlite3.DatabaseError:  # damaged: made anew by the scan
+    except sqlite3.DatabaseError:  # damaged: rebuild it
         for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
             path.with_name(name).unlink(missing_ok=True)
         return _listed(path, root, where)
 
 
 def runs_under(root: Path, label: str) -> list[str]:
-    """The ids of the runs with a result under this label, newest first."""
+    """The ids of runs with this label and a result, newest first."""
     runs = list_runs(root).runs
     return list(runs.loc[(runs["label"] == label) & runs["metric_value"].notna(), "run_id"])
 
 
 def profile_tag(name: str) -> str:
-    """The tag of the runs of a profile."""
+    """The tag for runs of a profile."""
     return f"profile:{name}"
 
 
 def profiles_of(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row a run with a result and profile it is of: the columns of ``runs`` and ``profile``."""
+    """A row for each run with a result and each of its profiles: the columns of ``runs``, and ``profile``."""
     tags = runs["tags"].map(json.loads).explode()
     names = tags[tags.astype(str).str.startswith(profile_tag(""))].astype(str).str.removeprefix(profile_tag(""))
     return runs.join(names.rename("profile"), how="inner").dropna(subset=["metric_value"])
 
 
 def runs_of_profile(root: Path, name: str) -> list[str]:
-    """The ids of the runs with a result of a profile, newest first."""
+    """The ids of runs of a profile with a result, newest first."""
     runs = profiles_of(list_runs(root).runs)
     return list(runs.loc[runs["profile"] == name, "run_id"])
 
@@ -191,15 +191,15 @@ def _select(catalog: sqlite3.Connection, where: str | None) -> pd.DataFrame:
             f"SELECT {', '.join(_COLUMNS)} FROM (SELECT {columns} FROM runs) {condition} ORDER BY run_id DESC"  # noqa: S608
         )
         return pd.DataFrame(cursor.fetchall(), columns=list(_COLUMNS))
-    except (sqlite3.Error, sqlite3.Warning):  # their own words quote the rest of the query too
+    except (sqlite3.Error, sqlite3.Warning):  # their messages quote the rest of the query
         raise InputError(
-            f"'{where}' is not a valid filter of runs; write one such as virtual_users = 8, columns: "
+            f"'{where}' is not a valid filter of runs; example: virtual_users = 8; columns: "
             f"{', '.join([*_COLUMNS, *more])}"
         ) from None
 
 
 def _more_columns(catalog: sqlite3.Connection) -> dict[str, str]:
-    """What a condition can name beside the columns, as SQL: options by their keys, metrics by their names."""
+    """Additional names in conditions, as SQL: options by their keys, metrics by their names."""
     keys = [row[0] for row in catalog.execute("SELECT DISTINCT key FROM runs, json_each(options) ORDER BY key")]
     found = {name: f"json_extract(options, '$.{name}')" for name in keys if _IDENTIFIER.fullmatch(name)}
     for (metric,) in catalog.execute("SELECT DISTINCT metric FROM runs"):

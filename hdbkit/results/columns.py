@@ -1,7 +1,7 @@
 """The file format of a run folder, version 2: every column, its type and its unit.
 
-Times are microseconds since the run's start on the load host's monotonic clock; the manifest's ``clock``
-keeps the wall time of that start, so a step of the wall clock changes no duration and no window.
+Times are microseconds since the run's start on the load host's monotonic clock; the manifest's ``clock`` has the wall
+time of that start, so changes of the wall clock affect neither durations nor windows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ERROR_CLASSES: Final = (
     "resources",
     "other",
 )
-"""The error class of a failed operation by its code in a record; code 0 is none."""
+"""The error classes, by their code in a record; code 0 means none."""
 
 # Parquet files: {column: Arrow type name}. Written by results.writer, read by analysis and charts.
 OPERATIONS: Final = {
@@ -44,7 +44,7 @@ OPERATIONS: Final = {
     "retries": "uint8",
     "error_class": "uint8",  # index in ERROR_CLASSES
 }
-"""The detail columns of the manifest (``details``) follow these."""
+"""Columns of ``operations/``; followed by the detail columns (``details`` in the manifest)."""
 SECONDS: Final = {
     "second": "int32",  # whole seconds since the run's start, by the end of the operation
     "operation": "uint8",
@@ -56,12 +56,12 @@ SECONDS: Final = {
     "histogram": "list<int32>",  # counts in LATENCY_BUCKETS_US, last one open
 }
 COUNTED: Final = "counted"
-"""In the table of counters, the schema's own count of what the metric counts; NaN where the schema keeps none."""
+"""Name in the table of counters: the schema's own count of what the metric counts; NaN if there is none."""
 COUNTERS: Final = {
-    "t_sent_us": "int64",  # the query was sent
-    "t_returned_us": "int64",  # its answer was here
+    "t_sent_us": "int64",  # when the query was sent
+    "t_returned_us": "int64",  # when its answer arrived
     "edge": "string",  # "run_start", "start" or "end" of the measured window, or "" between
-    "name": "string",  # counted (the schema's own count), commits, rollbacks, and what the engine counts besides
+    "name": "string",  # counted (the schema's own count), commits, rollbacks, and other counters of the engine
     "value": "float64",  # running total
 }
 HOST: Final = {
@@ -71,7 +71,7 @@ HOST: Final = {
     "cpu_iowait_s": "float64",
     "cpu_steal_s": "float64",
     "cpu_idle_s": "float64",
-    "cpu_pressure_s": "float64",  # PSI "some", running total; NaN where the kernel has none
+    "cpu_pressure_s": "float64",  # PSI "some", running total; NaN if not available
     "server_cpu_s": "float64",  # the server's processes; NaN on another host
     "memory_used_bytes": "int64",
     "disk_read_bytes": "int64",
@@ -81,34 +81,34 @@ HOST: Final = {
 }
 SERVER_HOST: Final = {
     "t_us": "int64",
-    "name": "string",  # cpu_user_s, memory_used_bytes, disk_busy_s, ...: running totals and levels, units in names
+    "name": "string",  # cpu_user_s, memory_used_bytes, disk_busy_s, ...: running totals and gauges, units in names
     "device": "string",  # disk or network interface; "" for the whole host
     "value": "float64",
 }
 CLIENTS: Final = {
     "client": "int32",  # number of the client process, from 0
-    "users": "int32",  # how many virtual users it serves: those from first_user on
+    "users": "int32",  # number of virtual users that it serves, starting at first_user
     "first_user": "int32",
     "pid": "int64",
-    "cpu_start_s": "float64",  # CPU time of the client at the window's edges; NaN when it was gone
+    "cpu_start_s": "float64",  # CPU time of the client at the window's edges; NaN if it had ended
     "cpu_end_s": "float64",
     "operations": "int64",  # over the whole run
-    "context_switches": "float64",  # of the client, over the whole run as all below; NaN when not known
+    "context_switches": "float64",  # of the client, over the whole run, like all below; NaN if unknown
     "sent_bytes": "float64",  # on its connections, over TCP
     "received_bytes": "float64",
-    "sent_segments": "float64",  # that hold data: one a request, unless it is larger than a segment
+    "sent_segments": "float64",  # with data: one per request, unless it is larger than a segment
     "ended": "string",  # done, killed, failed
 }
 ERRORS: Final = {
     "error_class": "string",
     "code": "string",
     "text": "string",
-    "operation": "string",  # or "(connecting)": reported while a virtual user reconnected
+    "operation": "string",  # or "(connecting)": while a virtual user reconnected
     "count": "int64",
-    "retried": "int64",  # how many of them were retried
+    "retried": "int64",  # number of retries
     "first_us": "int64",
     "last_us": "int64",
 }
 
 LATENCY_BUCKETS_US: Final = tuple(round(10 ** (1 + i / 10)) for i in range(61))
-"""Upper bounds of the histogram's buckets: 10 us to 10 s, ten a decade."""
+"""Upper bounds of the histogram's buckets: 10 us to 10 s, ten per decade."""

@@ -1,4 +1,4 @@
-"""A run's folder: where each file is, and how the manifest is read and replaced."""
+"""The folder of a run: the paths of its files, and reading and writing of the manifest."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PLANNED = {
     "workload": {"kind"},
     "load": {"virtual_users", "rampup_s", "duration_s"},
 }
-"""What every reader of a plan takes for granted."""
+"""The fields of a plan that all readers rely on."""
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one run; complete by itself, so copying it is sharing it."""
+    """The folder of one run; self-contained, so it can be shared by copying it."""
 
     path: Path
 
@@ -40,12 +40,12 @@ class RunFolder:
 
     @property
     def is_version_1(self) -> bool:
-        """Whether its tables are those of format version 1, in which an operation was called a transaction."""
+        """Whether its tables have format version 1, where an operation was called a transaction."""
         return (self.path / "transactions").is_dir()
 
     @property
     def spools(self) -> Path:
-        """The clients' spools while the run lasts."""
+        """The clients' spools during the run."""
         return self.path / "spools"
 
     def table(self, name: str) -> Path:
@@ -54,7 +54,7 @@ class RunFolder:
 
     @property
     def control(self) -> Path:
-        """The page that supervisor and clients share while the run lasts."""
+        """The memory page that supervisor and clients share during the run."""
         return self.path / "control.bin"
 
     @property
@@ -69,27 +69,27 @@ class RunFolder:
 
     @property
     def log(self) -> Path:
-        """What the supervisor noted, one JSON object a line."""
+        """The supervisor's log, one JSON object per line."""
         return self.path / "log.ndjson"
 
     @property
     def supervisor_errors(self) -> Path:
-        """What a supervisor that broke down said; gone when it said nothing."""
+        """The error output of the supervisor; removed if empty."""
         return self.path / "supervisor.err"
 
     def read(self) -> Manifest:
-        """The manifest. Raises ``DamagedResult`` with one sentence when it is missing, cut, newer or foreign."""
+        """Read the manifest. Raises ``DamagedResult`` if it is missing, truncated, newer or not of hdbkit."""
         path = self.path / "manifest.json"
         try:
             manifest = Manifest.model_validate_json(path.read_bytes())
         except FileNotFoundError:
-            raise DamagedResult(f"{self.path} is no run folder: it has no manifest.json") from None
+            raise DamagedResult(f"{self.path} is not a run folder: it has no manifest.json") from None
         except (ValidationError, OSError) as error:
             first = str(error).splitlines()[0]
             raise DamagedResult(f"{path} is damaged: {first}") from None
         if manifest.format_version > FORMAT_VERSION:
             raise DamagedResult(
-                f"{path} has format version {manifest.format_version}, this hdbkit reads up to {FORMAT_VERSION}; "
+                f"{path} has format version {manifest.format_version}, but this hdbkit reads up to {FORMAT_VERSION}; "
                 "run: pip install --upgrade hdbkit"
             )
         for part, names in _PLANNED.items():
@@ -99,28 +99,28 @@ class RunFolder:
         return manifest
 
     def write(self, manifest: Manifest) -> None:
-        """Replace the manifest in one step, so that a reader never sees half of it."""
+        """Replace the manifest atomically."""
         replace_file(self.path / "manifest.json", manifest.model_dump_json(indent=1).encode())
 
 
 def make_folder(path: Path, exist_ok: bool = False) -> Path:
-    """Make a folder for results. Raises ``InputError`` where it cannot be made."""
+    """Create a folder for results. Raises ``InputError`` if that fails."""
     try:
         path.mkdir(parents=True, exist_ok=exist_ok)
     except OSError as error:
         raise InputError(
-            f"the folder {path} cannot be made ({error.strerror}); set HDBKIT_RESULTS to a folder that can be written"
+            f"the folder {path} cannot be created ({error.strerror}); set HDBKIT_RESULTS to a writable folder"
         ) from None
     return path
 
 
 def is_run(root: Path, name: str) -> bool:
-    """Whether ``root`` has a folder of this name with a manifest; made to be asked for thousands of names."""
+    """Whether ``root`` has a folder of this name with a manifest; fast enough for thousands of names."""
     return os.path.isfile(f"{root}/{name}/manifest.json")  # noqa: PTH113
 
 
 def run_folders(root: Path) -> Iterator[RunFolder]:
-    """Every folder under ``root`` that holds a manifest, newest first; foreign files are passed over."""
+    """All folders under ``root`` with a manifest, newest first; other files are ignored."""
     if not root.is_dir():
         return
     for name in sorted(os.listdir(root), reverse=True):  # noqa: PTH208
@@ -129,9 +129,9 @@ def run_folders(root: Path) -> Iterator[RunFolder]:
 
 
 def find_run(root: Path, run_id: str) -> RunFolder:
-    """The run with this id, or with the only id that begins so; ``last`` is the newest.
+    """The run with this id or unique part of an id; ``last`` is the newest.
 
-    A path to a run folder is taken as it is. Raises ``InputError`` when there is none, or more than one.
+    Accepts the path of a run folder, too. Raises ``InputError`` if there is no such run, or more than one.
     """
     if "/" in run_id and (Path(run_id) / "manifest.json").is_file():
         return RunFolder(Path(run_id).resolve())
@@ -140,13 +140,12 @@ def find_run(root: Path, run_id: str) -> RunFolder:
 
 
 def only_match(ids: Iterable[str], word: str, kind: str, where: str) -> str:
-    """The one of ``ids`` (newest first) that is ``word``, or the only one that begins or ends so.
+    """The id among ``ids`` (newest first) that equals, or uniquely starts or ends with, ``word``; ``last``: the newest.
 
-    ``last`` is the newest. Raises ``InputError``, with what the ids are of and where they were looked for, when there
-    is none, or more than one.
+    Raises ``InputError`` if there is none, or more than one; ``kind`` and ``where`` complete the message.
     """
     if not word:
-        raise InputError(f"give the id of a {kind}, a unique part of it, or 'last', not an empty word")
+        raise InputError(f"give the id of a {kind}, a unique part of it, or 'last', not an empty text")
     each = iter(ids)
     if word == "last" and (newest := next(each, None)):
         return newest
@@ -155,5 +154,5 @@ def only_match(ids: Iterable[str], word: str, kind: str, where: str) -> str:
     if len(close) == 1:
         return close[0]
     if close:
-        raise InputError(f"'{word}' fits {len(close)} {kind}s: {', '.join(close[:5])}")
+        raise InputError(f"'{word}' matches {len(close)} {kind}s: {', '.join(close[:5])}")
     raise InputError(f"there is no {kind} '{word}' in {where}")

@@ -1,8 +1,8 @@
-"""The journal of a sweep: one line for each step, and the state that follows from them.
+"""The journal of a sweep: one line per step, and the state that results from them.
 
-Every step is on disk (fsync) before the next one begins. A line counts once its newline is there, so a crash can cut
-only the last line, which is skipped. A ``Journal`` reads each line once and reads on from there at each look, so that
-the cost of a look depends on what is new and not on the length of the sweep.
+Every step is on disk (fsync) before the next one starts. A line counts once its newline is written, so a crash can
+only truncate the last line, which is then ignored. A ``Journal`` reads each line once; later reads continue from
+there, so their cost depends on the new lines and not on the length of the sweep.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from hdbkit.files import sync_folder
 from hdbkit.processes import birth_of
 
 METRIC_VALUE: Final = "metric_value"
-"""The detail of an ended run's line: the value of its metric. With it, the run's manifest need not be read."""
+"""Detail of an ended run's line: the value of its metric, so that the manifest need not be read."""
 CHECKS_FAILED: Final = "checks_failed"
-"""The detail of a finished run's line: the names of the checks that failed."""
+"""Detail of a finished run's line: the names of failed checks."""
 GIVES_UP: Final = "gives_up"
-"""The detail of a failed run's line: its configuration is not run in later blocks."""
+"""Detail of a failed run's line: its configuration does not run in later blocks."""
 
 
 class Step(StrEnum):
-    """What a line of the journal says."""
+    """The steps of a sweep that the journal records."""
 
     STARTED = "started"  # by the process that the details name; also when it is resumed
     SETTINGS_SAVED = "settings_saved"
     DATA_KEPT = "data_kept"
     RUN_STARTED = "run_started"
     RUN_FINISHED = "run_finished"
-    RUN_ENDED_EARLY = "run_ended_early"  # by itself, for the reason in the note; it is not done again
+    RUN_ENDED_EARLY = "run_ended_early"  # for the reason in the note; not repeated
     RUN_FAILED = "run_failed"
     RUN_DISCARDED = (
-        "run_discarded"  # started, but not finished when the sweep was killed or stopped; it is done again
+        "run_discarded"  # interrupted when the sweep was killed or stopped; repeated
     )
-    SETTINGS_RESTORED = "settings_restored"  # and the kept data dropped
-    DATA_RESTORED = "data_restored"  # after the last run, to what was kept
-    NOTED = "noted"  # what the sweep waits for, and that it goes on
+    SETTINGS_RESTORED = "settings_restored"  # and the saved copies removed
+    DATA_RESTORED = "data_restored"  # after the last run, to the saved copy
+    NOTED = "noted"  # what the sweep waits for, and that it continues
     EXTENDED = "extended"
-    LOOKED = "looked"  # at all configurations after so many blocks; it ends there when none is undecided
-    WINNERS_CHOSEN = "winners_chosen"  # and their fresh blocks planned
+    LOOKED = "looked"  # an interim analysis after some blocks; the sweep ends if no configuration is undecided
+    WINNERS_CHOSEN = "winners_chosen"  # and their confirmation blocks planned
     STOPPED = "stopped"  # by an interrupt; it can be resumed
     FAILED = "failed"  # for the reason in the note; it can be resumed
     SWEEP_FINISHED = "sweep_finished"
 
 
 RUN_ENDS: Final = (Step.RUN_FINISHED, Step.RUN_ENDED_EARLY, Step.RUN_FAILED)
-"""The steps after which a planned run is not done again."""
+"""The steps after which a planned run is not repeated."""
 _RUN_STEPS: Final = frozenset({Step.RUN_STARTED, Step.RUN_DISCARDED, *RUN_ENDS})
 _SERVER_STEPS: Final = frozenset({Step.SETTINGS_SAVED, Step.SETTINGS_RESTORED, Step.DATA_KEPT, Step.DATA_RESTORED})
 
@@ -64,7 +64,7 @@ _SERVER_STEPS: Final = frozenset({Step.SETTINGS_SAVED, Step.SETTINGS_RESTORED, S
 class JournalLine:
     """One step: ``number`` is the planned run's.
 
-    ``details`` are for the reader (durations in seconds, identity), but for those named in this module.
+    ``details`` are for readers (durations in seconds, identity), except for those named in this module.
     """
 
     step: Step
@@ -84,10 +84,11 @@ _LINE: Final = TypeAdapter(JournalLine)
 
 
 class SweepState:
-    """The state of a sweep as its journal has it; each line is taken once, at a cost that does not grow.
+    """The state of a sweep from its journal; each line is processed once, in constant time.
 
-    ``broken_off`` is the line that says why it ended before its end. ``found`` are the settings that it tries as it
-    found them, ``restored`` is the line that says they are back. ``begun`` is the line of the run that began last.
+    ``broken_off`` is the line with the reason why it was interrupted. ``found`` are the original values of the
+    settings that it varies, ``restored`` is the line of their restoration. ``begun`` is the line of the last started
+    run.
     """
 
     def __init__(self, journal: Iterable[JournalLine] = ()) -> None:
@@ -109,7 +110,7 @@ class SweepState:
             self.take(line)
 
     def take(self, line: JournalLine) -> None:
-        """Take the next line of the journal."""
+        """Process the next line of the journal."""
         self.since = self.since or line.at
         if line.step in _RUN_STEPS:
             self._take_run(line.number or 0, line)
@@ -166,25 +167,25 @@ class SweepState:
 
     @property
     def executed_by(self) -> int | None:
-        """The process that executes the sweep now; None when it has ended, in whatever way."""
+        """The process that executes the sweep; None if it has ended."""
         pid, birth = self._process or (0, "")
         return pid if birth and birth_of(pid) == birth else None
 
     @property
     def open_run(self) -> JournalLine | None:
-        """The run that was started and has no end in the journal."""
+        """The run that was started but has no end in the journal."""
         if not self.counts[Step.RUN_STARTED]:
             return None
         return next(line for line in reversed(self.runs.values()) if line.step is Step.RUN_STARTED)
 
     @property
     def ended(self) -> int:
-        """How many planned runs are not done again."""
+        """The number of runs that have ended."""
         return sum(self.counts[step] for step in RUN_ENDS)
 
 
 class Journal:
-    """The journal in a file, which other processes may write and read at the same time."""
+    """A journal file, which other processes may read and write at the same time."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
@@ -192,23 +193,23 @@ class Journal:
 
     @property
     def lines(self) -> list[JournalLine]:
-        """Every whole line, oldest first."""
+        """All complete lines, oldest first."""
         with self._lock:
             self._read_on()
             return list(self._lines)
 
     @property
     def state(self) -> SweepState:
-        """What follows from the lines. The same object at each look, which a later look brings up to date."""
+        """The current state. Always the same object; each access updates it."""
         with self._lock:
             self._read_on()
             return self._state
 
     @property
     def settings_state(self) -> SweepState:
-        """What follows from the lines about the server's settings alone: one look at the file, the rest unparsed.
+        """The state from the lines on settings only; other lines are not parsed.
 
-        For the question that each sweep asks of all others, which may be many and long.
+        Each sweep checks this for all other sweeps, which may be many and long.
         """
         try:
             return SweepState(filter(None, map(_parsed, _lines_with(b"settings_", self._path.read_bytes()))))
@@ -216,7 +217,7 @@ class Journal:
             return SweepState()
 
     def append(self, step: Step, number: int | None, run_id: str, note: str, details: dict[str, Any]) -> None:
-        """Add a line of now; it is on disk when this returns."""
+        """Append a line with the current time; it is on disk when this returns."""
         line = JournalLine(step=step, at=datetime.now(UTC), number=number, run_id=run_id, note=note, details=details)
         with self._path.open("a+b") as file:
             if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
@@ -232,11 +233,11 @@ class Journal:
         self._offset, self._last = 0, b""
 
     def _read_on(self) -> None:
-        """Take the lines that were added since; all of them where the file is another one than it was."""
-        new = self._behind_last()
+        """Process new lines; all lines if the file was replaced."""
+        new = self._after_last_line()
         if new is None:
             self._forget()
-            new = self._behind_last() or b""
+            new = self._after_last_line() or b""
         *whole, torn = new.split(b"\n")
         for line in filter(None, map(_parsed, whole)):
             self._lines.append(line)
@@ -245,8 +246,8 @@ class Journal:
             self._offset += len(new) - len(torn)
             self._last = whole[-1] + b"\n"
 
-    def _behind_last(self) -> bytes | None:
-        """What stands behind the last line that was read; None where that line is not there any more."""
+    def _after_last_line(self) -> bytes | None:
+        """The content after the last line read; None if that line no longer exists."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset - len(self._last))

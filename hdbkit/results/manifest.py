@@ -1,4 +1,4 @@
-"""The manifest of a run: what was planned, on what, how it went, and what came out of it."""
+"""The manifest of a run: plan, environment, history and results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hdbkit.results.columns import FORMAT_VERSION
 
 
 class Status(StrEnum):
-    """The life of a run. The last four are ends."""
+    """The status of a run. The last four are final."""
 
     STARTING = "starting"
     RAMPUP = "rampup"
@@ -25,11 +25,11 @@ class Status(StrEnum):
     DONE = "done"
     STOPPED = "stopped"  # before its time, on request or as `ended_early` tells; what was measured is kept
     FAILED = "failed"
-    ABANDONED = "abandoned"  # its supervisor died; `hdbkit recover` completes it
+    ABANDONED = "abandoned"  # its supervisor died; `hdbkit recover` completes the run
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen to the run."""
+        """Whether the status is final."""
         return self in (Status.DONE, Status.STOPPED, Status.FAILED, Status.ABANDONED)
 
 
@@ -53,7 +53,7 @@ class Clock(BaseModel):
 
 
 class CheckLine(BaseModel):
-    """One check of a result: passed, failed, or not decided (None)."""
+    """One check of a result: passed, failed, or undecided (None)."""
 
     model_config = ConfigDict(extra="ignore")
     name: str
@@ -62,7 +62,7 @@ class CheckLine(BaseModel):
 
 
 class Phase(BaseModel):
-    """A part of a run as it took place, in microseconds since the run's start; None: it did not begin or end."""
+    """A phase of a run with its times in microseconds since the run's start; None: it did not start or end."""
 
     model_config = ConfigDict(extra="ignore")
     name: str
@@ -72,7 +72,7 @@ class Phase(BaseModel):
 
 
 class Manifest(BaseModel):
-    """``manifest.json``: read by anybody; written by the supervisor, and then by ``Result.tag`` and ``note``."""
+    """``manifest.json``: written by the supervisor, and later by ``Result.tag`` and ``note``."""
 
     model_config = ConfigDict(extra="ignore")
     format_version: int = FORMAT_VERSION
@@ -81,16 +81,16 @@ class Manifest(BaseModel):
     status: Status
     history: list[Event] = Field(default_factory=list)
     plan: dict[str, Any]
-    operations: list[str] = Field(description="their indexes stand in the table of operations")
+    operations: list[str] = Field(description="names; the table of operations has their indexes")
     mix: dict[str, float] = Field(default_factory=dict, description="planned weights of operations; empty: no mix")
     rollback_shares: dict[str, float] = Field(
         default_factory=dict, description="share of an operation that is rolled back by design"
     )
     details: dict[str, str] = Field(default_factory=dict, description="detail columns and their Arrow types")
     metric: Metric
-    paced: bool = Field(default=False, description="users key and think between operations")
-    workload_title: str = Field(default="", description="the workload as people call it")
-    noun: str = Field(default="operation", description="what the workload calls an operation: transaction, query")
+    paced: bool = Field(default=False, description="users have keying and think times between operations")
+    workload_title: str = Field(default="", description="name of the workload for readers")
+    noun: str = Field(default="operation", description="the workload's term for an operation: transaction, query")
     scale: str = Field(default="", description="the size of the schema in words")
     detail_charts: list[DetailChart] = Field(default_factory=list)
     phases: list[Phase] = Field(default_factory=list)
@@ -99,7 +99,7 @@ class Manifest(BaseModel):
     host: dict[str, Any] = Field(default_factory=dict)
     server: dict[str, Any] = Field(default_factory=dict)
     supervisor_pid: int | None = None
-    ended_early: str = Field(default="", description="why it ended before its time by itself; empty: it did not")
+    ended_early: str = Field(default="", description="why it ended early by itself; empty if it did not")
     clock: Clock | None = None
     result: dict[str, Any] = Field(default_factory=dict, description="analysis.summary.summarize")
     checks: list[CheckLine] = Field(default_factory=list)
@@ -115,7 +115,7 @@ class Manifest(BaseModel):
 
     @property
     def headline(self) -> str:
-        """The operation whose latency stands in headlines: the first that the metric is made of."""
+        """The operation whose latency is shown first: the first operation of the metric."""
         return next(iter([*self.metric.operations, *self.operations]), "")
 
     @property
@@ -135,6 +135,6 @@ class Manifest(BaseModel):
         return found
 
     def moved_to(self, status: Status, note: str = "") -> Manifest:
-        """The manifest with a new status and one more line of history."""
+        """The manifest with a new status and one more event in its history."""
         event = Event(status=status, at=datetime.now(UTC), note=note)
         return self.model_copy(update={"status": status, "history": [*self.history, event]})

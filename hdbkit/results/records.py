@@ -1,8 +1,8 @@
 """The record of one operation in a spool: fixed size, with the detail columns that the workload declares.
 
-A record is times, head, outcome, and last the word that makes it valid. The **head** is all that is known ahead of
-the clock (virtual user, operation, details); it is packed ahead, so that between two operations a client writes one
-record by one call. Details are unsigned or signed integers of at most 8 bytes.
+A record consists of times, head, outcome, and finally the word that makes it valid. The **head** is what is known
+before the clock starts (virtual user, operation, details). It is packed in advance, so that a client writes a record
+with a single call between two operations. Details are unsigned or signed integers of at most 8 bytes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def head_type(details: Mapping[str, str]) -> np.dtype[Any]:
 
 
 def record_type(details: Mapping[str, str]) -> np.dtype[Any]:
-    """The layout of a whole record."""
+    """The layout of a complete record."""
     return np.dtype([*_TIMES, *head_type(details).descr, *_TAIL])
 
 
 def record_struct(details: Mapping[str, str]) -> struct.Struct:
-    """The same for ``pack_into(buffer, at, scheduled, start, end, head, outcome, retries, error_class, VALID)``."""
+    """The same, for ``pack_into(buffer, at, scheduled, start, end, head, outcome, retries, error_class, VALID)``."""
     return struct.Struct(f"<qqq{head_type(details).itemsize}sBBBH")
 
 
@@ -50,7 +50,7 @@ def arrow_types(details: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_committed(operations: Sequence[int], records: Records) -> NDArray[np.bool_]:
-    """Which records a rate over these operations counts (none given: over all): those that committed."""
+    """Mask of the committed records of these operations (empty: of all operations)."""
     committed: NDArray[np.bool_] = records["outcome"] == Outcome.COMMITTED
     return committed & np.isin(records["operation"], operations) if operations else committed
 

@@ -1,4 +1,4 @@
-"""Counts and latency histograms by second and operation, added up a piece at a time."""
+"""Counts and latency histograms by second and operation, accumulated in pieces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SUMMED = ("committed", "rolled_back", "failed", "retries", "latency_us_sum")
 
 
 class Seconds:
-    """The table ``seconds`` in the making. Memory grows with seconds, never with operations."""
+    """Accumulates the table ``seconds``. Memory grows with the number of seconds, not of operations."""
 
     def __init__(self, operations: int) -> None:
         self._operations = operations
@@ -47,7 +47,7 @@ class Seconds:
             self._histogram = np.vstack([self._histogram, np.zeros((missing, _BUCKETS), np.int64)])
 
     def columns(self) -> dict[str, Any]:
-        """The table as columns, rows without an operation left out."""
+        """The table as columns, without rows that have no operations."""
         kept = np.flatnonzero(self._sums[:, :3].sum(axis=1))
         columns: dict[str, Any] = {"second": kept // self._operations, "operation": kept % self._operations}
         columns |= {name: self._sums[kept, i] for i, name in enumerate(_SUMMED)}

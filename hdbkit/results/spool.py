@@ -1,10 +1,10 @@
 """A spool: the file to which one client process writes one fixed-size record per operation.
 
-One writer, no lock, mapped into memory: what a killed client finished is in the file (it survives the death of
-the process, not a power failure). It grows in segments reserved by ``posix_fallocate``, outside the clock readings,
-because writing into a hole on a full disk is SIGBUS. The validity word of a record is written last (``struct``
-clears a record and packs field after field); a reader stops at the first without it, so a torn one is never read.
-The header names the detail columns of the records, so that a spool is read without a plan.
+One writer, no lock, memory-mapped: records of a killed client are in the file (they survive the process, not a power
+failure). The file grows in segments reserved by ``posix_fallocate``, outside the clock readings, because writing into
+a hole on a full disk raises SIGBUS. The validity word of a record is written last (``struct`` clears a record, then
+packs its fields in order); a reader stops at the first record without it, so incomplete records are never read. The
+header has the detail columns, so that a spool can be read without the plan.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SpoolWriter:
 
     @property
     def written(self) -> int:
-        """How many records it holds."""
+        """The number of records."""
         return (self._next_offset - self._segment_bytes - HEADER_BYTES + self._at) // self._size
 
     def append(
@@ -71,16 +71,16 @@ class SpoolWriter:
         at = self._at
         self._pack(self._map, at, scheduled_ns, start_ns, end_ns, head, outcome, retries, error_class, VALID)
         self._at = at = at + self._size
-        if at == self._segment_bytes:  # now, not at the next record, which would be lost on a full disk
+        if at == self._segment_bytes:  # now, because on a full disk the next record would be lost
             self._grow()
 
     def close(self) -> None:
-        """Close the file; the records are in it already."""
+        """Close the file, which already has all records."""
         os.close(self._fd)
 
 
 class SpoolReader:
-    """Reads the records of a spool that came since the last look; may look while the client writes."""
+    """Reads new records of a spool, also while the client writes."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_RDONLY)
@@ -92,7 +92,7 @@ class SpoolReader:
         self._size, self._offset = self._type.itemsize, HEADER_BYTES
 
     def skip_before(self, end_ns: int) -> None:
-        """Skip the records that ended before ``end_ns`` without reading them; records are in that order."""
+        """Skip records that ended before ``end_ns``, by binary search; records are ordered by end time."""
         low, high = 0, (os.fstat(self._fd).st_size - HEADER_BYTES) // self._size
         while low < high:
             middle = (low + high) // 2
@@ -105,7 +105,7 @@ class SpoolReader:
         self._offset = HEADER_BYTES + low * self._size
 
     def read(self, max_records: int = 1_000_000) -> Records:
-        """The next records, at most ``max_records``; none when there is nothing new."""
+        """The next new records, at most ``max_records``."""
         content = os.pread(self._fd, max_records * self._size, self._offset)
         records = np.frombuffer(content, self._type, count=len(content) // self._size)
         invalid = np.flatnonzero(records["valid"] != VALID)
@@ -120,27 +120,27 @@ class SpoolReader:
 
 
 def _described(path: Path, header: bytes) -> tuple[int, np.dtype[Any]]:
-    """The client and the layout of records that a spool's header states."""
+    """The client and the record layout from a spool's header."""
     if len(header) < _HEADER.size or header[:8] != _MAGIC:
-        raise DamagedResult(f"{path} is not a spool of hdbkit")
+        raise DamagedResult(f"{path} is not an hdbkit spool")
     _, version, size, client, length = _HEADER.unpack_from(header)
     if version != _VERSION:
-        raise DamagedResult(f"{path} is a spool of version {version}, this hdbkit reads version {_VERSION}")
+        raise DamagedResult(f"{path} has spool version {version}, but this hdbkit reads version {_VERSION}")
     record = record_type(json.loads(header[_HEADER.size : _HEADER.size + length]))
     if record.itemsize != size:
-        raise DamagedResult(f"{path} has records of {size} bytes, but its columns make {record.itemsize}")
+        raise DamagedResult(f"{path} has records of {size} bytes, but its columns need {record.itemsize}")
     return client, record
 
 
 class SpoolTails:
-    """All spools of a folder: the records that came since the last look, while the clients write."""
+    """Reads new records of all spools in a folder, while the clients write."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._readers: dict[str, SpoolReader] = {}
 
     def new(self, since_ns: int) -> Iterator[Records]:
-        """What is new, a piece at a time; of a spool that is seen first, what ended at ``since_ns`` or later."""
+        """New records, in pieces; of a spool not seen before, only records that ended at ``since_ns`` or later."""
         for path in self._folder.glob("*.spool"):
             if path.name not in self._readers:
                 try:
@@ -162,17 +162,17 @@ class SpoolTails:
 
 
 def spool_path(folder: Path, client: int) -> Path:
-    """Where a client's spool is."""
+    """The path of a client's spool."""
     return folder / f"{client:05d}.spool"
 
 
 def read_spools(folder: Path, max_records: int = 1_000_000) -> Iterator[tuple[int, Records]]:
-    """Every record of every spool in ``folder`` as (client, records), a piece at a time."""
+    """All records of all spools in ``folder`` as (client, records), in pieces."""
     for path in sorted(folder.glob("*.spool")):
         try:
             reader = SpoolReader(path)
         except DamagedResult:
-            continue  # killed before its header was there: it holds no record
+            continue  # the client was killed before it wrote the header: no records
         try:
             while (records := reader.read(max_records)).size:
                 yield reader.client, records

@@ -1,7 +1,7 @@
-"""A sweep's folder ``sweeps/<id>``: plan, journal, the settings before it, report; and its runs as a frame.
+"""The folder of a sweep, ``sweeps/<id>``: plan, journal, original settings, report; and its runs as a frame.
 
-The journal is what makes a sweep killable: every step is on disk (fsync) before the next one begins, and the settings
-of the server are there before the first change. A crash can cut only the last line, which is passed over.
+The journal allows a sweep to be killed at any time: every step is on disk (fsync) before the next one starts, and the
+server's settings are saved before the first change. A crash can only truncate the last line, which is then ignored.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ RUN_COLUMNS = (
 
 
 ENDED_EARLY = "ended early"
-"""The status of a run that was not worth the rest of its time: what it measured counts for a search alone."""
+"""The status of a run that a search ended early; only the search uses its result."""
 
 Plan = TypeVar("Plan", bound=BaseModel)
-_ENDING_S: Final = 2.0
-"""How long a sweep whose journal has its end may still hold its server."""
+_END_GRACE_S: Final = 2.0
+"""How long a sweep may hold its server after its end is in the journal, in seconds."""
 
 
 @dataclass(frozen=True)
 class SweepFolder:
-    """The folder of one sweep. Its runs lie beside it, in the folder of all runs."""
+    """The folder of one sweep. Its runs are in the folder of all runs."""
 
     path: Path
 
@@ -68,29 +68,29 @@ class SweepFolder:
 
     @property
     def before(self) -> Path:
-        """What the server's control needs to bring the settings back; readable by its owner alone."""
+        """The snapshot for restoring the server's settings; readable only by its owner."""
         return self.path / "before.json"
 
     @cached_property
     def journal(self) -> Journal:
-        """The journal, which goes on where this folder's journal was read last."""
+        """The journal; each access reads only new lines."""
         return Journal(self.path / "journal.ndjson")
 
     @property
     def planned(self) -> bool:
-        """Whether the sweep exists: it does from the moment its plan is on disk."""
+        """Whether the sweep exists, that is, whether its plan is on disk."""
         return (self.path / "plan.json").is_file()
 
     def write_plan(self, plan: BaseModel) -> None:
-        """Keep the plan, replacing an earlier one in one step."""
+        """Write the plan, replacing an earlier one atomically."""
         self.path.mkdir(parents=True, exist_ok=True)
         replace_file(self.path / "plan.json", plan.model_dump_json(indent=1).encode())
         sync_folder(self.path)
 
     def read_plan(self, model: type[Plan]) -> Plan:
-        """The plan as a value of ``model``, read again only where the file has changed.
+        """The plan as a ``model``, read again only if the file has changed.
 
-        Raises ``DamagedResult`` when it is missing or spoilt.
+        Raises ``DamagedResult`` if it is missing or damaged.
         """
         path = self.path / "plan.json"
         try:
@@ -102,7 +102,7 @@ class SweepFolder:
                 self._plans[model] = (signature, plan)
             return plan
         except FileNotFoundError:
-            raise DamagedResult(f"{self.path} is no sweep: it has no plan.json") from None
+            raise DamagedResult(f"{self.path} is not a sweep folder: it has no plan.json") from None
         except ValidationError as error:
             first = problems_of(error, model)[0]
             raise DamagedResult(f"{path} is damaged: {first.where}: {first.what}") from None
@@ -114,12 +114,12 @@ class SweepFolder:
         return {}
 
     def append(self, step: Step, number: int | None = None, run_id: str = "", note: str = "", **details: Any) -> None:
-        """Add a line to the journal; it is on disk when this returns."""
+        """Append a line to the journal; it is on disk when this returns."""
         self.journal.append(step, number, run_id, note, details)
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Hold the sweep while a process is started for it: of two that would, the second sees the first."""
+        """Lock the sweep while a process for it is started, so that a second one sees the first."""
         descriptor = os.open(self.path, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -128,16 +128,16 @@ class SweepFolder:
             os.close(descriptor)
 
     def note_started(self, pid: int) -> None:
-        """Put into the journal which process executes the sweep, unless it says so already."""
+        """Record which process executes the sweep, unless already recorded."""
         if self.journal.state.executed_by != pid:
             self.append(Step.STARTED, pid=pid, birth=birth_of(pid))
 
     def save_before(
         self, identity: str, snapshot: dict[str, Any], found: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        """Put the settings of the server ``identity`` on disk, before the first change.
+        """Save the settings of the server ``identity`` to disk, before the first change.
 
-        ``found`` are those that the sweep tries, as people write them: for the reader of the journal alone.
+        ``found`` are the original values of the settings that the sweep varies; only for readers of the journal.
         """
         replace_file(self.before, json.dumps({"identity": identity, "snapshot": snapshot}).encode(), mode=0o600)
         sync_folder(self.path)
@@ -152,47 +152,47 @@ class SweepFolder:
 
 
 def sweep_folder(root: Path, sweep_id: str) -> SweepFolder:
-    """The place of a sweep under the folder of all results; it need not exist."""
+    """The folder of a sweep below the folder of all results; it may not exist."""
     return SweepFolder(root / "sweeps" / sweep_id)
 
 
 def sweep_folders(root: Path) -> Iterator[SweepFolder]:
-    """Every sweep under ``root``, newest first; foreign files are passed over."""
+    """All sweeps under ``root``, newest first; other files are ignored."""
     for path in sorted((root / "sweeps").glob("*/plan.json"), reverse=True):
         yield SweepFolder(path.parent)
 
 
 def find_sweep(root: Path, sweep_id: str) -> SweepFolder:
-    """The sweep with this id, or with the only id that begins or ends so; ``last`` is the newest.
+    """The sweep with this id or unique part of an id; ``last`` is the newest.
 
-    Raises ``InputError`` when there is none, or more than one.
+    Raises ``InputError`` if there is none, or more than one.
     """
     ids = [one.sweep_id for one in sweep_folders(root)]
     return sweep_folder(root, only_match(ids, sweep_id, "sweep", str(root / "sweeps")))
 
 
 def unrestored(root: Path, identity: str) -> list[SweepFolder]:
-    """The sweeps that changed the server ``identity`` and never brought it back, newest first."""
+    """The sweeps that changed the server ``identity`` and did not restore it, newest first."""
     states = ((folder, folder.journal.settings_state) for folder in sweep_folders(root))
     return [folder for folder, state in states if state.identity == identity and state.changed]
 
 
 @contextmanager
 def only_sweep(root: Path, identity: str) -> Iterator[None]:
-    """Hold the server ``identity`` for one sweep; the lock ends with the process, however it ends.
+    """Lock the server ``identity`` for one sweep; the lock ends with the process.
 
-    Raises ``InputError`` while another sweep of the same results folder holds it.
+    Raises ``InputError`` while another sweep of the same results folder holds the lock.
     """
     folder = make_folder(root / "sweeps" / ".locks", exist_ok=True)
     with (folder / hashlib.sha256(identity.encode()).hexdigest()[:16]).open("ab") as file:
         if not _locked(file):
-            raise InputError(f"another sweep is running on {identity}; wait for its end or stop it")
+            raise InputError(f"another sweep is running on {identity}; wait until it ends, or stop it")
         yield
 
 
 def _locked(file: IO[bytes]) -> bool:
-    """Whether nobody else holds it, or not for longer than one whose journal has its end takes to exit."""
-    deadline = time.monotonic() + _ENDING_S
+    """Lock the file, waiting for a sweep that is about to exit; return whether that succeeded."""
+    deadline = time.monotonic() + _END_GRACE_S
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -213,7 +213,7 @@ class _Planned(BaseModel):
 
 
 class _Grid(BaseModel):
-    """What the frame needs of a plan."""
+    """The parts of a plan that the frame needs."""
 
     configurations: tuple[dict[str, str], ...] = Field(min_length=1)
     runs: tuple[_Planned, ...]
@@ -227,17 +227,17 @@ class _Grid(BaseModel):
 
 
 def runs_frame(folder: SweepFolder) -> pd.DataFrame:
-    """The planned runs of a sweep, one row each in their order, with what became of them.
+    """The planned runs of a sweep in order, one row each, with their outcome.
 
     ``status`` is ``planned``, ``running``, ``done``, ``ended early``, ``failed`` or ``missing`` (its folder was
     removed). ``metric_value`` is NaN unless the run is done or ended early; it is then that of the shorter window.
     ``note`` is the reason why a run failed or ended early; ``checks_failed`` is a tuple of the names of the checks
     that failed in a run that is done. One more column for each setting.
 
-    Raises ``DamagedResult`` when the plan is missing or spoilt.
+    Raises ``DamagedResult`` if the plan is missing or damaged.
     """
     state = folder.journal.state
-    plan = folder.read_plan(_Grid)  # after the journal: it has every run that the journal names
+    plan = folder.read_plan(_Grid)  # after the journal, so that the plan has every run of the journal
     columns: dict[str, list[Any]] = {
         name: [getattr(run, name) for run in plan.runs] for name in _Planned.model_fields
     }
@@ -250,7 +250,7 @@ def runs_frame(folder: SweepFolder) -> pd.DataFrame:
 
 
 class _Outcome(NamedTuple):
-    """What became of a planned run: the columns of a runs frame that the plan does not have."""
+    """The outcome of a planned run: the columns of a runs frame that are not in the plan."""
 
     status: str
     run_id: str = ""
@@ -278,9 +278,9 @@ def _outcome(root: Path, line: JournalLine | None) -> _Outcome:
 
 
 def _facts(root: Path, line: JournalLine) -> Mapping[str, Any]:
-    """What the journal keeps of an ended run; what its manifest says, where the journal is older than that.
+    """The facts of an ended run: from the journal, or from the manifest if an older journal lacks them.
 
-    Raises ``DamagedResult`` when the run is not there any more.
+    Raises ``DamagedResult`` if the run no longer exists.
     """
     if METRIC_VALUE in line.details and is_run(root, line.run_id):
         return line.details
@@ -288,6 +288,6 @@ def _facts(root: Path, line: JournalLine) -> Mapping[str, Any]:
 
 
 def run_facts(manifest: Manifest) -> dict[str, Any]:
-    """What the journal keeps of an ended run, so that its manifest need not be read for a runs frame."""
+    """The facts of an ended run that the journal stores, so that a runs frame does not read manifests."""
     failed = [check.name for check in manifest.checks if check.passed is False]
     return {METRIC_VALUE: manifest.result.get("metric_value"), CHECKS_FAILED: failed}

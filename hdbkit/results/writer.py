@@ -1,6 +1,6 @@
-"""From spools and samples to the Parquet files of a run folder, in bounded memory.
+"""Writes the Parquet files of a run folder from spools and samples, in bounded memory.
 
-Microseconds, DELTA_BINARY_PACKED and zstd: about half the bytes and half the CPU time of the defaults.
+Microseconds, DELTA_BINARY_PACKED and zstd need about half the space and half the CPU time of the defaults.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def operations_table(details: Mapping[str, str]) -> dict[str, str]:
 def write_operations(
     spools: Path, folder: Path, start_ns: int, operations: int, details: Mapping[str, str]
 ) -> tuple[Seconds, dict[int, int]]:
-    """Write every record in ``spools`` to ``folder``; the sums by second and the count by client.
+    """Write all records in ``spools`` to ``folder``; return the sums by second and the record count by client.
 
     Args:
         spools: the folder of the clients' spools.
@@ -47,7 +47,7 @@ def write_operations(
         details: the detail columns with their Arrow types.
     """
     folder.mkdir(exist_ok=True)
-    for left in folder.glob(".part-0.*"):  # by a supervisor that was killed
+    for left in folder.glob(".part-0.*"):  # left by a killed supervisor
         left.unlink()
     seconds, counts = Seconds(operations), dict[int, int]()
     table = schema(operations_table(details))
@@ -60,7 +60,7 @@ def write_operations(
 
 
 def write_table(path: Path, table: Mapping[str, str], content: Mapping[str, Any]) -> None:
-    """Write a small table from columns; the file appears whole or not at all."""
+    """Write a small table from columns, atomically."""
     arrow = schema(table)
     arrays = [pa.array(content[field.name], field.type) for field in arrow]
     with draft_of(path) as draft:
@@ -68,13 +68,13 @@ def write_table(path: Path, table: Mapping[str, str], content: Mapping[str, Any]
 
 
 def write_rows(path: Path, table: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write a small table from rows; a missing number is NaN, a missing text empty."""
+    """Write a small table from rows; missing numbers are NaN, missing texts are empty."""
     empty = {name: "" if kind == "string" else math.nan if kind == "float64" else 0 for name, kind in table.items()}
     write_table(path, table, {name: [row.get(name, empty[name]) for row in rows] for name in table})
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file with one JSON object a line; a torn line is skipped."""
+    """The objects of a file with one JSON object per line; incomplete lines are skipped."""
     if not path.is_file():
         return []
     return list(_objects(path.read_text(encoding="utf-8", errors="replace").splitlines()))
