@@ -104,7 +104,7 @@ def test_a_copied_run_is_found_by_its_path(results: Path, tmp_path: Path) -> Non
 def test_an_id_of_several_runs_or_of_none_is_reported_in_a_sentence(results: Path) -> None:
     for run_id in ("20261120-a", "20261120-b"):
         make(results, run_id)
-    with pytest.raises(InputError, match="'20261120' fits 2 runs: 20261120-b, 20261120-a"):
+    with pytest.raises(InputError, match="'20261120' matches 2 runs: 20261120-b, 20261120-a"):
         find_run(results, "20261120")
     with pytest.raises(InputError, match=r"there is no run 'x' in .*; see: hdbkit runs list"):
         find_run(results, "x")

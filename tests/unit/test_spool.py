@@ -79,8 +79,8 @@ def test_tails_give_each_record_once_and_nothing_from_before(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("at", "content", "reason"),
     [
-        (0, b"NOSPOOL!", "not a spool"),
-        (8, struct.pack("<I", 1), "of version 1"),
+        (0, b"NOSPOOL!", "not an hdbkit spool"),
+        (8, struct.pack("<I", 1), "has spool version 1"),
         (12, struct.pack("<I", 7), "of 7 bytes"),
     ],
 )

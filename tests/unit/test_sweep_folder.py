@@ -237,14 +237,14 @@ def test_a_sweep_is_found_by_its_id_its_beginning_or_as_the_last(tmp_path: Path)
     assert find_sweep(tmp_path, "last") == second
     assert find_sweep(tmp_path, "abc") == first
     assert find_sweep(tmp_path, "20261120-22") == second
-    with pytest.raises(InputError, match="fits 2 sweeps"):
+    with pytest.raises(InputError, match="matches 2 sweeps"):
         find_sweep(tmp_path, "2026")
     with pytest.raises(InputError, match="there is no sweep 'other'"):
         find_sweep(tmp_path, "other")
 
 
 def test_a_folder_without_a_plan_is_no_sweep(tmp_path: Path) -> None:
-    with pytest.raises(DamagedResult, match="is no sweep"):
+    with pytest.raises(DamagedResult, match="is not a sweep folder"):
         sweep_folder(tmp_path, "none").read_plan(SweepPlan)
 
 

@@ -1,4 +1,4 @@
--- The statements of a transfer, in their order; then the tables, their check and the count of transfers.
+-- The statements of a transfer, in order; then the tables, the count of transfers, and the check.
 
 -- name: update_accounts
 UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;

@@ -1,4 +1,4 @@
--- What a user-defined workload asks about tables.
+-- Queries on tables of user-defined workloads.
 
 -- name: key_range
 -- The lowest and the highest key of a table.

@@ -1,14 +1,14 @@
--- A workload's schema in the database, and the record that a build keeps in it.
+-- A workload's schema in the database, and the build record in it.
 
 -- name: create_schema
 CREATE SCHEMA {schema};
 
 -- name: drop_schema
--- Refused by the server while anything is left in it.
+-- Fails while the schema has other objects.
 DROP SCHEMA {schema} RESTRICT;
 
 -- name: create_build
--- What is being built and how far it came; a build goes on where it stopped.
+-- The build record: specification and loaded parts, so that a build can be resumed.
 CREATE TABLE build_spec (spec VARCHAR(1000000) NOT NULL, finished SMALLINT NOT NULL);
 CREATE TABLE build_part (part VARCHAR(100) NOT NULL PRIMARY KEY, rows BIGINT NOT NULL);
 
@@ -28,7 +28,7 @@ SELECT part, rows FROM build_part ORDER BY part;
 UPDATE build_spec SET finished = 1;
 
 -- name: select_build_finished
--- 1 once everything is built, else 0.
+-- 1 if the build is complete, else 0.
 SELECT finished FROM build_spec;
 
 -- name: drop_build

@@ -1,11 +1,11 @@
--- The five transactions as statements that the client sends one by one (in batches where it can), for
--- routines: client. workloads/tproc_c/client.py has their order.
+-- The five transactions as single statements of the client (in batches where possible), for routines: client.
+-- workloads/tproc_c/client.py has their sequence.
 
 -- name: client_number_order
 UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = :w_id AND d_id = :d_id;
 
 -- name: client_select_order_number
--- The number just taken, with what the order's heading shows.
+-- The order number just assigned, and the columns for the order's heading.
 SELECT d_next_o_id - 1, LOCALTIMESTAMP, w_tax, d_tax, c_discount, c_last, c_credit
 FROM district
 JOIN warehouse ON w_id = d_w_id
@@ -13,7 +13,7 @@ JOIN customer ON c_w_id = d_w_id AND c_d_id = d_id AND c_id = :c_id
 WHERE d_w_id = :w_id AND d_id = :d_id;
 
 -- name: client_select_item
--- An item and what its stock has to say that never changes; no row for the unused item.
+-- An item, and the constant columns of its stock; no row for the unused item.
 SELECT i_name, i_price, i_data, s_data,
        CASE CAST(:d_id AS INTEGER)
            WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02 WHEN 3 THEN s_dist_03 WHEN 4 THEN s_dist_04
@@ -30,7 +30,7 @@ VALUES (:w_id, :d_id, :o_id, :c_id, :o_entry_d, :o_ol_cnt, :o_all_local);
 INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (:w_id, :d_id, :o_id);
 
 -- name: client_update_stock
--- TPC-C 2.4.2.2: what falls under 10 is filled up by 91.
+-- TPC-C 2.4.2.2: a quantity that would fall below 10 is increased by 91.
 UPDATE stock
 SET s_quantity = s_quantity - :quantity + CASE WHEN s_quantity >= :quantity + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :quantity,
@@ -47,7 +47,7 @@ INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply
 VALUES (:w_id, :d_id, :o_id, :number, :i_id, :supply_w_id, :quantity, :amount, :dist_info);
 
 -- name: client_select_named
--- Customers of a name in the order of their first names.
+-- Customers with a last name, ordered by first name.
 SELECT c_id FROM customer WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_last = :c_last ORDER BY c_first, c_id;
 
 -- name: client_update_payer
@@ -83,7 +83,7 @@ SELECT CAST(:c_id AS INTEGER), CAST(:c_d_id AS SMALLINT), CAST(:c_w_id AS INTEGE
 FROM warehouse JOIN district ON d_w_id = w_id WHERE w_id = :w_id AND d_id = :d_id;
 
 -- name: client_select_last_order
--- A customer's balance and the heading of his last order.
+-- A customer's balance and the heading of the last order.
 SELECT c_id, c_first, c_middle, c_last, c_balance, o_id, o_entry_d, o_carrier_id
 FROM customer JOIN orders ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id
 WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id
@@ -94,7 +94,7 @@ SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM order
 WHERE ol_w_id = :w_id AND ol_d_id = :d_id AND ol_o_id = :o_id ORDER BY ol_number;
 
 -- name: client_select_oldest
--- The oldest new order of a district: its number, its customer, and what he owes for it.
+-- The oldest new order of a district: its number, its customer, and the amount.
 SELECT no_o_id, o_c_id,
        (SELECT sum(ol_amount) FROM order_line
         WHERE ol_w_id = no_w_id AND ol_d_id = no_d_id AND ol_o_id = no_o_id)
@@ -112,7 +112,7 @@ UPDATE orders SET o_carrier_id = :o_carrier_id WHERE o_w_id = :w_id AND o_d_id =
 UPDATE order_line SET ol_delivery_d = LOCALTIMESTAMP WHERE ol_w_id = :w_id AND ol_d_id = :d_id AND ol_o_id = :o_id;
 
 -- name: client_update_receiver
--- The customer of a delivered order owes what its lines amount to.
+-- Adds the amount of a delivered order to the customer's balance.
 UPDATE customer SET c_balance = c_balance + :amount, c_delivery_cnt = c_delivery_cnt + 1
 WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id;
 

@@ -1,5 +1,5 @@
--- The consistency conditions of TPC-C 3.3.2, over the warehouses :w_low to :w_high. Each gives one row
--- with the number of warehouses, districts, customers, orders or lines that break it.
+-- The consistency conditions of TPC-C 3.3.2, over the warehouses :w_low to :w_high. Each returns one
+-- row with the number of warehouses, districts, customers, orders or lines that violate it.
 
 -- name: consistency_01
 -- 3.3.2.1: w_ytd is the sum of its districts' d_ytd.
@@ -27,7 +27,7 @@ SELECT count(*) FROM (
     GROUP BY no_w_id, no_d_id HAVING max(no_o_id) - min(no_o_id) + 1 <> count(*)) AS broken;
 
 -- name: consistency_04
--- 3.3.2.4: the order lines of a district are as many as its orders' o_ol_cnt say.
+-- 3.3.2.4: the number of order lines of a district is the sum of its orders' o_ol_cnt.
 SELECT count(*) FROM district
 LEFT JOIN (SELECT o_w_id, o_d_id, sum(o_ol_cnt) AS said FROM orders
            WHERE o_w_id BETWEEN :w_low AND :w_high GROUP BY o_w_id, o_d_id) AS o
@@ -46,7 +46,7 @@ WHERE o_id IS NULL OR (o_carrier_id IS NULL AND no_o_id IS NULL)
    OR (o_carrier_id IS NOT NULL AND no_o_id IS NOT NULL);
 
 -- name: consistency_06
--- 3.3.2.6: each order has as many lines as its o_ol_cnt says; each line has an order.
+-- 3.3.2.6: each order has o_ol_cnt lines; each line has an order.
 SELECT count(*) FROM (SELECT * FROM orders WHERE o_w_id BETWEEN :w_low AND :w_high) AS o
 FULL JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, count(*) AS there FROM order_line
            WHERE ol_w_id BETWEEN :w_low AND :w_high GROUP BY ol_w_id, ol_d_id, ol_o_id) AS l
@@ -76,7 +76,7 @@ LEFT JOIN (SELECT h_w_id, h_d_id, sum(h_amount) AS paid FROM history
 WHERE d_w_id BETWEEN :w_low AND :w_high AND d_ytd <> coalesce(paid, 0);
 
 -- name: consistency_10
--- 3.3.2.10: c_balance is the amount of the customer's delivered lines less his payments.
+-- 3.3.2.10: c_balance is the amount of the customer's delivered lines less the payments.
 SELECT count(*) FROM customer
 LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(ol_amount) AS bought FROM orders
            JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
@@ -90,7 +90,7 @@ LEFT JOIN (SELECT h_c_w_id, h_c_d_id, h_c_id, sum(h_amount) AS paid FROM history
 WHERE c_w_id BETWEEN :w_low AND :w_high AND c_balance <> coalesce(bought, 0) - coalesce(paid, 0);
 
 -- name: consistency_11
--- 3.3.2.11 once deliveries ran: orders less new orders are the 2100 of the population and those delivered since.
+-- 3.3.2.11 after deliveries: orders less new orders are the 2100 of the population and those delivered since.
 SELECT count(*) FROM district
 LEFT JOIN (SELECT o_w_id, o_d_id, count(*) AS ordered FROM orders
            WHERE o_w_id BETWEEN :w_low AND :w_high GROUP BY o_w_id, o_d_id) AS o
@@ -116,8 +116,8 @@ LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(ol_amount) AS bought FROM orders
 WHERE c_w_id BETWEEN :w_low AND :w_high AND c_balance + c_ytd_payment <> coalesce(bought, 0);
 
 -- name: consistency_stock
--- No condition of the specification covers stock. The population's is untouched and its orders are 1 to 3000,
--- so s_ytd, s_order_cnt and s_remote_cnt are the lines since. All warehouses at once: lines come from any.
+-- The specification has no condition on stock. The population sets these columns to 0 and has orders 1 to 3000, so
+-- s_ytd, s_order_cnt and s_remote_cnt are sums over later lines. All warehouses together: lines refer to any of them.
 SELECT count(*) FROM (
     SELECT s_w_id, sum(s_ytd) AS ytd, sum(s_order_cnt) AS order_cnt, sum(s_remote_cnt) AS remote_cnt
     FROM stock GROUP BY s_w_id) AS s

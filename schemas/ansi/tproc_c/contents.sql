@@ -1,4 +1,4 @@
--- What a table holds, row by row in a fixed order: equal builds and equal work give equal contents.
+-- The content of a table in a fixed order: equal builds and equal work give equal contents.
 
 -- name: content_item
 SELECT i_id, i_im_id, i_name, i_price, i_data

@@ -1,4 +1,4 @@
--- How much there is: rows of each table, and the orders ever numbered.
+-- Row counts of the tables, and the total number of orders.
 
 -- name: count_warehouse
 SELECT count(*) FROM warehouse;
@@ -28,5 +28,5 @@ SELECT count(*) FROM stock;
 SELECT count(*) FROM item;
 
 -- name: count_new_orders
--- The running total of new orders: growth of this is what throughput counts.
+-- The running total of new orders, whose growth is the throughput.
 SELECT CAST(sum(d_next_o_id) AS BIGINT) FROM district;

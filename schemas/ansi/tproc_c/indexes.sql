@@ -1,4 +1,4 @@
--- Keys and indexes, made after the load. The statement index_x makes the index x.
+-- Keys and indexes, created after the load. The statement index_x creates the index x.
 
 -- name: index_warehouse_pk
 ALTER TABLE warehouse ADD CONSTRAINT warehouse_pk PRIMARY KEY (w_id);

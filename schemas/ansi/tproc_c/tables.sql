@@ -1,5 +1,5 @@
 -- The nine tables of TPC-C clause 1.3, in standard SQL.
--- Columns of fixed width stand first; the names are the specification's.
+-- Columns of fixed width come first; the names are those of the specification.
 
 -- name: create_history
 CREATE TABLE history (
@@ -14,7 +14,7 @@ CREATE TABLE history (
 );
 
 -- name: key_history
--- A key for a table that has none by TPC-C; no other statement names it.
+-- A key for a table that has none in TPC-C; no other statement uses it.
 ALTER TABLE history ADD COLUMN h_id BIGINT GENERATED ALWAYS AS IDENTITY CONSTRAINT history_pk PRIMARY KEY;
 
 -- name: create_new_order

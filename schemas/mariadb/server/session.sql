@@ -1,18 +1,18 @@
--- What differs from MySQL in what a session asks of its server.
+-- Queries of a session: differences from MySQL.
 
 -- name: set_isolation
 SET SESSION tx_isolation = :level;
 
 -- name: execute_with_values
--- What precedes a prepared statement's name; values may follow it, so that one statement is enough. Client SQL takes a
--- quarter to a third less time than sent whole.
+-- The keyword before a prepared statement's name; values may follow directly, so that one statement suffices. Client
+-- SQL takes a quarter to a third less time than as full text.
 EXECUTE;
 
 -- name: set_statement_timeout
 SET SESSION max_statement_time = :milliseconds / 1000;
 
 -- name: footprint
--- Bytes of this database; the setting of the server's own cache, and its bytes.
+-- Size of this database in bytes; name and size in bytes of the server's cache.
 SELECT COALESCE(SUM(DATA_LENGTH + INDEX_LENGTH), 0), 'innodb_buffer_pool_size', @@innodb_buffer_pool_size
 FROM information_schema.TABLES
 WHERE TABLE_SCHEMA = DATABASE();
@@ -25,8 +25,8 @@ SELECT @@max_connections - (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL
                                            WHERE USER = SUBSTRING_INDEX(CURRENT_USER(), '@', 1)) END;
 
 -- name: read_settings
--- Every setting of the server: value, default, and whether somebody chose it: not what the server computes or where
--- it listens and keeps its files. Those that may hold a password are not shown.
+-- Every setting of the server: value, default, and whether it was set explicitly, except settings that the server
+-- computes, and addresses and file locations. Settings that may contain a password are excluded.
 SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, DEFAULT_VALUE,
        GLOBAL_VALUE_ORIGIN IN ('CONFIG', 'COMMAND-LINE', 'SQL')
        AND LOWER(VARIABLE_NAME) NOT IN ('port', 'bind_address', 'socket', 'pid_file', 'datadir', 'basedir', 'tmpdir',
@@ -36,5 +36,5 @@ WHERE VARIABLE_SCOPE <> 'SESSION ONLY' AND LOWER(VARIABLE_NAME) NOT LIKE '%passw
 ORDER BY 1;
 
 -- name: create_role
--- The verifier is made by the client, so that no password is sent.
+-- The client computes the verifier, so that no password is sent.
 CREATE USER :role@'%' IDENTIFIED BY PASSWORD :verifier;

@@ -1,14 +1,14 @@
--- What differs from MySQL in the settings of the server.
+-- Settings of the server: differences from MySQL.
 
 -- name: first_statements
--- What makes the administrator the only account, with a password; run while the data folder is made.
+-- Makes the administrator the only account, with a password; run while the data folder is created.
 FLUSH PRIVILEGES;
 DELETE FROM mysql.global_priv WHERE user = 'root' AND host <> 'localhost';
 FLUSH PRIVILEGES;
 ALTER USER 'root'@'localhost' IDENTIFIED BY :password;
 
 -- name: control_settings
--- Every setting of the server, as this session has it; what it takes to change it is the server's word.
+-- Every setting as seen by this session, and what a change requires, as reported by the server.
 SELECT lower(variable_name),
        coalesce(session_value, global_value),
        NULL AS unit,
@@ -39,28 +39,28 @@ WHERE variable_scope <> 'SESSION ONLY'
 ORDER BY variable_name;
 
 -- name: running_settings
--- The values that the server gives to new sessions, and runs with; not what it counts up itself, and no password.
+-- The values for new sessions and the global values, without counters of the server and without passwords.
 SELECT lower(variable_name), global_value
 FROM information_schema.system_variables
 WHERE variable_scope <> 'SESSION ONLY' AND global_value IS NOT NULL
   AND variable_name NOT LIKE 'gtid%' AND variable_name NOT LIKE '%password';
 
 -- name: file_entries
--- None: the server keeps no file of changed settings.
+-- None: the server has no persisted settings.
 SELECT variable_name, global_value
 FROM information_schema.system_variables
 WHERE 0;
 
 -- name: settings_file
--- The files that the server reads at its start are those of its administrator.
+-- None: the server's configuration files belong to its administrator.
 SELECT 'its option files';
 
 -- name: server_identity
--- The port the server itself listens on, and a number of its host and data folder.
+-- The port of the server, and an id derived from its host and data folder.
 SELECT concat(@@port, '/', md5(concat(@@hostname, @@datadir)));
 
 -- commands: set_setting
--- Sets a setting for now; none keeps it for later. A number is not quoted.
+-- Sets a setting until the next restart; settings cannot be persisted. Numbers are not quoted.
 SELECT concat(
     'SET GLOBAL `', :name, '` = ',
     CASE WHEN :value REGEXP '^-?[0-9]+([.][0-9]+)?$' THEN :value ELSE quote(:value) END)
@@ -68,19 +68,19 @@ FROM information_schema.system_variables
 WHERE variable_name = :name AND read_only = 'NO';
 
 -- commands: reset_setting
--- None, since none is kept.
+-- None, since settings are not persisted.
 SELECT concat(variable_name, :name)
 FROM information_schema.system_variables
 WHERE 0;
 
 -- name: settings_loaded_at
--- Now, since the server reads nothing later; and when it was started.
+-- The current time, since changes take effect immediately; and the start time of the server.
 SELECT now(6), now() - INTERVAL variable_value SECOND
 FROM information_schema.global_status
 WHERE variable_name = 'UPTIME';
 
 -- name: rest_settings
--- What hastens the removal of old row versions and the writing of changed pages; only what can be set while it runs.
+-- Settings that speed up the purge of old row versions and the writing of dirty pages; only dynamic settings.
 SELECT lower(v.variable_name), h.value
 FROM (
     SELECT 1 AS position, 'INNODB_PURGE_THREADS' AS name, '32' AS value
@@ -100,7 +100,7 @@ WHERE v.read_only = 'NO'
 ORDER BY h.position;
 
 -- name: rest_left
--- Old row versions that are still there, changed pages that are not written, a buffer pool that is being resized.
+-- Old row versions not purged yet, dirty pages not written yet, and whether the buffer pool is being resized.
 SELECT lower(variable_name), variable_value
 FROM information_schema.global_status
 WHERE variable_name IN ('INNODB_HISTORY_LIST_LENGTH', 'INNODB_BUFFER_POOL_PAGES_DIRTY')

@@ -1,12 +1,12 @@
--- A workload's schema, which is the database that the target names, and the record that a build keeps in it.
+-- A workload's schema, which is the target's database, and the build record in it.
 
 -- name: schema_exists
--- The database that the target names is the schema; it counts as there when something is in it.
+-- The target's database is the schema; the schema exists if the database is not empty.
 SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE())
      + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE());
 
 -- name: create_schema
--- Nothing to make: the database is the schema.
+-- Nothing to create: the database is the schema.
 DO 0;
 
 -- name: drop_schema
@@ -14,11 +14,11 @@ DO 0;
 DO 0;
 
 -- name: use_storage_engine
--- The engine of this session's new tables.
+-- The storage engine of this session's new tables.
 SET SESSION default_storage_engine = :storage_engine;
 
 -- name: create_build
--- What is being built and how far it came; a build goes on where it stopped.
+-- The build record: specification and loaded parts, so that a build can be resumed.
 CREATE TABLE build_spec (spec MEDIUMTEXT NOT NULL, finished SMALLINT NOT NULL) CHARACTER SET utf8mb4;
 CREATE TABLE build_part (part VARCHAR(100) NOT NULL PRIMARY KEY, `rows` BIGINT NOT NULL) CHARACTER SET utf8mb4;
 
@@ -32,7 +32,7 @@ SELECT part, `rows` FROM build_part ORDER BY part;
 SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME;
 
 -- name: list_indexes
--- A primary key has no name of its own here: it is called after its table.
+-- A primary key has no name of its own here, so it gets the name of its table.
 SELECT DISTINCT CASE INDEX_NAME WHEN 'PRIMARY' THEN CONCAT(TABLE_NAME, '_pk') ELSE INDEX_NAME END
 FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE();
 

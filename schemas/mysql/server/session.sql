@@ -1,8 +1,8 @@
--- What a session asks of its server; every ordinary account may.
+-- Queries of a session; they need no special privileges.
 
 -- name: open_session
--- The first packet of every session: what is out of range or does not fit is an error, whatever the server's own
--- mode; the largest packet in bytes, and whether rows may come from the client.
+-- The first packet of every session: sets strict mode, so that invalid values are errors; returns the maximum packet
+-- size in bytes, and whether LOAD DATA LOCAL is allowed.
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY,PIPES_AS_CONCAT', autocommit = 1;
 SELECT @@max_allowed_packet, @@local_infile;
 
@@ -10,19 +10,19 @@ SELECT @@max_allowed_packet, @@local_infile;
 SET SESSION transaction_isolation = :level;
 
 -- name: set_lock_timeout
--- For rows, and for tables while their definition changes.
+-- For row locks and for metadata locks.
 SET SESSION innodb_lock_wait_timeout = :seconds, lock_wait_timeout = :seconds;
 
 -- name: set_statement_timeout
--- For what only reads; the server knows no timeout for anything else.
+-- For reads only; the server has no timeout for other statements.
 SET SESSION max_execution_time = :milliseconds;
 
 -- name: load_from_client
--- Tab-separated text that the client reads from a path of its own.
+-- Tab-separated text that the client reads from a local path.
 LOAD DATA LOCAL INFILE :path INTO TABLE {table} CHARACTER SET utf8mb4 ({columns});
 
 -- name: load_by_insert
--- The head of an INSERT; the rows follow it.
+-- The beginning of an INSERT; rows are appended.
 INSERT INTO {table} ({columns}) VALUES;
 
 -- name: prepare
@@ -30,40 +30,39 @@ INSERT INTO {table} ({columns}) VALUES;
 PREPARE {name} FROM :text;
 
 -- name: execute_with_variables
--- What precedes a prepared statement's name; variables may follow it, which are set by a statement before it.
+-- The keyword before a prepared statement's name; variables may follow, which a statement before it sets.
 EXECUTE;
 
 -- name: warnings
--- What the last statement warned of: level, number, text.
+-- The warnings of the last statement: level, number, text.
 SHOW WARNINGS;
 
 -- name: server_version
 SELECT version();
 
 -- name: process_file
--- The folder of the data, and the file with the process id, which may be relative to it.
+-- The data folder, and the pid file, which may be relative to it.
 SELECT @@datadir, @@pid_file;
 
 -- name: status
--- All status values of the server, one a row; no privilege is needed for them.
+-- All status variables of the server, one per row; needs no privilege.
 SHOW GLOBAL STATUS;
 
 -- name: metrics
--- By our names, what the status does not tell: old versions of rows that are not purged yet, and deadlocks. Only an
--- account with PROCESS may see them.
+-- Counters that the status variables lack, with our names: history list length and deadlocks. Requires PROCESS.
 SELECT CASE NAME WHEN 'lock_deadlocks' THEN 'deadlocks' ELSE 'history_list_length' END, COUNT
 FROM information_schema.INNODB_METRICS
 WHERE NAME IN ('lock_deadlocks', 'trx_rseg_history_len');
 
 -- name: footprint
--- Bytes of this database, which the server would else tell as of yesterday; the setting of its own cache, and its bytes.
+-- Size of this database in bytes, without cached statistics; name and size in bytes of the server's cache.
 SET SESSION information_schema_stats_expiry = 0;
 SELECT COALESCE(SUM(DATA_LENGTH + INDEX_LENGTH), 0), 'innodb_buffer_pool_size', @@innodb_buffer_pool_size
 FROM information_schema.TABLES
 WHERE TABLE_SCHEMA = DATABASE();
 
 -- name: free_connections
--- What the server and the account still allow; null where the account has no limit.
+-- Connections that the server and the account still allow; null if the account has no limit.
 SELECT @@max_connections - (SELECT VARIABLE_VALUE FROM performance_schema.global_status
                             WHERE VARIABLE_NAME = 'Threads_connected'),
        CASE WHEN @@max_user_connections > 0
@@ -71,8 +70,9 @@ SELECT @@max_connections - (SELECT VARIABLE_VALUE FROM performance_schema.global
                                            WHERE USER = SUBSTRING_INDEX(CURRENT_USER(), '@', 1)) END;
 
 -- name: read_settings
--- Every setting of the server: value, default (which it does not tell), and whether somebody chose it: not what the
--- server computes or where it listens and keeps its files. Those that may hold a password are not shown.
+-- Every setting of the server: value, default (not available: null), and whether it was set explicitly, except
+-- settings that the server computes, and addresses and file locations. Settings that may contain a password are
+-- excluded.
 SELECT LOWER(VARIABLE_NAME), v.VARIABLE_VALUE, NULL,
        i.VARIABLE_SOURCE NOT IN ('COMPILED', 'DYNAMIC')
        AND LOWER(VARIABLE_NAME) NOT IN ('port', 'bind_address', 'socket', 'pid_file', 'datadir', 'basedir', 'tmpdir',
@@ -83,12 +83,12 @@ WHERE LOWER(VARIABLE_NAME) NOT LIKE '%password%'
 ORDER BY 1;
 
 -- name: end_other_sessions
--- Commands that end every other session of a database, one a row; empty where there is none.
+-- Commands that end every other session of a database, one per row.
 SELECT CONCAT('KILL CONNECTION ', ID) FROM information_schema.PROCESSLIST
 WHERE DB = :database_name AND ID <> CONNECTION_ID();
 
 -- name: account
--- Whether account and database are there.
+-- Whether account and database exist.
 SELECT (SELECT COUNT(*) FROM mysql.user WHERE user = :role AND host = '%'),
        (SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :database);
 
@@ -99,10 +99,10 @@ CREATE USER :role@'%' IDENTIFIED BY :password;
 SELECT CONCAT('CREATE DATABASE `', REPLACE(:database, '`', '``'), '`');
 
 -- commands: grant_database
--- Gives an account a database; _ and % in its name stand for themselves.
+-- Grants an account all privileges on a database; _ and % in the name are literal.
 SELECT CONCAT('GRANT ALL ON `', REPLACE(REPLACE(REPLACE(:database, '`', '``'), '_', '\\_'), '%', '\\%'), '`.* TO ',
               QUOTE(:role), '@''%''');
 
 -- commands: grant_sight
--- Lets an account see the counts of the whole server; it reads no data by that.
+-- Lets an account read counters of the whole server; gives no access to data.
 SELECT CONCAT('GRANT PROCESS ON *.* TO ', QUOTE(:role), '@''%''');

@@ -1,12 +1,12 @@
--- Settings of the server, its rest between runs, and the first statements of a private server.
+-- Settings of the server, idle state between runs, and the first statements of a private server.
 
 -- name: first_statements
--- What makes the administrator the only account, with a password; run while the data folder is made.
+-- Makes the administrator the only account, with a password; run while the data folder is created.
 ALTER USER 'root'@'localhost' IDENTIFIED BY :password;
 
 -- name: control_settings
--- Every setting as this session has it. What one needs the server does not tell before it is asked to set it, and of
--- choices nothing. A kept value that differs from the present one waits for a restart.
+-- Every setting as seen by this session. The server reports what a change requires only when it is attempted, and it
+-- does not report allowed values. A persisted value that differs from the current one requires a restart.
 SELECT g.variable_name,
        coalesce(s.variable_value, g.variable_value),
        NULL AS unit,
@@ -31,65 +31,65 @@ LEFT JOIN performance_schema.persisted_variables AS p ON p.variable_name = g.var
 ORDER BY g.variable_name;
 
 -- commands: try_setting
--- Sets nothing, since its last part is refused: what is refused first may only be set at a start.
+-- Sets nothing, because its last part always fails: a setting that fails before it can only be set at startup.
 SELECT concat('SET GLOBAL `', :name, '` = @@GLOBAL.`', :name, '`, GLOBAL version = 1');
 
 -- name: running_settings
--- The values that the server gives to new sessions, and runs with; not what it counts up itself, and no password.
+-- The values for new sessions and the global values, without counters of the server and without passwords.
 SELECT variable_name, variable_value
 FROM performance_schema.global_variables
 WHERE variable_name NOT LIKE 'gtid%' AND variable_name NOT LIKE '%password';
 
 -- name: file_entries
--- What SET PERSIST wrote.
+-- The persisted settings (SET PERSIST).
 SELECT variable_name, variable_value
 FROM performance_schema.persisted_variables;
 
 -- name: settings_file
--- The file that SET PERSIST writes.
+-- The file of persisted settings.
 SELECT concat(@@datadir, 'mysqld-auto.cnf');
 
 -- name: server_identity
--- The port the server itself listens on, and the number its data folder got when it was made.
+-- The port of the server, and the unique id of its data folder.
 SELECT concat(@@port, '/', @@server_uuid);
 
 -- commands: set_setting
--- Sets a setting for now and for later. A number is not quoted.
+-- Sets a setting now and persistently. Numbers are not quoted.
 SELECT concat(
     'SET ', CASE :apply_by WHEN 'restart' THEN 'PERSIST_ONLY' ELSE 'PERSIST' END, ' `', :name, '` = ',
     CASE WHEN :value REGEXP '^-?[0-9]+([.][0-9]+)?$' THEN :value ELSE quote(:value) END);
 
 -- commands: set_running_setting
--- Sets a setting for now.
+-- Sets a setting until the next restart.
 SELECT concat(
     'SET GLOBAL `', :name, '` = ',
     CASE WHEN :value REGEXP '^-?[0-9]+([.][0-9]+)?$' THEN :value ELSE quote(:value) END);
 
 -- commands: reset_setting
--- Removes what SET PERSIST wrote.
+-- Removes a persisted setting.
 SELECT concat('RESET PERSIST IF EXISTS `', :name, '`');
 
 -- name: reload_settings
--- Nothing: what is set takes effect at once.
+-- Nothing: changes take effect immediately.
 DO 0;
 
 -- name: settings_loaded_at
--- Now, since the server reads nothing later; and when it was started.
+-- The current time, since changes take effect immediately; and the start time of the server.
 SELECT now(6), now() - INTERVAL variable_value SECOND
 FROM performance_schema.global_status
 WHERE variable_name = 'Uptime';
 
 -- name: remove_old_rows
--- Nothing: the server does it by itself, with haste while the settings of rest hold.
+-- Nothing: the server purges by itself, faster with the settings for the idle state.
 DO 0;
 
 -- name: checkpoint
--- Nothing: changed pages are written while the settings of rest hold.
+-- Nothing: dirty pages are written with the settings for the idle state.
 DO 0;
 
 -- name: rest_settings
--- What hastens the removal of old row versions and the writing of changed pages; the history list is cut each time
--- that versions were removed, where the server else leaves some hundred in it.
+-- Settings that speed up the purge of old row versions and the writing of dirty pages; the history list is truncated
+-- after each purge, while by default the server leaves some hundred entries.
 SELECT 'innodb_purge_batch_size', '5000'
 UNION ALL
 SELECT 'innodb_purge_rseg_truncate_frequency', '1'
@@ -103,8 +103,8 @@ UNION ALL
 SELECT 'innodb_io_capacity', '120000';
 
 -- name: rest_left
--- Old row versions that are still there (the last few stay until the next transaction), changed pages that are not
--- written, a buffer pool that is being resized.
+-- Old row versions not purged yet (the last few remain until the next transaction), dirty pages not written yet, and
+-- whether the buffer pool is being resized.
 SELECT 'history', max(greatest(count, 10)) - 10
 FROM information_schema.innodb_metrics
 WHERE name = 'trx_rseg_history_len'

@@ -1,12 +1,12 @@
--- The client's statements where they must differ from the standard's.
+-- Statements of client SQL that differ from standard SQL.
 
 -- name: client_lock_deliveries
--- Deliveries of a warehouse wait for each other. The item whose number is the warehouse's stands for it: nobody else
--- ever locks an item, so that orders and payments go on.
+-- Serializes deliveries of a warehouse. They lock the item with the warehouse's number: no other transaction locks
+-- items, so that orders and payments continue.
 SELECT i_id FROM item WHERE i_id = :w_id FOR UPDATE;
 
 -- name: client_select_item
--- An item and what its stock has to say that never changes; no row for the unused item.
+-- An item, and the constant columns of its stock; no row for the unused item.
 SELECT i_name, i_price, i_data, s_data,
        ELT(:d_id, s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
                   s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10)
@@ -33,14 +33,14 @@ SELECT :c_id, :c_d_id, :c_w_id, d_id, w_id, LOCALTIMESTAMP, :h_amount, CONCAT(w_
 FROM warehouse JOIN district ON d_w_id = w_id WHERE w_id = :w_id AND d_id = :d_id;
 
 -- name: client_select_last_order
--- A customer's balance and the heading of his last order.
+-- A customer's balance and the heading of the last order.
 SELECT c_id, c_first, c_middle, c_last, c_balance, o_id, o_entry_d, o_carrier_id
 FROM customer JOIN orders ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id
 WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id
 ORDER BY o_id DESC LIMIT 1;
 
 -- name: client_select_oldest
--- The oldest new order of a district: its number, its customer, and what he owes for it.
+-- The oldest new order of a district: its number, its customer, and the amount.
 SELECT no_o_id, o_c_id,
        (SELECT SUM(ol_amount) FROM order_line
         WHERE ol_w_id = no_w_id AND ol_d_id = no_d_id AND ol_o_id = no_o_id)

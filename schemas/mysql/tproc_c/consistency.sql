@@ -1,4 +1,4 @@
--- Conditions that standard SQL says with FULL JOIN, which is not there: both sides are counted on their own.
+-- Conditions that need FULL JOIN in standard SQL, which is not available: both sides are counted separately.
 
 -- name: consistency_05
 -- 3.3.2.5: an order has no carrier exactly while it is a new order; a new order is an order.
@@ -10,7 +10,7 @@ SELECT (SELECT COUNT(*) FROM orders
         WHERE no_w_id BETWEEN :w_low AND :w_high AND o_id IS NULL);
 
 -- name: consistency_06
--- 3.3.2.6: each order has as many lines as its o_ol_cnt says; each line has an order.
+-- 3.3.2.6: each order has o_ol_cnt lines; each line has an order.
 SELECT COUNT(*) FROM (
     SELECT w_id FROM (
         SELECT o_w_id AS w_id, o_d_id AS d_id, o_id AS id, o_ol_cnt AS said, 0 AS there FROM orders
@@ -21,8 +21,8 @@ SELECT COUNT(*) FROM (
     GROUP BY w_id, d_id, id HAVING SUM(said) <> SUM(there)) AS broken;
 
 -- name: consistency_stock
--- No condition of the specification covers stock. The population's is untouched and its orders are 1 to 3000,
--- so s_ytd, s_order_cnt and s_remote_cnt are the lines since. All warehouses at once: lines come from any.
+-- The specification has no condition on stock. The population sets these columns to 0 and has orders 1 to 3000, so
+-- s_ytd, s_order_cnt and s_remote_cnt are sums over later lines. All warehouses together: lines refer to any of them.
 SELECT COUNT(*) FROM (
     SELECT w_id FROM (
         SELECT s_w_id AS w_id, SUM(s_ytd) AS ytd, SUM(s_order_cnt) AS order_cnt, SUM(s_remote_cnt) AS remote_cnt

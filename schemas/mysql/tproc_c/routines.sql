@@ -1,19 +1,20 @@
--- The five transactions as procedures, each a whole transaction that ends before it answers. What fails inside is left
--- to the caller, who rolls back.
+-- The five transactions as procedures; each is a whole transaction that ends before it returns. On errors, the caller
+-- rolls back.
 --
--- An answer is left in variables of the session, and the call's SELECT gives it: what a procedure sends itself goes out
--- ahead of the end of its CALL, in a packet of its own, and wakes the client once more. It is JSON text, which the client
--- takes apart where somebody asks for it: each column costs time. "heading" is a list with a value or an array for each
--- field; "lines" holds the fields of each line, in order or by number, and each field becomes an array. There
--- MariaDB takes a variable for text: + 0 makes it a number again.
+-- Results are left in session variables, and a SELECT after the CALL returns them: a result set of the procedure
+-- itself would be sent before the end of the CALL, in its own packet, and wake the client twice. The result is JSON
+-- text, which the client decodes only on request, since each column costs time. "heading" is a list with a value or
+-- an array for each field; "lines" has the fields of each line, in order or by number, and each field becomes an
+-- array. In "lines", MariaDB treats a variable as text: + 0 makes it a number again.
 --
--- Rows are locked in one order by everyone, so that these never deadlock among each other: a payment's customer before
--- district and warehouse; an order's district before stock by (warehouse, item); a delivery's customers before lines.
--- Everything else is read without a lock. A lock is on a whole primary key wherever it can be, so that it holds no gap.
+-- All transactions lock rows in the same order, so that they never deadlock with each other: a payment's customer
+-- before district and warehouse; an order's district before stock by (warehouse, item); a delivery's customers before
+-- lines. Other rows are read without locks. Locks are on complete primary keys where possible, so that there are no
+-- gap locks.
 
 -- name: create_routine_new_order
--- TPC-C 2.4.2. The lines are taken in the order of (warehouse, item) and shown by their numbers. An unknown item rolls
--- back once all other lines were taken (error 30001).
+-- TPC-C 2.4.2. Lines are processed in the order of (warehouse, item) and returned by number. An unknown item causes a
+-- rollback after all other lines were processed (error 30001).
 CREATE PROCEDURE new_order(
     in_w_id INT, in_d_id INT, in_c_id INT, item_ids TEXT, supply_w_ids TEXT, quantities TEXT,
     OUT heading TEXT CHARACTER SET utf8mb4, OUT `lines` TEXT CHARACTER SET utf8mb4)
@@ -151,7 +152,7 @@ CALL payment(:w_id, :d_id, :c_w_id, :c_d_id, :c_id, :c_last, :h_amount, @heading
 SELECT @heading AS heading;
 
 -- name: create_routine_order_status
--- TPC-C 2.6.2: a customer's balance and his last order.
+-- TPC-C 2.6.2: a customer's balance and last order.
 CREATE PROCEDURE order_status(
     in_w_id INT, in_d_id INT, in_c_id INT, in_c_last VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT heading TEXT CHARACTER SET utf8mb4, OUT `lines` TEXT CHARACTER SET utf8mb4)
@@ -186,9 +187,9 @@ CALL order_status(:w_id, :d_id, :c_id, :c_last, @heading, @lines);
 SELECT @heading AS heading, @lines AS `lines`;
 
 -- name: create_routine_delivery
--- TPC-C 2.7.4: the oldest undelivered order of each district. Deliveries of a warehouse wait for each other before they
--- look at the queues, so none is skipped and no order is delivered twice: they lock the item whose number is the
--- warehouse's, which nobody else ever locks. The lines come last, as their range may hold up the orders behind it.
+-- TPC-C 2.7.4: the oldest undelivered order of each district. Deliveries of a warehouse are serialized before they
+-- read the queues, so no order is skipped or delivered twice: they lock the item with the warehouse's number, which
+-- no other transaction locks. Lines are updated last, since their range lock may block new orders.
 CREATE PROCEDURE delivery(in_w_id INT, in_carrier_id INT, OUT heading TEXT CHARACTER SET utf8mb4)
 BEGIN
     DECLARE v_d_id, v_o_id, v_c_id, v_locked, v_place INT;

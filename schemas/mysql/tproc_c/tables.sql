@@ -1,5 +1,5 @@
--- Tables with their primary keys: InnoDB keeps the rows in the key's order, and the population comes in it.
--- Text compares byte by byte, as on every other engine. Counters are wider than TPC-C 1.3 asks for: the hottest
+-- Tables with their primary keys: InnoDB stores rows in key order, and the population is loaded in that order.
+-- Text compares byte by byte, as on every other engine. Counters are wider than TPC-C 1.3 requires: the hottest
 -- item of a warehouse is ordered 32,767 times within 17 minutes at 100,000 NOPM.
 
 -- name: create_warehouse
@@ -83,7 +83,7 @@ CREATE TABLE history (
 PARTITION BY HASH (h_w_id) PARTITIONS {partitions};
 
 -- name: key_history
--- A key that no statement sees; it holds the partitioned table's column as well.
+-- A key that no statement uses; it includes the partitioning column.
 ALTER TABLE history
     ADD COLUMN h_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT INVISIBLE FIRST,
     ADD PRIMARY KEY (h_id, h_w_id);
@@ -172,5 +172,5 @@ CREATE TABLE stock (
 ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- name: count_new_orders
--- The running total of new orders: growth of this is what throughput counts.
+-- The running total of new orders, whose growth is the throughput.
 SELECT CAST(SUM(d_next_o_id) AS SIGNED) FROM district;

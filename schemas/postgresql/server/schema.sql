@@ -1,20 +1,20 @@
--- A workload's schema, which is the only one of the session's search path: what is in it, and where new tables go.
+-- A workload's schema, which is the only schema of the session's search path: its content, and options of new tables.
 
 -- name: use_tablespace
--- Where this session's new tables and indexes are put.
+-- The tablespace of this session's new tables and indexes.
 SELECT set_config('default_tablespace', :tablespace, false);
 
 -- name: schema_exists
 SELECT count(*) FROM pg_namespace WHERE nspname = lower(current_setting('search_path'));
 
 -- name: list_tables
--- Tables of the schema; a partition is no table of its own.
+-- Tables of the schema, without partitions.
 SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
 WHERE nspname = lower(current_setting('search_path')) AND relkind IN ('r', 'p') AND NOT relispartition
 ORDER BY relname;
 
 -- name: list_indexes
--- Indexes of the schema that can be used; those of partitions belong to their parent's.
+-- Valid indexes of the schema, without those of partitions.
 SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
 JOIN pg_index ON indexrelid = pg_class.oid
 WHERE nspname = lower(current_setting('search_path')) AND NOT relispartition AND indisvalid
@@ -25,5 +25,5 @@ SELECT DISTINCT proname FROM pg_proc JOIN pg_namespace ON pg_namespace.oid = pro
 WHERE nspname = lower(current_setting('search_path')) ORDER BY proname;
 
 -- name: analyze
--- Statistics for the planner, and a visibility map, after the load.
+-- Statistics for the planner, and the visibility map, after the load.
 VACUUM (ANALYZE) {table};

@@ -1,7 +1,8 @@
--- What a session asks of its server; every ordinary account may.
+-- Queries of a session; they need no special privileges.
 
 -- name: counters
--- Running totals, one a row: over all databases, and of this one's automatic vacuums; and how many wait for a lock now.
+-- Running totals, one per row: over all databases, and autovacuums of this database; and sessions that wait for a
+-- lock.
 SELECT c.name, c.value
 FROM (SELECT sum(xact_commit) AS commits, sum(xact_rollback) AS rollbacks, sum(deadlocks) AS deadlocks,
              sum(blks_hit) AS blks_hit, sum(blks_read) AS blks_read, sum(temp_bytes) AS temp_bytes
@@ -16,8 +17,8 @@ CROSS JOIN LATERAL (VALUES
     ('waiting_locks', l.waiting_locks)) AS c (name, value);
 
 -- name: file_operations
--- Running totals of what was done with the files of tables and indexes, from version 16 on, one a row: by all, and by
--- the clients' own processes.
+-- Running totals of I/O on tables and indexes, one per row: of all processes, and of client backends. Version 16 and
+-- later.
 SELECT c.name, c.value
 FROM (SELECT sum(reads) AS reads, sum(writes) AS writes, sum(extends) AS extends, sum(evictions) AS evictions,
              sum(fsyncs) AS fsyncs,
@@ -29,18 +30,18 @@ CROSS JOIN LATERAL (VALUES
     ('file_fsyncs', o.fsyncs), ('client_writes', o.client_writes)) AS c (name, value);
 
 -- name: footprint
--- Bytes of this database; the setting of the server's own cache, and its bytes.
+-- Size of this database in bytes; name and size in bytes of the server's cache.
 SELECT pg_database_size(current_database()), 'shared_buffers', pg_size_bytes(current_setting('shared_buffers'));
 
 -- name: checkpoints
--- Checkpoints so far, from version 17 on.
+-- Number of checkpoints. Version 17 and later.
 SELECT num_timed + num_requested FROM pg_stat_checkpointer;
 
 -- name: checkpoints_before_17
 SELECT checkpoints_timed + checkpoints_req FROM pg_stat_bgwriter;
 
 -- name: free_connections
--- What the server, the database and the role each still allow; null where that one has no limit.
+-- Connections that the server, the database and the role still allow; null if there is no limit.
 SELECT CASE WHEN r.rolsuper THEN s.most - s.used ELSE s.most - s.reserved - s.used END,
        CASE WHEN d.datconnlimit >= 0 AND NOT r.rolsuper THEN d.datconnlimit - d.used END,
        CASE WHEN r.rolconnlimit >= 0 AND NOT r.rolsuper THEN r.rolconnlimit - r.used END
@@ -55,8 +56,9 @@ FROM (SELECT current_setting('max_connections')::integer AS most,
       FROM pg_roles WHERE rolname = current_user) AS r;
 
 -- name: read_settings
--- Every setting as this session sees it, and whether somebody chose another value than the default: not what the server
--- computes, what belongs to this session, where the server listens, or the language it speaks. Those that may hold a password are not shown.
+-- Every setting as seen by this session, and whether it was set to another value than the default, except settings
+-- that the server computes, session settings, addresses, and locales. Settings that may contain a password are
+-- excluded.
 SELECT name, setting, unit, boot_val,
        setting IS DISTINCT FROM boot_val
        AND source IN ('configuration file', 'command line', 'global', 'database', 'user', 'database user')
@@ -68,13 +70,13 @@ WHERE name NOT IN ('primary_conninfo', 'ssl_passphrase_command', 'archive_comman
 ORDER BY name;
 
 -- name: account
--- Whether this account is a superuser, and whether role and database are there.
+-- Whether this account is a superuser, and whether role and database exist.
 SELECT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
        (SELECT count(*) FROM pg_roles WHERE rolname = :role),
        (SELECT count(*) FROM pg_database WHERE datname = :database);
 
 -- commands: create_role
--- The verifier is made by the client, so that no password is sent.
+-- The client computes the verifier, so that no password is sent.
 SELECT format('CREATE ROLE %I LOGIN PASSWORD %L', :role::text, :verifier::text);
 
 -- commands: create_role_without_password

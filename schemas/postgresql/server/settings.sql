@@ -1,8 +1,8 @@
--- Settings of the server, and the kept copy of a database.
+-- Settings of the server, and the saved copy of a database.
 
 -- name: control_settings
--- Every setting that this account may see, as this session has it; what it takes to change it is the server's word.
--- Only which ones are lists of names the server does not tell.
+-- Every setting that this account may read, as seen by this session, and what a change requires, as reported by the
+-- server. The server does not report which settings are lists of names.
 SELECT name, setting, unit, boot_val,
        CASE context
            WHEN 'internal' THEN 'fixed'
@@ -33,25 +33,25 @@ FROM pg_settings
 ORDER BY name;
 
 -- name: file_entries
--- What stands in the file that ALTER SYSTEM writes; the last entry of a name counts.
+-- The entries of the file that ALTER SYSTEM writes; the last entry of a name applies.
 SELECT name, setting
 FROM pg_file_settings
 WHERE right(sourcefile, 20) = 'postgresql.auto.conf' AND name IS NOT NULL
 ORDER BY seqno;
 
 -- name: settings_file
--- The file that ALTER SYSTEM writes; its folder is told to those alone who may see it.
+-- The file that ALTER SYSTEM writes; its folder is only visible to privileged accounts.
 SELECT coalesce((SELECT setting || '/' FROM pg_settings WHERE name = 'data_directory'), '')
        || 'postgresql.auto.conf';
 
 -- name: server_identity
--- The port the server itself listens on, and the number its data folder got when it was made.
+-- The port of the server, and the unique id of its data folder.
 SELECT current_setting('port') || '/' || system_identifier
 FROM pg_control_system();
 
 -- commands: set_setting
--- Sets a setting for all. The items of a list are quoted one by one; an empty list is removed,
--- since set to '' it would hold one item without a name.
+-- Sets a setting for all sessions. The items of a list are quoted separately; for an empty list the entry is removed,
+-- since '' would be a list with one empty name.
 SELECT CASE
            WHEN s.is_list AND btrim(:value::text) = '' THEN 'ALTER SYSTEM RESET ' || s.quoted
            WHEN s.is_list THEN 'ALTER SYSTEM SET ' || s.quoted || ' = ' || (
@@ -70,19 +70,19 @@ SELECT 'ALTER SYSTEM RESET ' || string_agg(quote_ident(p.part), '.' ORDER BY p.p
 FROM unnest(string_to_array(:name::text, '.')) WITH ORDINALITY AS p (part, position);
 
 -- name: reload_settings
--- Has the server read its files again; it does so a moment later.
+-- Makes the server reload its files, asynchronously.
 SELECT pg_reload_conf();
 
 -- name: settings_loaded_at
--- When the files were last read: a session made after a reload tells the new time.
+-- The time of the last reload; only new sessions see the new time.
 SELECT pg_conf_load_time(), pg_postmaster_start_time();
 
 -- name: remove_old_rows
--- In the whole database; an ordinary account does it in its own tables.
+-- For the whole database; an account without privileges only vacuums its own tables.
 VACUUM;
 
 -- name: checkpoint
--- Writes all changed pages.
+-- Writes all dirty pages.
 CHECKPOINT;
 
 -- name: end_other_sessions
@@ -92,28 +92,28 @@ FROM pg_stat_activity
 WHERE datname = :database_name AND pid <> pg_backend_pid();
 
 -- name: copy_alone
--- Waits for another session that copies: one whose client was killed goes on to its end. Ends with this session.
+-- Waits for another session that is copying; the copy of a killed client continues to its end. Lasts for this
+-- session.
 SELECT pg_advisory_lock(1752457835);
 
 -- name: copy_database
--- A database as the copy of another, file by file (about 3 s a GB, and nothing of it in the log).
+-- Creates a database as a copy of another, file by file (about 3 s per GB, without WAL).
 CREATE DATABASE {copy} OWNER {owner} TEMPLATE {original} STRATEGY file_copy;
 
 -- name: close_database
--- Lets nobody connect, so that nothing changes in it.
+-- Disallows connections, so that the copy does not change.
 ALTER DATABASE {copy} ALLOW_CONNECTIONS false;
 
 -- name: remove_database
--- Removes a database, and the sessions that use it.
+-- Drops a database, and ends the sessions that use it.
 DROP DATABASE IF EXISTS {copy} WITH (FORCE);
 
 -- name: database_exists
--- One row if there is a whole database of that name: a server that was killed while it dropped one leaves it with
--- a connection limit of -2.
+-- One row if a complete database of that name exists; after a crash during DROP DATABASE, its connection limit is -2.
 SELECT 1 FROM pg_database WHERE datname = :database_name AND datconnlimit <> -2;
 
 -- name: running_settings
--- None: what the server runs with comes from its file alone.
+-- None: all values come from the server's files.
 SELECT name, setting FROM pg_settings WHERE false;
 
 -- commands: set_running_setting
@@ -121,5 +121,5 @@ SELECT name, setting FROM pg_settings WHERE false;
 SELECT :name::text || :value::text WHERE false;
 
 -- name: rest_settings
--- None: after its checkpoint the server is at rest.
+-- None: after its checkpoint the server is idle.
 SELECT name, setting FROM pg_settings WHERE false;

@@ -1,9 +1,9 @@
 -- name: client_lock_deliveries
--- Deliveries of a warehouse wait for each other; the routine takes the same lock.
+-- Serializes deliveries of a warehouse; the routine takes the same lock.
 SELECT pg_advisory_xact_lock(hashtext('tproc_c delivery'), :w_id);
 
 -- name: client_update_stock
--- TPC-C 2.4.2.2, with the quantity that is left.
+-- TPC-C 2.4.2.2; returns the new quantity.
 UPDATE stock
 SET s_quantity = s_quantity - :quantity + CASE WHEN s_quantity >= :quantity + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :quantity,
@@ -21,7 +21,7 @@ FROM unnest(CAST(:numbers AS SMALLINT[]), CAST(:i_ids AS INTEGER[]), CAST(:suppl
             CAST(:quantities AS SMALLINT[]), CAST(:amounts AS NUMERIC[]), CAST(:dist_infos AS TEXT[])) AS line;
 
 -- name: client_update_payer
--- With what the terminal shows of the customer.
+-- Returns the columns of the customer that the terminal shows.
 UPDATE customer
 SET c_balance = c_balance - :h_amount,
     c_ytd_payment = c_ytd_payment + :h_amount,

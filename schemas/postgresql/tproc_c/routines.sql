@@ -1,16 +1,16 @@
 -- The five transactions as functions. Statements about a routine have "routine" in their name, as there
 -- is a table new_order as well: create_routine_x, drop_routine_x, and call_x that sessions prepare.
 --
--- Rows are locked in one order by everyone, so that these never deadlock among each other: stock by
--- (warehouse, item), which only a nested loop over the sorted lines keeps; deliveries of a warehouse one by one.
+-- All transactions lock rows in the same order, so that they never deadlock with each other: stock by
+-- (warehouse, item), which requires a nested loop over the sorted lines; deliveries of a warehouse are serialized.
 --
--- To begin a statement costs more than most of what it does, the more the wider the rows are that its parts hand to
--- each other: the columns of a reply are named once. A reply is of a type of its own, as one made of OUT
--- parameters is put together anew from the catalog in each call.
+-- Starting a statement costs more than most of its work, and more with wider rows between its plan nodes, so the
+-- columns of a result appear only once. Results have their own type, because a type of OUT parameters is rebuilt from
+-- the catalog in each call.
 
 -- name: create_routine_new_order
--- TPC-C 2.4.2. UPDATE ... FROM touches a row once, so a line whose item stands in the order before is left
--- over by the set and taken by itself; a line left over whose item is unknown rolls the order back (HK001).
+-- TPC-C 2.4.2. UPDATE ... FROM changes a row only once, so a line that repeats an item of the order is
+-- processed separately; a remaining line with an unknown item rolls the order back (HK001).
 CREATE TYPE new_order_reply AS (
     o_id integer, o_entry_d timestamp, w_tax numeric, d_tax numeric, c_discount numeric,
     c_last varchar, c_credit bpchar, total_amount numeric, i_names varchar[],
@@ -194,7 +194,7 @@ SELECT c_id, c_first, c_middle, c_last, w_street_1, w_street_2, w_city, w_state,
 FROM payment(:w_id, :d_id, :c_w_id, :c_d_id, :c_id, :c_last, :h_amount);
 
 -- name: create_routine_order_status
--- TPC-C 2.6.2: a customer's balance and his last order. One query, which becomes part of the call.
+-- TPC-C 2.6.2: a customer's balance and last order. One query, which is inlined into the call.
 CREATE FUNCTION order_status(in_w_id integer, in_d_id integer, in_c_id integer, in_c_last text)
 RETURNS TABLE (
     c_id integer, c_first varchar, c_middle bpchar, c_last varchar, c_balance numeric,
@@ -230,8 +230,8 @@ SELECT c_id, c_first, c_middle, c_last, c_balance, o_id, o_entry_d, o_carrier_id
 FROM order_status(:w_id, :d_id, :c_id, :c_last);
 
 -- name: create_routine_delivery
--- TPC-C 2.7.4: the oldest undelivered order of each district. Deliveries of a warehouse wait for each other
--- before they look at the queues, so none is skipped and no order is delivered twice.
+-- TPC-C 2.7.4: the oldest undelivered order of each district. Deliveries of a warehouse are serialized
+-- before they read the queues, so no order is skipped or delivered twice.
 CREATE FUNCTION delivery(in_w_id integer, in_carrier_id integer, OUT d_ids smallint[], OUT o_ids integer[])
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -273,8 +273,8 @@ END $$;
 SELECT d_ids, o_ids FROM delivery(:w_id, :o_carrier_id);
 
 -- name: create_routine_stock_level
--- TPC-C 2.8.2: how many items of the district's last 20 orders are low in stock. One query, which becomes part of
--- the call; the index takes every item of the array once and in its own order.
+-- TPC-C 2.8.2: how many items of the district's last 20 orders are low in stock. One query, which is inlined
+-- into the call; the index looks up each item of the array once, in index order.
 CREATE FUNCTION stock_level(in_w_id integer, in_d_id integer, in_threshold integer)
 RETURNS TABLE (low_stock bigint)
 LANGUAGE sql STABLE ROWS 1 AS $$

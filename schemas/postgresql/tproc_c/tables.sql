@@ -1,5 +1,5 @@
--- Tables whose rows are updated keep room in their pages, so that an update stays in its page and
--- touches no index (a heap-only tuple). Counters are wider than TPC-C 1.3 asks for: the hottest item of a warehouse is
+-- Tables with updated rows have free space in their pages (fillfactor), so that an update stays in its page and
+-- changes no index (heap-only tuple). Counters are wider than TPC-C 1.3 requires: the hottest item of a warehouse is
 -- ordered 32,767 times within 17 minutes at 100,000 NOPM.
 
 -- name: create_warehouse
@@ -89,8 +89,8 @@ CREATE TABLE stock (
 ) WITH (fillfactor = 80);
 
 -- name: create_order_line
--- Orders are delivered in the order of their numbers, so the room that one order's lines need is enough: it is free
--- again when the next order of the page is delivered.
+-- Orders are delivered in the order of their numbers, so the free space for the lines of one order suffices: it is
+-- reused when the next order of the page is delivered.
 CREATE TABLE order_line (
     ol_w_id         INTEGER       NOT NULL,
     ol_o_id         INTEGER       NOT NULL,

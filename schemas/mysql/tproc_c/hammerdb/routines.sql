@@ -1,5 +1,5 @@
--- The procedures of a schema that HammerDB 4 to 6 made. Each begins, commits and rolls back by itself, so that its
--- call is a whole transaction and succeeds whichever way that ended. Answers are left in variables of the session.
+-- The procedures of a schema built by HammerDB 4 to 6. Each begins, commits and rolls back by itself, so a call is a
+-- whole transaction and succeeds even after a rollback. Results are left in session variables.
 
 -- name: list_keys
 -- Tables that have a primary key.
@@ -7,13 +7,13 @@ SELECT DISTINCT TABLE_NAME FROM information_schema.STATISTICS
 WHERE TABLE_SCHEMA = DATABASE() AND INDEX_NAME = 'PRIMARY' ORDER BY TABLE_NAME;
 
 -- name: list_routines
--- The routines that are there, and what each is: a procedure that is a transaction of its own.
+-- The existing routines, and the type of each: a procedure that is its own transaction.
 SELECT LOWER(ROUTINE_NAME), 'transaction' FROM information_schema.ROUTINES
 WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_TYPE = 'PROCEDURE' ORDER BY ROUTINE_NAME;
 
 -- name: call_new_order_transaction
--- One of 99 meets the unused item and is rolled back with no word of it: the order is looked for, all in one packet.
--- Null where there is none.
+-- One call in 99 has an unused item and is rolled back silently, so the order is queried in the same packet. Null if
+-- it does not exist.
 SET @no_d_next_o_id = 0;
 CALL NEWORD(:w_id, :max_w_id, :d_id, :c_id, :ol_cnt, @no_c_discount, @no_c_last, @no_c_credit, @no_d_tax, @no_w_tax,
             @no_d_next_o_id, NOW());
@@ -35,7 +35,7 @@ CALL OSTAT(@os_w_id, @os_d_id, @os_c_id, @byname, @os_c_last, @os_c_first, @os_c
            @os_entdate, @os_o_carrier_id);
 
 -- name: call_delivery_transaction
--- That of HammerDB 4 commits after each district and begins nothing: its sessions are without autocommit.
+-- The procedure of HammerDB 4 commits after each district and begins nothing, since its sessions have no autocommit.
 SET autocommit = 0;
 CALL DELIVERY(:w_id, :carrier_id, NOW());
 SET autocommit = 1;

@@ -1,8 +1,9 @@
--- The routines of a schema that HammerDB 4 to 6 made: functions, or procedures. Both are run in one transaction by the
--- server, and take the same values in the same order here. A new order's row ends with its number; 0: not told.
+-- The routines of a schema built by HammerDB 4 to 6: functions or procedures. The server runs both in one
+-- transaction, and here they take the same values in the same order. A new order's row ends with its number; 0: not
+-- returned.
 
 -- name: list_tables
--- Tables that this account finds without naming a schema; a partition is no table of its own.
+-- Tables in this account's search path, without partitions.
 SELECT relname FROM pg_class
 WHERE relkind IN ('r', 'p') AND NOT relispartition AND pg_table_is_visible(oid)
   AND relnamespace <> 'pg_catalog'::regnamespace
@@ -15,19 +16,19 @@ WHERE indisprimary AND NOT relispartition AND pg_table_is_visible(pg_class.oid)
 ORDER BY relname;
 
 -- name: list_routines
--- HammerDB's routines and what each is; procedures first where both are there.
+-- HammerDB's routines and their types; procedures first if both exist.
 SELECT DISTINCT proname, CASE prokind WHEN 'p' THEN 'procedure' ELSE 'function' END AS kind FROM pg_proc
 WHERE proname IN ('neword', 'payment', 'ostat', 'delivery', 'slev') AND pg_function_is_visible(oid)
 ORDER BY kind DESC, proname;
 
 -- name: silent_after_ms
--- A procedure that met a deadlock or a serialization failure rolls back without a word; a function cannot, and fails.
--- A deadlock is met by nobody who waited less than this, and the other by nobody who reads what is committed.
+-- After a deadlock or a serialization failure, a procedure rolls back silently; a function cannot, and fails. Calls
+-- that took less than this had no deadlock, and there are no serialization failures under read committed.
 SELECT CASE current_setting('transaction_isolation') WHEN 'read committed' THEN setting::integer ELSE 0 END
 FROM pg_settings WHERE name = 'deadlock_timeout';
 
 -- name: count_order
--- Whether a new order that was answered is there.
+-- Whether a new order exists.
 SELECT count(*) FROM orders WHERE o_w_id = :w_id AND o_d_id = :d_id AND o_id = :o_id AND o_c_id = :c_id;
 
 -- name: call_new_order_function
@@ -35,7 +36,7 @@ SELECT count(*) FROM orders WHERE o_w_id = :w_id AND o_d_id = :d_id AND o_id = :
 SELECT neword(:w_id, :max_w_id, :d_id, :c_id, :ol_cnt, 0), 0;
 
 -- name: call_payment_function
--- The function wants the customer's number earlier than the procedure does.
+-- The function expects the customer's number at an earlier position than the procedure.
 WITH given AS (
     SELECT :w_id::integer AS w_id, :d_id::integer AS d_id, :c_w_id::integer AS c_w_id, :c_d_id::integer AS c_d_id,
            :byname::integer AS byname, :amount::numeric AS amount, :c_last::varchar AS c_last, :c_id::integer AS c_id)
