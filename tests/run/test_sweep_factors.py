@@ -24,7 +24,9 @@ from hdbkit.servers import PrivateServer
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.sweep_runner import start
 from hdbkit.sweep_runner.outcomes import rule_broken
+from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema
+from hdbkit.workloads.tproc_c import NOPM
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import FileServer, runner
 
@@ -64,12 +66,12 @@ def test_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_bac
     os.kill(process, signal.SIGKILL)
     with pytest.raises(SweepFailed, match="was killed"):
         running.wait()
-    assert present_schema(target).partitions == 2
+    assert present_schema(target).storage["partitions"] == 2
     done = hdbkit.sweep(target, resume_id=running.sweep_id)
     assert list(done.runs["status"]) == ["done"] * 4
     assert done.runs["run_id"].nunique() == 4
     of_each = {
-        api.result(run_id).manifest.plan["workload"]["partitions"] == int(partitions)
+        api.result(run_id).manifest.schema_facts.get("partitions", 0) == int(partitions)
         for run_id, partitions in zip(done.runs["run_id"], done.runs["partitions"], strict=True)
     }
     assert of_each == {True}
@@ -77,7 +79,8 @@ def test_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_bac
 
 
 def orders(target: Target) -> int:
-    session = database(target.kind).connect(target, "tproc_c")
+    engine = database(target.kind)
+    session = engine.connect(target, workload(present_schema(target)).scope(engine.dialects))
     try:
         return int(session.query("count_new_orders")[0][0])
     finally:
@@ -89,7 +92,7 @@ def ended(failed: int, p95_us: int) -> Manifest:
     begun = Event(status=Status.DONE, at=datetime.now(UTC))
     return Manifest(
         run_id="r", notice="", status=Status.DONE, history=[begun], plan={}, operations=["new_order"],
-        counted="new_order", result=result,
+        metric=NOPM, result=result,
     )  # fmt: skip
 
 
