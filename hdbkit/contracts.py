@@ -140,7 +140,7 @@ class SqlSession(Session, Protocol):
         ...
 
     def execute(self, text: str) -> None:
-        """Run a command that a named statement composed, such as one that takes no parameters."""
+        """Run a command as text, for example one that a named statement generated."""
         ...
 
     def begin(self) -> None:

@@ -61,14 +61,14 @@ def build(
     progress: BuildProgress | None = None,
     stop: Event | None = None,
 ) -> BuildResult:
-    """Build a schema with ``loaders`` processes, or go on with the same one that was begun before.
+    """Build a schema with ``loaders`` processes, or resume its earlier build.
 
-    ``stop``, once it is set, ends the build within a second or at the end of a statement.
+    Setting ``stop`` ends the build within a second, or at the end of the current statement.
 
     Raises:
         InputError: the engine cannot do what ``spec`` asks for, or there are too few free connections.
-        SchemaProblem: the schema is complete, half built as another one, or not ours. Nothing was changed.
-        BuildFailed: a step failed or was stopped; what was loaded is kept.
+        SchemaProblem: the schema is complete, half built with other options, or of another tool. Nothing was changed.
+        BuildFailed: a step failed or was stopped; loaded parts are kept.
     """
     started = time.monotonic()
     if loaders < 1:
@@ -137,8 +137,8 @@ class _Build:
         log = self._schema.log()
         if log.spec is not None and (different := _difference(log.spec, record)):
             raise SchemaProblem(
-                f"{place} is half built as another one ({different}); "
-                f"build that one, or run: hdbkit drop {self._target.given}"
+                f"{place} is half built with other options ({different}); "
+                f"use those options, or run: hdbkit drop {self._target.given}"
             )
         return log
 

@@ -129,13 +129,13 @@ class Target(ConfigModel):
                 "A target is a name or a URL such as postgresql://user@host:5432/database"
             )
         entry = known[name]
-        refused = {
+        forbidden = {
             "password": f"passwords are not allowed in files; remove it and set {PASSWORD_VARIABLE}",
             "name": f"the target's name is '{name}' already; remove this key",
         }
         problems = [
             Problem(f"{name}.{key}", what, lines.get((name, key)))
-            for key, what in refused.items()
+            for key, what in forbidden.items()
             if isinstance(entry, dict) and key in entry
         ]
         if problems:

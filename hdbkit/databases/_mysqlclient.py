@@ -93,7 +93,7 @@ class MysqlclientSession:
         return []
 
     def execute(self, text: str) -> None:
-        """Run a command that a named statement composed, such as one that takes no parameters."""
+        """Run a command as text, for example one that a named statement generated."""
         self._answered(text.encode())
 
     def begin(self) -> None:

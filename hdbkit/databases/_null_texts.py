@@ -49,7 +49,7 @@ def count_of(text: str, spec: Mapping[str, object], totals: Mapping[str, int]) -
 
 
 def by_design(statement: Statement | None) -> Callable[[Arguments], bool]:
-    """A function that tells whether a call with given arguments is rolled back by design."""
+    """A predicate: whether a call with given arguments is rolled back by design."""
     rule = _ROLLBACK.search(statement.text) if statement is not None else None
     if statement is None or rule is None:
         return lambda _: False

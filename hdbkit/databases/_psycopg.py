@@ -80,7 +80,7 @@ class PsycopgSession:
         return []
 
     def execute(self, text: str) -> None:
-        """Run a command that a named statement composed, such as one that takes no parameters."""
+        """Run a command as text, for example one that a named statement generated."""
         self._checked(self._exchanged(self.connection.exec_, text.encode()))
 
     def begin(self) -> None:

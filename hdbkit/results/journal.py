@@ -76,7 +76,7 @@ class JournalLine:
 
     @property
     def text(self) -> str:
-        """The line as it stands in the file, without its newline."""
+        """The line as written to the file, without its newline."""
         return _LINE.dump_json(self, exclude_defaults=True).decode()
 
 

@@ -23,7 +23,7 @@ class Status(StrEnum):
     MEASURING = "measuring"
     FINISHING = "finishing"
     DONE = "done"
-    STOPPED = "stopped"  # before its time, on request or as `ended_early` tells; what was measured is kept
+    STOPPED = "stopped"  # early, on request or for the reason in `ended_early`; measured data is kept
     FAILED = "failed"
     ABANDONED = "abandoned"  # its supervisor died; `hdbkit recover` completes the run
 
@@ -91,7 +91,7 @@ class Manifest(BaseModel):
     paced: bool = Field(default=False, description="users have keying and think times between operations")
     workload_title: str = Field(default="", description="name of the workload for readers")
     noun: str = Field(default="operation", description="the workload's term for an operation: transaction, query")
-    scale: str = Field(default="", description="the size of the schema in words")
+    scale: str = Field(default="", description="the size of the schema: 100 branches")
     detail_charts: list[DetailChart] = Field(default_factory=list)
     phases: list[Phase] = Field(default_factory=list)
     command: str = Field(default="", description="the command that repeats the run")
@@ -122,7 +122,7 @@ class Manifest(BaseModel):
     def schema_facts(self) -> dict[str, Any]:
         """The specification of the schema as flat values: options of the engine among them, defaults omitted.
 
-        Of a value that holds a whole definition, such as SQL texts, a digest stands for it.
+        A value that contains a definition, such as SQL texts, is replaced by a digest.
         """
         found: dict[str, Any] = {}
         for name, value in self.plan.get("workload", {}).items():

@@ -103,7 +103,7 @@ def test_a_dead_loader_ends_the_build_which_is_resumed(target: Target) -> None:
         assert schema.session.ask("count_stock") == [(0,)]
         with pytest.raises(HalfBuilt, match=r"incomplete \(1 of 2 parts"):
             WORK.found(schema)
-    with pytest.raises(SchemaProblem, match=r"half built as another one \(seed 3, not 4\)"):
+    with pytest.raises(SchemaProblem, match=r"half built with other options \(seed 3, not 4\)"):
         build(target, ONE.model_copy(update={"seed": 4}))
     watcher = Watcher()
     result = build(target, ONE, loaders=1, progress=watcher)
