@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from hdbkit.config import Target
-from hdbkit.contracts import Row, Session
+from hdbkit.contracts import Row, Scope, Session
 from hdbkit.databases import database, sql_session
 from hdbkit.databases._psycopg import PsycopgSession
 from hdbkit.servers import PrivateServer
+from hdbkit.sql import statements
 
 GROUP: Final = "tproc_c.hammerdb"
 _FOLDER: Final = Path(__file__).parent
@@ -72,7 +73,9 @@ def rows(session: Any, text: str) -> list[Row]:
 
 def connect(target: Target, group: str = GROUP) -> Session:
     """A session on the imitation."""
-    return database(target.kind).connect(target, group)
+    engine = database(target.kind)
+    schema = "" if "." in group else group
+    return engine.connect(target, Scope(schema, statements(engine.dialects, group)))
 
 
 def _execute(target: Target, group: str, name: str) -> None:

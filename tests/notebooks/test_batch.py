@@ -56,8 +56,8 @@ def test_a_failed_one_is_no_end_and_is_done_again(
     write_params(tmp_path, first={"fail": False})
     said = command("batch", tiny, *files)
     assert said.code == 0
-    assert "done already" in said.err
-    assert "1 of 2 were done already" in said.out
+    assert "already done" in said.err
+    assert "1 of 2 were already done" in said.out
 
     write_params(tmp_path, second={"n": 3})
     again = api.batch(tiny, files)
@@ -131,7 +131,7 @@ def test_a_stopped_batch_ends_its_kernel_and_continues_later(tiny: Path, tmp_pat
     runner.send_signal(signal.SIGINT)
     _, said = runner.communicate(timeout=60)
     assert runner.returncode == 130
-    assert "the same command goes on" in said
+    assert "the same command continues" in said
     deadline = time.monotonic() + 30
     while any(Path(f"/proc/{pid}").exists() for pid in kernels):
         assert time.monotonic() < deadline, "a kernel outlived its batch"

@@ -64,7 +64,7 @@ def test_the_demo_builds_sweeps_and_reports_and_leaves_no_server(kind: str, comm
 def test_a_kept_server_is_reported_and_can_be_attached(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(api.Connection, "build", broken)
-    with pytest.raises(HdbkitError, match=r"fails 1 checks: stock \(3 are broken\)"):
+    with pytest.raises(HdbkitError, match=r"failed 1 checks: stock \(3 are broken\)"):
         api.demo(spec=spec_for("postgresql"), keep=True, say=said.append)
     folder = said[-1].rpartition("attach('")[2].removesuffix("')")
     server = PrivateServer.attach(folder)
