@@ -14,7 +14,7 @@ from tests.unit.synthetic import write_run
 from tests.unit.test_report import runs_of_sweep, write_sweep
 
 pytestmark = pytest.mark.browser
-PLOTS = {"run": 4, "sweep": 6, "comparison": 3}
+PLOTS = {"run": 5, "sweep": 6, "comparison": 3}
 
 
 @pytest.fixture(scope="module")
