@@ -104,7 +104,7 @@ def test_wrong_calls_are_refused(tiny: Path, tmp_path: Path, results: Path) -> N
         api.batch(tiny, [])
     with pytest.raises(InputError, match="there is no notebook"):
         api.batch(tmp_path / "none.ipynb", files)
-    with pytest.raises(InputError, match="a batch's id"):
+    with pytest.raises(InputError, match="the id of a batch"):
         api.batch(tiny, files, batch_id="../elsewhere")
     assert not list(results.iterdir())
 

@@ -130,11 +130,11 @@ def test_commands_run_as_they_stand_and_without_our_passwords(
 
 
 def test_what_a_target_says_of_its_control_must_fit_together(tmp_path: Path) -> None:
-    with pytest.raises(ConfigErrors, match="exclude each other"):
+    with pytest.raises(ConfigErrors, match="mutually exclusive"):
         ControlSpec(config_file="/a", drop_in="/b")
-    with pytest.raises(ConfigErrors, match="belong to the host of the agent"):
+    with pytest.raises(ConfigErrors, match="belong in the target of the agent"):
         ControlSpec(agent="https://db1", drop_in="/b")
-    with pytest.raises(ConfigErrors, match="in the clear"):
+    with pytest.raises(ConfigErrors, match="in plain text"):
         ControlSpec(agent="http://db1")
     with pytest.raises(ConfigErrors, match="64 hexadecimal"):
         ControlSpec(agent="https://db1", fingerprint="ab:cd")

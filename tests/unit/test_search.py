@@ -84,7 +84,7 @@ def test_what_needs_a_restart_stands_together() -> None:
 
 
 def test_a_search_has_no_looks() -> None:
-    with pytest.raises(ConfigErrors, match="looks belong to a grid"):
+    with pytest.raises(ConfigErrors, match="looks are only for a grid"):
         spec(looks=[2, 3])
 
 

@@ -51,7 +51,7 @@ def test_looks_give_the_number_of_blocks() -> None:
     ("changes", "said"),
     [
         ({"looks": [8, 4]}, "ascending"),
-        ({"looks": [4, 8], "blocks": 10}, "the last must be the number of blocks, 10, not 8"),
+        ({"looks": [4, 8], "blocks": 10}, "must equal blocks .10., not 8"),
         ({"looks": [1, 8]}, "looks"),
         ({"winner_blocks": 1}, "one block has no replication"),
     ],
