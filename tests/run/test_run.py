@@ -263,7 +263,7 @@ def test_live_ticks_report_throughput_and_latency(null_target: NullTarget) -> No
     wait_for(running, Status.MEASURING)
     view = running.live()
     while not (tick := view.tick()).p50_us.get("new_order"):
-        assert not running.status.ended, "no look at the run told of a new order"
+        assert not running.status.ended, "no tick of the run reported a committed operation"
         time.sleep(0.3)
     view.close()
     running.stop()

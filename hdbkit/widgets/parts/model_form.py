@@ -31,7 +31,7 @@ class ModelForm:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What the inputs hold, without what is as by default."""
+        """The values of the inputs; defaults are omitted."""
         shown = {name: _value(self._fields[name], one.value) for name, one in self.inputs.items()}
         return {name: value for name, value in shown.items() if value != default_of(self._fields[name])}
 
