@@ -7,8 +7,11 @@ sends the text ``$8`` where a customer's last name belongs; here the name goes t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from hdbkit.config import Load, WorkloadSpec
-from hdbkit.contracts import Check, Schema, Session, User, UserPlan
+from hdbkit.contracts import Check, Schema, Session, Table, User, UserPlan
 from hdbkit.errors import InputError
 from hdbkit.workloads.tproc_c import TprocC
 from hdbkit.workloads.tproc_c.spec import InputRules, Routines, TprocCLoad
@@ -21,6 +24,8 @@ class HammerDBTprocC(TprocC):
     group = "tproc_c.hammerdb"
     schema_name = ""
     preload: tuple[str, ...] = ("hdbkit.workloads.tproc_c.hammerdb.user",)
+    tables: Mapping[str, Table] = MappingProxyType({})
+    routines: tuple[str, ...] = ()
 
     def load(self, given: Load) -> TprocCLoad:
         """``given`` as HammerDB's routines take it: they draw much of their input themselves, by its rules."""
