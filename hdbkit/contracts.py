@@ -527,7 +527,7 @@ class Workload(Protocol):
         ...
 
     def advice_to_build(self, command: str) -> str:
-        """What to do if the schema is missing; ``command`` builds it."""
+        """What to do if the schema is missing or another one; ``command`` builds it."""
         ...
 
     def user(self, session: Session, load: Load, plan: UserPlan) -> User:

@@ -41,7 +41,7 @@ def schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
         name, value, other = different[0]
         raise SchemaProblem(
             f"the schema of {asked.title} in {target.url} has {name} {value}, but the plan needs {other}; "
-            f"omit {name}, or run: hdbkit drop {target.url}, then: {build}"
+            f"omit {name}, or {asked.advice_to_build(f'hdbkit drop {target.url}, then: {build}')}"
         )
     return found
 

@@ -57,7 +57,7 @@ def test_a_failed_one_is_no_end_and_is_done_again(
     said = command("batch", tiny, *files)
     assert said.code == 0
     assert "already done" in said.err
-    assert "1 of 2 were already done" in said.out
+    assert "1 of 2 jobs were already done" in said.out
 
     write_params(tmp_path, second={"n": 3})
     again = api.batch(tiny, files)
@@ -114,7 +114,7 @@ def test_the_same_batch_does_not_run_twice_at_once(tiny: Path, tmp_path: Path, r
     folder.mkdir(parents=True)
     with (folder / "batch.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(InputError, match="batch nightly runs already"):
+        with pytest.raises(InputError, match="batch nightly is already running"):
             api.batch(tiny, write_params(tmp_path, one={}), batch_id="nightly")
 
 

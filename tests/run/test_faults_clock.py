@@ -22,12 +22,12 @@ def step():
     return (calls[0] % 3 - 1) * 86_400
 time.time = lambda: real() + step()
 time.time_ns = lambda: real_ns() + step() * 1_000_000_000
-pathlib.Path({told!r}, str(os.getpid())).touch()
+pathlib.Path({reported!r}, str(os.getpid())).touch()
 """
 MAX_US = 60_000_000
 """No time of the run may be as long, however busy the host: a jump of the clock is of a day."""
 WALL_CLOCK = {
-    "execution/handle.py": {"time.time"},  # has a run that never told its process just begun?
+    "execution/handle.py": {"time.time"},  # did a run that has not recorded its process begin just now?
     "execution/supervisor.py": {"datetime.now"},  # the stamps of a run's start and of its log
 }
 

@@ -55,17 +55,17 @@ def done(folder: Path) -> Counter[int]:
 
 
 def test_a_user_that_pauses_after_failures_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    two = users(tmp_path, 2, seconds=0.5, latency_us=1000, error_rate=1, error_class="resources")
+    two = users(tmp_path, 2, seconds=1, latency_us=1000, error_rate=1, error_class="resources")
     for user, pause_s in zip(two, (10.0, 0.0), strict=True):
         monkeypatch.setattr(user.failures, "pause_s", lambda _, pause_s=pause_s: pause_s)
     assert take_turns(two) is End.STOPPED
     counts = done(tmp_path)
     assert counts[0] == 1
-    assert counts[1] > 50
+    assert counts[1] > 5
 
 
 def test_a_user_without_a_connection_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    two = users(tmp_path, 2, seconds=0.6, latency_us=1000)
+    two = users(tmp_path, 2, seconds=0.8, latency_us=1000)
     refused = []
 
     def refuse() -> None:
@@ -84,8 +84,8 @@ def test_a_user_without_a_connection_holds_up_no_other(tmp_path: Path, monkeypat
     assert take_turns(two) is End.STOPPED
     counts = done(tmp_path)
     assert counts[0] == 4
-    assert counts[1] > 100
-    assert len(refused) in (2, 3)  # after 0.05, 0.1 and 0.2 s
+    assert counts[1] > 10
+    assert 1 < len(refused) < 5  # after 0.05, 0.1, 0.2 and 0.4 s
     pauses = [later - sooner for sooner, later in itertools.pairwise(refused)]
     assert min(pauses) >= 0.1
 

@@ -88,7 +88,7 @@ def test_a_setting_reports_its_value_range_unit_and_what_a_change_takes(panel: S
     picker = read(panel).form.picker
     picker.search.value = "buffers"
     assert picker.about.value == (
-        "buffers: changes nothing. Current value: 8MB. Allowed: 128kB to 8TB (in 8kB without a unit). "
+        "buffers: has no effect. Current value: 8MB. Allowed: 128kB to 8TB (in 8kB without a unit). "
         "A change needs a restart."
     )
 
