@@ -29,7 +29,7 @@ from bench.common import QUICK, scratch, show, title
 from bench.verdicts import Floats, scaled
 from hdbkit.analysis.run.prospects import LOOKS, PARTS, upper_bound
 from hdbkit.analysis.sweep.search import log_ratios, next_configurations, required_rate
-from hdbkit.config import SweepSpec
+from hdbkit.config import Load, Reset, SweepSpec
 from hdbkit.config.metric import Metric
 from hdbkit.results.sweep_folder import ENDED_EARLY
 from hdbkit.servers import private_server
@@ -51,16 +51,16 @@ Surface = dict[Point, float]
 SWEPT = SweepSpec(
     name="surface",
     settings={
-        "shared_buffers": ["16MB", "64MB", "256MB", "512MB"],
-        "synchronous_commit": ["on", "off"],
-        "full_page_writes": ["on", "off"],
-        "wal_compression": ["off", "pglz"],
+        "shared_buffers": ("16MB", "64MB", "256MB", "512MB"),
+        "synchronous_commit": ("on", "off"),
+        "full_page_writes": ("on", "off"),
+        "wal_compression": ("off", "pglz"),
     },
-    factors={"routines": ["stored", "client"]},
+    factors={"routines": ("stored", "client")},
     virtual_users=(2,),
     blocks=2,
-    reset="none",
-    load={"rampup_s": 0.2, "duration_s": 1.5},
+    reset=Reset.NONE,
+    load=Load(rampup_s=0.2, duration_s=1.5),
 )
 
 
@@ -138,7 +138,7 @@ def searched(
 
     Besides, the share of its windows that it took.
     """
-    points = [dict(zip(values, point, strict=True)) for point in surface]
+    points: list[Mapping[str, str]] = [dict(zip(values, point, strict=True)) for point in surface]
     runs, tried = Runs(surface, seed, early), [points[0]]
     more: Sequence[Mapping[str, str]] = random.Random(seed).sample(points[1:], asked)
     for block in range(1, blocks + 1):

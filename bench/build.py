@@ -26,11 +26,13 @@ from bench.common import (
     title,
 )
 from hdbkit.build import Stage, build
+from hdbkit.contracts import TableLoad
 from hdbkit.databases import database
 from hdbkit.servers import PrivateServer, control
 from hdbkit.workloads import workload
+from hdbkit.workloads.tproc_c.spec import TprocCSpec
 
-SPEC = hdbkit.WorkloadSpec(warehouses=quick_or(2, 10))
+SPEC = TprocCSpec(warehouses=quick_or(2, 10))
 CONNECTIONS = 2
 BLOCKS = quick_or(2, 3)
 WORK = workload(SPEC)
@@ -69,6 +71,7 @@ def write_files(folder: Path, tool: Tool) -> tuple[list[Path], float]:
     for part in WORK.parts():
         lines = []
         for load in WORK.part(part.key):
+            assert isinstance(load, TableLoad)
             path = folder / f"{part.key}.{load.table.name}"
             with path.open("wb") as file:
                 began = time.process_time()

@@ -13,15 +13,14 @@ import hdbkit
 from bench.common import blocks, show, title
 from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Variant, measure
 from hdbkit.build import build
-from hdbkit.config import Load
 from hdbkit.servers import PrivateServer, control, private_server
-from hdbkit.workloads.tproc_c.spec import Routines
+from hdbkit.workloads.tproc_c.spec import Routines, TprocCLoad
 
 
 def variants(server: PrivateServer) -> dict[str, Variant]:
     """Both variants on the same tables, whose present data is kept."""
     control(server.target).keep_data()
-    return {name.value: Variant(server.target, Load(virtual_users=CLIENTS, routines=name)) for name in Routines}
+    return {name.value: Variant(server.target, TprocCLoad(virtual_users=CLIENTS, routines=name)) for name in Routines}
 
 
 def print_results(done: list[dict[str, Measured]]) -> None:

@@ -15,9 +15,10 @@ from bench import build
 from bench.client import by_hdbkit
 from bench.common import Command, blocks, quick_or, scratch, server, show, title
 from hdbkit.servers import PrivateServer
+from hdbkit.workloads.tproc_c.spec import TprocCSpec
 
 CLIENTS = 4
-WAREHOUSES = 8
+SPEC = TprocCSpec(warehouses=8)
 BLOCKS = quick_or(3, 8)
 KINDS = ("mariadb", "postgresql")
 
@@ -26,7 +27,7 @@ def clients(maria: PrivateServer, postgres: PrivateServer) -> None:
     """Print the ratio of the clients' CPU time, and both throughputs."""
     title(f"mariadb: {CLIENTS} clients, stored routines, beside the same on PostgreSQL; {BLOCKS} blocks")
     for own in (maria, postgres):
-        hdbkit.connect(own.target).build(WAREHOUSES)
+        hdbkit.connect(own.target).build(SPEC)
     ways = {kind: partial(by_hdbkit, own, CLIENTS) for kind, own in zip(KINDS, (maria, postgres), strict=True)}
     done = blocks(ways, BLOCKS)
     ratios = [one["mariadb"][1] / one["postgresql"][1] for one in done]

@@ -12,20 +12,19 @@ import hdbkit
 from bench.common import blocks, show, title
 from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Variant, measure
 from hdbkit.build import build
-from hdbkit.config import Load
 from hdbkit.servers import PrivateServer, control, private_server
-from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c.spec import InputRules
-from tests.hammerdb_like import GROUP, copied
+from hdbkit.workloads.tproc_c.spec import InputRules, SchemaFrom, TprocCLoad, TprocCSpec
+from tests.hammerdb_like import copied
 
-LOAD = Load(virtual_users=CLIENTS, input_rules=InputRules.HAMMERDB)
+LOAD = TprocCLoad(virtual_users=CLIENTS, input_rules=InputRules.HAMMERDB)
+HAMMERDB = TprocCSpec(schema_from=SchemaFrom.HAMMERDB)
 
 
 def variants(server: PrivateServer) -> dict[str, Variant]:
     """hdbkit's routines on its tables, the imitation's on its own; the present data is kept."""
     found = {
         "hdbkit": Variant(server.target, LOAD),
-        "imitation": Variant(copied(server, "hammerdb_like", rewrite=True), LOAD, workload(GROUP).user, GROUP),
+        "imitation": Variant(copied(server, "hammerdb_like", rewrite=True), LOAD, HAMMERDB),
     }
     for way in found.values():
         control(way.target).keep_data()

@@ -7,38 +7,41 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from bench.common import quick_or
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target
 from hdbkit.contracts import Prepared, Session, User, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import RolledBackByDesign, TransactionError
 from hdbkit.servers import control
 from hdbkit.workloads import workload
+from hdbkit.workloads.tproc_c.spec import TprocCSpec
 
-GROUP = "tproc_c"
 CLIENTS = 4
 RAMPUP_S, WINDOW_S = quick_or((1.0, 4.0), (3.0, 10.0))
 BLOCKS = quick_or(2, 4)
-SPEC = WorkloadSpec(warehouses=quick_or(4, 10))
+SPEC = TprocCSpec(warehouses=quick_or(4, 10))
 SETTINGS = {"shared_buffers": "1GB", "synchronous_commit": "off", "max_wal_size": "8GB", "autovacuum": "off"}
-MakeUser = Callable[[Session, WorkloadSpec, Load, UserPlan], User]
 _TICK_S = 0.01
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A database and how it is used; ``group`` names the workload and its statements."""
+    """A database, the schema in it, and how it is used."""
 
     target: Target
     load: Load
-    make_user: MakeUser = workload(GROUP).user
-    group: str = GROUP
+    spec: TprocCSpec = SPEC
+
+    def connect(self) -> Session:
+        """A session with the statements of the workload."""
+        engine = database(self.target.kind)
+        return engine.connect(self.target, workload(self.spec).scope(engine.dialects))
 
 
 @dataclass(frozen=True)
@@ -52,19 +55,18 @@ class Measured:
     failed: int
 
 
-def measure(way: Variant) -> Measured:
+def measure(variant: Variant) -> Measured:
     """Restore the data, start all clients together, and read the counters at both edges of the window."""
-    control(way.target).restore_data()
-    engine = database(way.target.kind)
-    watcher = engine.connect(way.target, way.group)
-    server = engine.server_process(watcher)
+    control(variant.target).restore_data()
+    watcher = variant.connect()
+    server = database(variant.target.kind).server_process(watcher)
     assert server is not None
     context = multiprocessing.get_context("fork")
     barrier = context.Barrier(CLIENTS + 1)
     pipes, clients = [], []
     for index in range(CLIENTS):
         mine, theirs = context.Pipe(duplex=False)
-        clients.append(context.Process(target=_client, args=(way, index, barrier, theirs)))
+        clients.append(context.Process(target=_client, args=(variant, index, barrier, theirs)))
         clients[-1].start()
         pipes.append(mine)
     barrier.wait(60)
@@ -83,14 +85,14 @@ def measure(way: Variant) -> Measured:
 
 def _edge(watcher: Session, server: int) -> tuple[float, float, int]:
     """The clock, the server's CPU time and the number of orders."""
-    return time.monotonic(), server_cpu_s(server), workload(GROUP).counted_total(watcher)
+    return time.monotonic(), server_cpu_s(server), watcher.ask("count_new_orders")[0][0]
 
 
-def _client(way: Variant, index: int, barrier: Barrier, pipe: Connection) -> None:
+def _client(variant: Variant, index: int, barrier: Barrier, pipe: Connection) -> None:
     """One client: its transactions in the window, and their CPU time, including inputs."""
-    session = database(way.target.kind).connect(way.target, way.group)
-    home = 1 + index * SPEC.warehouses // CLIENTS
-    user = way.make_user(session, SPEC, way.load, UserPlan(index, home, way.load.seed * 1000 + index))
+    session = variant.connect()
+    work = workload(variant.spec)
+    user = work.user(session, work.load(variant.load), UserPlan(index, variant.load.seed * 1000 + index))
     batch = user.next_batch()
     barrier.wait(60)
     window = time.monotonic() + RAMPUP_S

@@ -28,6 +28,7 @@ from hdbkit.servers import private_server
 from hdbkit.sweep_plan import in_turn
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 RECORDED = Path(__file__).parent / "data" / "run_noise.csv"
 SWEEPS = 2_000 if QUICK else 20_000
@@ -41,12 +42,14 @@ LOOKS = (4, 8, 12)
 def recorded() -> Floats:
     """The recorded noise: log throughput of each run minus the median, in order of time."""
     values: Floats = pd.read_csv(RECORDED, comment="#")["log_ratio"].to_numpy(dtype=float)
-    return values - values.mean()
+    centred: Floats = values - values.mean()
+    return centred
 
 
 def scaled(deviation: float) -> Floats:
     """The recorded noise with another standard deviation."""
-    return recorded() / recorded().std() * deviation
+    noise: Floats = recorded() / recorded().std() * deviation
+    return noise
 
 
 def series(noise: Floats, sweeps: int, runs: int, draw: np.random.Generator, stretch: int = STRETCH) -> Floats:
@@ -70,7 +73,8 @@ def simulated(
         placed = np.take_along_axis(timed.reshape(sweeps, blocks, size), np.array(turns), axis=2)
     else:
         placed = timed.reshape(sweeps, size, blocks).transpose(0, 2, 1)
-    return placed + np.log1p(np.asarray(effects))
+    logs: Floats = placed + np.log1p(np.asarray(effects))
+    return logs
 
 
 def intervals(logs: Floats, level: float, family: bool = True) -> tuple[Floats, Floats]:
@@ -86,24 +90,30 @@ def intervals(logs: Floats, level: float, family: bool = True) -> tuple[Floats, 
     return ratios - half[:, None], ratios + half[:, None]
 
 
-def called(logs: Floats, level: float = 0.95, family: bool = True) -> Floats:
+def called(logs: Floats, level: float = 0.95, family: bool = True) -> Flags:
     """Whether each sweep calls a configuration different from the baseline."""
     low, high = intervals(logs, level, family)
-    different: Floats = ((low > 0) | (high < 0)).any(axis=1)
-    return different
+    return any_in_row((low > 0) | (high < 0))
 
 
-def at_looks(logs: Floats, looks: Sequence[int], levels: Sequence[float]) -> tuple[Floats, Floats]:
+def any_in_row(flags: Flags) -> Flags:
+    """Whether a row has a true value."""
+    found: Flags = np.logical_or.reduce(flags, axis=1)
+    return found
+
+
+def at_looks(logs: Floats, looks: Sequence[int], levels: Sequence[float]) -> tuple[Flags, Floats]:
     """Whether each sweep calls something different at the look where it ends, and its number of blocks."""
-    ended = np.zeros(len(logs), dtype=bool)
-    different, taken = np.zeros(len(logs), dtype=bool), np.full(len(logs), looks[-1])
+    ended: Flags = np.zeros(len(logs), dtype=bool)
+    different: Flags = np.zeros(len(logs), dtype=bool)
+    taken = np.full(len(logs), float(looks[-1]))
     for blocks, level in zip(looks, levels, strict=True):
         low, high = intervals(logs[:, :blocks], level)
-        apart = (low > 0) | (high < 0)
+        apart: Flags = (low > 0) | (high < 0)
         alike = (low >= np.log1p(-SMALLEST)) & (high <= np.log1p(SMALLEST))
-        ends = ~ended & ((apart | alike).all(axis=1) | (blocks == looks[-1]))
-        different[ends], taken[ends] = apart.any(axis=1)[ends], blocks
-        ended |= ends
+        ends: Flags = ~ended & ((apart | alike).all(axis=1) | (blocks == looks[-1]))
+        different[ends], taken[ends] = any_in_row(apart)[ends], blocks
+        ended = ended | ends
     return different, taken
 
 
