@@ -1,4 +1,4 @@
-"""plotly.js as our pages embed it: its bundle of Cartesian charts, a third of the whole, which opens so much sooner.
+"""plotly.js as the pages embed it: the bundle of Cartesian charts, a third of the whole, which opens faster.
 
 ``plotly/plotly-cartesian.min.js`` is the file of npm's package ``plotly.js-cartesian-dist-min``, unchanged, under the
 MIT licence beside it; a newer one is taken from there by hand. The tests of reports draw every kind of trace with it.

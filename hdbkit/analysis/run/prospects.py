@@ -3,7 +3,7 @@
 The interval is made of batch means (Law and Carson, 1979): what has passed is cut into ten equal stretches, whose
 means count as ten independent values, so that seconds that hang together (a stall, a write-back) widen it instead of
 being taken for many. Its upper end is the larger of two: that of all stretches, and that of the later half; where the
-later half is above the first, as while a cache fills, the rise is taken to go on to the end of the window.
+later half is above the first, as while a cache fills, the rise is assumed to continue to the end of the window.
 
 A window is looked at a fixed few times, since every look is one more chance to err: at ``LEVEL`` each, all looks of a
 run that is just good enough end it in at most ``len(LOOKS) * (1 - LEVEL)`` = 0.7 % of cases. That holds while what

@@ -77,7 +77,7 @@ class TprocCLoad(config.Load):
     )
     routines: Routines = Field(default=Routines.STORED, description="stored routines or client SQL")
     input_rules: InputRules = Field(default=InputRules.SPEC, description="whose rules draw the inputs")
-    all_warehouses: bool = Field(default=False, description="draw the warehouse anew for each transaction")
+    all_warehouses: bool = Field(default=False, description="draw a new warehouse for each transaction")
     keying_and_thinking: bool = Field(default=False, description="keying and thinking times of TPC-C 5.2.5")
     keep_order_ids: bool = Field(default=False, description="keep the order id of each new order")
 
