@@ -47,19 +47,19 @@ def _memory() -> Iterator[Metric]:
 
 
 def _disks() -> Iterator[Metric]:
-    for device, counted in psutil.disk_io_counters(perdisk=True, nowrap=False).items():
+    for device, counters in psutil.disk_io_counters(perdisk=True, nowrap=False).items():
         if device.startswith(_NO_DISKS) or (_BLOCKS.is_dir() and not (_BLOCKS / device).exists()):
             continue
-        yield "disk_reads", device, float(counted.read_count)
-        yield "disk_writes", device, float(counted.write_count)
-        yield "disk_read_bytes", device, float(counted.read_bytes)
-        yield "disk_write_bytes", device, float(counted.write_bytes)
-        if hasattr(counted, "busy_time"):
-            yield "disk_busy_s", device, counted.busy_time / 1000
+        yield "disk_reads", device, float(counters.read_count)
+        yield "disk_writes", device, float(counters.write_count)
+        yield "disk_read_bytes", device, float(counters.read_bytes)
+        yield "disk_write_bytes", device, float(counters.write_bytes)
+        if hasattr(counters, "busy_time"):
+            yield "disk_busy_s", device, counters.busy_time / 1000
 
 
 def _network() -> Iterator[Metric]:
-    for interface, counted in psutil.net_io_counters(pernic=True, nowrap=False).items():
+    for interface, counters in psutil.net_io_counters(pernic=True, nowrap=False).items():
         if interface != "lo":
-            yield "net_sent_bytes", interface, float(counted.bytes_sent)
-            yield "net_received_bytes", interface, float(counted.bytes_recv)
+            yield "net_sent_bytes", interface, float(counters.bytes_sent)
+            yield "net_received_bytes", interface, float(counters.bytes_recv)

@@ -36,7 +36,7 @@ class Comparison:
     new: list[Result]
     ratio: Ratio
     names: tuple[str, str] = ("base", "new")
-    levels: pd.DataFrame = field(default_factory=pd.DataFrame)
+    by_users: pd.DataFrame = field(default_factory=pd.DataFrame)
     """One row per user count: ratio and simultaneous interval; empty if the sides share only one count."""
     workspace: Workspace = DEFAULT
     """The workspace for its report."""
@@ -61,7 +61,7 @@ class Comparison:
             ratio=self.ratio,
             figures=self.table,
             differences=self.differences,
-            by_users=self.levels,
+            by_users=self.by_users,
             command=shlex.join(["hdbkit", "compare", *ids, "--report"]),
         )
 
@@ -70,7 +70,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return compare_card(
-            self.ratio, self.levels, self.table, self.differences, self.metric, self.base[0].manifest.notice
+            self.ratio, self.by_users, self.table, self.differences, self.metric, self.base[0].manifest.notice
         )
 
     @property
@@ -115,8 +115,8 @@ class Comparison:
             >>> hdbkit.compare("before", "after").gate(-0.02).verdict  # doctest: +SKIP
             'held'
         """
-        if len(self.levels):
-            return gate(self.levels, self.metric, below)
+        if len(self.by_users):
+            return gate(self.by_users, self.metric, below)
         return gate(pd.DataFrame([{"virtual_users": 0, **vars(self.ratio)}]), self.metric, below)
 
 

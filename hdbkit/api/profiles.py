@@ -51,7 +51,7 @@ class Profile:
         return metric_of({self.name: readable(self._folders)})
 
     @property
-    def levels(self) -> pd.DataFrame:
+    def by_users(self) -> pd.DataFrame:
         """A row per count of virtual users: runs, metric_value (geometric mean), low and high (95 % each)."""
         return values_by_users(self.runs.assign(group=self.name)).drop(columns="group")
 

@@ -59,7 +59,7 @@ def compare(
     if as_json:
         frames = {"table": found.table, "differences": found.differences}
         content = {name: show.frame_json(frame.reset_index()) for name, frame in frames.items()}
-        content["levels"] = show.frame_json(found.levels)
+        content["by_users"] = show.frame_json(found.by_users)
         besides = ({"report": str(found.report())} if report else {}) | ({"gate": vars(gate)} if gate else {})
         show.print_json(
             vars(found.ratio) | {"metric": found.metric.name, "warnings": found.warnings} | content | besides
@@ -70,9 +70,9 @@ def compare(
         show.console.print(show.table(figures.reset_index()))
         if len(differences):
             show.console.print(show.table(differences.reset_index(), title="Differences"))
-        if len(found.levels):
-            levels = found.levels[["virtual_users", "base", "new", "ratio", "low", "high", "verdict"]]
-            show.console.print(show.table(levels, title="By user count, simultaneous 95 % intervals"))
+        if len(found.by_users):
+            by_users = found.by_users[["virtual_users", "base", "new", "ratio", "low", "high", "verdict"]]
+            show.console.print(show.table(by_users, title="By user count, simultaneous 95 % intervals"))
         show.console.print(found.ratio.sentence, markup=False)
         for warning in found.warnings:
             show.console.print(f"warning: {warning}", markup=False)

@@ -59,9 +59,9 @@ def profile(
             watch=watch,
         )
     if as_json:
-        show.print_json({name: show.frame_json(getattr(done, name)) for name in ("levels", "scaling", "runs")})
+        show.print_json({name: show.frame_json(getattr(done, name)) for name in ("by_users", "scaling", "runs")})
         return
-    show.console.print(show.table(done.levels, title=f"Profile {name}: {len(done.runs)} runs"))
+    show.console.print(show.table(done.by_users, title=f"Profile {name}: {len(done.runs)} runs"))
     for sentence in done.scaling["sentence"]:
         show.console.print(sentence, markup=False)
 

@@ -60,9 +60,9 @@ def root(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_profiles_are_compared_at_each_count_of_users(root: Path) -> None:
     found = api.compare("fast", "slow")
-    assert list(found.levels["virtual_users"]) == [1, 4]
-    assert list(found.levels["verdict"]) == ["slower", "slower"]
-    assert found.levels["ratio"].tolist() == pytest.approx([0.8, 0.8], rel=0.03)
+    assert list(found.by_users["virtual_users"]) == [1, 4]
+    assert list(found.by_users["verdict"]) == ["slower", "slower"]
+    assert found.by_users["ratio"].tolist() == pytest.approx([0.8, 0.8], rel=0.03)
     assert "new (mean over 2 counts of virtual users) is 2" in found.ratio.sentence
     assert found.gate(-0.02).verdict == "fell"
     assert api.compare("slow", "fast").gate(-0.02).verdict == "held"
@@ -101,7 +101,7 @@ def test_compare_exits_1_on_a_regression_and_strictly_also_when_undecided(root: 
     assert command("compare", "fast", "slow", "--fail-below", "-20%", "--strict").code == 1
     reported = command("compare", "fast", "slow", "--fail-below", "-20%", "--json").json
     assert reported["gate"]["verdict"] == "undecided"
-    assert [row["virtual_users"] for row in reported["levels"]] == [1, 4]
+    assert [row["virtual_users"] for row in reported["by_users"]] == [1, 4]
 
 
 def test_a_profile_that_is_not_there_is_reported(root: Path) -> None:

@@ -88,7 +88,7 @@ def server_host_use(samples: pd.DataFrame | None, window: Window) -> dict[str, A
     """Means over the window as plain JSON; None where readings span less than half of it.
 
     ``cpu_pct`` has the shares of all cores' time, ``pressure_pct`` the share of the time in which some task waited
-    for a core (None: not known), ``disks`` and ``networks`` the figures of each device, levels are in bytes.
+    for a core (None: not known), ``disks`` and ``networks`` the figures of each device; sizes are in bytes.
     """
     if samples is None or samples.empty:
         return None

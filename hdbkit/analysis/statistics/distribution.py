@@ -21,18 +21,18 @@ def slow_end(seen: pd.Series[int]) -> pd.DataFrame:
     Args:
         seen: how often each latency was seen; its index are the latencies in us, sorted.
     """
-    counted = seen.to_numpy().cumsum()
-    total = int(counted[-1])
+    cumulative = seen.to_numpy().cumsum()
+    total = int(cumulative[-1])
     slower = np.unique(np.r_[np.geomspace(1, total, POINTS), 2.0])
     ranks = np.maximum(1, total - np.floor(total / slower).astype(np.int64))
-    return pd.DataFrame({"slower": slower, "latency_us": seen.index.to_numpy()[np.searchsorted(counted, ranks)]})
+    return pd.DataFrame({"slower": slower, "latency_us": seen.index.to_numpy()[np.searchsorted(cumulative, ranks)]})
 
 
 def shares_ms(seen: pd.Series[int]) -> dict[str, float]:
     """The quantiles of ``SHARES`` and the longest, in ms, by the names of their columns."""
-    counted = seen.to_numpy().cumsum()
+    cumulative = seen.to_numpy().cumsum()
     latency = seen.index.to_numpy()
-    ranks = [quantiles.rank(counted[-1:], share)[0] for share in SHARES.values()]
-    found = {f"{name} (ms)": float(latency[np.searchsorted(counted, rank)]) / 1000
+    ranks = [quantiles.rank(cumulative[-1:], share)[0] for share in SHARES.values()]
+    found = {f"{name} (ms)": float(latency[np.searchsorted(cumulative, rank)]) / 1000
              for name, rank in zip(SHARES, ranks, strict=True)}  # fmt: skip
     return found | {"max (ms)": float(latency[-1]) / 1000}
