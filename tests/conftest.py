@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,21 @@ from hdbkit.cli import main
 settings.register_profile("busy host", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy host")
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a script's background job; programs under test need it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+LONGEST_FIRST = ("notebooks", "browser", "widgets", "run", "conformance", "unit", "architecture")
+"""Folders of tests in the order in which they start, so that no worker is left with a long file at the end."""
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort by folder; within each, the order stays random."""
+    root = Path(__file__).parent
+    place = {name: at for at, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: place.get(item.path.relative_to(root).parts[0], len(place)))
 
 
 @pytest.fixture(autouse=True)

@@ -22,9 +22,7 @@ from hdbkit.results.manifest import Status
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget
 
-HEARS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-PROGRAM = [sys.executable, "-c", HEARS + "from hdbkit.cli import main; main()"]
-"""``hdbkit`` as from an interactive shell: what a script starts in the background has SIGINT ignored."""
+PROGRAM = [sys.executable, "-c", "from hdbkit.cli import main; main()"]
 LONG = ["-u", "2", "--rampup-s", "0", "--duration-s", "600"]
 
 

@@ -204,8 +204,7 @@ def test_a_sweep_of_the_terminal_is_seen_and_stopped_from_elsewhere(
     target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: HdbkitCommand
 ) -> None:
     named(target, tmp_path, monkeypatch)
-    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    words = [sys.executable, "-c", heard + "from hdbkit.cli import main; main()", "sweep", "lab"]
+    words = [sys.executable, "-c", "from hdbkit.cli import main; main()", "sweep", "lab"]
     program = subprocess.Popen([*words, str(tmp_path / "long.json"), "--json"], stdout=subprocess.PIPE)
     until(running_sweeps)
     begun(attach_sweep())

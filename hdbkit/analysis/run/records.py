@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -31,12 +32,8 @@ MEMORY_LIMIT = "1500MB"
 def operations_of(folder: RunFolder, window: Window | None = None) -> Iterator[duckdb.DuckDBPyRelation]:
     """The records of a run, those that end in ``window`` where one is given, with a column ``t_end_us``."""
     files = [str(path) for path in _files(folder)]
-    connection = duckdb.connect()
+    connection = _database(os.getpid()).cursor()
     try:
-        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        connection.execute(f"SET threads = {os.cpu_count() or 1}")
-        connection.execute("SET temp_directory = ?", [tempfile.gettempdir()])
-        connection.execute("SET preserve_insertion_order = false")
         records = connection.from_parquet(files) if files else connection.from_arrow(_none())
         columns = "* RENAME (transaction AS operation)" if "transaction" in records.columns else "*"
         rows = records.project(f"{columns}, t_start_us + latency_us AS t_end_us")
@@ -50,6 +47,18 @@ def operations_of(folder: RunFolder, window: Window | None = None) -> Iterator[d
         raise DamagedResult(f"{folder.operations} cannot be read: {_first_line(error)}") from None
     finally:
         connection.close()
+
+
+@cache
+def _database(_process_id: int) -> duckdb.DuckDBPyConnection:
+    """DuckDB in the memory of this process (a fork needs its own): starting one takes longer than most queries."""
+    connection = duckdb.connect()
+    connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+    connection.execute(f"SET threads = {os.cpu_count() or 1}")
+    connection.execute("SET temp_directory = ?", [tempfile.gettempdir()])
+    connection.execute("SET preserve_insertion_order = false")
+    connection.execute("SET enable_external_file_cache = false")  # it would keep up to the limit
+    return connection
 
 
 def metric_codes(manifest: Manifest) -> str:
