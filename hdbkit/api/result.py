@@ -10,8 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.run import quantiles
-from hdbkit.analysis.run.records import read_table
+from hdbkit.analysis.run import quantiles, records
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.run.windows import window_of
 from hdbkit.charts.chart import Chart
@@ -91,10 +90,10 @@ class Result:
 
     def table(self, name: str) -> pd.DataFrame:
         """A table of the run folder: seconds, counters, host, server_host, clients, errors (see ARCHITECTURE.md)."""
-        path = self.folder.table(name)
-        if not path.is_file():
+        found = records.table(self.folder, name)
+        if found is None:
             raise InputError(f"run {self.run_id} has no table '{name}'")
-        return read_table(path)
+        return found
 
     def seconds(self) -> pd.DataFrame:
         """Count and exact p50_us, p95_us and p99_us per second and operation."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hdbkit.results.columns import COUNTED
+from hdbkit.results.columns import COUNTED, FORMAT_VERSION
 
 _METRIC = {
     "name": "NOPM",
@@ -30,6 +30,7 @@ _RENAMED = {
 _MIXES = {"spec": (45.0, 43.0, 4.0, 4.0, 4.0), "hammerdb": (10.0, 10.0, 1.0, 1.0, 1.0)}
 _ROLLBACK_SHARES = {"spec": {"new_order": 0.01}, "hammerdb": {}}
 _LOAD = {"rampup_most_s": "rampup_max_s"}
+_ONE_USER_PER_PROCESS = {"users_per_process": 1}
 _DATA = {f"orders_{when}": f"counted_{when}" for when in ("before", "after")}
 _REQUIRED = {"least_nopm": "min_value", "best_nopm": "best_value"}
 
@@ -47,6 +48,7 @@ def upgraded(content: dict[str, Any]) -> dict[str, Any]:
     scale = plan.get("workload", {}).get("warehouses") if isinstance(plan.get("workload"), dict) else None
     return {
         **kept,
+        "format_version": FORMAT_VERSION,
         "plan": plan,
         "operations": operations,
         "mix": weights,
@@ -71,7 +73,7 @@ def _plan(plan: Any) -> dict[str, Any]:
         return {}
     found = dict(plan)
     if isinstance(plan.get("load"), dict):
-        found["load"] = _renamed(plan["load"], _LOAD)
+        found["load"] = _ONE_USER_PER_PROCESS | _renamed(plan["load"], _LOAD)
     if isinstance(plan.get("limits"), dict):
         limits = {name: value for name, value in plan["limits"].items() if name != "bar"}
         required = plan["limits"].get("bar")

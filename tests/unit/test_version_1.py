@@ -5,17 +5,20 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from hdbkit import api
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.charts.run_charts import run_charts
+from hdbkit.errors import InputError
 from hdbkit.report import run_report
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.workloads.tproc_c import NOPM
 from tests.unit.every_chart import finished
+from tests.unit.synthetic import write_table
 
 KEPT = Path(__file__).parents[1] / "data" / "version_1"
 OF_THE_RECORDS = (
@@ -79,3 +82,24 @@ def test_it_is_listed_and_compared_with_a_run_of_today(old: RunFolder, tmp_path:
     found = api.compare(old.run_id, "of-today")
     assert found.ratio.ratio == pytest.approx(listed["of-today"] / listed[old.run_id])
     assert found.report().is_file()
+    assert "load.users_per_process" not in found.differences.index
+    assert list(api.runs("users_per_process = 1")["run_id"]) == ["of-today", old.run_id]
+
+
+def test_a_tag_leaves_its_content_as_it_was(old: RunFolder, manifest: Manifest) -> None:
+    api.result(old.run_id).tag("kept")
+    again = old.read()
+    assert again.tags == ["kept"]
+    assert again == manifest.model_copy(update={"tags": ["kept"]})
+    assert (again.operations, again.mix) == (manifest.operations, manifest.mix)
+    assert len(api.result(old.run_id).seconds())
+
+
+def test_its_tables_have_the_present_columns(old: RunFolder) -> None:
+    row = {name: ["x"] for name in ("error_class", "code", "text", "transaction")}
+    row |= {name: [1] for name in ("count", "retried", "first_us", "last_us")}
+    kinds = {name: "string" if values == ["x"] else "int64" for name, values in row.items()}
+    write_table(old.table("errors"), pd.DataFrame(row), kinds)
+    assert list(api.result(old.run_id).table("errors")["operation"]) == ["x"]
+    with pytest.raises(InputError, match="has no table 'nothing'"):
+        api.result(old.run_id).table("nothing")
