@@ -122,10 +122,14 @@ class Manifest(BaseModel):
     def schema_facts(self) -> dict[str, Any]:
         """The specification of the schema as flat values: options of the engine among them, defaults omitted.
 
-        A value that contains a definition, such as SQL texts, is replaced by a digest.
+        A value that contains a definition, such as SQL texts, is replaced by a digest. The folder of a definition is
+        omitted: it is where the definition was read, and no part of the work.
         """
         found: dict[str, Any] = {}
-        for name, value in self.plan.get("workload", {}).items():
+        workload = self.plan.get("workload", {})
+        for name, value in workload.items():
+            if name == "folder" and "definition" in workload:
+                continue
             if name == "storage" and isinstance(value, dict):
                 found |= value
             elif isinstance(value, dict) and any(isinstance(one, dict | list) for one in value.values()):
