@@ -44,6 +44,8 @@ _COLUMNS = {
 }
 _HIDDEN = {"options": "TEXT", "changed_ns": "INTEGER"}
 """Internal columns: the options of schema and load as JSON, and the time of the manifest's last change."""
+_INDEX_VERSION = 2
+"""Changes with the content of the rows: an index of another version is rebuilt."""
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -61,8 +63,8 @@ def list_runs(root: Path, where: str | None = None) -> Listing:
     Args:
         root: the folder of all results.
         where: an SQL condition over the columns, such as ``virtual_users = 8 AND metric_value > 50000``. It may also
-            use options of schema and load that any run has, and the names of metrics in lower case, which stand for
-            the metric's value.
+            use options of schema and load that any run has (``partitions = 4``, ``mix_payment > 50``), parameters of
+            user-defined workloads, and the names of metrics in lower case, which stand for the metric's value.
 
     Raises:
         InputError: it is not a valid filter, or names an unknown column.
@@ -117,9 +119,11 @@ def _prepared(path: Path) -> sqlite3.Connection:
         columns = ", ".join(f"{name} {kind}" for name, kind in (_COLUMNS | _HIDDEN).items())
         catalog.execute(f"CREATE TABLE IF NOT EXISTS runs ({columns})")
         found = [row[1] for row in catalog.execute("PRAGMA table_info(runs)")]
-        if found != [*_COLUMNS, *_HIDDEN]:
+        version = catalog.execute("PRAGMA user_version").fetchone()[0]
+        if found != [*_COLUMNS, *_HIDDEN] or version != _INDEX_VERSION:
             catalog.execute("DROP TABLE runs")
             catalog.execute(f"CREATE TABLE runs ({columns})")
+            catalog.execute(f"PRAGMA user_version = {_INDEX_VERSION}")
     except sqlite3.DatabaseError:
         catalog.close()
         raise
@@ -172,12 +176,27 @@ def _row(manifest: Manifest) -> dict[str, Any]:
         "sweep_id": (plan.get("sweep") or {}).get("sweep_id"),
         "tags": json.dumps(manifest.tags),
         "note": manifest.note,
-        "options": json.dumps(_scalars(plan["workload"]) | _scalars(load)),
+        "options": json.dumps(_options(plan["workload"], load, manifest.mix)),
     }
 
 
+def _options(workload: dict[str, Any], load: dict[str, Any], mix: dict[str, float]) -> dict[str, Any]:
+    """The options that a condition can compare: those of the engine and parameters by their own names.
+
+    The weight of an operation is ``mix_`` and its name. An option takes precedence over a parameter of the same name.
+    """
+    parameters = _entries(_entries(workload, "definition"), "parameters") | _entries(workload, "parameters")
+    weights = {f"mix_{name}": weight for name, weight in mix.items()}
+    return _scalars(parameters | weights | _entries(workload, "storage") | workload | load)
+
+
+def _entries(options: dict[str, Any], name: str) -> dict[str, Any]:
+    """The entries of an option that has some, else none."""
+    value = options.get(name)
+    return value if isinstance(value, dict) else {}
+
+
 def _scalars(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that a condition can compare."""
     return {name: value for name, value in options.items() if isinstance(value, str | int | float | bool)}
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
+from hdbkit.results.catalog import list_runs
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.folder import RunFolder, find_run, run_folders
 from hdbkit.results.manifest import Manifest, Status
@@ -120,3 +124,44 @@ def test_an_empty_word_is_no_run_even_when_there_is_only_one(tmp_path: Path) -> 
     (tmp_path / "only" / "manifest.json").write_text("{}")
     with pytest.raises(InputError, match="give the id of a run"):
         find_run(tmp_path, "")
+
+
+def planned(root: Path, run_id: str, workload: dict[str, Any], **changes: Any) -> Manifest:
+    """A run of another workload, written to its folder."""
+    folder = make(root, run_id)
+    manifest = folder.read()
+    manifest = manifest.model_copy(update={"plan": {**manifest.plan, "workload": workload}, **changes})
+    folder.write(manifest)
+    return manifest
+
+
+def test_the_folder_of_a_definition_is_no_part_of_the_work(results: Path) -> None:
+    work = {"kind": "custom", "definition": {"operations": {"read": {"weight": 1}}}}
+    one, other = (planned(results, path, {**work, "folder": path}) for path in ("here", "there"))
+    assert one.schema_facts == other.schema_facts
+    assert one.schema_facts["definition"].startswith("sha256 ")
+
+
+def test_runs_are_found_by_nested_options(results: Path) -> None:
+    planned(results, "split", {"kind": "tproc_c", "storage": {"partitions": 4}}, mix={"payment": 60.0})
+    definition = {"parameters": {"rows": 1000, "seed": 7}}
+    planned(results, "own", {"kind": "custom", "seed": 1, "parameters": {}, "definition": definition})
+    planned(results, "larger", {"kind": "custom", "parameters": {"rows": 5000}, "definition": definition})
+    found = {
+        "partitions = 4": ["split"],
+        "mix_payment > 50": ["split"],
+        "rows = 1000": ["own"],
+        "rows > 1000": ["larger"],
+    }
+    assert {where: list(list_runs(results, where).runs["run_id"]) for where in found} == found
+    assert list(list_runs(results, "seed = 1").runs["run_id"]) == ["own"]
+
+
+def test_an_index_of_an_earlier_version_is_rebuilt(results: Path) -> None:
+    planned(results, "split", {"kind": "tproc_c", "storage": {"partitions": 4}})
+    list_runs(results)
+    with closing(sqlite3.connect(results / "catalog.sqlite")) as index:
+        index.execute("UPDATE runs SET options = '{}'")
+        index.execute("PRAGMA user_version = 0")
+        index.commit()
+    assert len(list_runs(results, "partitions = 4").runs) == 1
