@@ -11,8 +11,10 @@ import yaml
 
 from hdbkit import api
 from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.config.sweep_factors import factor_texts, factor_value
 from hdbkit.config.sweep_grid import grid_of
 from hdbkit.config.sweep_schema import sweep_schema
+from hdbkit.config.words import option_words
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.paths import data_folder
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
@@ -250,3 +252,17 @@ def test_the_schema_for_editors_refuses_what_a_sweep_refuses(wrong: dict[str, ob
         jsonschema.validate(wrong, sweep_schema())
     with pytest.raises(ConfigErrors):
         SweepSpec(**{"settings": {"x": [1]}, **wrong})
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"rows": 1234567}, "rows=1234567"),
+        ({"rows": 10**9 + 1}, "rows=1000000001"),
+        ({"share": 0.1234567}, "share=0.1234567"),
+    ],
+)
+def test_numbers_keep_all_their_digits(given: dict[str, float], text: str) -> None:
+    assert factor_texts("parameters", [given]) == (text,)
+    assert factor_value("parameters", text) == given
+    assert option_words("parameters", given) == ["--parameters", text]
