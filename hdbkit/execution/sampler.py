@@ -159,10 +159,10 @@ class Sampler(threading.Thread):
     def _quietly(self, edge: str) -> None:
         try:
             self._sample(edge)
-        except HdbkitError:
-            self._forget_session()
         except OSError:
             pass  # a full disk; the edges report it
+        except Exception:
+            self._forget_session()  # the edges report it
 
     def _forget_session(self) -> None:
         if self._session:
@@ -173,7 +173,7 @@ class Sampler(threading.Thread):
         session = self._connected()
         sent = time.monotonic_ns()
         counter = self._workload.metric.counter
-        total = math.nan if counter is None else session.ask(counter)[0][0]
+        total = math.nan if counter is None else _count(session, counter)
         returned = time.monotonic_ns()
         engine_sent = time.monotonic_ns()
         engine = self._database.counters(session)
@@ -201,3 +201,12 @@ class Sampler(threading.Thread):
             pid = self._database.server_process(self._session)
             self._server = None if pid is None else host.ServerCpu(pid)
         return self._session
+
+
+def _count(session: Session, counter: str) -> float:
+    """The schema's own count. Raises ``HdbkitError`` if the statement returns anything else than a number."""
+    rows = session.ask(counter)
+    try:
+        return float(rows[0][0])
+    except (IndexError, TypeError, ValueError):
+        raise HdbkitError(f"the statement '{counter}' returned no number") from None

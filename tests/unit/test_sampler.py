@@ -1,0 +1,49 @@
+"""The thread that samples counters: a counter that returns no number is one sentence, and the thread goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.contracts import Row
+from hdbkit.databases.nulldb import NullSession
+from hdbkit.errors import HdbkitError
+from hdbkit.execution.sampler import Sampler
+from hdbkit.plan import RunPlan
+
+
+@pytest.fixture
+def sampler(tmp_path: Path) -> Iterator[Sampler]:
+    """A sampler of a null engine; its thread runs."""
+    target = Target.parse(f"nulldb:///{tmp_path.name}")
+    made = Sampler(
+        RunPlan(run_id="r", target=target, workload=WorkloadSpec(), load=Load()), tmp_path, interval_s=0.01
+    )
+    made.start()
+    yield made
+    made.stop()
+    made.join(5)
+    for lines in (made._counters, made._host):
+        lines._file.close()
+
+
+@pytest.mark.parametrize("answer", [[], [(None,)], [("many",)]])
+def test_a_counter_that_returns_no_number_is_reported(
+    sampler: Sampler, monkeypatch: pytest.MonkeyPatch, answer: list[Row]
+) -> None:
+    monkeypatch.setattr(NullSession, "ask", lambda *_, **__: answer)
+    with pytest.raises(HdbkitError, match=r"^the statement 'count_new_orders' returned no number$"):
+        sampler.ask("start").result(5)
+
+
+def test_the_thread_survives_any_error_between_the_edges(sampler: Sampler, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> list[Row]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(NullSession, "ask", fails)
+    sampler._quietly("")
+    with pytest.raises(ZeroDivisionError):
+        sampler.ask("start").result(5)
