@@ -39,6 +39,37 @@ def test_uniform_numbers_may_have_digits_after_the_point() -> None:
     assert {round(100 * value) for value in values} == set(range(101))
 
 
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        ({"min": 0.01, "max": 0.04, "decimals": 2}, [0.01, 0.02, 0.03, 0.04]),
+        ({"min": 0.285, "max": 0.309, "decimals": 2}, [0.29, 0.3]),
+        ({"min": 1.5, "max": 3.5}, [2, 3]),
+        ({"min": -1.5, "max": 0.5}, [-1, 0]),
+        ({"min": "rows / 300", "max": "rows / 200"}, [4, 5]),
+    ],
+)
+def test_bounds_are_kept_to_their_last_digit(bounds: dict[str, Any], expected: list[float]) -> None:
+    assert sorted({*draw(1000, uniform=bounds)}) == expected
+
+
+@pytest.mark.parametrize(
+    ("bounds", "error"),
+    [
+        ({"min": "2 * rows", "max": "rows"}, r"min \(2000\) is above max \(1000\)"),
+        ({"min": 0.2, "max": 0.8}, r"no whole number from 0\.2 to 0\.8"),
+        ({"min": 0.001, "max": 0.009, "decimals": 2}, "no number with 2 decimals"),
+        ({"max": "rowz"}, "'rowz' is not a parameter"),
+        ({"max": "1 / (rows - rows)"}, "divides by zero"),
+        ({"max": "rows < 5"}, "is not a number"),
+        ({"max": 1e10, "decimals": 9}, "64-bit"),
+    ],
+)
+def test_bounds_without_a_value_between_them_are_refused(bounds: dict[str, Any], error: str) -> None:
+    with pytest.raises(InputError, match=error):
+        draw(1, uniform=bounds)
+
+
 def test_bounds_are_expressions_of_the_parameters() -> None:
     assert max(draw(uniform={"max": "rows / 10"})) == 100
 

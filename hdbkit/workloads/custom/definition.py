@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from fractions import Fraction
+from math import ceil, floor
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from hdbkit.config.expressions import Expression, ExpressionError, value_of
+from hdbkit.config.expressions import Expression, ExpressionError
 from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.quantities import Quantity
+from hdbkit.config.words import number_text
+from hdbkit.errors import InputError
 
 Number = int | float
+_MAX_INTEGER = 2**63 - 1
 NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
 
@@ -34,14 +39,20 @@ Bound = Annotated[Number | str, AfterValidator(_understood)]
 """A number, or an expression over the parameters."""
 
 
-def number(bound: Bound, parameters: Mapping[str, Number]) -> float:
-    """The value of a bound. Raises ``ValueError`` if it is not a number."""
+def number(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
+    """The exact value of a bound. Raises ``InputError`` if it has none."""
     if not isinstance(bound, str):
-        return bound
-    found = Expression(bound).value({name: value_of(str(value)) for name, value in parameters.items()})
+        return Fraction(str(bound))
+    expression = Expression(bound)
+    for name in sorted(expression.names - parameters.keys()):
+        raise InputError(f"'{name}' is not a parameter")
+    try:
+        found = expression.value({name: Quantity(Fraction(str(value))) for name, value in parameters.items()})
+    except ExpressionError as problem:
+        raise InputError(f"'{bound}' {problem}") from None
     if not isinstance(found, Quantity):
-        raise ValueError(f"'{bound}' is not a number")
-    return float(found.amount)
+        raise InputError(f"'{bound}' is not a number")
+    return found.amount
 
 
 def names_in(bound: Bound) -> frozenset[str]:
@@ -60,6 +71,25 @@ class Uniform(Range):
     """Every number is equally likely."""
 
     decimals: int = Field(default=0, ge=0, le=9, description="digits after the point; 0: whole numbers")
+
+
+def limits(kind: Range, parameters: Mapping[str, Number]) -> tuple[int, int]:
+    """The lowest and the highest value, in units of the last digit: 1, or 0.01 with two decimals.
+
+    Raises ``InputError`` if there is no value between them.
+    """
+    low, high = number(kind.min, parameters), number(kind.max, parameters)
+    decimals = kind.decimals if isinstance(kind, Uniform) else 0
+    first, last = ceil(low * 10**decimals), floor(high * 10**decimals)
+    shown = [number_text(float(one)) for one in (low, high)]
+    if low > high:
+        raise InputError(f"min ({shown[0]}) is above max ({shown[1]})")
+    if first > last:
+        values = f"number with {decimals} decimals" if decimals else "whole number"
+        raise InputError(f"there is no {values} from {shown[0]} to {shown[1]}")
+    if max(-first, last) > _MAX_INTEGER:
+        raise InputError(f"{shown[0]} to {shown[1]} is beyond the range of 64-bit integers")
+    return first, last
 
 
 class Normal(Range):
@@ -195,7 +225,7 @@ class Definition(ConfigModel):
     title: str = Field(default="", description="what it is; none: its name")
     notice: str = Field(
         default="a user-defined workload; comparable only to runs of the same definition",
-        description="the sentence that every result carries",
+        description="notice that every result shows",
     )
     schema_name: str = Field(
         default="",
@@ -209,7 +239,9 @@ class Definition(ConfigModel):
     variables: dict[str, Variable] = Field(default_factory=dict)
     details: tuple[str, ...] = Field(default=(), max_length=8, description="variables to keep with each operation")
     round_trips: RoundTrips = Field(
-        default=RoundTrips.ONE, description="one: all statements of an operation in one where the engine can; each"
+        default=RoundTrips.ONE,
+        description="one: send all statements of an operation in one round trip if the engine supports it; "
+        "each: one round trip per statement",
     )
     tables: dict[str, TableContent] = Field(default_factory=dict, description="what a build loads, in this order")
 

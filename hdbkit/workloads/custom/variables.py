@@ -25,6 +25,7 @@ from hdbkit.workloads.custom.definition import (
     Uniform,
     Variable,
     Zipf,
+    limits,
     number,
 )
 
@@ -59,10 +60,10 @@ class Drawing:
             return self._sequence(name, kind)
         if isinstance(kind, Text | Choice):
             return (_text if isinstance(kind, Text) else _choice)(kind, self._generator)  # type: ignore[arg-type]
-        return self._of_range(kind, *self._range(kind))
+        return self._of_range(kind, *limits(kind, self._parameters))
 
     def _of_range(self, kind: Any, low: int, high: int) -> Draw:
-        """The draw of a number from ``low`` to ``high``."""
+        """The draw of a number from ``low`` to ``high``, in units of its last digit."""
         generator = self._generator
         if isinstance(kind, Uniform):
             return _uniform(low, high, kind.decimals, generator)
@@ -77,13 +78,7 @@ class Drawing:
         return _within(low, high, lambda count: generator.normal(mean, stddev, count))
 
     def _number(self, bound: Number | str) -> float:
-        return number(bound, self._parameters)
-
-    def _range(self, kind: Any) -> tuple[int, int]:
-        low, high = self._number(kind.min), self._number(kind.max)
-        if low > high:
-            raise InputError(f"a variable's min ({low:g}) is above its max ({high:g})")
-        return int(low), int(high)
+        return float(number(bound, self._parameters))
 
     def _sequence(self, name: str, kind: Sequence) -> Draw:
         start, place = int(self._number(kind.start)), (self._index, name)
@@ -113,7 +108,7 @@ def _uniform(low: int, high: int, decimals: int, generator: np.random.Generator)
     scale = 10**decimals
 
     def draw(count: int) -> list[Any]:
-        drawn = generator.integers(low * scale, high * scale, count, endpoint=True)
+        drawn = generator.integers(low, high, count, endpoint=True)
         return list((drawn / scale if decimals else drawn).tolist())
 
     return draw
