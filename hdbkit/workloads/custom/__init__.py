@@ -29,7 +29,6 @@ from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
 from hdbkit.workloads.phases import rampup_and_window
 
 _GROUP = "custom"
-_CHECK = "check_"
 
 
 class Custom:
@@ -170,10 +169,6 @@ class Custom:
         from hdbkit.workloads.custom.checks import check
 
         return check(session, self.spec, self.scope(()).statements)
-
-
-def _wrong_weights(what: str) -> ConfigErrors:
-    return ConfigErrors("Load", [Problem("weights", what)])
 
 
 def workload(spec: WorkloadSpec) -> Workload:

@@ -1,7 +1,7 @@
 """Reads the folder of a user-defined workload, ``workload.yaml`` and ``*.sql``; reports all errors with line numbers.
 
-SQL for all engines lies in the folder itself, what must differ for an engine in a folder of the engine's name, under
-the same names of statements.
+SQL for all engines is in the folder itself; statements that differ for an engine are in a subfolder with the engine's
+name.
 """
 
 from __future__ import annotations
