@@ -84,9 +84,11 @@ SERVER = Scope("", MappingProxyType({}))
 class Session(Protocol):
     """One connection, used by one process and one thread; every engine has it, SQL or not."""
 
-    @property
-    def client_path(self) -> str:
-        """Which client code performs the measured calls; results with different client paths are not comparable."""
+    def client_path(self, needs: frozenset[Capability]) -> str:
+        """The client code that performs the operations of a load with these needs.
+
+        Results with different client paths are not comparable.
+        """
         ...
 
     def ask(self, operation: str, /, **arguments: Any) -> list[Row]:

@@ -7,6 +7,7 @@ from hdbkit.contracts import Schema
 from hdbkit.databases import database
 from hdbkit.errors import InputError, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
+from hdbkit.workloads.built import builder
 
 
 def drop(target: Target, spec: WorkloadSpec) -> list[str]:
@@ -18,14 +19,14 @@ def drop(target: Target, spec: WorkloadSpec) -> list[str]:
         What was dropped, such as ``table accounts``.
 
     Raises:
-        SchemaProblem: there is no such schema, or hdbkit did not build it. Nothing was changed.
+        SchemaProblem: there is no such schema, hdbkit did not build it, or another workload did. Nothing was changed.
         InputError: this account may not drop it.
     """
     engine, work = database(target.kind), workload(spec)
     place = f"schema {work.scope(engine.dialects).schema} in {target.url}"
     schema = engine.schema(target, work)
     try:
-        _check_droppable(schema, place)
+        _check_droppable(schema, place, builder(work.record))
         return schema.drop()
     except TransactionError as error:
         raise InputError(f"{place} cannot be dropped: {error.text}; use the account that built it") from None
@@ -33,9 +34,11 @@ def drop(target: Target, spec: WorkloadSpec) -> list[str]:
         schema.close()
 
 
-def _check_droppable(schema: Schema, place: str) -> None:
+def _check_droppable(schema: Schema, place: str, wanted: str) -> None:
     log = schema.log()
     if not log.exists:
         raise SchemaProblem(f"there is no {place}; nothing was dropped")
     if log.tables and log.spec is None:
         raise SchemaProblem(f"{place} was not built by hdbkit (it has no build record); nothing was dropped")
+    if log.spec is not None and (found := builder(log.spec)) != wanted:
+        raise SchemaProblem(f"{place} belongs to the workload {found}, not {wanted}; nothing was dropped")

@@ -5,6 +5,7 @@ Each workload extends this model with its own options, such as a mix.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -73,6 +74,12 @@ class Load(Extensible):
     def max_duration_s(self) -> float:
         """The maximum duration of ramp-up and window together, in seconds."""
         return max(self.rampup_s, self.rampup_max_s) + self.duration_s
+
+
+def client_slices(load: Mapping[str, Any]) -> list[range]:
+    """The indices of the users of each client process, for the fields of a load."""
+    users, each = load["virtual_users"], load.get("users_per_process", 1)
+    return [range(first, min(first + each, users)) for first in range(0, users, each)]
 
 
 AnyLoad = SerializeAsAny[Load]

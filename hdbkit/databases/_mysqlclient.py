@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from MySQLdb import Error
 
-from hdbkit.contracts import Arguments, Row, Scope, Table
+from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
 from hdbkit.databases._mysqlclient_load import insertions, piped
 from hdbkit.databases._mysqlclient_values import ENCODERS, plain, result_of
 from hdbkit.databases._mysqlclient_wire import Call, answer_of, wire
@@ -72,10 +72,10 @@ class MysqlclientSession:
             self._wire.leave()
         return self._driver
 
-    @property
-    def client_path(self) -> str:
-        """The code that performs calls of routines: our own code on the driver's socket, or the driver."""
-        return "hdbkit wire code" if self._wire and not self.prepares_calls else "mysqlclient"
+    def client_path(self, needs: frozenset[Capability]) -> str:
+        """Calls of routines use hdbkit's own code on the driver's socket if the connection allows it."""
+        calls = Capability.STORED_ROUTINES in needs and not self.prepares_calls
+        return "hdbkit wire code" if self._wire and calls else "mysqlclient"
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement (its first result set); ``{word}`` and ``:word`` take arguments."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from psycopg import Error, adapt, pq
 
-from hdbkit.contracts import Arguments, Row, Scope, Table
+from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement, in_scope
 
@@ -50,7 +50,6 @@ class PsycopgSession:
     """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.SqlSession`."""
 
     returns_changed = takes_arrays = True
-    client_path = "psycopg"
 
     def __init__(self, connection: PGconn, dialects: tuple[str, ...], scope: Scope) -> None:
         self.connection = connection
@@ -60,6 +59,10 @@ class PsycopgSession:
         self._readers: dict[str, Transformer] = {}
         self._begun = False
         self._sent_begin = False
+
+    def client_path(self, needs: frozenset[Capability]) -> str:
+        """The driver's, for every load."""
+        return "psycopg"
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement; ``{word}`` and ``:word`` take arguments."""

@@ -48,8 +48,6 @@ _OPTIONS = {"latency_us", "spread", "seed", "error_rate", "error_class", "connec
 class NullSession:
     """A session that sleeps for seeded latencies and counts. Contract: :class:`hdbkit.contracts.Session`."""
 
-    client_path = "none"
-
     def __init__(self, target: Target, scope: Scope = SERVER) -> None:
         self.state, self._scope = State(target), scope
         unknown = sorted(set(target.options) - _OPTIONS)
@@ -105,6 +103,10 @@ class NullSession:
     def rows(self, raw: Any) -> list[Row]:
         """One row with an increasing number."""
         return [(raw,)]
+
+    def client_path(self, needs: frozenset[Capability]) -> str:
+        """It has no client code."""
+        return "none"
 
     def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
         """Answer operations on settings and counts of a workload; others return no rows."""

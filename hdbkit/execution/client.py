@@ -5,8 +5,7 @@ and its state on the control page reports it.
 
 The parent of the clients is a forkserver that imports this module first. It would outlive a killed supervisor and
 keep its pipes open, so it asks the kernel to be killed with the supervisor, and each client to be killed with it.
-What the garbage collector never looks at, it never writes to: frozen, the forkserver's memory stays shared by all of
-them.
+Frozen objects are not touched by the garbage collector, so clients keep sharing the forkserver's memory.
 """
 
 from __future__ import annotations
@@ -86,6 +85,8 @@ class Client:
         users = [VirtualUser(shared, plan) for plan in self._own.users]
         for user in users:
             user.connect()
+            if len(users) > 1:
+                user.draw_ahead()
         self._wait_for_start()
         end = self._run(users)
         shared.errors.save()

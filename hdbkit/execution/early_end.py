@@ -1,4 +1,4 @@
-"""The end of a run before its time: a few looks at its window, of what the clients have noted in their spools.
+"""Ends a run early: checks the window a few times, from the records in the spools.
 
 A run is bound to what its plan's ``limits`` say. Each limit is a mean over equal parts of the window that may not be
 too low; when even the upper end of its running interval is, the rest of the window would change nothing. The rate

@@ -14,6 +14,7 @@ from typing import Any
 
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.summary import summarize
+from hdbkit.config.load import client_slices
 from hdbkit.execution import failures, server_host, usage
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
@@ -113,17 +114,15 @@ def _counter(row: dict[str, Any], start_ns: int) -> dict[str, Any]:
 
 def _clients(manifest: Manifest, lines: Iterable[dict[str, Any]], counts: dict[int, int]) -> list[dict[str, Any]]:
     """One row per client from the samples at the edges and the end; one without an end was killed."""
-    load = manifest.plan["load"]
-    users, each = load["virtual_users"], load.get("users_per_process", 1)
     rows = {
-        i: {
-            "client": i,
-            "users": min(each, users - first),
-            "first_user": first,
-            "operations": counts.get(i, 0),
+        client: {
+            "client": client,
+            "users": len(users),
+            "first_user": users.start,
+            "operations": counts.get(client, 0),
             "ended": "killed",
         }
-        for i, first in enumerate(range(0, users, each))
+        for client, users in enumerate(client_slices(manifest.plan["load"]))
     }
     for line in lines:
         rows[line["client"]].update(line)

@@ -9,6 +9,7 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
+from hdbkit.config.load import client_slices
 from hdbkit.errors import InputError
 from hdbkit.execution.control import Control
 from hdbkit.execution.precheck import Ready
@@ -46,7 +47,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
     with reserve_path(folder).open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, _RESERVE_BYTES)
     replace_file(folder.settings, json.dumps(ready.settings, indent=1).encode())
-    Control.create(folder.control, -(-load.virtual_users // load.users_per_process)).close()
+    Control.create(folder.control, len(client_slices(dict(load)))).close()
     kind = workload(plan.workload)
     software = {"hdbkit": version("hdbkit"), "python": platform.python_version()}
     manifest = Manifest(

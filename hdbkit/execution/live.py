@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hdbkit.config.load import client_slices
 from hdbkit.config.metric import Metric
 from hdbkit.execution import failures
 from hdbkit.execution.control import ClientState, Control
@@ -150,9 +151,9 @@ def _clients(folder: RunFolder) -> tuple[list[int], list[int]]:
 
 
 def _users_of(clients: Sequence[int], load: Mapping[str, Any]) -> int:
-    """How many virtual users these clients serve; the last client may serve fewer than the others."""
-    users, each = load["virtual_users"], load.get("users_per_process", 1)
-    return sum(min(each, users - client * each) for client in clients)
+    """The number of virtual users that these clients serve."""
+    slices = client_slices(load)
+    return sum(len(slices[client]) for client in clients)
 
 
 def _server_cpu_cores(samples: Path) -> float:

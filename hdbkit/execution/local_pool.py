@@ -14,6 +14,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Final, cast
 
+from hdbkit.config.load import client_slices
 from hdbkit.contracts import UserPlan
 from hdbkit.databases import database
 from hdbkit.execution.client import PARENT_VARIABLE, ClientPlan, client_main, reason_path
@@ -48,11 +49,10 @@ class LocalPool:
         os.environ[PARENT_VARIABLE] = str(os.getpid())
         context = mp.get_context("forkserver")
         engine, load = database(self._plan.target.kind), workload(self._plan.workload)
-        own = ("hdbkit.execution.client", f"hdbkit.databases.{self._plan.target.kind}")
-        context.set_forkserver_preload([*own, *engine.preload, *load.preload])
-        each = self._plan.load.users_per_process
-        for number, first in enumerate(range(0, len(users), each)):
-            client = ClientPlan(number, tuple(users[first : first + each]))
+        modules = ("hdbkit.execution.client", f"hdbkit.databases.{self._plan.target.kind}")
+        context.set_forkserver_preload([*modules, *engine.preload, *load.preload])
+        for number, own in enumerate(client_slices(dict(self._plan.load))):
+            client = ClientPlan(number, tuple(users[index] for index in own))
             process = context.Process(target=client_main, args=(self._folder.path, self._plan, client), daemon=True)
             process.start()
             self._running[process.sentinel] = number

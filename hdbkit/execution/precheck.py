@@ -48,7 +48,8 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner) -> Ready:
         _check_connections(engine, session, plan)
         server = _server(engine, session)
         settings = engine.settings_of(session)
-        return Ready(plan, server, settings, driver, session.client_path)
+        needs = workload(plan.workload).needs(plan.load)
+        return Ready(plan, server, settings, driver, session.client_path(needs))
     finally:
         schema.close()
 

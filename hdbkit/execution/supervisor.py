@@ -1,8 +1,8 @@
 """The supervisor: one process per run, in its own session, that executes a plan and completes the run folder.
 
 It has the clients prepared, publishes the common start, executes the phases of the workload, ends the clients, and
-writes what they left. It sends no messages: the control page and the folder are all that anybody sees of it. While
-the window is open it looks at the page a few times a second and, where the run has limits, seven times at the spools.
+writes what they left. It sends no messages: observers read the control page and the folder. During the window it
+reads the control page several times per second, and the spools seven times if the run has limits.
 """
 
 from __future__ import annotations

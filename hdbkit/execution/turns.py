@@ -28,7 +28,7 @@ class Seat:
         self.due_ns = time.monotonic_ns()
         self._one = virtual_user
         self._loop = virtual_user.loop(self, self._postpone)
-        self._ahead: Iterator[Prepared] = iter(())
+        self._ahead: Iterator[Prepared] = iter(virtual_user.ahead)
         self._next: Sequence[Prepared] = ()
         self._taken = self._lost = False
         self._draw()

@@ -61,8 +61,8 @@ class Loop:
 
     ``limit`` is the maximum number of operations; ``pause`` waits until a time of the monotonic clock after failures.
 
-    What happens to an operation without an error stands in one function: behind a call the cache is cold, and each
-    further function costs time.
+    Handling of a successful operation stays in one function: after a call the CPU cache is cold, and each further
+    function call costs time.
     """
 
     def __init__(

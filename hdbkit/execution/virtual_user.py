@@ -7,12 +7,12 @@ from the seed, the index and the number of the connection, never from a clock.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from hdbkit.config import Load
-from hdbkit.contracts import Database, Scope, Session, SessionOptions, User, UserPlan, Workload
+from hdbkit.contracts import Database, Prepared, Scope, Session, SessionOptions, User, UserPlan, Workload
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.execution.control import Field
 from hdbkit.execution.failures import ErrorCounts, Failures
@@ -58,6 +58,8 @@ class VirtualUser:
         self.shared, self.plan = shared, plan
         self.failures = Failures(shared.errors, shared.load, shared.fields)
         self.pacer: Pacer | None = None
+        self.ahead: Sequence[Prepared] = ()
+        """Operations drawn before the common start, so that several users of a process begin together."""
         self._connections, self._pause_s = 0, _MIN_PAUSE_S
 
     def connect(self) -> None:
@@ -73,6 +75,10 @@ class VirtualUser:
             raise
         self.session = session
         self._connections += 1
+
+    def draw_ahead(self) -> None:
+        """Draw the first operations."""
+        self.ahead = self.user.next_batch()
 
     def lose(self) -> int:
         """Release a lost connection; return when to reconnect, in ns of the monotonic clock."""

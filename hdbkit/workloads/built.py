@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from pydantic import ValidationError
 
 from hdbkit.config import WorkloadSpec
@@ -56,6 +58,12 @@ def spec_of(kind: str, record: str) -> WorkloadSpec:
             f"schema {kind} was built by another version of hdbkit, whose record this one cannot read; "
             "run: hdbkit drop ..."
         ) from None
+
+
+def builder(record: str) -> str:
+    """The workload that a build's record belongs to: its kind, and its name if its users define it."""
+    kept = json.loads(record)
+    return " ".join(kept[key] for key in ("kind", "name") if key in kept)
 
 
 def _parts(kind: str, record: str) -> int:

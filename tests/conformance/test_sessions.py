@@ -149,7 +149,7 @@ def test_a_statement_may_be_named_by_a_word_of_sql(target: Target, small: Small)
 
 
 def test_a_session_names_the_code_that_carries_its_calls(db: SqlSession) -> None:
-    assert db.client_path
+    assert db.client_path(frozenset())
 
 
 def test_an_unknown_statement_is_named(db: SqlSession) -> None:

@@ -34,6 +34,12 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
         yield own.target
 
 
+def once(target: Target) -> None:
+    """Skip a test in which nothing is the engine's, except on the first engine."""
+    if target.kind != startable_kinds()[0]:
+        pytest.skip(f"nothing in it is the engine's; it is tested on {startable_kinds()[0]}")
+
+
 @pytest.fixture(scope="module")
 def transfers(target: Target) -> Target:
     """A server with the tables of the TPC-B-like example."""
@@ -66,6 +72,7 @@ def test_statements_one_by_one_do_the_same_work(transfers: Target) -> None:
 
 
 def test_several_users_in_a_process_are_the_same_workload(transfers: Target) -> None:
+    once(transfers)
     result = hdbkit.run(transfers, EXAMPLES / "tpcb-like", Load(virtual_users=3, users_per_process=2, **QUICK))
     rows = pd.concat(pd.read_parquet(path) for path in result.folder.operations.glob("*.parquet"))
     assert sorted(rows["virtual_user"].unique()) == [0, 1, 2]
@@ -109,6 +116,10 @@ def test_another_workload_s_schema_and_a_wrong_option_are_refused(transfers: Tar
         (other / path.name).write_text(path.read_text().replace("name: tpcb-like", "name: other"))
     with pytest.raises(SchemaProblem, match=r"schema tpcb_like is of another workload \(tpcb-like\)"):
         hdbkit.run(transfers, other, Load(**QUICK))
+    for workload, place in ((other, "belongs to the workload custom tpcb-like"), (None, "schema tproc_c in")):
+        with pytest.raises(SchemaProblem, match=f"{place}.* nothing was dropped"):
+            hdbkit.connect(transfers).drop(workload)
+    assert hdbkit.connect(transfers).check(EXAMPLES / "tpcb-like")["passed"].all()
     with pytest.raises(ConfigErrors, match="routines: unknown key"):
         hdbkit.run(transfers, EXAMPLES / "tpcb-like", Load(routines="client"))
 
@@ -116,6 +127,7 @@ def test_another_workload_s_schema_and_a_wrong_option_are_refused(transfers: Tar
 def test_it_is_run_listed_and_compared_from_the_command_line(
     transfers: Target, command: HdbkitCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    once(transfers)
     monkeypatch.setenv("HDBKIT_PASSWORD", password_of(transfers))
     options = ["--rampup-s", "0.2", "--duration-s", "1"]
     folder = str(EXAMPLES / "tpcb-like")

@@ -176,7 +176,7 @@ def test_what_is_no_whole_schema_of_hammerdb_s_is_refused(mariadb: Target, proce
     rename = "ALTER TABLE {} RENAME TO {}"
     for target in (mariadb, procedures):
         away, back = rename.format("history", "elsewhere"), rename.format("elsewhere", "history")
-        changed(target, away, back, "lacks the tables history; make them with HammerDB")
+        changed(target, away, back, "lacks the tables history; create them with HammerDB")
         logs = ("build_spec", "build_part")
         make, drop = (
             "; ".join(f"{verb} TABLE {log}{rest}" for log in logs)
@@ -189,7 +189,7 @@ def test_a_routine_that_is_missing_or_another_s_is_named(
     functions: Target, procedures: Target, built: PrivateServer
 ) -> None:
     away, back = "ALTER ROUTINE slev RENAME TO gone", "ALTER ROUTINE gone RENAME TO slev"
-    changed(procedures, away, back, "lacks the routines slev; make them with HammerDB")
+    changed(procedures, away, back, "lacks the routines slev; create them with HammerDB")
     other = "CREATE FUNCTION slev(text) RETURNS text LANGUAGE sql AS 'SELECT $1'"
     changed(functions, f"{away}; {other}", f"DROP FUNCTION slev(text); {back}", r"function slev\(.*\) does not exist")
     with pytest.raises(SchemaProblem, match="no schema of TPROC-C of HammerDB"):
@@ -200,7 +200,7 @@ def test_another_scale_and_other_ways_are_refused(procedures: Target) -> None:
     with pytest.raises(SchemaProblem, match="warehouses 1, but the plan needs 3"):
         hdbkit.run(procedures, WorkloadSpec(warehouses=3, schema_from=SchemaFrom.HAMMERDB))
     for load in (Load(routines=Routines.CLIENT), Load(input_rules=InputRules.SPEC)):
-        with pytest.raises(InputError, match=r"a schema of HammerDB's is run with \w+ (stored|hammerdb), not"):
+        with pytest.raises(InputError, match=r"a schema of HammerDB requires \w+ (stored|hammerdb), not"):
             hdbkit.run(procedures, HAMMERDB, load)
 
 
@@ -219,7 +219,7 @@ def test_tables_of_hammerdb_s_are_not_built_upon(mariadb: Target) -> None:
     before = definitions(mariadb)
     for attempt in (hdbkit.connect(mariadb).build, partial(hdbkit.run, mariadb)):
         with pytest.raises(
-            SchemaProblem, match="use another database, or --schema-from hammerdb where HammerDB made"
+            SchemaProblem, match="use another database, or use --schema-from hammerdb if HammerDB created"
         ):
             attempt()
     assert definitions(mariadb) == before

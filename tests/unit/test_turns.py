@@ -102,3 +102,12 @@ def test_one_failure_ends_all_where_the_run_asks_for_that(tmp_path: Path) -> Non
     assert take_turns(two) is End.RAISED
     assert done(tmp_path) == {0: 1}
     assert "failed on demand" in str(two[0].failures.last)
+
+
+def test_users_that_drew_ahead_begin_with_what_they_drew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two = users(tmp_path, 2, seconds=60, latency_us=100, load=Load(virtual_users=2, iterations=20))
+    for user in two:
+        user.draw_ahead()
+        monkeypatch.setattr(user.user, "next_batch", lambda: pytest.fail("drawn after the start"))
+    assert take_turns(two) is End.LIMIT
+    assert done(tmp_path) == {0: 20, 1: 20}

@@ -23,6 +23,7 @@ from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.wording import many, percents, plural, share
+from hdbkit.config.load import client_slices
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
@@ -49,8 +50,7 @@ class _Run:
 
     @property
     def planned_clients(self) -> int:
-        load = self.manifest.plan["load"]
-        return -(-int(load["virtual_users"]) // int(load.get("users_per_process", 1)))
+        return len(client_slices(self.manifest.plan["load"]))
 
     @cached_property
     def host(self) -> pd.DataFrame | None:

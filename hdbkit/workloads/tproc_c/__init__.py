@@ -120,7 +120,7 @@ class TprocC:
         """The specification of the schema; None if there is no schema."""
         from hdbkit.workloads.built import built_spec
 
-        return built_spec(schema, self, advice=", or --schema-from hammerdb where HammerDB made them")
+        return built_spec(schema, self, advice=", or use --schema-from hammerdb if HammerDB created them")
 
     @property
     def record(self) -> str:

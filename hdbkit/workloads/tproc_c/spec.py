@@ -54,7 +54,7 @@ class TprocCSpec(config.WorkloadSpec):
     warehouses: int = Field(default=1, ge=1, le=100_000, description="scale: number of warehouses")
     schema_from: SchemaFrom = Field(
         default=SchemaFrom.HDBKIT,
-        description="who made the schema; hammerdb: its own tables and routines are run",
+        description="tool that created the schema; hammerdb: run HammerDB's own routines",
         json_schema_extra={"identifies_schema": True},
     )
 

@@ -33,9 +33,7 @@ class HammerDBTprocC(TprocC):
         for name, only in (("routines", Routines.STORED), ("input_rules", InputRules.HAMMERDB)):
             value = getattr(load, name)
             if value is not only and name in load.model_fields_set:
-                raise InputError(
-                    f"a schema of HammerDB's is run with {name} {only.value}, not {value.value}; leave it out"
-                )
+                raise InputError(f"a schema of HammerDB requires {name} {only.value}, not {value.value}; omit {name}")
         return load.model_copy(update={"input_rules": InputRules.HAMMERDB})
 
     def found(self, schema: Schema) -> WorkloadSpec | None:

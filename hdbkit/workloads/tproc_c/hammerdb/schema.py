@@ -14,7 +14,7 @@ ROUTINES: Final = ("neword", "payment", "ostat", "delivery", "slev")
 """HammerDB's names of the transactions, in the order of ``TRANSACTIONS``."""
 LOG_TABLES: Final = frozenset({"build_spec", "build_part"})
 """The record of a build of hdbkit's own."""
-_MAKE_THEM: Final = "make them with HammerDB, or use another database"
+_MAKE_THEM: Final = "create them with HammerDB, or use another database"
 
 
 def found_spec(session: Session) -> TprocCSpec | None:
