@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import scipy
 
 from hdbkit.analysis.run import steady
 from hdbkit.analysis.run.bracket import brackets
@@ -22,6 +21,7 @@ from hdbkit.analysis.run.host import MAX_STEAL_PCT, grown, pressure_pct
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.analysis.statistics.tails import binomial_range, chi_square_tail
 from hdbkit.analysis.wording import many, percents, plural, share
 from hdbkit.config.load import client_slices
 from hdbkit.results.columns import Outcome
@@ -111,7 +111,7 @@ def _rolled_back(run: _Run, operation: str, expected: float) -> Line:
     rolled, n = line["rolled_back"], line["committed"] + line["rolled_back"]
     if not n:
         return None, f"no {operation} ended in the window"
-    low, high = (int(np.ceil(scipy.special.bdtrik(tail, n, expected))) for tail in (SURE / 2, 1 - SURE / 2))
+    low, high = binomial_range(n, expected, SURE / 2)
     detail = (
         f"{rolled:,} of {n:,} {operation} ({100 * rolled / n:.2f} %) were rolled back; expected {low:,} to {high:,}"
     )
@@ -212,7 +212,7 @@ def _mix(run: _Run) -> Line:
     drawn = weights > 0
     due = total * asked[drawn] / 100
     away = float(((counts[drawn] - due) ** 2 / due).sum())
-    chance = float(scipy.special.chdtrc(drawn.sum() - 1, away)) if drawn.sum() > 1 else 1.0
+    chance = chi_square_tail(away, int(drawn.sum()) - 1) if drawn.sum() > 1 else 1.0
     return chance >= SURE or abs(got[worst] - asked[worst]) <= MIX_TOLERANCE_PCT, detail
 
 
