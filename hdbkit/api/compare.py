@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.comparison.groups import metric_of
+from hdbkit.analysis.comparison.history import HOST_FACTS
 from hdbkit.analysis.comparison.sides import Gate, Ratio, comparison_warnings, gate, ratio_of, ratios_by_users
 from hdbkit.api.result import Result
 from hdbkit.charts.chart import Chart
@@ -86,7 +87,7 @@ class Comparison:
 
     @property
     def differences(self) -> pd.DataFrame:
-        """The server settings and plan fields that differ between the sides; one row each, with base and new.
+        """The settings, plan fields, software and host that differ between the sides: a row each, base and new.
 
         Compared are the first run of the base and the first new run with the same number of virtual users.
         ``load.virtual_users`` lists all user counts of a side.
@@ -211,7 +212,8 @@ def _mean(side: list[Result], keys: tuple[str, ...]) -> float:
 
 def _facts(one: Result) -> dict[str, str]:
     plan = one.manifest.plan
-    parts = {"workload": one.manifest.schema_facts, "load": plan["load"]}
+    host = {name: one.manifest.host.get(name) for name in HOST_FACTS}
+    parts = {"workload": one.manifest.schema_facts, "load": plan["load"], "host": host}
     facts = {f"{part}.{name}": str(value) for part, values in parts.items() for name, value in values.items()}
     facts |= {f"software.{name}": value for name, value in one.manifest.software.items()}
     facts["server.version"] = str(one.manifest.server.get("version"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -157,3 +158,20 @@ def test_a_comparison_of_different_client_code_carries_a_warning() -> None:
     (warning,) = comparison_warnings(differences)
     assert "different client code (hdbkit wire code, mysqlclient)" in warning
     assert comparison_warnings(differences.drop("software.client_path")) == []
+
+
+def test_a_comparison_of_runs_on_different_hosts_lists_the_facts_and_carries_a_warning(root: Path) -> None:
+    other = RunFolder(root / "new-1").read()
+    host = {**other.host, "name": "db9", "cores": 64, "load_1min_at_start": 9.9}
+    moved = RunFolder(root / "on-db9")
+    moved.path.mkdir()
+    try:
+        shutil.copytree(root / "new-1", moved.path, dirs_exist_ok=True)
+        moved.write(other.model_copy(update={"run_id": "on-db9", "host": host}))
+        found = api.compare("old-1", "on-db9")
+        assert list(found.differences.index) == ["host.cores", "host.name"], "the load at the start is no difference"
+        assert found.differences.loc["host.name", "new"] == "db9"
+        assert found.warnings == ["The clients of the sides ran on different hosts (host.cores, host.name)"]
+        assert api.compare("old-1", "new-1").warnings == []
+    finally:
+        shutil.rmtree(moved.path)

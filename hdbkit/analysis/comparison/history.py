@@ -19,7 +19,8 @@ from hdbkit.analysis.wording import change, many, than, virtual_users
 from hdbkit.config.metric import Metric
 from hdbkit.results.manifest import Manifest
 
-_HOST = ("name", "system", "processor", "cores", "memory_bytes")
+HOST_FACTS = ("name", "system", "processor", "cores", "memory_bytes")
+"""The facts of the clients' host that two runs must share to be comparable."""
 _COLUMNS = ("virtual_users", "since", "run_id", "runs", "metric_value", "ratio", "cause", "p", "what")
 Environment = dict[str, str]
 
@@ -32,7 +33,7 @@ def environment_of(manifest: Manifest, settings: Mapping[str, Any]) -> Environme
     plan = manifest.plan
     parts: dict[str, Mapping[str, Any]] = {
         "server": {name: manifest.server.get(name) for name in ("kind", "version")},
-        "host": {name: manifest.host.get(name) for name in _HOST},
+        "host": {name: manifest.host.get(name) for name in HOST_FACTS},
         "schema": {name: value for name, value in manifest.schema_facts.items() if name != "seed"},
         "load": {name: value for name, value in plan["load"].items() if name not in ("seed", "virtual_users")},
         "setting": {name: one.get("value") for name, one in settings.items() if one.get("changed")},

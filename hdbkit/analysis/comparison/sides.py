@@ -187,6 +187,9 @@ def comparison_warnings(differences: pd.DataFrame) -> list[str]:
         found.append(
             f"The sides did not do the same work: {', '.join(work)} {'differ' if len(work) > 1 else 'differs'}"
         )
+    host = [str(name) for name in differences.index if str(name).startswith("host.")]
+    if host:
+        found.append(f"The clients of the sides ran on different hosts ({', '.join(host)})")
     if CLIENT_PATH in differences.index:
         base, new = differences.loc[CLIENT_PATH]
         found.append(
