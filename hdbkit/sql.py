@@ -81,6 +81,32 @@ def statements(dialects: tuple[str, ...], folder: str) -> Mapping[str, Statement
     return MappingProxyType(found)
 
 
+def folders(dialects: tuple[str, ...]) -> list[str]:
+    """The folders with statements for these dialects, such as ``server`` and ``shop.stall``."""
+    roots = [data_folder("schemas") / dialect for dialect in ("ansi", *dialects)]
+    return sorted(
+        {".".join(path.parent.relative_to(root).parts) for root in roots for path in root.glob("*/**/*.sql")}
+    )
+
+
+def listed(dialects: tuple[str, ...], folder: str | None = None, name: str | None = None) -> list[Statement]:
+    """The statements of all folders without duplicates, or of one such as ``shop/stall``; ``name`` selects.
+
+    Raises:
+        InputError: there is no such folder or statement.
+    """
+    engine, known = dialects[-1], folders(dialects)
+    wanted = known if folder is None else [folder.replace("/", ".")]
+    if folder is not None and wanted[0] not in known:
+        existing = ", ".join(one.replace(".", "/") for one in known)
+        raise InputError(f"{engine} has no folder '{folder}' of statements; its folders: {existing}")
+    found = {(one.origin, one.name): one for each in wanted for one in statements(dialects, each).values()}
+    chosen = [one for one in found.values() if name in (None, one.name)]
+    if not chosen:
+        raise InputError(f"{engine} has no statement '{name}'; see: hdbkit sql show {engine}")
+    return chosen
+
+
 def find(dialects: tuple[str, ...], folder: str, name: str) -> Statement:
     """One statement by name. Raises ``InputError`` if it does not exist."""
     known = statements(dialects, folder)

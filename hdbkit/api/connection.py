@@ -119,7 +119,7 @@ class Connection:
         schema = engine.schema(self.target, asked)
         try:
             found = workload_of(schema_in(schema, self.target, asked))
-            return _frame(found.check(schema.session))
+            return checks_frame(found.check(schema.session))
         finally:
             schema.close()
 
@@ -198,5 +198,6 @@ def _admin(account: Target) -> Target:
     return account.with_(password=SecretStr(secret)) if secret and account.password is None else account
 
 
-def _frame(checks: list[Check]) -> pd.DataFrame:
+def checks_frame(checks: Sequence[Check]) -> pd.DataFrame:
+    """Checks as a table: name, passed, detail."""
     return pd.DataFrame([vars(check) for check in checks], columns=["name", "passed", "detail"])

@@ -9,6 +9,7 @@ import typer
 
 from hdbkit import sql
 from hdbkit.api import connect
+from hdbkit.api.connection import checks_frame
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import Sectioned, schema_options
@@ -16,7 +17,7 @@ from hdbkit.cli.progress import BuildBar
 from hdbkit.config import Target
 from hdbkit.databases import database
 from hdbkit.paths import data_folder
-from hdbkit.workloads import models, specification
+from hdbkit.workloads import specification
 
 TargetArgument = Annotated[str, typer.Argument(help="URL without password, or a name in params/targets.yaml")]
 WorkloadOption = Annotated[
@@ -35,7 +36,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(cls=Sectioned, epilog="Example: hdbkit check postgresql://bench@db1/tpcc")(check)
     app.command(cls=Sectioned, epilog="Example: hdbkit drop postgresql://bench@db1/tpcc --yes")(drop)
     about_sql = typer.Typer(help="Show the SQL that is sent.", no_args_is_help=True, rich_markup_mode=None)
-    about_sql.command("show", epilog="Example: hdbkit sql show postgresql --group server")(sql_show)
+    about_sql.command("show", epilog="Example: hdbkit sql show postgresql --folder server")(sql_show)
     app.add_typer(about_sql, name="sql")
 
 
@@ -59,7 +60,7 @@ def build(
         show.notes.print(f"  created {created}", markup=False)
     with BuildBar() as bar:
         done = connection.build(spec, loaders=loaders, progress=bar)
-    checks = show.checks_frame(done.checks)
+    checks = checks_frame(done.checks)
     if as_json:
         show.print_json({"rows": done.rows, "duration_s": done.duration_s, "checks": show.frame_json(checks)})
     else:
@@ -105,17 +106,17 @@ def drop(
 def sql_show(
     kind: Annotated[str, typer.Argument(metavar="DATABASE", help="kind of database, such as postgresql")],
     name: Annotated[str | None, typer.Argument(help="name of a statement [default: list all names]")] = None,
-    group: Annotated[str | None, typer.Option(help="workload, or 'server' [default: the first workload]")] = None,
+    folder: Annotated[
+        str | None, typer.Option(help="folder of statements, such as server [default: all]")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a statement and the file that it comes from, or list all statements."""
-    dialects = database(kind).dialects
-    group = group or next(iter(models()))
-    known = {name: sql.find(dialects, group, name)} if name else dict(sql.statements(dialects, group))
+    """List the statements for a database and their files, or print the text of one."""
+    found = sql.listed(database(kind).dialects, folder, name)
     if as_json:
-        show.print_json([{"name": s.name, "origin": str(s.origin), "text": s.text} for s in known.values()])
+        show.print_json([{"name": s.name, "origin": str(s.origin), "text": s.text} for s in found])
         return
-    for statement in known.values():
+    for statement in found:
         origin = statement.origin.relative_to(data_folder("schemas"))
         show.console.print(f"-- {statement.name}  ({origin})", markup=False)
         if name:

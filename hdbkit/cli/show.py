@@ -15,6 +15,7 @@ from rich.table import Table
 
 from hdbkit.api import Result, SweepResult
 from hdbkit.config import WorkloadSpec
+from hdbkit.config.metric import Measure
 from hdbkit.config.quantities import duration_text
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.sweep_plan import SweepPlan
@@ -93,11 +94,6 @@ def _clean(content: Any) -> Any:
     return content.item() if hasattr(content, "item") else content
 
 
-def checks_frame(found: Sequence[Any]) -> pd.DataFrame:
-    """Checks as a frame: name, passed, detail."""
-    return pd.DataFrame([vars(check) for check in found], columns=["name", "passed", "detail"])
-
-
 def run(result: Result) -> None:
     """A run on the screen: its figures, latencies, errors and checks."""
     summary, manifest = result.summary, result.manifest
@@ -150,7 +146,7 @@ def plan(planned: SweepPlan) -> None:
     console.print(f"{len(planned.runs)} runs, {time}, {title}: {made_of} x {spec.blocks} blocks")
     if spec.strategy is not Strategy.GRID:
         console.print(f"this is the first block; the search proposes {spec.asked} configurations per further block")
-        if spec.end_early:
+        if spec.end_early and planned.metric.measure is Measure.RATE:
             console.print(
                 "a run ends early once its configuration is certain to stay far below the three best so far"
             )

@@ -239,4 +239,4 @@ def test_the_command_line_checks_it_and_shows_it_in_a_plan(
     said = command("run", "lab", "--schema-from", "hammerdb", "--warehouses", "3")
     assert said.code == 2
     assert "needs 3; omit warehouses, or " in said.err and "hdbkit build" not in said.err
-    assert "hammerdb/routines.sql" in command("sql", "show", procedures.kind, "--group", GROUP).out
+    assert "hammerdb/routines.sql" in command("sql", "show", procedures.kind, "--folder", "tproc_c/hammerdb").out

@@ -127,3 +127,24 @@ def test_a_statement_may_make_commands(schemas: Path) -> None:
     assert (found["set"].makes_commands, found["get"].makes_commands) == (True, False)
     assert found["set"].description == "Sets it."
     assert found["set"].filled({}).makes_commands
+
+
+def test_all_statements_are_listed_once_and_can_be_selected_by_folder_and_name(schemas: Path) -> None:
+    for folder in ("own/server", "own/shop/stall"):
+        (schemas / folder).mkdir(parents=True)
+        (schemas / folder / "c.sql").write_text("-- name: count_rows\nSELECT 1\n", encoding="utf-8")
+    assert sql.folders(("own",)) == ["server", "shop", "shop.stall"]
+
+    def listed(*given: str | None) -> list[str]:
+        return [f"{one.origin.relative_to(schemas)} {one.name}" for one in sql.listed(("own",), *given)]
+
+    whole = ["own/server/c.sql count_rows", "ansi/shop/a.sql take_item", "ansi/shop/a.sql count_rows"]
+    assert listed() == [*whole, "own/shop/stall/c.sql count_rows"]
+    assert listed("shop/stall") == ["ansi/shop/a.sql take_item", "own/shop/stall/c.sql count_rows"]
+    assert listed(None, "take_item") == ["ansi/shop/a.sql take_item"]
+    with pytest.raises(
+        InputError, match="own has no folder 'shed' of statements; its folders: server, shop, shop/st"
+    ):
+        listed("shed")
+    with pytest.raises(InputError, match="own has no statement 'nothing'; see: hdbkit sql show own"):
+        listed(None, "nothing")

@@ -13,6 +13,7 @@ import ipywidgets
 import pandas as pd
 
 from hdbkit import api
+from hdbkit.api.connection import checks_frame
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.quantities import duration_text, size_text
 from hdbkit.config.workload_spec import identifies_schema, is_filled_in
@@ -192,7 +193,7 @@ class SchemaPanel(Panel):
                 connection = api.connect(target)
                 done = connection.build(workload=spec, loaders=loaders, progress=watch, stop=stop)
                 self.shared.schema_found(target, spec)
-                self._show_checks(pd.DataFrame([vars(check) for check in done.checks]))
+                self._show_checks(checks_frame(done.checks))
                 self.say(f"built: {done.rows:,} rows in {duration_text(done.duration_s)}")
             except BuildFailed:
                 if not stop.is_set():
