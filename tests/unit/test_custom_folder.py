@@ -76,16 +76,16 @@ def test_all_errors_of_all_files_are_reported_together_with_lines(tmp_path: Path
     found = errors(folder(tmp_path, yaml, sql))
     assert found == [
         "3 workload.yaml: operations.look.weight: must be 0 or more, not -3",
-        "9 workload.yaml: colour: unknown key.",
         "4 workload.yaml: operations.change.statements: there is no statement 'nota' in the SQL files. "
         "Did you mean 'note'?",
+        "8 workload.yaml: details: 'idd' is not a variable. Did you mean 'id'?",
+        "9 workload.yaml: colour: unknown key.",
         "3 statements.sql: change: :txt is not a variable. Did you mean 'text'?",
         "5 statements.sql: note: no operation uses this statement "
         "(others begin with create_..., index_..., load_..., check_..., key_..., count_...)",
         "7 statements.sql: lonely: {row} is not a parameter. Did you mean 'rows'?",
         "7 statements.sql: lonely: no operation uses this statement "
         "(others begin with create_..., index_..., load_..., check_..., key_..., count_...)",
-        "8 workload.yaml: details: 'idd' is not a variable. Did you mean 'id'?",
     ]
 
 
@@ -170,6 +170,17 @@ def test_a_table_is_loaded_in_parts_and_then_by_statements(tmp_path: Path) -> No
     rows = b"".join(last.chunks).decode().splitlines()
     assert (rows[0], rows[-1]) == ("200010\t7\t\\N", "250009\t7\t\\N")
     assert list(work.part("load_rest")) == [StatementLoad("load_rest")]
+
+
+def test_a_table_whose_name_begins_like_a_loading_statement_is_loaded_in_parts(tmp_path: Path) -> None:
+    yaml = YAML + "tables: {load_x: {rows: 3, columns: {id: row}}}\n"
+    work = workload(
+        specification(folder(tmp_path, yaml, SQL + "-- name: create_load_x\nCREATE TABLE load_x (id INT)\n"))
+    )
+    assert [part.key for part in work.parts()] == ["load_x-0"]
+    (part,) = work.part("load_x-0")
+    assert isinstance(part, TableLoad)
+    assert b"".join(part.chunks) == b"1\n2\n3\n"
 
 
 def test_a_parameter_or_an_operation_that_is_not_there_is_refused(tmp_path: Path) -> None:

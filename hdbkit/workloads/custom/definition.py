@@ -55,11 +55,6 @@ def number(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
     return found.amount
 
 
-def names_in(bound: Bound) -> frozenset[str]:
-    """The parameters that a bound names."""
-    return Expression(bound).names if isinstance(bound, str) else frozenset()
-
-
 class Range(ConfigModel):
     """Numbers from ``min`` to ``max``, both included."""
 

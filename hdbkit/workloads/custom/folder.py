@@ -49,8 +49,13 @@ def read_folder(folder: Path) -> tuple[Definition, Texts]:
     if isinstance(content, dict):
         problems += _unknown_names(content, lines, statements)
     if problems or definition is None:
-        raise ConfigErrors(str(folder), problems)
+        raise ConfigErrors(str(folder), sorted(problems, key=_by_file_and_line))
     return definition, {dialect: {one.name: one.body for one in of.values()} for dialect, of in statements.items()}
+
+
+def _by_file_and_line(problem: Problem) -> tuple[bool, str, int]:
+    file = problem.where.partition(":")[0]
+    return file != FILE, file, problem.line or 0
 
 
 def _statements(folder: Path) -> tuple[dict[str, dict[str, Statement]], list[Problem]]:

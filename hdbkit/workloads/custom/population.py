@@ -28,19 +28,23 @@ def parts(spec: CustomSpec) -> list[Part]:
         for at in range(-(-rows // _PART_ROWS)):
             size = min(_PART_ROWS, rows - at * _PART_ROWS)
             found.append(Part(f"{table}-{at}", size, size * _COLUMN_BYTES * len(content.columns)))
-    names = sorted({name for of in spec.statements.values() for name in of if name.startswith(_LOAD)})
-    return [*found, *(Part(name, 0, 0) for name in names)]
+    return [*found, *(Part(name, 0, 0) for name in sorted(_loading(spec)))]
 
 
 def part(spec: CustomSpec, tables: dict[str, Table], key: str) -> Iterator[PartLoad]:
     """The rows of a part."""
-    if key.startswith(_LOAD) and key.removeprefix(_LOAD):
+    if key in _loading(spec):
         yield StatementLoad(key)
         return
     table, _, number_text = key.rpartition("-")
     first = int(number_text) * _PART_ROWS
     rows = min(_PART_ROWS, rows_of(spec, table) - first)
     yield TableLoad(tables[table], _chunks(spec, table, first, rows))
+
+
+def _loading(spec: CustomSpec) -> set[str]:
+    """The names of the statements that load."""
+    return {name for of in spec.statements.values() for name in of if name.startswith(_LOAD)}
 
 
 def rows_of(spec: CustomSpec, table: str) -> int:
