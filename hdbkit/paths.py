@@ -1,4 +1,4 @@
-"""Locations of SQL and parameter files, results, cache and targets file."""
+"""Locations of SQL and parameter files, results, cache, state and targets file."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def results_folder() -> Path:
 def cache_folder() -> Path:
     """The cache folder: ``hdbkit`` in the user's cache folder (``~/.cache`` on Linux). It may not exist."""
     return platformdirs.user_cache_path("hdbkit", appauthor=False)
+
+
+def state_folder() -> Path:
+    """The state folder: ``hdbkit`` in the user's state folder (``~/.local/state`` on Linux). It may not exist."""
+    return platformdirs.user_state_path("hdbkit", appauthor=False)
 
 
 def targets_file() -> Path:

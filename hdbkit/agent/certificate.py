@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import os
 import platform
 import ssl
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from hdbkit.errors import InputError
 from hdbkit.files import replace_file
+from hdbkit.paths import state_folder
 
 _LIFE = timedelta(days=3650)
 
@@ -93,8 +93,7 @@ def _name(host: str):  # type: ignore[no-untyped-def]
 
 def make_state_folder(folder: Path | None) -> Path:
     """Create the folder for the agent's key, snapshots and log, by default in the user's state folder. Mode 0700."""
-    base = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"))  # noqa: PTH111
-    made = Path(folder).expanduser() if folder else base / "hdbkit" / "agent"
+    made = Path(folder).expanduser() if folder else state_folder() / "agent"
     try:
         made.mkdir(parents=True, exist_ok=True)
         made.chmod(0o700)
