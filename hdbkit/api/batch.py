@@ -35,7 +35,7 @@ class BatchStep:
     skipped: bool = False
 
 
-Watch = Callable[[BatchStep], None]
+OnStep = Callable[[BatchStep], None]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def batch(
     params: Sequence[Path | str],
     *,
     batch_id: str | None = None,
-    watch: Watch = lambda _: None,
+    watch: OnStep = lambda _: None,
     workspace: Workspace | None = None,
 ) -> BatchResult:
     """Execute a notebook once per parameter file; skip files that were already executed with the same values.
@@ -142,7 +142,7 @@ def _execute(
     job: _Job,
     folder: BatchFolder,
     step: BatchStep,
-    watch: Watch,
+    watch: OnStep,
     place: Workspace,
 ) -> JobRecord:
     """Execute one notebook up to its last cell or the first that fails."""

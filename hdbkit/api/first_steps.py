@@ -18,7 +18,7 @@ from hdbkit.build import BuildProgress, BuildResult
 from hdbkit.config import SweepSpec, Target, WorkloadSpec
 from hdbkit.config.notebook import PRIVATE
 from hdbkit.errors import HdbkitError, SchemaProblem
-from hdbkit.execution.handle import Watch
+from hdbkit.execution.handle import OnPoll
 from hdbkit.paths import data_folder
 from hdbkit.servers import private_server
 from hdbkit.sweep_runner import Watcher
@@ -127,7 +127,7 @@ def demo(
     say: Callable[[str], None] = lambda _: None,
     build_progress: BuildProgress | None = None,
     watch: Watcher = ignore_event,
-    watch_run: Watch | None = None,
+    watch_run: OnPoll | None = None,
     workspace: Workspace | None = None,
 ) -> DemoResult:
     """Start a private server, build and check a schema, sweep the server's settings, and write the report.

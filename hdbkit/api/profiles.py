@@ -14,7 +14,7 @@ from hdbkit.analysis.comparison.groups import metric_of, values_by_users
 from hdbkit.analysis.comparison.history import change_sentences, environment_of, history_answer, segments
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
-from hdbkit.api.running import Watch, run
+from hdbkit.api.running import OnTick, run
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.history_chart import history_chart
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
@@ -116,7 +116,7 @@ def profile(
     *,
     virtual_users: Sequence[int] = (1, 2, 4, 8),
     blocks: int = 1,
-    watch: Watch | None = None,
+    watch: OnTick | None = None,
     workspace: Workspace | None = None,
 ) -> Profile:
     """Run a profile: in each block one run per user count, in random order.

@@ -20,7 +20,7 @@ from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workspace import DEFAULT, Workspace
 
-Watch = Callable[["Running"], None]
+OnTick = Callable[["Running"], None]
 
 
 class Running:
@@ -52,7 +52,7 @@ class Running:
         """End the measured window now and keep the result; ``at_once`` does not wait for the clients."""
         self._handle.stop(at_once)
 
-    def wait(self, watch: Watch | None = None) -> Result:
+    def wait(self, watch: OnTick | None = None) -> Result:
         """Wait for the end of the run; an interrupt detaches, and the run continues.
 
         Raises:
@@ -113,7 +113,7 @@ def run(
     load: Load | None = None,
     *,
     label: str | None = None,
-    watch: Watch | None = None,
+    watch: OnTick | None = None,
     workspace: Workspace | None = None,
 ) -> Result:
     """Run and wait for the result; Ctrl-C stops the run and returns what it measured.

@@ -13,8 +13,7 @@ from hdbkit.api.sweep_process import launch
 from hdbkit.api.sweeping import SweepResult, plan_checked
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import DamagedResult, InputError, SweepFailed
-from hdbkit.execution.handle import RunHandle
-from hdbkit.execution.handle import Watch as RunWatch
+from hdbkit.execution.handle import OnPoll, RunHandle
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.sweep_folder import SweepFolder, find_sweep, sweep_folders
 from hdbkit.servers import control
@@ -58,7 +57,7 @@ class RunningSweep:
             with suppress(ProcessLookupError):  # it has ended since
                 os.kill(pid, signal.SIGINT)
 
-    def wait(self, watch: Watcher = ignore_event, watch_run: RunWatch | None = None) -> SweepResult:
+    def wait(self, watch: Watcher = ignore_event, watch_run: OnPoll | None = None) -> SweepResult:
         """Wait for the end of the sweep; an interrupt detaches, and the sweep continues.
 
         Args:
@@ -85,7 +84,7 @@ class RunningSweep:
             raise SweepFailed(self.sweep_id, now.note)
         return self.result
 
-    def _watch_present_run(self, now: SweepProgress, watch_run: RunWatch | None) -> None:
+    def _watch_present_run(self, now: SweepProgress, watch_run: OnPoll | None) -> None:
         run = RunHandle(RunFolder(self.folder.root / now.run_id))
         if watch_run is None or not now.run_id:
             return

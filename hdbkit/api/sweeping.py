@@ -26,8 +26,7 @@ from hdbkit.config import SweepSpec, Target
 from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.contracts import ApplyBy
-from hdbkit.execution.handle import Watch as RunWatch
-from hdbkit.execution.handle import execute
+from hdbkit.execution.handle import OnPoll, execute
 from hdbkit.plan import RunPlan
 from hdbkit.report import sweep_card, sweep_report
 from hdbkit.report.sweep_journal import restored
@@ -253,7 +252,7 @@ def sweep(
     resume_id: str | None = None,
     blocks: int | None = None,
     watch: Watcher = ignore_event,
-    watch_run: RunWatch | None = None,
+    watch_run: OnPoll | None = None,
     command: str = "",
     workspace: Workspace | None = None,
 ) -> SweepResult:

@@ -56,7 +56,7 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     course = throughput(folder, manifest, step_s)
     latencies = quantiles.by_second(folder, Window(0, window.end_us), step_s)
     of_headline = latencies[latencies["operation"] == manifest.operations.index(manifest.headline)]
-    counted = quantiles.counts(folder, window)
+    histogram = quantiles.counts(folder, window)
     failed = failures(folder, step_s)
     charts = [
         throughput_over_time(
@@ -67,7 +67,9 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
             {name: marks_s(folder, name) for name in MARKS},
         ),
         latency_over_time(of_headline, window, manifest.headline),
-        latency_by_operation(counted[counted["outcome"] != Outcome.FAILED.value], manifest.operations, manifest.noun),
+        latency_by_operation(
+            histogram[histogram["outcome"] != Outcome.FAILED.value], manifest.operations, manifest.noun
+        ),
     ]
     if len(failed):
         charts.append(errors_by_class(failed, samples(folder), window, step_s))
@@ -156,12 +158,12 @@ def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str) -> 
     return Chart("latency_over_time", f"Did the latency of {operation} stay constant?", fig, words, table)
 
 
-def latency_by_operation(counted: pd.DataFrame, operations: list[str], noun: str) -> Chart:
-    """Latency at each share of the operations, with the slow end stretched; ``counted`` as ``quantiles.counts``."""
+def latency_by_operation(histogram: pd.DataFrame, operations: list[str], noun: str) -> Chart:
+    """Latency at each share of the operations, the slow end stretched; ``histogram`` as of ``quantiles.counts``."""
     seen = {
         name: rows.groupby("latency_us")["n"].sum()
         for index, name in enumerate(operations)
-        if len(rows := counted[counted["operation"] == index])
+        if len(rows := histogram[histogram["operation"] == index])
     }
     fig = quantile_lines(seen)
     lines = [{"operation": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()]

@@ -25,7 +25,7 @@ from hdbkit.processes import is_alive
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 
-Watch = Callable[["RunHandle"], None]
+OnPoll = Callable[["RunHandle"], None]
 
 _supervisors: list[subprocess.Popen[bytes]] = []
 """The processes that this process has started and not yet waited for; prevents zombies and resource warnings."""
@@ -74,7 +74,7 @@ class RunHandle:
         page.fields[Field.STOP_REQUEST] = max(page.fields[Field.STOP_REQUEST], wanted)
         page.close()
 
-    def wait(self, watch: Watch | None = None) -> Manifest:
+    def wait(self, watch: OnPoll | None = None) -> Manifest:
         """Wait for the end. ``watch`` is called several times per second with this handle."""
         while True:
             manifest = self.manifest()
@@ -163,7 +163,7 @@ def start(target: Target, wanted: WorkloadSpec, planned: Planner, root: Path) ->
     return RunHandle(folder, process)
 
 
-def execute(plan: RunPlan, root: Path, watch: Watch | None = None) -> Manifest:
+def execute(plan: RunPlan, root: Path, watch: OnPoll | None = None) -> Manifest:
     """Start a run and wait for its end. An interrupt stops it gracefully, a second one at once.
 
     Raises:

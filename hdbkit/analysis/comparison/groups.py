@@ -114,13 +114,13 @@ def distributions(groups: Groups, operation: str) -> dict[str, pd.Series[int]]:
     """How often each latency (us, sorted) of an operation was seen in each group, its runs taken together."""
     found = {}
     for name, finished in groups.items():
-        counted = [
+        histograms = [
             rows[(rows["operation"] == manifest.operations.index(operation)) & _done(rows)]
             for folder, manifest in finished
             if operation in manifest.operations
             for rows in [quantiles.counts(folder, window_of(manifest))]
         ]
-        seen = pd.concat(counted).groupby("latency_us")["n"].sum() if counted else pd.Series(dtype=int)
+        seen = pd.concat(histograms).groupby("latency_us")["n"].sum() if histograms else pd.Series(dtype=int)
         if len(seen):
             found[name] = seen
     return found

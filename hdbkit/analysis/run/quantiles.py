@@ -32,12 +32,12 @@ ROWS_AT_A_TIME = 12_500_000
 def counts(folder: RunFolder, window: Window, latency: str = SERVICE_US) -> pd.DataFrame:
     """How often each latency was seen: operation, outcome, error_class, latency_us, n, retries; sorted."""
     with operations_of(folder, window) as rows:
-        counted: pd.DataFrame = rows.aggregate(
+        histogram: pd.DataFrame = rows.aggregate(
             f"operation, outcome, error_class, {latency} AS latency_us, "
             "count(*)::BIGINT AS n, sum(retries)::BIGINT AS retries",
             f"operation, outcome, error_class, {latency}",
         ).df()
-    return counted.sort_values(["operation", "outcome", "error_class", "latency_us"], ignore_index=True)
+    return histogram.sort_values(["operation", "outcome", "error_class", "latency_us"], ignore_index=True)
 
 
 def by_second(folder: RunFolder, window: Window, step_s: int = 1) -> pd.DataFrame:
@@ -77,9 +77,9 @@ def _slice(folder: RunFolder, window: Window, step_s: int, steps: range) -> pd.D
     return whole
 
 
-def quantiles_of(counted: pd.DataFrame, by: list[str], quantiles: Mapping[str, float]) -> pd.DataFrame:
-    """Quantiles of counted latencies (columns of ``by``, latency_us, n): one row a group, with n and max_us."""
-    ordered = counted.sort_values([*by, "latency_us"], ignore_index=True)
+def quantiles_of(histogram: pd.DataFrame, by: list[str], quantiles: Mapping[str, float]) -> pd.DataFrame:
+    """Quantiles of a histogram of latencies (``by``, latency_us, n): one row a group, with n and max_us."""
+    ordered = histogram.sort_values([*by, "latency_us"], ignore_index=True)
     if ordered.empty:
         return pd.DataFrame(columns=[*by, "n", *(f"{name}_us" for name in quantiles), "max_us"])
     keys = ordered[by].to_numpy()

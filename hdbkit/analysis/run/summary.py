@@ -32,17 +32,17 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         DamagedResult: there is no measured window, or a file cannot be read.
     """
     window = window_of(manifest)
-    counted = counts(folder, window)
+    histogram = counts(folder, window)
     users = _users(folder, window)
     counters = table(folder, "counters")
     grew = growth(counters)
     host, clients = table(folder, "host"), table(folder, "clients")
-    by_outcome = {outcome: _sum(counted, outcome) for outcome in Outcome}
+    by_outcome = {outcome: _sum(histogram, outcome) for outcome in Outcome}
     completed = by_outcome[Outcome.COMMITTED] + by_outcome[Outcome.ROLLED_BACK_BY_DESIGN]
-    operations = _by_operation(folder, manifest, window, counted)
+    operations = _by_operation(folder, manifest, window, histogram)
     server_cpu_s = grown(host, "server_cpu_s", window)
     return {
-        "metric_value": _metric_value(manifest, window, counted, grew, operations),
+        "metric_value": _metric_value(manifest, window, histogram, grew, operations),
         "engine_tpm": rate(grew, "commits", "rollbacks", per_s=60),
         "window_s": window.duration_s,
         "measured_s": _measured_s(manifest, window, grew),
@@ -50,10 +50,10 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         "committed": by_outcome[Outcome.COMMITTED],
         "rolled_back_by_design": by_outcome[Outcome.ROLLED_BACK_BY_DESIGN],
         "failed": by_outcome[Outcome.FAILED],
-        "retries": int(counted["retries"].sum()),
+        "retries": int(histogram["retries"].sum()),
         "operations_per_s": completed / window.duration_s,
         "operations": operations,
-        "errors": _errors(counted),
+        "errors": _errors(histogram),
         "client_cpu_us_per_operation": client_cpu_us(clients, users["n"]),
         "server_cpu_us_per_operation": (
             1e6 * server_cpu_s / completed if server_cpu_s is not None and completed else None
@@ -73,7 +73,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
 def _metric_value(
     manifest: Manifest,
     window: Window,
-    counted: pd.DataFrame,
+    histogram: pd.DataFrame,
     grew: dict[str, Growth],
     operations: dict[str, dict[str, Any]],
 ) -> float | None:
@@ -86,7 +86,7 @@ def _metric_value(
         return metric.per_s * sum(int(operations[name]["committed"]) for name in names) / window.duration_s
     if metric.measure is Measure.QUANTILE:
         codes = [manifest.operations.index(name) for name in names]
-        done = counted[(counted["outcome"] != Outcome.FAILED.value) & counted["operation"].isin(codes)]
+        done = histogram[(histogram["outcome"] != Outcome.FAILED.value) & histogram["operation"].isin(codes)]
         found = quantiles_of(done.groupby("latency_us", as_index=False)[["n"]].sum().assign(all=0), ["all"],
                              {"asked": metric.quantile})  # fmt: skip
         return float(found["asked_us"].iloc[0]) / 1000 if len(found) else None
@@ -115,19 +115,19 @@ def _data(counters: pd.DataFrame | None) -> dict[str, float | None] | None:
     }
 
 
-def _sum(counted: pd.DataFrame, outcome: Outcome) -> int:
-    return int(counted.loc[counted["outcome"] == outcome.value, "n"].sum())
+def _sum(histogram: pd.DataFrame, outcome: Outcome) -> int:
+    return int(histogram.loc[histogram["outcome"] == outcome.value, "n"].sum())
 
 
 def _by_operation(
-    folder: RunFolder, manifest: Manifest, window: Window, counted: pd.DataFrame
+    folder: RunFolder, manifest: Manifest, window: Window, histogram: pd.DataFrame
 ) -> dict[str, dict[str, Any]]:
     """Counts and latencies of each operation; response times besides where users key and think."""
-    service = _latencies(counted)
+    service = _latencies(histogram)
     response = _latencies(counts(folder, window, RESPONSE_US)) if manifest.paced else None
     lines: dict[str, dict[str, Any]] = {}
     for index, name in enumerate(manifest.operations):
-        rows = counted[counted["operation"] == index]
+        rows = histogram[histogram["operation"] == index]
         lines[name] = {
             "count": int(rows["n"].sum()),
             "committed": _sum(rows, Outcome.COMMITTED),
@@ -144,9 +144,9 @@ def _by_operation(
 _NO_LATENCIES: dict[str, float | None] = dict.fromkeys([*(f"{name}_us" for name in QUANTILES), "max_us", "mean_us"])
 
 
-def _latencies(counted: pd.DataFrame) -> dict[int, dict[str, float | None]]:
+def _latencies(histogram: pd.DataFrame) -> dict[int, dict[str, float | None]]:
     """p50_us .. p999_us, max_us and mean_us of the completed ones of each operation."""
-    done = counted[counted["outcome"] != Outcome.FAILED.value]
+    done = histogram[histogram["outcome"] != Outcome.FAILED.value]
     merged = done.groupby(["operation", "latency_us"], as_index=False)[["n"]].sum()
     spent = (merged["latency_us"] * merged["n"]).groupby(merged["operation"]).sum()
     found: dict[int, dict[str, float | None]] = {}
@@ -157,8 +157,8 @@ def _latencies(counted: pd.DataFrame) -> dict[int, dict[str, float | None]]:
     return found
 
 
-def _errors(counted: pd.DataFrame) -> dict[str, int]:
-    failed = counted[counted["outcome"] == Outcome.FAILED.value]
+def _errors(histogram: pd.DataFrame) -> dict[str, int]:
+    failed = histogram[histogram["outcome"] == Outcome.FAILED.value]
     by_class = failed.groupby("error_class")["n"].sum()
     return {ERROR_CLASSES[int(code)] or "other": int(n) for code, n in by_class.items()}  # type: ignore[call-overload]
 
