@@ -64,7 +64,7 @@ class Chart:
         return self.matplotlib(columns) if library == "matplotlib" else self.figure
 
     def matplotlib(self, columns: int = 2, *, title: bool = False) -> Figure:
-        """The chart as a ``matplotlib.figure.Figure`` on white, of no pyplot.
+        """The chart as a ``matplotlib.figure.Figure`` on white, without pyplot.
 
         Args:
             columns: how wide: 1 or 2 columns of a paper (3.5 or 7.16 inches).

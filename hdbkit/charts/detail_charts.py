@@ -15,12 +15,21 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import plain
-from hdbkit.charts.style import MARKERS, SERIES, axis_title, compact, figure, hover, log_axis, series, shade_rampup
+from hdbkit.charts.marks import left_out, plain
+from hdbkit.charts.style import (
+    MARKERS,
+    MAX_COLOURED,
+    axis_title,
+    compact,
+    figure,
+    hover,
+    log_axis,
+    series,
+    shade_rampup,
+)
 from hdbkit.config.metric import Metric
 from hdbkit.results.manifest import Manifest
 
-MAX_LINES = len(SERIES)
 MAX_ROWS = 4
 QUANTILES = {"p50": "p50_us", "p95": "p95_us", "p99": "p99_us", "p99.9": "p999_us"}
 _SIGNS = "\N{BLACK CIRCLE}\N{BLACK SQUARE}\N{BLACK DIAMOND}\N{BLACK UP-POINTING TRIANGLE}"
@@ -51,7 +60,7 @@ def detail_charts(
     courses, latencies = courses.merge(place, on="run_id"), latencies.merge(place, on="run_id")
     charts, metric = [], first.metric
     if len(courses):
-        drawn = _drawn(at, metric, MAX_LINES, MAX_LINES)
+        drawn = _drawn(at, metric, MAX_COLOURED, MAX_COLOURED)
         charts.append(throughput_over_time(courses, labels, metric.rate, drawn, users))
     if len(latencies):
         drawn = _drawn(at, metric, MAX_ROWS, 2)
@@ -64,7 +73,7 @@ def _drawn(verdicts: pd.DataFrame, metric: Metric, maximum: int, otherwise: int)
     known = verdicts[verdicts["metric_value"].notna()].sort_values("configuration").set_index("configuration")
     ranked = known.assign(first=known["verdict"] == "baseline", score=metric.score(known["metric_value"]))
     ranked = ranked.sort_values(["first", "score"], ascending=False)
-    places = list(ranked.index if len(known) > MAX_LINES else known.index)
+    places = list(ranked.index if len(known) > MAX_COLOURED else known.index)
     drawn = known.index if len(known) <= maximum else ranked.index[:otherwise]
     return [Line(places.index(one), int(one), str(known.loc[one, "label"])) for one in drawn]
 
@@ -86,7 +95,7 @@ def throughput_over_time(
         f"The second half of the window against its first: {'; '.join(changes)}." if changes else "",
         "Lines are medians over a configuration's runs, bands span them;",
         f"counted by the clients, at {virtual_users(users)}.",
-        _left_out(len(drawn), len(labels)),
+        left_out(len(drawn), len(labels), baseline=True),
     ]
     question = "Was the throughput steady in every configuration?"
     return Chart("throughput", question, fig, " ".join(one for one in words if one), table)
@@ -154,7 +163,7 @@ def latency_by_operation(
     words = [
         f"95 % of {first.headline} took at most: {figures}." if figures else "",
         f"Exact figures of each run's window, medians over the runs, at {virtual_users(users)}.",
-        _left_out(len(drawn), len(labels)),
+        left_out(len(drawn), len(labels), baseline=True),
     ]
     table = _latency_table(latencies, labels, names)
     return Chart("latency", f"How long did each {first.noun} take?", fig, " ".join(filter(None, words)), table)
@@ -192,8 +201,3 @@ def _latency_table(latencies: pd.DataFrame, labels: pd.Series[str], names: list[
         ["operation", "configuration"], key=lambda one: one.map(names.index) if one.name == "operation" else one
     )
     return table.assign(configuration=table["configuration"].map(labels), operation=table["operation"])
-
-
-def _left_out(drawn: int, known: int) -> str:
-    others = "fastest other" if drawn == 2 else f"{drawn - 1} fastest others"
-    return f"The baseline and the {others} are drawn; the table has all {known}." if drawn < known else ""

@@ -37,6 +37,6 @@ def interaction_chart(found: pd.DataFrame, smallest_effect: float, metric: Metri
         f"{len(acting)} of {len(table)} pairs of values interact; intervals hold together; the band is {band:g} %.",
         left_out(len(shown), len(table)),
     ]
-    columns = ["setting", "value", "other", "other_value", "fours", "ratio", "low", "high", "verdict"]
+    columns = ["setting", "value", "other", "other_value", "sets", "ratio", "low", "high", "verdict"]
     question = "Does the effect of one setting depend on another?"
     return Chart("interactions", question, fig, " ".join(filter(None, words)), table[columns].round(4))

@@ -142,6 +142,11 @@ def _users_axis(counts: pd.Series[Any]) -> dict[str, Any]:
     return {**log_axis(ticks), "tickvals": ticks, "ticktext": [f"{one:,}" for one in ticks]}
 
 
-def left_out(drawn: int, known: int) -> str:
-    """What is not drawn, as a sentence; empty where all is."""
-    return f"The first {drawn} are drawn; the table has all {known}." if drawn < known else ""
+def left_out(drawn: int, known: int, *, baseline: bool = False) -> str:
+    """What is not drawn, as a sentence; empty where all is. ``baseline``: it and the fastest others are drawn."""
+    if drawn >= known:
+        return ""
+    which = f"first {drawn}"
+    if baseline:
+        which = "baseline and the " + ("fastest other" if drawn == 2 else f"{drawn - 1} fastest others")
+    return f"The {which} are drawn; the table has all {known}."

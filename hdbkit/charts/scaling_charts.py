@@ -18,7 +18,7 @@ from hdbkit.analysis.statistics.scalability import Scaling, laws, laws_table
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import MAX_LINES, in_rows, left_out, over_users, plain
-from hdbkit.charts.style import HEIGHT, MARKERS, SERIES, axis_title, colour, figure, log_axis, series
+from hdbkit.charts.style import HEIGHT, MARKERS, MAX_COLOURED, axis_title, colour, figure, log_axis, series
 from hdbkit.config.metric import Better, Metric
 
 _LOG_FROM = 20
@@ -83,7 +83,7 @@ def scaling_laws(runs: pd.DataFrame, metric: Metric, by: str = "label", drawn: S
     if not found:
         return None
     tops = known.groupby("group", sort=False)["metric_value"].max()
-    drawn = [name for name in drawn or sorted(found, key=lambda name: -tops[name]) if name in found][: len(SERIES)]
+    drawn = [name for name in drawn or sorted(found, key=lambda name: -tops[name]) if name in found][:MAX_COLOURED]
     cells = values_by_users(known[known["group"].isin(drawn)]).assign(low=np.nan, high=np.nan)
     cells = cells.sort_values("group", key=lambda names: names.map(drawn.index), kind="stable")
     fig = over_users(known[known["group"].isin(drawn)], cells, "group", metric)

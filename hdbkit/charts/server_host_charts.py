@@ -22,15 +22,13 @@ from hdbkit.analysis.run.server_host import (
 )
 from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.style import PATTERNS, SERIES, colour, figure, series, shade_rampup
+from hdbkit.charts.style import MAX_COLOURED, PATTERNS, SERIES, colour, figure, series, shade_rampup
 from hdbkit.config.quantities import size_text
 
-MAX_LINES = len(SERIES)
-"""Disks, or directions of networks, that are drawn; tables hold all."""
 _STACKED = tuple(part for part in CPU_WORDS if part != "idle")
 """The parts of the CPU time that are stacked."""
 _HATCHED = {"fillmode": "overlay", "solidity": 0.2}
-_UNKNOWN = "What it did in the window is not known: the agent was away."
+_UNKNOWN = "No data for the window: the agent did not answer."
 
 Use = Mapping[str, Any]
 
@@ -98,7 +96,7 @@ def network_rates(course: pd.DataFrame, window: Window, use: Use | None) -> Char
 
 
 def _lines(fig: go.Figure, course: pd.DataFrame, hover: str) -> None:
-    for index, name in enumerate(course.columns[1 : 1 + MAX_LINES]):
+    for index, name in enumerate(course.columns[1 : 1 + MAX_COLOURED]):
         look = series(index)
         fig.add_scatter(
             x=course["second"].round(2).tolist(), mode="lines", name=name,

@@ -38,6 +38,8 @@ COLOURS: Final = {
     "heat-high": Colour("#2e8bc9", "#2f86c0"),
 }
 SERIES: Final = tuple(f"series-{i}" for i in range(1, 6))
+MAX_COLOURED: Final = len(SERIES)
+"""Lines of a chart in which each has a colour of its own; tables hold all."""
 DASHES: Final = ("solid", "dash", "dot", "dashdot", "longdash")
 MARKERS: Final = ("circle", "square", "diamond", "triangle-up", "x")
 PATTERNS: Final = ("", "/", "x", ".", "\\", "-")

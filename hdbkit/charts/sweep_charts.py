@@ -25,15 +25,13 @@ from hdbkit.charts.marks import (
     dots,
     in_rows,
     intervals,
+    left_out,
     name_rows,
     over_users,
     plain,
 )
-from hdbkit.charts.style import SERIES, axis_title, colour, figure, hover
+from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, figure, hover
 from hdbkit.config.metric import Better, Metric
-
-MAX_LINES = len(SERIES)
-"""Lines of a chart: as many as there are colours."""
 
 
 def sweep_charts(
@@ -115,8 +113,10 @@ def configurations(runs: pd.DataFrame, verdicts: pd.DataFrame, metric: Metric) -
     named = runs.assign(
         label=runs["configuration"].map(dict(zip(table["configuration"], table["label"], strict=True)))
     )
+    omitted = ""
     if runs["virtual_users"].nunique() > 1:
         drawn = table[table["label"].isin(best_labels(table, metric))]
+        omitted = left_out(drawn["label"].nunique(), table["label"].nunique(), baseline=True)
         fig, question = (
             over_users(named, drawn, "label", metric),
             "Which configuration is best at how many virtual users?",
@@ -129,9 +129,8 @@ def configurations(runs: pd.DataFrame, verdicts: pd.DataFrame, metric: Metric) -
         f"{many(len(runs), 'run')} of {many(table['label'].nunique(), 'configuration')}. "
         "Bars are the 95 % confidence intervals of the comparison with the baseline."
     )
-    words += _not_drawn(table) if runs["virtual_users"].nunique() > 1 else ""
     shown = table[["label", "virtual_users", "metric_value", "low", "high", "verdict"]]
-    return Chart("configurations", question, fig, words, shown)
+    return Chart("configurations", question, fig, f"{words} {omitted}".rstrip(), shown)
 
 
 def best_labels(verdicts: pd.DataFrame, metric: Metric) -> list[str]:
@@ -139,13 +138,8 @@ def best_labels(verdicts: pd.DataFrame, metric: Metric) -> list[str]:
     scores = metric.score(verdicts["metric_value"])
     tops = scores.groupby(verdicts["label"], sort=False).max().sort_values(ascending=False)
     base = verdicts.loc[verdicts["verdict"] == "baseline", "label"].unique().tolist()
-    chosen = {*base, *[name for name in tops.index if name not in base][: MAX_LINES - len(base)]}
+    chosen = {*base, *[name for name in tops.index if name not in base][: MAX_COLOURED - len(base)]}
     return [str(name) for name in verdicts.sort_values("configuration")["label"].unique() if name in chosen]
-
-
-def _not_drawn(table: pd.DataFrame) -> str:
-    known = table["label"].nunique()
-    return f" The baseline and the {MAX_LINES - 1} fastest are drawn; the table has all." if known > MAX_LINES else ""
 
 
 def _configuration_table(verdicts: pd.DataFrame, metric: Metric) -> pd.DataFrame:

@@ -152,7 +152,7 @@ def test_of_many_configurations_the_baseline_and_the_fastest_are_lines_beside_ea
     by_number = verdicts.drop_duplicates("configuration").set_index("configuration")["label"]
     assert [line.name for line in lines] == [by_number[one] for one in (0, 1, 3, 4, 6)]
     assert len({line.x[0] for line in lines}) == 5, "their intervals do not lie on each other"
-    assert "The baseline and the 4 fastest are drawn" in chart.alternative
+    assert "The baseline and the 4 fastest others are drawn; the table has all" in chart.alternative
 
 
 def test_values_stand_in_the_order_of_their_worth() -> None:

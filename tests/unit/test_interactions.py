@@ -21,7 +21,7 @@ def found(runs: pd.DataFrame) -> pd.DataFrame:
 
 def test_effects_that_multiply_do_not_interact() -> None:
     row = found(synthetic_runs([1, 1.4, 1.2, 1.4 * 1.2], noise=0.003)).iloc[0]
-    assert (row["verdict"], row["fours"]) == ("no interaction", 1)
+    assert (row["verdict"], row["sets"]) == ("no interaction", 1)
     assert "their effects multiply within 2 %" in row["sentence"]
 
 

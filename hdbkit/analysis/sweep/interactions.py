@@ -1,10 +1,10 @@
 """Interactions of two settings: whether the effect of one depends on the value of the other.
 
 The interaction of ``a`` and ``b`` is a ratio of ratios, (ab / b) : (a / neither), taken on the log scale over all
-fours of configurations of the grid that differ in these two settings alone; 1 means that their effects multiply. The
-noise is that of the whole sweep (``block_model``). The intervals hold together: the critical value is that of the
-studentized maximum modulus, which by Sidak's inequality (1967, J. Am. Statist. Assoc. 62, 626-633) covers contrasts
-of any correlation (Hochberg and Tamhane 1987, Multiple Comparison Procedures).
+sets of four configurations of the grid that differ in these two settings alone; 1 means that their effects
+multiply. The noise is that of the whole sweep (``block_model``). The intervals hold together: the critical value is
+that of the studentized maximum modulus, which by Sidak's inequality (1967, J. Am. Statist. Assoc. 62, 626-633)
+covers contrasts of any correlation (Hochberg and Tamhane 1987, Multiple Comparison Procedures).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hdbkit.analysis.wording import Interval, change, changed, percent, percents
 from hdbkit.config.metric import Metric
 
 _COLUMNS = (
-    *("setting", "value", "reference", "other", "other_value", "other_reference", "fours", "ratio", "low", "high"),
+    *("setting", "value", "reference", "other", "other_value", "other_reference", "sets", "ratio", "low", "high"),
     *("verdict", "alone", "together", "other_alone", "other_together", "sentence"),
 )
 
@@ -56,7 +56,7 @@ def interactions(
         runs, metric, settings, baseline_values, smallest_effect, confidence, level: as for ``effects.main_effects``.
 
     Returns:
-        A row each with ``setting``, ``value``, ``reference``, and the same of the ``other``; ``fours`` (of
+        A row each with ``setting``, ``value``, ``reference``, and the same of the ``other``; ``sets`` (of four
         configurations); ``ratio``, ``low``, ``high`` (NaN without replication); ``verdict`` (interact, no
         interaction, undecided); the ratio of the value to its reference where the other setting has its reference
         (``alone``) and its value (``together``), likewise of the other setting; and ``sentence``.
@@ -66,11 +66,11 @@ def interactions(
     counts = sorted({users for users, _ in model.cells})
     found = []
     for one, other in _asked(grid, settings, baseline_values):
-        fours = _fours(grid, settings, one, other)
+        sets = _sets(grid, settings, one, other)
         pairs = [
             contrasts
             for users in counts
-            for four in fours
+            for four in sets
             if (contrasts := _contrasts(model, users, four)) is not None
         ]
         if pairs:
@@ -81,7 +81,7 @@ def interactions(
         {
             **{"setting": one.setting, "value": one.value, "reference": one.reference},
             **{"other": other.setting, "other_value": other.value, "other_reference": other.reference},
-            **{"fours": count},
+            **{"sets": count},
             **_row(model, metric, f"{one} with {other}", simple, critical, smallest_effect, confidence),
         }
         for one, other, simple, count in found
@@ -106,7 +106,7 @@ def _asked(grid: Grid, settings: Sequence[str], baseline_values: Mapping[str, st
     ]
 
 
-def _fours(grid: Grid, settings: Sequence[str], one: _Change, other: _Change) -> list[tuple[int, ...]]:
+def _sets(grid: Grid, settings: Sequence[str], one: _Change, other: _Change) -> list[tuple[int, ...]]:
     """The configurations with neither, one, the other, and both changes; as often as the other settings allow."""
     by_values = {values: configuration for configuration, values in grid.items()}
     places = settings.index(one.setting), settings.index(other.setting)
