@@ -14,7 +14,6 @@ from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
 from hdbkit.cli.schema import AsJson, Yes
 from hdbkit.errors import InputError
 
-_WHERE = "SQL filter over columns, options and metrics, such as 'virtual_users = 8' or 'tps > 50000'"
 _SHORT = ("run_id", "status", "metric_value", "metric", "p95_us", "checks_failed", "label")
 
 
@@ -46,7 +45,11 @@ def compare(
     base: Annotated[str, typer.Argument(help="runs, separated by commas, or a label or profile")],
     new: Annotated[str, typer.Argument(help="runs, separated by commas, or a label or profile")],
     fail_below: Annotated[
-        str | None, typer.Option(help="exit with 1 if the whole interval is below this change, such as -2%")
+        str | None,
+        typer.Option(
+            help="exit with 1 if the metric is certainly worse than this limit; "
+            "-2%: 2 % less of a rate, 2 % more of a time"
+        ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="also exit with 1 if that is undecided")] = False,
     report: Annotated[bool, typer.Option("--report", help="also write the one-page report")] = False,
@@ -110,7 +113,7 @@ def runs_list(
     where: Annotated[
         str | None,
         typer.Option(
-            help="SQL filter over columns, metrics and options, such as 'virtual_users = 8 and label = 'nightly''"
+            help="SQL filter over columns, metrics and options, such as \"virtual_users = 8 and label = 'nightly'\""
         ),
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="print all columns as CSV")] = False,

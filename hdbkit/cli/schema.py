@@ -106,9 +106,7 @@ def drop(
 def sql_show(
     kind: Annotated[str, typer.Argument(metavar="DATABASE", help="kind of database, such as postgresql")],
     name: Annotated[str | None, typer.Argument(help="name of a statement [default: list all names]")] = None,
-    folder: Annotated[
-        str | None, typer.Option(help="folder of statements, such as server [default: all]")
-    ] = None,
+    folder: Annotated[str | None, typer.Option(help="folder of statements, such as server [default: all]")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the statements for a database and their files, or print the text of one."""

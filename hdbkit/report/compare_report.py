@@ -29,7 +29,7 @@ def compare_report(
     command: str,
     by_users: pd.DataFrame,
 ) -> Path:
-    """Write the report of a comparison to ``path`` and give it back.
+    """Write the report of a comparison to ``path`` and return the path.
 
     Args:
         path: where; its folder is made if need be.

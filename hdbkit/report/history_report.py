@@ -32,7 +32,7 @@ def history_report(
     folders: Sequence[RunFolder],
     metric: Metric,
 ) -> Path:
-    """Write the report of a profile to ``path`` and give it back.
+    """Write the report of a profile to ``path`` and return the path.
 
     Args:
         path: where; its folder is made if need be.

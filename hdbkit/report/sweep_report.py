@@ -48,7 +48,7 @@ def sweep_report(
     notes: Sequence[str] = (),
     journal: Sequence[JournalLine] = (),
 ) -> Path:
-    """Write the report of a sweep to ``path`` and give it back.
+    """Write the report of a sweep to ``path`` and return the path.
 
     ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``metric`` that of its runs, ``answer`` one
     sentence, and ``folders`` those of its finished runs; one that is damaged is skipped. ``warnings`` are reasons to

@@ -64,7 +64,7 @@ def examine(
     response_ms: str = "avg_response_ms",
     tolerance: float = TOLERANCE,
 ) -> Examination:
-    """Hold the law against results without think time; the names are those of their columns.
+    """Check Little's law on results without think time; the arguments name the columns.
 
     ``tpm`` is operations per minute of all users, ``response_ms`` the mean time of one as reported.
     """

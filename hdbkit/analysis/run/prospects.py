@@ -1,4 +1,4 @@
-"""Whether a running run can still keep its limits: an interval of what its window has brought so far.
+"""Tests whether a run can still meet its limits, by an interval over the part of the window measured so far.
 
 The interval is made of batch means (Law and Carson, 1979): what has passed is cut into ten equal stretches, whose
 means count as ten independent values, so that seconds that hang together (a stall, a write-back) widen it instead of

@@ -17,7 +17,7 @@ SERVER_CPU, SERVER_STEAL, SERVER_DISK = "server host CPU", "server host steal", 
 _MANY_IMAGES = 0.05
 _FALLEN = 0.5
 _FULL_PCT = 95.0
-"""From this share on processors, or a disk, have nothing left to give."""
+"""From this share on, processors or a disk count as saturated."""
 
 
 def run_warnings(manifest: Manifest) -> dict[str, str]:

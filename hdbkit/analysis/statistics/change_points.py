@@ -31,7 +31,7 @@ _PERMUTATIONS = 999
 
 @dataclass(frozen=True)
 class Break:
-    """The series is another from run ``at`` on (counted from 0); ``p`` of its test."""
+    """The series changes at run ``at`` (counted from 0); ``p`` of the test."""
 
     at: int
     p: float

@@ -59,7 +59,7 @@ class Law:
 
 @dataclass(frozen=True)
 class Scaling:
-    """A fitted law with what its blocks let one say.
+    """A fitted law, its bootstrap resamples, and its peak where the rules allow one.
 
     ``peak`` is None unless the rules allow one; ``low`` and ``high`` are its interval, NaN without enough blocks,
     ``high`` infinite where many resamples have no peak. ``resampled`` are the laws of the bootstrap.

@@ -38,7 +38,7 @@ class Surrogate:
         self._values = (reached - reached.mean()) / (reached.std() or 1.0)
 
     def believe(self, points: Floats) -> None:
-        """Take for known that points reach what is expected of them: they run already, in the same block."""
+        """Treat these points as measured, at their expected values: they already run in the same block."""
         for point in points:
             expected, _ = self._expected(point[None])
             self._points = np.vstack([self._points, point])

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import ipywidgets
 
+from hdbkit.analysis.wording import plural
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.errors import HdbkitError
 from hdbkit.widgets.parts.layout import grid
@@ -48,7 +49,7 @@ class LoadForm:
         others = self.form.pick(name for name in Load.model_fields if name not in _FIRST)
         sections = {"More options": grid(*others, min_width_px=MIN_WIDTH_PX)}
         if self._mix_field and self.mix.sliders:
-            sections = {f"Mix of {self._workload.noun}s (%)": self.mix.widget, **sections}
+            sections = {f"Mix of {plural(self._workload.noun)} (%)": self.mix.widget, **sections}
         closed = ipywidgets.Accordion([*sections.values()], titles=[*sections], selected_index=None)
         self.show(load)
         self.form.observe(self._changed)

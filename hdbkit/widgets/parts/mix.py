@@ -7,6 +7,7 @@ from typing import Any
 
 import ipywidgets
 
+from hdbkit.analysis.wording import plural
 from hdbkit.widgets.parts.layout import button, grid, row
 
 WHOLE = 1000
@@ -51,7 +52,9 @@ class MixSliders:
         }  # fmt: skip
         for name, slider in self.sliders.items():
             slider.observe(lambda _, name=name: self._slid(name), "value")
-        self.reset = button("Default mix", lambda _: self.show(self._own, None), hint=f"default weights of {noun}s")
+        self.reset = button(
+            "Default mix", lambda _: self.show(self._own, None), hint=f"default weights of {plural(noun)}"
+        )
         self.widget = ipywidgets.VBox([grid(*self.sliders.values(), min_width_px=300), row(self.reset)])
         self.show(weights, None)
 

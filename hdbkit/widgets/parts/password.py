@@ -1,8 +1,8 @@
 """A password field whose content is never part of a notebook.
 
 ``ipywidgets.Password`` keeps its value in the state that JupyterLab, nbclient and papermill save. This field has no
-trait for it: the browser sends what was typed as a custom message, the kernel keeps it in memory as a ``SecretStr``,
-and the field empties itself and says so.
+trait for it: the browser sends what was typed as a custom message, the kernel keeps it in memory as a ``SecretStr``;
+the field then clears itself and shows that a password is kept.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hdbkit.analysis.wording import plural
 from hdbkit.api import Tick
 from hdbkit.results.manifest import Manifest
 
@@ -31,7 +32,7 @@ def doing(tick: Tick, manifest: Manifest, stopping: bool = False) -> str:
         "starting": f"connecting: {tick.connected} of {users} virtual users are ready",
         "rampup": rampup,
         "measuring": measuring,
-        "finishing": f"finishing: the last {manifest.noun}s, the files and the checks",
+        "finishing": f"finishing: the last {plural(manifest.noun)}, the files and the checks",
     }.get(tick.status.value, tick.status.value)
     rate = (
         f"; {tick.metric.text(tick.metric_value)}{silence(tick, manifest)}"
