@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def servers() -> None:
         pytest.skip("no server binaries here; see: hdbkit doctor")
 
 
-@pytest.mark.parametrize("kind", SETTINGS)
+@pytest.mark.parametrize("kind", SETTINGS if os.environ.get("HDBKIT_SOAK") else ["postgresql"])
 def test_the_demo_builds_sweeps_and_reports_and_leaves_no_server(kind: str, command: HdbkitCommand) -> None:
     if not any(one.kind == kind for one in find_binaries()):
         pytest.skip(f"no server binaries of {kind} here")

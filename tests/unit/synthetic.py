@@ -223,6 +223,7 @@ def write_run(
     load: dict[str, Any] | None = None,
     metric: Metric = METRIC,
     noun: str = "",
+    label: str | None = None,
     **changes: Any,
 ) -> Synthetic:
     """A finished run at ``path``; ``changes`` go to :func:`operations`, ``load`` to the plan's load."""
@@ -243,6 +244,7 @@ def write_run(
         target=Target(kind="nulldb", host="db1", database="bench"),
         workload=WorkloadSpec(warehouses=users),
         load=Load(virtual_users=users, rampup_s=rampup_s, duration_s=duration_s, **(load or {})),
+        label=label,
     )
     work = workload(plan.workload)
     manifest = Manifest(

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import html
+import itertools
 import re
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import hdbkit
+from hdbkit.analysis.run.summary import summarize
 from hdbkit.api import connect
 from hdbkit.charts.style import COLOURS
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.widgets import ComparePanel, Shared
 from hdbkit.widgets.parts.pictures import charts_html, svg
+from tests.unit.synthetic import write_run
 from tests.widgets.conftest import text_of, until
-
-SHORT = Load(virtual_users=1, rampup_s=0.1, duration_s=2)
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +35,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             may_change_settings=True,
         )
         connect(target).build(warehouses=1)
-        for label in ("before", "after"):
-            for users in (1, 2):
-                hdbkit.run(target, load=SHORT.model_copy(update={"virtual_users": users}), label=label)
+        for number, (label, users) in enumerate(itertools.product(("before", "after"), (1, 2))):
+            path = Path(folder) / f"20260101-00000{number}-nulldb-w1-u{users}-aaaaaa"
+            made = write_run(path, users=users, duration_s=3, seed=number, label=label)
+            made.folder.write(made.manifest.model_copy(update={"result": summarize(made.folder, made.manifest)}))
         hdbkit.sweep(
             target,
             SweepSpec(
