@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from hdbkit.analysis.wording import plural
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.results.journal import GIVES_UP, Step
 from hdbkit.results.manifest import Manifest, Status
@@ -41,7 +42,7 @@ def rule_broken(rules: AbortRules, manifest: Manifest) -> str:
     failed, done = result.get("failed") or 0, result.get("completed") or 0
     if rules.failed_share is not None and failed > rules.failed_share * (failed + done):
         share = failed / (failed + done)
-        return f"abort rule: {share:.2%} of its transactions failed, more than {rules.failed_share:.2%}"
+        return f"abort rule: {share:.2%} of its {plural(manifest.noun)} failed, more than {rules.failed_share:.2%}"
     p95_us = result.get("operations", {}).get(manifest.headline, {}).get("p95_us")
     if rules.latency_p95_ms is not None and p95_us is not None and p95_us > 1000 * rules.latency_p95_ms:
         limit = f"more than {rules.latency_p95_ms:g} ms"

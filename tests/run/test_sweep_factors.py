@@ -92,7 +92,7 @@ def ended(failed: int, p95_us: int) -> Manifest:
     begun = Event(status=Status.DONE, at=datetime.now(UTC))
     return Manifest(
         run_id="r", notice="", status=Status.DONE, history=[begun], plan={}, operations=["new_order"],
-        metric=NOPM, result=result,
+        metric=NOPM, noun="query", result=result,
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def ended(failed: int, p95_us: int) -> Manifest:
     [
         (AbortRules(), ""),
         (AbortRules(failed_share=0.03, latency_p95_ms=51), ""),
-        (AbortRules(failed_share=0.01), "abort rule: 2.00% of its transactions failed, more than 1.00%"),
+        (AbortRules(failed_share=0.01), "abort rule: 2.00% of its queries failed, more than 1.00%"),
         (AbortRules(latency_p95_ms=49), "95 % quantile of new_order was 50.0 ms, more than 49 ms"),
     ],
 )
@@ -128,6 +128,6 @@ def test_a_run_that_breaks_a_rule_is_failed_and_its_configuration_not_run_again(
     worse = frame[frame["configuration"] == 1]
     assert set(worse["status"]) == {"failed"}
     assert (worse["run_id"] != "").sum() == 2, "once at each count of virtual users"
-    assert worse["note"].str.contains("50.00% of its transactions failed").all()
+    assert worse["note"].str.contains("50.00% of its operations failed").all()
     assert worse["note"].str.startswith("not run, since run").sum() == 4
     assert sum(line.step is Step.RUN_STARTED for line in folder.journal.lines) == 8
