@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.passwords import PASSWORD_VARIABLE
-from hdbkit.errors import InputError, RunFailed
+from hdbkit.errors import DamagedResult, InputError, RunFailed
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.finish import complete, remove_spools
 from hdbkit.execution.folder_setup import make_run_folder
@@ -24,6 +24,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.processes import is_alive
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.spool import require_readable
 
 OnPoll = Callable[["RunHandle"], None]
 
@@ -91,7 +92,8 @@ class RunHandle:
         """Complete the folder of a run whose supervisor died, or whose tables could not be written.
 
         Raises:
-            InputError: the run is still running, or there is nothing to recover.
+            InputError: the run is still running, there is nothing to recover, or another version of hdbkit wrote its
+                spools, which are kept.
         """
         manifest = self.manifest()
         if not manifest.status.ended:
@@ -104,6 +106,10 @@ class RunHandle:
                 )
             raise InputError(f"run {self.run_id} is complete ({manifest.status.value}); there is nothing to recover")
         self._await_clients()
+        try:
+            require_readable(self.folder.spools)
+        except DamagedResult as error:
+            raise InputError(f"run {self.run_id} cannot be recovered ({error}); its spools are kept") from None
         try:
             done = complete(self.folder, manifest)
         except OSError as error:

@@ -167,14 +167,29 @@ def spool_path(folder: Path, client: int) -> Path:
 
 
 def read_spools(folder: Path, max_records: int = 1_000_000) -> Iterator[tuple[int, Records]]:
-    """All records of all spools in ``folder`` as (client, records), in pieces."""
-    for path in sorted(folder.glob("*.spool")):
-        try:
-            reader = SpoolReader(path)
-        except DamagedResult:
-            continue  # the client was killed before it wrote the header: no records
+    """All records of all spools in ``folder`` as (client, records), in pieces.
+
+    Raises:
+        DamagedResult: a spool is of another version, or no spool.
+    """
+    for path in _begun(folder):
+        reader = SpoolReader(path)
         try:
             while (records := reader.read(max_records)).size:
                 yield reader.client, records
         finally:
             reader.close()
+
+
+def require_readable(folder: Path) -> None:
+    """Raise ``DamagedResult`` if a spool in ``folder`` is of another version, or no spool."""
+    for path in _begun(folder):
+        SpoolReader(path).close()
+
+
+def _begun(folder: Path) -> Iterator[Path]:
+    """The spools that have a header; a client that was killed before it wrote the header has no records."""
+    for path in sorted(folder.glob("*.spool")):
+        with path.open("rb") as file:
+            if any(file.read(len(_MAGIC))):
+                yield path

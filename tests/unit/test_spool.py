@@ -10,7 +10,7 @@ import pytest
 
 from hdbkit.errors import DamagedResult
 from hdbkit.results.records import Heads, arrow_types, record_struct, record_type
-from hdbkit.results.spool import HEADER_BYTES, SpoolReader, SpoolTails, SpoolWriter, read_spools
+from hdbkit.results.spool import HEADER_BYTES, SpoolReader, SpoolTails, SpoolWriter, read_spools, require_readable
 
 DETAILS = {"key": "u8", "shard": "u1", "delta": "i2"}
 
@@ -90,8 +90,15 @@ def test_a_foreign_file_is_not_read_as_a_spool(tmp_path: Path, at: int, content:
     with path.open("r+b") as file:
         file.seek(at)
         file.write(content)
-    with pytest.raises(DamagedResult, match=reason):
-        SpoolReader(path)
+    for read in (lambda: SpoolReader(path), lambda: list(read_spools(tmp_path)), lambda: require_readable(tmp_path)):
+        with pytest.raises(DamagedResult, match=reason):
+            read()
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * HEADER_BYTES])
+def test_a_spool_without_a_header_has_no_records(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "00000.spool").write_bytes(content)
+    require_readable(tmp_path)
     assert list(read_spools(tmp_path)) == []
 
 

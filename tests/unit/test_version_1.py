@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from pathlib import Path
 
 import pandas as pd
@@ -13,9 +14,10 @@ from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.errors import InputError
+from hdbkit.execution.handle import RunHandle
 from hdbkit.report import run_report
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.manifest import Manifest
+from hdbkit.results.manifest import Manifest, Status
 from hdbkit.workloads.tproc_c import NOPM
 from tests.unit.every_chart import finished
 from tests.unit.synthetic import write_table
@@ -103,3 +105,13 @@ def test_its_tables_have_the_present_columns(old: RunFolder) -> None:
     assert list(api.result(old.run_id).table("errors")["operation"]) == ["x"]
     with pytest.raises(InputError, match="has no table 'nothing'"):
         api.result(old.run_id).table("nothing")
+
+
+def test_the_spools_of_an_abandoned_run_are_kept(old: RunFolder, manifest: Manifest) -> None:
+    old.write(manifest.model_copy(update={"status": Status.ABANDONED}))
+    old.spools.mkdir()
+    spool = old.spools / "00000.spool"
+    spool.write_bytes(struct.pack("<8sIII", b"HDBSPOOL", 1, 48, 0).ljust(8192, b"\0"))
+    with pytest.raises(InputError, match=r"cannot be recovered \(.* has spool version 1, .*\); its spools are kept"):
+        RunHandle(old).recover()
+    assert spool.is_file()
