@@ -51,7 +51,8 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     folder.write(manifest)
     if clock.window_end_us is not None:
         manifest = manifest.model_copy(update={"result": summarize(folder, manifest)})
-        checks = [*check_run(folder, manifest), _edges_read(samples), *manifest.checks]
+        edges = [] if manifest.metric.counter is None else [_edges_read(samples)]
+        checks = [*check_run(folder, manifest), *edges, *manifest.checks]
         manifest = manifest.model_copy(update={"checks": checks})
     return manifest
 
@@ -91,7 +92,7 @@ def _edges_read(samples: list[dict[str, Any]]) -> CheckLine:
     took_ms = {edge: (row["returned_ns"] - row["sent_ns"]) / 1e6 for edge, row in counted.items()}
     detail = " and ".join(f"{ms:,.1f} ms at the {edge}" for edge, ms in took_ms.items())
     if counted["end"].get("closed_late"):
-        return CheckLine(name=name, passed=None, detail=f"the last count before the run broke off: {detail}")
+        return CheckLine(name=name, passed=None, detail=f"the last count before the run was interrupted: {detail}")
     passed = max(took_ms.values()) <= MAX_EDGE_MS
     return CheckLine(name=name, passed=passed, detail=f"the schema's count took {detail}")
 

@@ -150,7 +150,7 @@ def test_a_server_that_stays_away_fails_the_run_and_its_last_count_closes_the_wi
     assert result.metric_value
     checks = result.checks.set_index("name")
     assert checks.loc[BRACKET, "passed"]
-    assert "the last count before the run broke off" in checks.loc["window's edges read at once", "detail"]
+    assert "the last count before the run was interrupted" in checks.loc["window's edges read at once", "detail"]
     assert set(result.table("errors")["error_class"]) == {"connection_lost"}
 
 
