@@ -67,7 +67,12 @@ def share(fraction: float) -> str:
 
 def percent(ratio: float, metric: Metric) -> str:
     """The change of the metric that a ratio of scores means: ``+3.4 %``."""
-    return f"{100 * (metric.from_score(ratio) - 1):+.1f} %"
+    return percent_of(metric.from_score(ratio) - 1)
+
+
+def percent_of(change: float) -> str:
+    """A relative change: 0.034 as ``+3.4 %``."""
+    return f"{100 * change:+.1f} %"
 
 
 def percents(low: float, high: float, metric: Metric) -> str:

@@ -76,14 +76,14 @@ class Comparison:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per figure: the means of both sides, and the ratio of new to base."""
+        """One row per figure: the means of both sides, and the change from base to new (-0.2: 20 % less)."""
         rows = {"metric_value": [_mean(side, ("metric_value",)) for side in (self.base, self.new)]}
         for name in self.base[0].manifest.operations:
             for quantile in ("p50_us", "p95_us", "p99_us"):
                 keys = ("operations", name, quantile)
                 rows[f"{name} {quantile}"] = [_mean(side, keys) for side in (self.base, self.new)]
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=["base", "new"]).rename_axis("figure")
-        return frame.assign(ratio=frame["new"] / frame["base"])
+        return frame.assign(change=frame["new"] / frame["base"] - 1)
 
     @property
     def differences(self) -> pd.DataFrame:
@@ -111,6 +111,9 @@ class Comparison:
         """Whether the metric became worse by more than ``below`` (such as -0.02), at any of the user counts.
 
         ``analysis.comparison.sides.gate`` defines the rule.
+
+        Raises:
+            InputError: ``below`` is not above -1 and at most 0.
 
         Example:
             >>> hdbkit.compare("before", "after").gate(-0.02).verdict  # doctest: +SKIP
@@ -196,7 +199,7 @@ def _named(word: str, root: Path) -> list[Result]:
 
 def _metric_value(one: Result) -> float:
     if not one.metric_value:
-        raise InputError(f"run {one.run_id} has no measured throughput ({one.manifest.status.value})")
+        raise InputError(f"run {one.run_id} has no value of {one.metric.name} ({one.manifest.status.value})")
     return one.metric_value
 
 

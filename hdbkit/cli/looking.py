@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Annotated
 
 import typer
 
 from hdbkit import api
+from hdbkit.analysis.wording import percent_of
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
@@ -64,13 +66,13 @@ def compare(
         content = {name: show.frame_json(frame.reset_index()) for name, frame in frames.items()}
         content["by_users"] = show.frame_json(found.by_users)
         besides = ({"report": str(found.report())} if report else {}) | ({"gate": vars(gate)} if gate else {})
-        show.print_json(
-            vars(found.ratio) | {"metric": found.metric.name, "warnings": found.warnings} | content | besides
-        )
+        head = {"metric": show.metric_json(found.metric), "warnings": found.warnings}
+        show.print_json(head | vars(found.ratio) | content | besides)
     else:
         differences = found.differences
         figures = found.table.rename(index={"metric_value": found.metric.name})
-        show.console.print(show.table(figures.reset_index()))
+        changes = figures["change"].map(percent_of, na_action="ignore").astype(object)
+        show.console.print(show.table(figures.assign(change=changes).reset_index()))
         if len(differences):
             show.console.print(show.table(differences.reset_index(), title="Differences"))
         if len(found.by_users):
@@ -189,6 +191,11 @@ def _fraction(text: str | None) -> float | None:
     if text is None:
         return None
     try:
-        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        limit = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
-        raise InputError(f"--fail-below must be a change such as -2% or -0.02, not '{text}'") from None
+        limit = math.nan
+    if not -1 < limit <= 0:
+        raise InputError(
+            f"--fail-below must be a change above -100% and at most 0%, such as -2% or -0.02, not '{text}'"
+        )
+    return limit

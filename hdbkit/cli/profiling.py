@@ -59,7 +59,8 @@ def profile(
             watch=watch,
         )
     if as_json:
-        show.print_json({name: show.frame_json(getattr(done, name)) for name in ("by_users", "scaling", "runs")})
+        frames = {part: show.frame_json(getattr(done, part)) for part in ("by_users", "scaling", "runs")}
+        show.print_json({"profile": name, "metric": show.metric_json(done.metric)} | frames)
         return
     show.console.print(show.table(done.by_users, title=f"Profile {name}: {len(done.runs)} runs"))
     for sentence in done.scaling["sentence"]:
@@ -84,7 +85,8 @@ def history(
     found = api.history(name)
     path = {"report": str(found.report())} if report else {}
     if as_json:
-        head = {"profile": name, "answer": found.answer, "changes": found.changes}
+        head = {"profile": name, "metric": show.metric_json(found.metric)}
+        head |= {"answer": found.answer, "changes": found.changes}
         show.print_json(head | {"segments": show.frame_json(found.segments)} | path)
         return
     columns = ["virtual_users", "since", "runs", "metric_value", "ratio", "cause"]

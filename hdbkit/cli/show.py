@@ -15,7 +15,7 @@ from rich.table import Table
 
 from hdbkit.api import Result, SweepResult
 from hdbkit.config import WorkloadSpec
-from hdbkit.config.metric import Measure
+from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.quantities import duration_text
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.sweep_plan import SweepPlan
@@ -74,6 +74,11 @@ def cell(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return str(value)
+
+
+def metric_json(metric: Metric) -> dict[str, str]:
+    """What identifies a metric beside its values: name, unit, and whether higher or lower is better."""
+    return {"name": metric.name, "unit": metric.unit, "better": metric.better.value}
 
 
 def checks(frame: pd.DataFrame) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Groups, metric_of
 from hdbkit.analysis.comparison.sides import Ratio, comparison_warnings
-from hdbkit.analysis.wording import percent, percents
+from hdbkit.analysis.wording import percent, percent_of, percents
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.config.metric import Metric
 from hdbkit.report.checks import checks_over_runs
@@ -35,7 +35,7 @@ def compare_report(
         path: where; its folder is made if need be.
         sides: base and new, in this order, each by its name and its runs.
         ratio: new over base.
-        figures: columns base, new, ratio (new over base) by the name of a figure (``Comparison.table``).
+        figures: columns base, new, change (new over base, less 1) by the name of a figure (``Comparison.table``).
         differences: columns base, new by what differs (``Comparison.differences``).
         command: the command that repeats the comparison.
         by_users: the ratios at each count of virtual users; empty where there is just one.
@@ -84,9 +84,9 @@ def figures_table(figures: pd.DataFrame, metric: Metric) -> Table:
             _named(str(name), metric),
             cell(base),
             cell(new),
-            f"{100 * (ratio - 1):+.1f} %" if pd.notna(ratio) else cell(None),
+            percent_of(change) if pd.notna(change) else cell(None),
         ]
-        for name, base, new, ratio in figures[["base", "new", "ratio"]].itertuples()
+        for name, base, new, change in figures[["base", "new", "change"]].itertuples()
     ]
     return Table("Both sides, means over their runs", head, rows, [False, True, True, True])
 

@@ -97,7 +97,7 @@ def test_compare_fails_below_a_limit(command: HdbkitCommand, null_target: NullTa
     assert command("compare", "fast", "slow").code == 0
     found = command("compare", "slow", "fast", "--json").json
     assert found["low"] < found["ratio"] < found["high"]
-    assert pd.DataFrame(found["table"]).set_index("figure").loc["new_order p50_us", "ratio"] < 0.5
+    assert pd.DataFrame(found["table"]).set_index("figure").loc["new_order p50_us", "change"] < -0.5
 
 
 def test_a_plan_prints_every_run_and_touches_no_server(command: HdbkitCommand) -> None:

@@ -29,9 +29,12 @@ from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.charts.sweep_charts import best_labels, configurations, effects_of_settings, grid
 from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
+from hdbkit.execution.finish import complete
 from hdbkit.report import run_report, sweep_report
+from hdbkit.results.columns import COUNTED
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Event, Status
+from hdbkit.workloads.tproc_c import NOPM
 from tests.unit.sweeps import P95, RATE, TIME, synthetic_runs
 from tests.unit.synthetic import (
     GRID,
@@ -239,6 +242,20 @@ def test_a_run_has_no_bracket_and_speaks_of_queries(run: Synthetic) -> None:
     assert "no query failed" in names and "every query accounted for" in names
 
 
+@pytest.mark.parametrize(("metric", "checked"), [(MEAN_TIME, False), (NOPM, True)])
+def test_the_count_at_the_edges_is_checked_where_the_schema_keeps_one(
+    run: Synthetic, metric: Metric, checked: bool
+) -> None:
+    run.folder.spools.mkdir()
+    counts = [
+        {"edge": edge, "name": COUNTED, "value": 1, "sent_ns": at * 1e9, "returned_ns": at * 1e9}
+        for edge, at in (("start", 2), ("end", 14))
+    ]
+    (run.folder.spools / "counters.ndjson").write_text("\n".join(map(json.dumps, counts)))
+    done = complete(run.folder, run.manifest.model_copy(update={"metric": metric, "checks": []}))
+    assert ("window's edges read at once" in {check.name for check in done.checks}) == checked
+
+
 def test_the_page_of_a_run_reads_right(run: Synthetic) -> None:
     page = " ".join(run_report(run.folder).read_text(encoding="utf-8").split())
     value = MEAN_TIME.text(run.manifest.result["metric_value"])
@@ -293,6 +310,8 @@ def root(tmp_path: Path, run: Synthetic, monkeypatch: pytest.MonkeyPatch) -> Pat
 def test_comparison_gate_history_and_their_pages(root: Path) -> None:
     found = api.compare("old", "new")
     assert found.ratio.verdict == "slower"
+    assert found.table.loc["metric_value", "change"] == pytest.approx(0.2, abs=0.01)
+    assert found.ratio.ratio == pytest.approx(1 / 1.2, abs=0.01)
     assert found.ratio.sentence.startswith("new takes ") and "% more time than base" in found.ratio.sentence
     assert (found.gate(-0.02).verdict, api.compare("new", "old").gate(-0.02).verdict) == ("fell", "held")
     page = found.report().read_text(encoding="utf-8")

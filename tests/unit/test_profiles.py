@@ -102,6 +102,27 @@ def test_compare_exits_1_on_a_regression_and_strictly_also_when_undecided(root: 
     reported = command("compare", "fast", "slow", "--fail-below", "-20%", "--json").json
     assert reported["gate"]["verdict"] == "undecided"
     assert [row["virtual_users"] for row in reported["by_users"]] == [1, 4]
+    assert reported["metric"] == {"name": "NOPM", "unit": "NOPM", "better": "higher"}
+    assert {row["figure"]: row["change"] for row in reported["table"]}["metric_value"] == pytest.approx(
+        -0.2, abs=0.02
+    )
+    history = command("history", "nightly", "--json").json
+    assert (history["profile"], history["metric"]["better"]) == ("nightly", "higher")
+
+
+@pytest.mark.parametrize("limit", ["100%", "nan", "2%", "-100%", "-2", "two"])
+def test_a_limit_that_accepts_no_change_for_the_worse_is_rejected(
+    root: Path, command: HdbkitCommand, limit: str
+) -> None:
+    said = command("compare", "fast", "slow", "--fail-below", limit)
+    assert (said.code, said.out) == (2, "")
+    assert f"at most 0%, such as -2% or -0.02, not '{limit}'" in " ".join(said.err.split())
+
+
+@pytest.mark.parametrize("below", [1.0, 0.02, -1.0, np.nan])
+def test_the_limit_of_a_gate_is_a_change_for_the_worse(root: Path, below: float) -> None:
+    with pytest.raises(InputError, match=f"must be above -1 and at most 0, such as .*, not {below}"):
+        api.compare("fast", "slow").gate(below)
 
 
 def test_a_profile_that_is_not_there_is_reported(root: Path) -> None:

@@ -67,6 +67,13 @@ def test_the_command_of_the_page_makes_the_same_page(root: Path, command: Hdbkit
     assert path.read_bytes() == before
 
 
+def test_a_run_without_a_value_is_not_compared(root: Path, tmp_path: Path) -> None:
+    folder, manifest = finished(tmp_path / "without")
+    folder.write(manifest.model_copy(update={"result": {}}))
+    with pytest.raises(InputError, match=r"run without has no value of NOPM \(done\)"):
+        api.compare("old-1", str(folder.path))
+
+
 def test_other_work_on_both_sides_is_warned_of(root: Path) -> None:
     page = api.compare("old-1", "more-users").report().read_text(encoding="utf-8")
     assert "The sides did not do the same work: load.virtual_users, workload.warehouses differ." in " ".join(
@@ -132,6 +139,14 @@ def test_a_sweep_gives_its_charts_by_name(sweep: SweepResult) -> None:
     assert list(charts) == ["effects", "configurations", "grid", "interactions", "parallel", "throughput", "latency"]
     page = sweep.report().read_text(encoding="utf-8")
     assert re.findall(r'id="chart-(\w+)"', page) == list(charts)
+
+
+def test_the_json_of_runs_and_sweeps_names_the_metric(sweep: SweepResult, command: HdbkitCommand) -> None:
+    sweep.folder.append(Step.SWEEP_FINISHED)
+    for name in ("old-1", sweep.sweep_id):
+        found = command("attach", name, "--json").json
+        assert found["metric"] == {"name": "NOPM", "unit": "NOPM", "better": "higher"}
+        assert isinstance(found["warnings"], list)
 
 
 def test_cards_hold_sentence_and_table_and_nothing_that_runs(root: Path, sweep: SweepResult) -> None:

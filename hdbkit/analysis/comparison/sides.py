@@ -22,6 +22,7 @@ import scipy
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.wording import Interval, change, percent, percents, sentence, share, virtual_users
 from hdbkit.config.metric import Better, Metric
+from hdbkit.errors import InputError
 
 _COLUMNS = (
     "virtual_users",
@@ -128,7 +129,14 @@ def gate(found: pd.DataFrame, metric: Metric, below: float, confidence: float = 
     *fell* where the whole interval of a ratio lies beyond that limit: a regression beyond the limit is shown, and by
     chance that happens in at most 2.5 % of builds that are exactly at the limit. It *held* where all intervals lie on
     the good side of the limit (not inferior). Else, and where no run was repeated, it is *undecided*.
+
+    Raises:
+        InputError: ``below`` is not above -1 and at most 0.
     """
+    if not -1 < below <= 0:
+        raise InputError(
+            f"the limit of a gate must be above -1 and at most 0, such as -0.02 for 2 % worse, not {below}"
+        )
     accepted = below if metric.better is Better.HIGHER else -below
     limit, limited = metric.score(1 + accepted), f"the limit of {100 * accepted:+.3g} %"
     if not found["high"].notna().all():
