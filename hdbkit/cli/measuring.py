@@ -227,8 +227,8 @@ def _show_run(result: api.Result, as_json: bool, if_stopped: Exit = Exit.STOPPED
     if as_json:
         checks = show.frame_json(result.checks)
         head = {"run_id": result.run_id, "status": result.manifest.status.value, "report": str(report)}
-        head |= {"metric": show.metric_json(result.metric), "warnings": result.warnings}
-        show.print_json(head | {"result": result.summary, "checks": checks})
+        about = {"metric": show.metric_json(result.metric), "warnings": result.warnings}
+        show.print_json(head | about | {"result": result.summary, "checks": checks})
     else:
         show.run(result)
         show.console.print(f"report: {report}", markup=False)
@@ -251,8 +251,8 @@ def _show_sweep(done: api.SweepResult, report: Path, as_json: bool) -> int:
         frames = {name: getattr(done, name) for name in names}
         content = {name: show.frame_json(frame) for name, frame in frames.items()}
         head = {"sweep_id": done.sweep_id, "answer": done.answer, "report": str(report)}
-        head |= {"metric": show.metric_json(done.plan.metric), "warnings": done.warnings}
-        show.print_json(head | {"checks_failed": done.checks_failed} | content)
+        about = {"metric": show.metric_json(done.plan.metric), "warnings": done.warnings}
+        show.print_json(head | about | {"checks_failed": done.checks_failed} | content)
     else:
         show.sweep(done)
         for name, runs in done.checks_failed.items():
