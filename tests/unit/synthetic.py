@@ -28,8 +28,9 @@ from hdbkit.results.manifest import Clock, Manifest, Status
 from hdbkit.results.seconds import Seconds
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c import NOPM as METRIC
+from hdbkit.workloads.tproc_c import NOPM
 
+METRIC = NOPM
 NAMES = ["new_order", "payment", "order_status", "delivery", "stock_level"]
 MEAN_TIME = Metric(
     name="mean query time", title="geometric mean of the query times", unit="s", measure=Measure.GEOMETRIC_MEAN
@@ -285,7 +286,7 @@ def sweep_frames(
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Runs, verdicts and effects of a 2 x 2 sweep: ``durable=off`` is 1.4 times as fast, ``buffers=256MB`` 1.01."""
     draw = np.random.default_rng(seed)
-    runs = []
+    runs: list[dict[str, Any]] = []
     for block in range(1, blocks + 1):
         plan = [(c, u) for c in range(4) for u in users]
         for configuration, count in draw.permutation(plan).tolist():
