@@ -186,10 +186,9 @@ class Target(ConfigModel):
         return type(self)(**{**fields, **changes})
 
 
-def target_names() -> list[str]:
-    """The names in the targets file, in order; empty if there is no such file. Raises ``InputError``."""
-    path = targets_file()
-    content = read_yaml(path)[0] if path.is_file() else None
+def target_names(targets: Path) -> list[str]:
+    """The names in a targets file, in order; empty if there is no such file. Raises ``InputError``."""
+    content = read_yaml(targets)[0] if targets.is_file() else None
     return [str(name) for name in content] if isinstance(content, dict) else []
 
 

@@ -16,6 +16,7 @@ from hdbkit.widgets.parts.compare_choice import RunsChoice
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.links import ReportLink
 from hdbkit.widgets.parts.pictures import charts_html
+from hdbkit.widgets.parts.python_code import call_code, first_lines
 from hdbkit.widgets.parts.sweep_view import answer_html, ranking_html
 
 _RUNS, _SWEEP = "Groups of runs", "A sweep"
@@ -52,7 +53,7 @@ class ComparePanel(Panel):
 
     def load(self) -> None:
         """Read the catalog."""
-        runs = api.runs()
+        runs = api.runs(workspace=self.workspace)
         self.choice.load(runs)
         kept = self.sweep.value
         names = runs["sweep_id"].dropna().unique().tolist()
@@ -82,9 +83,9 @@ class ComparePanel(Panel):
             raise InputError("select runs in the list first")
 
         def work() -> str:
-            comparison = api.compare(*sides) if sides else None
+            comparison = api.compare(*sides, workspace=self.workspace) if sides else None
             card = comparison._repr_html_() if comparison else "<p>Only one group: nothing to compare it with.</p>"
-            self._show(card, api.overlay(groups).values(), comparison)
+            self._show(card, api.overlay(groups, workspace=self.workspace).values(), comparison)
             return f"{many(sum(map(len, groups.values())), 'run')} in {many(len(groups), 'group')}"
 
         return work
@@ -95,7 +96,7 @@ class ComparePanel(Panel):
             raise InputError("the catalog has no sweep with a run")
 
         def work() -> str:
-            result = api.sweep_result(sweep_id)
+            result = api.sweep_result(sweep_id, workspace=self.workspace)
             drawn = result.charts()
             card = answer_html(result) + ranking_html(result.verdicts, result.plan.metric)
             self._show(card, [drawn[key] for key in _SWEEP_CHARTS if key in drawn], result)
@@ -118,11 +119,15 @@ class ComparePanel(Panel):
         self._show_call()
 
     def _show_call(self) -> None:
+        first, place = first_lines(self.workspace), self.workspace
         if self.mode.value == _SWEEP:
-            self.show_call(f"import hdbkit\n\nhdbkit.sweep_result({self.sweep.value!r})" if self.sweep.value else "")
+            shown = call_code("hdbkit.sweep_result", repr(self.sweep.value), workspace=place)
+            self.show_call(first + shown if self.sweep.value else "")
             return
         groups = self.choice.groups
         lines = [f"    {name!r}: {ids!r}," for name, ids in groups.items()]
-        compared = f"hdbkit.compare(groups[{self.choice.base.value!r}], groups[{self.choice.new.value!r}])"
-        code = ["import hdbkit, hdbkit.api", "", "groups = {", *lines, "}", "charts = hdbkit.api.overlay(groups)"]
-        self.show_call("\n".join([*code, *([compared] if len(groups) > 1 else [])]) if groups else "")
+        sides = [f"groups[{side.value!r}]" for side in (self.choice.base, self.choice.new)]
+        overlaid = f"charts = {call_code('hdbkit.overlay', 'groups', workspace=place)}"
+        compared = [call_code("hdbkit.compare", *sides, workspace=place)] if len(groups) > 1 else []
+        code = [f"{first}groups = {{", *lines, "}", overlaid, *compared]
+        self.show_call("\n".join(code) if groups else "")

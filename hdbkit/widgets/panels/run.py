@@ -17,12 +17,14 @@ from hdbkit import api
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.widgets.parts.base import Panel, Shared
-from hdbkit.widgets.parts.layout import button, row, target_code
+from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.live import LiveChart
 from hdbkit.widgets.parts.load_form import LoadForm
+from hdbkit.widgets.parts.python_code import call_code, first_lines, panel_code, target_code
 from hdbkit.widgets.parts.run_words import doing, whole
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, workload_code
 from hdbkit.workloads import specification
+from hdbkit.workspace import Workspace
 
 PERIOD_S = 0.5
 STALLED_S = 1.0
@@ -51,7 +53,7 @@ class RunPanel(Panel):
     ) -> None:
         super().__init__(shared)
         if target is not None:
-            self.shared.target = target if isinstance(target, Target) else Target.parse(target)
+            self.shared.target = self.workspace.target(target)
         if workload is not None:
             self.shared.workload = specification(workload).identity
         self.choice = WorkloadChoice(self.shared, self.guarded)
@@ -90,7 +92,7 @@ class RunPanel(Panel):
 
         def begin() -> None:
             try:
-                self._watch(api.start(target, workload, load, label=label))
+                self._watch(api.start(target, workload, load, label=label, workspace=self.workspace))
             except Exception as error:
                 self._failed(error)
 
@@ -104,7 +106,7 @@ class RunPanel(Panel):
         Raises:
             InputError: there is no such run, or another one is running here.
         """
-        running = api.attach(run_id)
+        running = api.attach(run_id, workspace=self.workspace)
         plan = running.manifest.plan
         load, target = Load(**plan["load"]), Target(**plan["target"])
         self._busy()
@@ -129,7 +131,8 @@ class RunPanel(Panel):
         """Stop watching; the run continues, and ``wait()`` raises ``InputError``."""
         super().close()
         if not self._idle.is_set():
-            self._failure = InputError("the panel was closed before its run ended; wait with hdbkit.attach().wait()")
+            attach = call_code("hdbkit.attach", workspace=self.workspace)
+            self._failure = InputError(f"the panel was closed before its run ended; wait with {attach}.wait()")
             self.run.disabled = False
             self._idle.set()
         if self._view is not None:  # last: a look that meets it closed knows why
@@ -156,7 +159,7 @@ class RunPanel(Panel):
         self.shared.run_id = running.run_id
         self.live.begin(manifest, self._load["rampup_s"])
         self.live.layout.display = ""
-        self.keep(_in_progress(running.run_id))
+        self.keep(_in_progress(running.run_id, self.workspace))
         self.every(PERIOD_S, self._look)
 
     def _look(self) -> bool:
@@ -217,21 +220,18 @@ class RunPanel(Panel):
 
     def _show_call(self) -> None:
         label = self.form.label.value.strip()
-        workload = workload_code(self.choice.spec)
-        arguments = [target_code(self.shared.target), *([workload] if workload else []), "load=load"]
-        arguments += [f"label={label!r}"] if label else []
-        self.show_call(
-            f"import hdbkit\n\nload = hdbkit.Load({self.form.code()})\n"
-            f"result = hdbkit.run({', '.join(arguments)})\nresult"
-        )
+        target, workload = target_code(self.shared.target, self.workspace), workload_code(self.choice.spec)
+        named = f"label={label!r}" if label else ""
+        run = call_code("hdbkit.run", target, workload, "load=load", named, workspace=self.workspace)
+        self.show_call(f"{first_lines(self.workspace)}load = hdbkit.Load({self.form.code()})\nresult = {run}\nresult")
 
     def _use_workload(self) -> None:
         self.form.use(self.choice.spec)
         self._show_call()
 
 
-def _in_progress(run_id: str) -> str:
-    call = html.escape(f'hdbkit.widgets.RunPanel().attach("{run_id}")')
+def _in_progress(run_id: str, workspace: Workspace) -> str:
+    call = html.escape(f'{panel_code("RunPanel", workspace)}.attach("{run_id}")')
     return f"<p>Run {html.escape(run_id)} was in progress when this was saved; to watch it: <code>{call}</code></p>"
 
 

@@ -16,13 +16,14 @@ from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.wording import many
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.errors import HdbkitError, InputError
-from hdbkit.paths import results_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, html_table, row
 from hdbkit.widgets.parts.links import FileLink
 from hdbkit.widgets.parts.pick_table import MAX_ROWS, PickTable
 from hdbkit.widgets.parts.pictures import charts_html
+from hdbkit.widgets.parts.python_code import call_code, first_lines
+from hdbkit.workspace import DEFAULT, Workspace
 
 COLUMNS = (
     "run_id",
@@ -108,9 +109,10 @@ class RunsPanel(Panel):
     def refresh(self) -> None:
         """Read the list again. Raises ``InputError`` for a wrong filter."""
         where = self.where.value.strip() or None
-        self.runs = api.runs(where)
+        self.runs = api.runs(where, workspace=self.workspace)
         self.columns.allowed_tags = list(self.runs.columns)
-        self.show_call(f"import hdbkit\n\nhdbkit.runs({repr(where) if where else ''})")
+        listed = call_code("hdbkit.runs", repr(where) if where else "", workspace=self.workspace)
+        self.show_call(first_lines(self.workspace) + listed)
         self._show()
 
     @property
@@ -133,18 +135,18 @@ class RunsPanel(Panel):
 
     def _show_picked(self) -> None:
         self._keep()
-        self.about.value = "".join(_errors(api.result(run_id)) for run_id in self.picked[:5])
+        self.about.value = "".join(_errors(self._result(run_id)) for run_id in self.picked[:5])
 
     def _draw(self) -> None:
         chosen = self.runs[self.runs["run_id"].isin(self.picked)] if len(self.picked) > 1 else self.runs
         self.say("reading the settings of the runs ...")
 
         def work() -> None:
-            frame = with_settings(chosen[chosen["metric_value"].notna()].head(MAX_DRAWN))
+            frame = with_settings(chosen[chosen["metric_value"].notna()].head(MAX_DRAWN), self.workspace)
             varied = [name for name in frame.columns.drop("metric_value") if frame[name].nunique() > 1]
             if not varied:
                 raise InputError("these runs have equal settings; select others, or clear the filter")
-            folders = [RunFolder(results_folder() / run_id) for run_id in frame.index]
+            folders = [RunFolder(self.workspace.results / run_id) for run_id in frame.index]
             chart = parallel_coordinates(frame, varied, metric_of({"runs": readable(folders)}))
             self.chart.value = charts_html([chart])
             self.say("")
@@ -161,7 +163,7 @@ class RunsPanel(Panel):
 
     def _each(self, change: Callable[[api.Result], None]) -> None:
         for run_id in self._need():
-            change(api.result(run_id))
+            change(self._result(run_id))
         self.refresh()
 
     def _ask(self) -> None:
@@ -181,7 +183,7 @@ class RunsPanel(Panel):
         self.say(f"writing the report of {run_id} ...")
 
         def work() -> None:
-            path = api.result(run_id).report()
+            path = self._result(run_id).report()
             self.report.offer(f"open the report of {run_id}", path.read_bytes(), "text/html", opens=True)
             self.say(f"the report is {path}")
 
@@ -190,18 +192,21 @@ class RunsPanel(Panel):
     def _csv(self) -> None:
         self.csv.offer("runs.csv", self.runs.to_csv(index=False).encode(), "text/csv")
 
+    def _result(self, run_id: str) -> api.Result:
+        return api.result(run_id, workspace=self.workspace)
+
     def _need(self) -> list[str]:
         if not self.picked:
             raise InputError("select a run in the table first; Ctrl or Shift adds runs")
         return self.picked
 
 
-def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
+def with_settings(runs: pd.DataFrame, workspace: Workspace = DEFAULT) -> pd.DataFrame:
     """One row per run: virtual users, scale, every setting in which the runs differ, and the metric's value."""
     settings = {}
     for run_id in runs["run_id"]:
         try:
-            settings[run_id] = api.result(run_id).settings["value"]
+            settings[run_id] = api.result(run_id, workspace=workspace).settings["value"]
         except (HdbkitError, KeyError):
             settings[run_id] = pd.Series(dtype=object)
     frame = pd.DataFrame.from_dict(settings, orient="index")

@@ -20,8 +20,9 @@ from hdbkit.config.workload_spec import identifies_schema, is_filled_in
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, InputError
 from hdbkit.widgets.parts.base import Panel, Shared
-from hdbkit.widgets.parts.layout import button, grid, html_table, row, target_code
+from hdbkit.widgets.parts.layout import button, grid, html_table, row
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm
+from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, schema_text, workload_code
 from hdbkit.workloads import workload
 
@@ -164,8 +165,10 @@ class SchemaPanel(Panel):
         if spec.scale_field:
             own = {spec.scale_field: getattr(spec, spec.scale_field), **own}
         given = [*([named] if named else []), *(f"{name}={value!r}" for name, value in own.items())]
+        target = target_code(self.shared.target, self.workspace)
         self.show_call(
-            f"import hdbkit\n\nconnection = hdbkit.connect({target_code(self.shared.target)})\n"
+            f"{first_lines(self.workspace)}connection = "
+            f"{call_code('hdbkit.connect', target, workspace=self.workspace)}\n"
             f"connection.build({', '.join([*given, f'loaders={loaders}'])})"
         )
 
@@ -190,7 +193,7 @@ class SchemaPanel(Panel):
 
         def work() -> None:
             try:
-                connection = api.connect(target)
+                connection = self._connect(target)
                 done = connection.build(workload=spec, loaders=loaders, progress=watch, stop=stop)
                 self.shared.schema_found(target, spec)
                 self._show_checks(checks_frame(done.checks))
@@ -215,7 +218,7 @@ class SchemaPanel(Panel):
         target, wanted = self._target(), self.choice.spec
 
         def work() -> None:
-            connection = api.connect(target)
+            connection = self._connect(target)
             self.shared.schema_found(target, connection.schema(wanted))
             self._show_checks(connection.check(wanted))
             self.say("")
@@ -235,7 +238,7 @@ class SchemaPanel(Panel):
         target, wanted = self._target(), self.choice.spec
 
         def work() -> None:
-            dropped = api.connect(target).drop(wanted)
+            dropped = self._connect(target).drop(wanted)
             self.shared.schema_found(target, None)
             self.say(str(dropped))
 
@@ -263,6 +266,9 @@ class SchemaPanel(Panel):
     def _buttons_off(self, off: bool) -> None:
         for one in (self.build, self.check, self.drop):
             one.disabled = off
+
+    def _connect(self, target: Target) -> api.Connection:
+        return api.connect(target, workspace=self.workspace)
 
     def _target(self) -> Target:
         target: Target | None = self.shared.target

@@ -18,9 +18,11 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, row
+from hdbkit.widgets.parts.python_code import call_code, panel_code
 from hdbkit.widgets.parts.sweep_form import SweepForm, sweep_code
 from hdbkit.widgets.parts.sweep_view import SweepView
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice
+from hdbkit.workspace import Workspace
 
 _ANYWHERE = "nulldb:///anywhere"
 """A target for a plan while none is chosen."""
@@ -47,7 +49,7 @@ class SweepPanel(Panel):
     ) -> None:
         super().__init__(shared)
         if target is not None:
-            self.shared.target = target if isinstance(target, Target) else Target.parse(target)
+            self.shared.target = self.workspace.target(target)
         self.result: api.SweepResult | None = None
         self._running: api.RunningSweep | None = None
         self._failure: Exception | None = None
@@ -98,7 +100,7 @@ class SweepPanel(Panel):
 
         def load() -> None:
             try:
-                settings = api.connect(target).settings()
+                settings = api.connect(target, workspace=self.workspace).settings()
                 self.form.picker.load(settings)
                 self._show_plan()
             except Exception:
@@ -111,7 +113,7 @@ class SweepPanel(Panel):
     def start(self) -> None:
         """Start the sweep that is shown, as the button does. Raises ``InputError`` while one is running here."""
         target, spec = self._target(), self.form.spec
-        self._begin(lambda: hdbkit.start_sweep(target, spec))
+        self._begin(lambda: hdbkit.start_sweep(target, spec, workspace=self.workspace))
 
     def attach(self, sweep_id: str = "last") -> SweepPanel:
         """Watch a sweep in progress, whoever started it, or show one that has ended; returns the panel.
@@ -119,7 +121,7 @@ class SweepPanel(Panel):
         Raises:
             InputError: there is no such sweep, or another one is running here.
         """
-        running = api.attach_sweep(sweep_id)
+        running = api.attach_sweep(sweep_id, workspace=self.workspace)
         spec = running.result.plan.spec
         self._busy()
         if spec.workload is not None:
@@ -142,9 +144,8 @@ class SweepPanel(Panel):
         super().close()
         self.view.close()
         if not self._idle.is_set():
-            self._failure = InputError(
-                "the panel was closed before its sweep ended; wait with hdbkit.attach_sweep().wait()"
-            )
+            attach = call_code("hdbkit.attach_sweep", workspace=self.workspace)
+            self._failure = InputError(f"the panel was closed before its sweep ended; wait with {attach}.wait()")
             self.run.disabled = False
             self._idle.set()
 
@@ -177,13 +178,14 @@ class SweepPanel(Panel):
         self.wrong.value = ""
         try:
             spec = self.form.spec
-            planned = api.plan(target or _ANYWHERE, spec)
+            planned = api.plan(target or _ANYWHERE, spec, workspace=self.workspace)
             self.planned.value = plan_html(planned)
         except HdbkitError as error:
             self.planned.value = _sentences([str(error)])
             self.show_call("")
             return
-        self.show_call(sweep_code(target, spec, target is not None and self._permits(target)))
+        permits = target is not None and self._permits(target)
+        self.show_call(sweep_code(target, spec, permits, self.workspace))
         if target is not None and self.form.picker.loaded:
             self._ask(self._target(), planned.spec)
 
@@ -193,7 +195,7 @@ class SweepPanel(Panel):
         mine = self._asked
 
         def ask() -> None:
-            found = api.connect(target).problems(spec.settings)
+            found = api.connect(target, workspace=self.workspace).problems(spec.settings)
             if mine == self._asked:
                 self.wrong.value = _sentences(found)
 
@@ -226,8 +228,8 @@ class SweepPanel(Panel):
     def _resume(self) -> None:
         assert self._running is not None
         sweep_id, planned, target = self._running.sweep_id, self._running.result.plan.target, self.shared.target
-        same = target is not None and target.url == planned.url
-        self._begin(lambda: hdbkit.start_sweep(target if same else None, resume_id=sweep_id))
+        given = target if target is not None and target.url == planned.url else None
+        self._begin(lambda: hdbkit.start_sweep(given, resume_id=sweep_id, workspace=self.workspace))
 
     def _stop(self) -> None:
         assert self._running is not None
@@ -239,7 +241,7 @@ class SweepPanel(Panel):
             return
         self._running = running
         self._show_buttons(running=True)
-        self.keep(_in_progress(running.sweep_id))
+        self.keep(_in_progress(running.sweep_id, self.workspace))
         self.view.watch(running, self._ended)
 
     def _ended(self, result: api.SweepResult | None, error: Exception | None) -> None:
@@ -282,8 +284,8 @@ def kept(result: api.SweepResult) -> tuple[str, bytes | None]:
     return result._repr_html_(), drawn.image("png", title=True, dpi=110) if drawn else None
 
 
-def _in_progress(sweep_id: str) -> str:
-    call = html.escape(f'hdbkit.widgets.SweepPanel().attach("{sweep_id}")')
+def _in_progress(sweep_id: str, workspace: Workspace) -> str:
+    call = html.escape(f'{panel_code("SweepPanel", workspace)}.attach("{sweep_id}")')
     return (
         f"<p>Sweep {html.escape(sweep_id)} was in progress when this was saved; to watch it: <code>{call}</code></p>"
     )

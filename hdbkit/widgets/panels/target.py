@@ -12,8 +12,9 @@ from hdbkit.config import ControlSpec, Target, target_names
 from hdbkit.config.passwords import keyring_trouble
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.widgets.parts.base import Panel, Shared
-from hdbkit.widgets.parts.layout import LABELS, button, grid, row, target_code
+from hdbkit.widgets.parts.layout import LABELS, button, grid, row
 from hdbkit.widgets.parts.password import PasswordField
+from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import chosen, schema_text
 from hdbkit.workloads import workload
 
@@ -57,8 +58,8 @@ class TargetPanel(Panel):
 
         self.given = ipywidgets.Combobox(
             description="Name or URL",
-            placeholder="a name in params/targets.yaml, or kind://user@host:port/database",
-            options=tuple(target_names()),
+            placeholder="a name in the targets file, or kind://user@host:port/database",
+            options=tuple(target_names(self.workspace.targets)),
             continuous_update=False,
             style=LABELS,
             layout=ipywidgets.Layout(width="100%", max_width="720px"),
@@ -98,7 +99,7 @@ class TargetPanel(Panel):
         if self._filling or not text:
             return
         try:
-            target = Target.parse(text)
+            target = self.workspace.target(text)
         except InputError:
             if ":" in text or "@" in text:  # it may hold a password, and a notebook keeps what a field shows
                 self._put_back()
@@ -155,7 +156,8 @@ class TargetPanel(Panel):
             self._fill(target)
             self._show_place(target)
         self._show_buttons()
-        self.show_call(f"import hdbkit\n\nconnection = hdbkit.connect({target_code(target)})")
+        connect = call_code("hdbkit.connect", target_code(target, self.workspace), workspace=self.workspace)
+        self.show_call(f"{first_lines(self.workspace)}connection = {connect}")
 
     def _fill(self, target: Target) -> None:
         self._base, self._filling = target, True
@@ -173,7 +175,7 @@ class TargetPanel(Panel):
 
     def _show_place(self, target: Target) -> None:
         def look() -> None:
-            place = api.password_place(target) or _nowhere(target)
+            place = api.password_place(target, workspace=self.workspace) or _nowhere(target)
             if target is self.shared.target:
                 self.place.value = f"Password: {html.escape(place)}"
 
@@ -188,7 +190,7 @@ class TargetPanel(Panel):
 
     def _connect(self, target: Target) -> None:
         try:
-            connection = api.connect(target)
+            connection = api.connect(target, workspace=self.workspace)
         except Exception:
             self.say("")
             raise
@@ -212,7 +214,7 @@ class TargetPanel(Panel):
 
     def _started(self, kind: str) -> None:
         try:
-            target = api.private(kind)
+            target = api.private(kind, workspace=self.workspace)
             self.shared.target = target
             self._connect(target)
         except Exception:
@@ -229,7 +231,7 @@ class TargetPanel(Panel):
 
     def _ended(self, kind: str) -> None:
         try:
-            api.end_private(kind)
+            api.end_private(kind, workspace=self.workspace)
             target = self.shared.target
             if target is not None and target.server_folder is not None and target.kind == kind:
                 self._fill(Target(kind=kind))
@@ -242,7 +244,7 @@ class TargetPanel(Panel):
     def _show_buttons(self) -> None:
         """Which server can be started, and whether one is running."""
         kind = self._kind_to_start()
-        running = {target.kind for target in api.private_targets()}
+        running = {target.kind for target in api.private_targets(workspace=self.workspace)}
         self.start_private.description = f"Start a private {self._kinds['title'][kind]}"
         self.start_private.tooltip = "a server that hdbkit starts; it stops when this kernel ends"
         self.start_private.disabled = False

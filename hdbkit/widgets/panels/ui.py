@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from threading import Lock
 from typing import ClassVar
 
@@ -18,10 +19,11 @@ from hdbkit.widgets.panels.sweep import SweepPanel
 from hdbkit.widgets.panels.target import TargetPanel
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, row
+from hdbkit.workspace import DEFAULT, Workspace
 
 _LOOK_S = 4.0
-_NEWEST: list[Workbench] = []
-"""The workbench of the last ``ui()``."""
+_NEWEST: dict[tuple[Path, Path], Workbench] = {}
+"""The workbench of the last ``ui()`` for the results folder and targets file of a workspace."""
 
 
 class Workbench(Panel):
@@ -55,8 +57,8 @@ class Workbench(Panel):
             self._list()
 
     def _list(self) -> None:
-        runs = [one.run_id for one in api.running_runs()]
-        sweeps = [one.sweep_id for one in api.running_sweeps()]
+        runs = [one.run_id for one in api.running_runs(workspace=self.workspace)]
+        sweeps = [one.sweep_id for one in api.running_sweeps(workspace=self.workspace)]
         if self._listed == [*sweeps, *runs]:
             return
         self._listed = [*sweeps, *runs]
@@ -86,22 +88,25 @@ class Workbench(Panel):
         self.rest()
 
 
-def ui(target: Target | str | None = None) -> Workbench:
+def ui(target: Target | str | None = None, *, workspace: Workspace | None = None) -> Workbench:
     """All panels in one cell: target, schema, run, sweep, compare and runs; runs in progress can be attached.
 
-    Only the newest one lists runs in progress, so that running the cell again leaves no work behind.
+    Only the newest one of a workspace lists runs in progress, so that running the cell again leaves no work behind.
 
     Args:
         target: the target at first; a target, a URL without password, or a name in ``params/targets.yaml``.
+        workspace: the workspace that the panels work in; by default that of this process.
 
     Example:
         >>> import hdbkit
         >>> hdbkit.ui("postgresql://bench@db1/tpcc")  # doctest: +SKIP
     """
-    chosen = Target.parse(target) if isinstance(target, str) else target
-    bench = Workbench()
+    place = workspace or DEFAULT
+    chosen = None if target is None else place.target(target)
+    bench = Workbench(Shared(workspace=place))
     bench.shared.target = chosen
-    while _NEWEST:
-        _NEWEST.pop().rest()
-    _NEWEST.append(bench)
+    places = place.results, place.targets
+    if places in _NEWEST:
+        _NEWEST[places].rest()
+    _NEWEST[places] = bench
     return bench

@@ -21,13 +21,23 @@ from hdbkit.errors import HdbkitError
 from hdbkit.widgets.parts.background import alone, background
 from hdbkit.widgets.parts.slot import Slot
 from hdbkit.widgets.parts.ticker import Action, Ticker, every
+from hdbkit.workspace import DEFAULT, Workspace
 
 STATIC = Path(__file__).parents[1] / "static"
 """The style sheets and browser modules of the panels."""
 
 
 class Shared(traitlets.HasTraits):
-    """What the panels of one ``ui()`` share; observe a trait to follow it."""
+    """What the panels of one ``ui()`` share; observe a trait to follow it.
+
+    Args:
+        workspace: the workspace that all these panels work in; by default that of this process.
+        traits: first values of the traits.
+
+    Example:
+        >>> lab = hdbkit.Workspace(results="/data/lab")  # doctest: +SKIP
+        >>> hdbkit.widgets.RunPanel(hdbkit.widgets.Shared(workspace=lab))  # doctest: +SKIP
+    """
 
     target = traitlets.Any(None, allow_none=True)
     """The ``hdbkit.Target`` to measure, None until one is chosen."""
@@ -39,6 +49,10 @@ class Shared(traitlets.HasTraits):
     """The newest run that a panel started or attached to."""
     finished = traitlets.Int(0)
     """Grows whenever a run or a sweep ended, so that lists refresh themselves."""
+
+    def __init__(self, *, workspace: Workspace | None = None, **traits: Any) -> None:
+        super().__init__(**traits)
+        self.workspace = workspace or DEFAULT
 
     def schema_found(self, target: Target, schema: WorkloadSpec | None) -> None:
         """Note what was found in ``target``; ignored if another target or workload was chosen meanwhile."""
@@ -67,6 +81,11 @@ class Panel:
         self.root = ipywidgets.VBox([self._style, self.header, self.body, self._state, self._error, self._call])
         self.root.add_class("hdbkit-panel")
         self._tickers: list[Ticker] = []
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace of all panels that share with this one."""
+        return self.shared.workspace
 
     def show_below(self, *results: ipywidgets.Widget) -> None:
         """Put results below the state line and the errors, so that these stay beside the inputs."""

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 import ipywidgets
 
-from hdbkit.config import Target
-
 LABELS = {"description_width": "92px"}
 """The style of a field in a grid: labels of one width."""
 
@@ -41,12 +39,3 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[object]], caption: 
     lines = "".join(f"<tr>{''.join(f'<td>{html.escape(str(value))}</td>' for value in one)}</tr>" for one in rows)
     head = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     return f'<div class="hdbkit-table"><table>{head}<thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div>'
-
-
-def target_code(target: Target | None) -> str:
-    """The Python expression for a target, without its password."""
-    if target is None:
-        return '"kind://user@host:port/database"'
-    if target.server_folder is not None:
-        return f'hdbkit.api.private("{target.kind}")'
-    return f'"{target.given}"'

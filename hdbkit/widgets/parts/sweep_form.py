@@ -10,10 +10,12 @@ import ipywidgets
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.quantities import counts_in
 from hdbkit.errors import InputError
-from hdbkit.widgets.parts.layout import LABELS, grid, target_code
+from hdbkit.widgets.parts.layout import LABELS, grid
+from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.sweep_factors import FactorsPicker
 from hdbkit.widgets.parts.sweep_settings import SettingsPicker
 from hdbkit.widgets.parts.workload_choice import spec_code
+from hdbkit.workspace import DEFAULT, Workspace
 
 
 class SweepForm:
@@ -99,23 +101,24 @@ class SweepForm:
             self._changed()
 
 
-def sweep_code(target: Target | None, spec: SweepSpec, may_change: bool = False) -> str:
+def sweep_code(
+    target: Target | None, spec: SweepSpec, may_change: bool = False, workspace: Workspace = DEFAULT
+) -> str:
     """The Python code that starts the same sweep, without a password; defaults are omitted."""
     given = spec.model_dump(exclude_defaults=True, mode="json")
     given.pop("workload", None)
     lines = [f"    {name}={_literal(name, value)}," for name, value in given.items()]
     lines += [f"    workload={spec_code(spec.workload)},"] if spec.workload is not None else []
-    place = target_code(target)
+    place = target_code(target, workspace)
     if may_change:
-        place = f"hdbkit.Target.parse({place}).with_(may_change_settings=True)"
+        parse = "hdbkit.Target.parse" if workspace is DEFAULT else "workspace.target"
+        place = f"{parse}({place}).with_(may_change_settings=True)"
     return "\n".join(
         [
-            "import hdbkit, hdbkit.api",
-            "",
-            "spec = hdbkit.SweepSpec(",
+            f"{first_lines(workspace)}spec = hdbkit.SweepSpec(",
             *lines,
             ")",
-            f"running = hdbkit.start_sweep({place}, spec)",
+            f"running = {call_code('hdbkit.start_sweep', place, 'spec', workspace=workspace)}",
             "print(running.wait().answer)",
         ]
     )

@@ -29,6 +29,7 @@ from hdbkit.widgets.parts.layout import html_table
 from hdbkit.widgets.parts.links import ReportLink
 from hdbkit.widgets.parts.pictures import charts_html
 from hdbkit.widgets.parts.run_words import silence
+from hdbkit.workspace import Workspace
 
 MAX_ROWS = 40
 """Configurations that the grid shows; the ranking and the report have all."""
@@ -46,7 +47,7 @@ class SweepView:
     """The widgets that show one sweep; ``panel`` has the state line and the timer."""
 
     def __init__(self, panel: Panel) -> None:
-        self._panel, self._live = panel, LiveLine()
+        self._panel, self._live = panel, LiveLine(panel.workspace)
         self._drawing = threading.Lock()
         self._seen = -1
         self.bar = ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(width="auto", max_width="720px"))
@@ -146,8 +147,8 @@ def _charts_so_far(result: api.SweepResult, verdicts: pd.DataFrame) -> list[Char
 class LiveLine:
     """The state of the current run, in a few words."""
 
-    def __init__(self) -> None:
-        self._run_id = ""
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace, self._run_id = workspace, ""
         self._view: api.LiveView | None = None
         self._manifest: Manifest | None = None
 
@@ -159,7 +160,7 @@ class LiveLine:
         try:
             if self._view is None or now.run_id != self._run_id:
                 self.close()
-                running = api.attach(now.run_id)
+                running = api.attach(now.run_id, workspace=self._workspace)
                 self._view, self._manifest, self._run_id = running.live(), running.manifest, now.run_id
             tick = self._view.tick()
         except HdbkitError:  # the folder is not there yet

@@ -1,0 +1,32 @@
+"""The Python code that a panel shows: calls in its workspace, which is named only if it is not the default one."""
+
+from __future__ import annotations
+
+from hdbkit.config import Target
+from hdbkit.workspace import DEFAULT, Workspace
+
+
+def first_lines(workspace: Workspace) -> str:
+    """The lines before the calls: the import, and the workspace that the calls name."""
+    return "import hdbkit\n\n" + ("" if workspace is DEFAULT else f"workspace = hdbkit.{workspace!r}\n")
+
+
+def call_code(function: str, *arguments: str, workspace: Workspace) -> str:
+    """A call in a workspace; empty arguments are omitted."""
+    place = "" if workspace is DEFAULT else "workspace=workspace"
+    return f"{function}({', '.join(filter(None, [*arguments, place]))})"
+
+
+def target_code(target: Target | None, workspace: Workspace) -> str:
+    """The expression for a target, without its password."""
+    if target is None:
+        return '"kind://user@host:port/database"'
+    if target.server_folder is not None:
+        return call_code("hdbkit.api.private", f'"{target.kind}"', workspace=workspace)
+    return f'"{target.given}"'
+
+
+def panel_code(panel: str, workspace: Workspace) -> str:
+    """The expression for a new panel of this class in a workspace; complete, since a notebook may keep it alone."""
+    shared = "" if workspace is DEFAULT else f"hdbkit.widgets.Shared(workspace=hdbkit.{workspace!r})"
+    return f"hdbkit.widgets.{panel}({shared})"
