@@ -23,8 +23,9 @@ from hdbkit.servers import PrivateServer
 from hdbkit.widgets import Shared, SweepPanel
 from hdbkit.widgets.parts.picked_values import text_of as values_text
 from hdbkit.widgets.parts.picked_values import values_in
-from hdbkit.widgets.parts.sweep_form import sweep_code
+from hdbkit.widgets.parts.sweep_form import SweepForm, sweep_code
 from hdbkit.widgets.parts.sweep_view import MAX_ROWS, grid_html, ranking_html
+from hdbkit.workloads import specification
 from tests.unit.sweeps import RATE, synthetic_runs
 from tests.widgets.conftest import text_of, until
 
@@ -143,6 +144,21 @@ def test_options_of_the_load_and_the_schema_are_tried_beside_settings(panel: Swe
 def test_options_alone_are_a_sweep(panel: SweepPanel) -> None:
     panel.form.show(SPEC.with_(settings={}, factors={"all_warehouses": ("off", "on")}))
     assert "<b>4 runs</b>: 2 configurations" in panel.planned.value
+
+
+def test_the_schema_that_is_chosen_is_the_one_that_is_swept_and_its_scale_stays() -> None:
+    form = SweepForm(lambda: None)
+    form.show(SPEC.with_(workload=WorkloadSpec(warehouses=7, schema_from="hammerdb")))
+    form.use(specification(schema_from="hammerdb"), ())
+    assert form.spec.workload == WorkloadSpec(warehouses=7, schema_from="hammerdb")
+    form.use(specification(), ())
+    assert form.spec.workload is None
+    form.show(SPEC.with_(load=Load(routines="client")))
+    form.use(specification(), ())
+    assert form.spec.load == Load(routines="client")
+    form.show(SPEC.with_(workload=WorkloadSpec(warehouses=7)))
+    form.use(specification(schema_from="hdbkit"), ())
+    assert form.spec.workload == WorkloadSpec(warehouses=7)
 
 
 def test_looks_and_winner_blocks_are_in_the_plan_and_the_call(panel: SweepPanel) -> None:

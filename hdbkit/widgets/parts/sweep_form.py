@@ -15,6 +15,7 @@ from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.sweep_factors import FactorsPicker
 from hdbkit.widgets.parts.sweep_settings import SettingsPicker
 from hdbkit.widgets.parts.workload_choice import spec_code
+from hdbkit.workloads import specification
 from hdbkit.workspace import DEFAULT, Workspace
 
 
@@ -71,9 +72,9 @@ class SweepForm:
         )
 
     def use(self, spec: WorkloadSpec, engine_options: Iterable[str]) -> None:
-        """Sweep a workload; options of another one's load are dropped."""
+        """Sweep a workload; the scale and the load options of another workload or schema are dropped."""
         self.factors.use(spec, engine_options)
-        if self._wanted is None or self._wanted.named != spec.named:
+        if specification(self._wanted).identity != spec.identity:
             self._wanted = None if spec.fields == {} else spec
             shared = self._base.load.model_dump(include=set(Load.model_fields), exclude_unset=True)
             self._base = self._base.with_(load=Load(**shared))
