@@ -68,7 +68,7 @@ class BatchBar:
         self._progress.stop()
 
     def __call__(self, step: BatchStep) -> None:
-        """Show where the batch is."""
+        """Show the batch's progress."""
         place = f"  cell {step.cell} of {step.cells}" if step.cell else ""
         ended = step.number if step.record else step.number - 1
         self._progress.update(self._bar, description=f"{escape(step.job)}{place}", completed=ended, total=step.jobs)

@@ -40,7 +40,7 @@ def guarded(command: Callable[[], object]) -> int:
         code = _say("stopped; what was finished is kept", Exit.STOPPED)
     except HdbkitError as error:
         code = _say(str(error), Exit.WRONG_INPUT if isinstance(error, InputError) else Exit.RUN_FAILED)
-    except BrokenPipeError:  # the reader of our output has gone, as in `hdbkit runs list | head`
+    except BrokenPipeError:  # the reader has closed our output, as in `hdbkit runs list | head`
         code = Exit.DONE
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:  # a full or protected disk under a report, a catalog, a CSV
@@ -66,6 +66,6 @@ def stopped_like_ctrl_c() -> Iterator[None]:
 
 
 def _say(text: str, code: Exit) -> Exit:
-    with suppress(OSError):  # the terminal may have gone
+    with suppress(OSError):  # the terminal may be closed
         sys.stderr.write(f"hdbkit: {text}\n")
     return code

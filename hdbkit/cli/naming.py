@@ -1,4 +1,4 @@
-"""What a user names on the command line: a run or a sweep, by an id, a part of it, or ``last``."""
+"""Runs and sweeps given on the command line by an id, a unique part of one, or ``last``."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def _option(name: str, field: FieldInfo, section: str, defaults: bool) -> inspec
 
 
 def _plain_type(annotation: Any) -> Any:
-    """The type of an option for a field: plain ones as they are, anything else as text."""
+    """The type of an option for a field: plain types unchanged, all others as text."""
     if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is typing.Union:
         annotation = next(one for one in typing.get_args(annotation) if one is not type(None))
     if annotation in PLAIN or (isinstance(annotation, type) and issubclass(annotation, Enum)):
@@ -145,7 +145,7 @@ def _plain_type(annotation: Any) -> Any:
 
 
 def _plain(name: str, field: FieldInfo, value: Any) -> Any:
-    """``first=45,second=55`` as a dict where the field is one; other values as they are."""
+    """``first=45,second=55`` as a dict where the field is one; other values unchanged."""
     if "dict" not in str(field.annotation):
         return value
     pairs = weights_of(value)

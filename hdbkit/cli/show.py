@@ -64,7 +64,7 @@ def table(frame: pd.DataFrame, title: str | None = None, columns: Sequence[str] 
 
 
 def cell(value: object) -> str:
-    """A value as people read it."""
+    """A value as text."""
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return "-"
     if isinstance(value, bool):

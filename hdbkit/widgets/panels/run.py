@@ -135,7 +135,7 @@ class RunPanel(Panel):
             self._failure = InputError(f"the panel was closed before its run ended; wait with {attach}.wait()")
             self.run.disabled = False
             self._idle.set()
-        if self._view is not None:  # last: a look that meets it closed knows why
+        if self._view is not None:  # last, so that a look that finds it closed has the reason
             self._view.close()
 
     # -- the life of a run, seen from here ----------------------------------------------------------------

@@ -25,9 +25,9 @@ SERVER_FIELDS: dict[str, Any] = {
     "may_restart": False,
     "control": ControlSpec(),
 }
-"""What a target knows of its server, and the values for another server: permissions never travel."""
+"""The fields that belong to a target's server, with their values for another server: permissions are not kept."""
 _SERVER = {"kind", "host", "port"}
-"""A change of one of these means another server."""
+"""The fields that identify a server."""
 
 
 class TargetPanel(Panel):
@@ -109,7 +109,7 @@ class TargetPanel(Panel):
         self.shared.target = self._with_password(target)
 
     def _put_back(self) -> None:
-        """Restore the field of names and URLs to its value before the last input."""
+        """Restore the value that the field of names and URLs had before the last input."""
         self._filling = True
         try:
             self.given.value = self._base.given if self._base else ""

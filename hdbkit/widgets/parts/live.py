@@ -93,5 +93,5 @@ def _point(tick: Tick, operations: list[str]) -> Point:
 
 
 def _rounded(value: float) -> float | None:
-    """Four digits that count; None for what is not known, which JSON has no number for."""
+    """Four significant digits; None for an unknown value, for which JSON has no number."""
     return float(f"{value:.4g}") if math.isfinite(value) else None

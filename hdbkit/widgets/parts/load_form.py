@@ -33,7 +33,7 @@ class LoadForm:
         self.use(spec, load)
 
     def use(self, spec: WorkloadSpec, load: Load | None = None) -> None:
-        """Have the fields of another workload; without ``load``, what all workloads share stays as it is."""
+        """Show the fields of another workload; without ``load``, the options of all workloads keep their values."""
         if load is None:
             kept = self.load().model_dump(exclude_unset=True, include=set(Load.model_fields))
             load = Load(**kept)
@@ -62,7 +62,7 @@ class LoadForm:
         return self._model(**{**self.form.values, **mix})
 
     def show(self, load: Load) -> None:
-        """Put the fields to a load. Raises ``ConfigErrors`` for one of another workload."""
+        """Fill the fields from a load. Raises ``ConfigErrors`` for one of another workload."""
         shown = self._workload.load(load)
         self.form.show(shown.model_dump())
         self.mix.show(self._workload.mix(self._planned(shown)), getattr(shown, self._mix_field, None))
@@ -84,7 +84,7 @@ class LoadForm:
 
     def _changed(self, change: Any) -> None:
         if change["owner"] in self.fields.values():
-            with suppress(HdbkitError):  # a wrong value is reported by whoever asks for the load
+            with suppress(HdbkitError):  # the caller of ``load`` reports an invalid value
                 self.mix.show(self._workload.mix(self._planned(self.load())), self.mix.mix)
         for action in self._actions:
             action(change)

@@ -38,7 +38,7 @@ def shared_out(weights: Mapping[str, float], whole: int) -> dict[str, int]:
 
 
 class MixSliders:
-    """Sliders for a mix; ``mix`` is None until somebody moves one, then weights in percent."""
+    """Sliders for a mix; ``mix`` is None until a user moves one, then weights in percent."""
 
     def __init__(self, weights: Mapping[str, float], noun: str) -> None:
         self._own = dict(weights)
@@ -64,7 +64,7 @@ class MixSliders:
         return {name: slider.value for name, slider in self.sliders.items()} if self._moved else None
 
     def show(self, weights: Mapping[str, float], mix: Mapping[str, float] | None) -> None:
-        """Put the sliders to ``mix``, or where it is None to the workload's own ``weights``."""
+        """Set the sliders to ``mix``, or to the workload's own ``weights`` if it is None."""
         self._own, self._moved = dict(weights), mix is not None
         if not self.sliders:
             return

@@ -1,6 +1,6 @@
 """Fields of a form made from a configuration model: one input per field, its label and hint the field's own.
 
-What a form shows is the model's value: nothing here knows a workload or an engine.
+A form depends only on the model, not on a workload or an engine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ModelForm:
         return {name: value for name, value in shown.items() if value != default_of(self._fields[name])}
 
     def show(self, values: Mapping[str, Any]) -> None:
-        """Put the inputs to values; those without one show the default."""
+        """Fill the inputs; those without a value show the default."""
         for name, one in self.inputs.items():
             field = self._fields[name]
             one.value = _shown(field, values.get(name, default_of(field)))

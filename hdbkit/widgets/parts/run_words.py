@@ -9,7 +9,7 @@ from hdbkit.api import Tick
 from hdbkit.results.manifest import Manifest
 
 SILENT_S, SILENT_THINKING_S = 5.0, 60.0
-"""After a silence of this length the state line says so; users that think are silent between operations."""
+"""Seconds without a successful operation before the state line reports it, without and with thinking times."""
 
 
 def whole(tick: Tick, load: dict[str, Any], period_s: float) -> bool:

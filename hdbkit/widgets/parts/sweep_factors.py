@@ -37,7 +37,7 @@ class FactorsPicker:
         self.list.options = [("an option of the load or the schema", ""), *names]
 
     def pick(self, name: str, values: str | None = None) -> None:
-        """Try an option; ``values`` as they are typed, by default its default and all other choices."""
+        """Try an option; ``values`` as typed, by default its default and all other choices."""
         self._picked.pick(name, text_of(_choices(name)) if values is None else values, _about_factor(name))
         self.list.value = ""
 
@@ -47,7 +47,7 @@ class FactorsPicker:
         return self._picked.values
 
     def show(self, factors: Mapping[str, tuple[str, ...]]) -> None:
-        """Have exactly these factors and values."""
+        """Show exactly these factors and values."""
         self._picked.have(factors, _about_factor)
 
     def _show_about(self) -> None:

@@ -66,7 +66,7 @@ class SettingsPicker:
         return self._picked.values
 
     def show(self, settings: Mapping[str, tuple[str, ...]]) -> None:
-        """Have exactly these settings and values."""
+        """Show exactly these settings and values."""
         self._picked.have(settings, self._about_setting)
 
     # -- what is shown ------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """One thread for the periodic work of all panels of a kernel.
 
 Widgets are updated from here and not from a thread each, so that watching costs the same however many panels are
-open. A period is never shorter than half a second. An action that raises, or says that it is over, ends its own
-ticker and no other.
+open. A period is never shorter than half a second. An action that raises or returns True ends only its own ticker.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Action = Callable[[], bool | None]
 
 
 class Ticker:
-    """An action that is called once a period until it is cancelled, is over or raises."""
+    """An action that is called once a period until it is cancelled, returns True or raises."""
 
     def __init__(self, period_s: float, action: Action, on_error: Callable[[BaseException], None] | None) -> None:
         self.period_s = max(period_s, MIN_PERIOD_S)
@@ -45,19 +44,19 @@ class Ticker:
 
 
 class _Clock:
-    """The tickers, and the thread that there is while there are any."""
+    """The tickers, and the thread that runs while there are any."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._tickers: list[Ticker] = []
-        self._going = False
+        self._running = False
 
     def add(self, ticker: Ticker) -> None:
         with self._changed:
             self._tickers.append(ticker)
-            if not self._going:
-                self._going = True
-                background(self._go_on, "hdbkit-ticker")
+            if not self._running:
+                self._running = True
+                background(self._run, "hdbkit-ticker")
             self._changed.notify()
 
     def _next(self) -> Ticker | None:
@@ -66,7 +65,7 @@ class _Clock:
             while True:
                 self._tickers = [ticker for ticker in self._tickers if ticker.alive]
                 if not self._tickers:
-                    self._going = False
+                    self._running = False
                     return None
                 first = min(self._tickers, key=lambda ticker: ticker.due_s)
                 wait_s = first.due_s - time.monotonic()
@@ -74,7 +73,7 @@ class _Clock:
                     return first
                 self._changed.wait(wait_s)
 
-    def _go_on(self) -> None:
+    def _run(self) -> None:
         while (ticker := self._next()) is not None:
             ticker.tick()
 

@@ -14,7 +14,7 @@ function render({ model, el }) {
   forget.className = "jupyter-button hdbkit-forget";
   forget.type = "button";
   forget.textContent = "Forget";
-  forget.title = "take the password out of the kernel's memory";
+  forget.title = "remove the password from the kernel's memory";
 
   function show() {
     label.textContent = model.get("description");
