@@ -507,8 +507,8 @@ class Workload(Protocol):
         """The phases of a run in order; measured phases are contiguous."""
         ...
 
-    def parts(self) -> list[Part]:
-        """The parts of the population, in loading order."""
+    def parts(self, dialects: tuple[str, ...] = ()) -> list[Part]:
+        """The parts of the population on an engine, in loading order; without dialects, those of every engine."""
         ...
 
     def part(self, key: str) -> Iterator[PartLoad]:
@@ -536,8 +536,8 @@ class Workload(Protocol):
         """A virtual user on a session, with its operations prepared."""
         ...
 
-    def check(self, session: Session) -> list[Check]:
-        """Check row counts, indexes, routines and consistency conditions."""
+    def check(self, session: Session, dialects: tuple[str, ...]) -> list[Check]:
+        """Check row counts, indexes, routines and consistency conditions, with the statements of an engine."""
         ...
 
 

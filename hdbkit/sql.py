@@ -25,7 +25,7 @@ SERVER_STATEMENTS = "server"
 """The folder of an engine's own statements, which every session has."""
 _NAME = re.compile(r"^--\s*(name|commands):\s*(\S+)\s*$", re.MULTILINE)
 _VALUE = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
-_WORD = re.compile(r"\{([a-z_]+)\}")
+_WORD = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*|[0-9]+")
 
 
@@ -55,6 +55,11 @@ class Statement:
     def filled(self, words: Mapping[str, Any]) -> Statement:
         """The statement with each ``{word}`` replaced by an identifier or integer."""
         return replace(self, text=_WORD.sub(lambda m: _identifier(words, m[1]), self.text))
+
+    def partly_filled(self, words: Mapping[str, Any]) -> Statement:
+        """The same for the words that are given; the others stay in the text."""
+        filled = _WORD.sub(lambda m: _identifier(words, m[1]) if m[1] in words else m[0], self.text)
+        return replace(self, text=filled)
 
     @property
     def words(self) -> frozenset[str]:

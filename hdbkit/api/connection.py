@@ -119,7 +119,7 @@ class Connection:
         schema = engine.schema(self.target, asked)
         try:
             found = workload_of(schema_in(schema, self.target, asked))
-            return checks_frame(found.check(schema.session))
+            return checks_frame(found.check(schema.session, engine.dialects))
         finally:
             schema.close()
 

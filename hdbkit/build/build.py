@@ -151,7 +151,7 @@ class _Build:
             )
 
     def _load(self, pool: Loaders, log: BuildLog) -> None:
-        parts = self._workload.parts()
+        parts = self._workload.parts(self._engine.dialects)
         total = sum(part.rows for part in parts)
         kept = sum(log.parts.values())
         missing = [part for part in parts if part.key not in log.parts]
@@ -173,7 +173,7 @@ class _Build:
         notes = [Check("load", None, slow)] if slow else []
         if Capability.TABLES not in self._engine.capabilities:
             return tuple(notes)
-        return (*notes, *self._workload.check(session))
+        return (*notes, *self._workload.check(session, self._engine.dialects))
 
 
 def _difference(there: str, asked: str) -> str:

@@ -327,7 +327,7 @@ class Supervisor:
         try:
             session = engine.connect(plan.target, self._workload.scope(engine.dialects), options)
             try:
-                found = self._workload.check(session)
+                found = self._workload.check(session, engine.dialects)
             finally:
                 session.close()
         except Exception as error:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Better
-from hdbkit.contracts import StatementLoad, TableLoad
-from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.contracts import BuildLog, Schema, Session, StatementLoad, TableLoad
+from hdbkit.errors import ConfigErrors, InputError, SchemaProblem
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.workloads import specification, workload
 from hdbkit.workloads.custom.spec import CustomSpec
+from hdbkit.workloads.present import schema_in
 from tests.architecture.source_tree import ROOT
 
 EXAMPLES = ROOT / "params" / "workloads"
@@ -65,8 +67,8 @@ def test_a_folder_makes_a_specification_that_needs_the_folder_no_more(tmp_path: 
 
 
 def test_an_engine_s_own_statement_replaces_the_one_for_all(tmp_path: Path) -> None:
-    spec = specification(folder(tmp_path, anysql="-- name: look\nSELECT 1 WHERE 1 = :id"))
-    assert workload(spec).scope(("anysql",)).statements["look"].text == "SELECT 1 WHERE 1 = :id"
+    spec = specification(folder(tmp_path, mysql="-- name: look\nSELECT 1 WHERE 1 = :id"))
+    assert workload(spec).scope(("mysql",)).statements["look"].text == "SELECT 1 WHERE 1 = :id"
     assert workload(spec).scope(("other",)).statements["look"].text.startswith("SELECT content")
 
 
@@ -90,6 +92,107 @@ def test_all_errors_of_all_files_are_reported_together_with_lines(tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        ("  a: {zipf: {max: rowz}}", "variables.a: 'rowz' is not a parameter. Did you mean 'rows'?"),
+        ("  a: {text: {max: 0}}", "variables.a.text: min (1) is above max (0)"),
+        (
+            "  a: {list: {values: [1], weights: [-1]}}",
+            "variables.a.list: weights must be 0 or more, and at least one",
+        ),
+        ("  a: {normal: {max: 9, mean: 5, stddev: -1}}", "variables.a: stddev must be 0 or more, not -1"),
+        ("  a: {normal: {min: 50, max: 51, mean: 0, stddev: 1}}", "variables.a: almost no value of the distribution"),
+        ("  a: {exponential: {max: 9, mean: -2}}", "variables.a: mean must be 0 or more, not -2"),
+        ("  a: {sequence: {start: 9, max: 3}}", "variables.a: max is below start (9)"),
+        ("  Id: {uniform: {max: 3}}", "variables.Id: must have only lower-case letters, digits and _"),
+        ("scale: '{rowz} rows'", "scale: {rowz} is not a parameter. Did you mean 'rows'?"),
+        ("scale: '{rows rows'", "scale: '{rows rows' must be a text with parameters in braces"),
+        ("  valid: {uniform: {max: 3}}\ndetails: [valid]", "details: 'valid' is a column of every result"),
+        ("  wait_us: {uniform: {max: 3}}\ndetails: [wait_us]", "details: 'wait_us' is a column of every result"),
+        ("details: [text]", "details: 'text' is not a whole number"),
+        ("tables: {look: {rows: 1, columns: {id: row}}}", "tables: need schema_name"),
+        ("tables: {look: {rows: rowz, columns: {id: row}}}", "tables.look.rows: 'rowz' is not a parameter"),
+        ("tables: {look: {rows: -5, columns: {id: row}}}", "tables.look.rows: must be 0 or more, not -5"),
+        ("metric: {name: x, title: x, unit: s, measure: quantile}", "metric.unit: a quantile is in ms, not s"),
+        ("metric: {name: x, title: x, unit: ms, measure: geometric_mean}", "metric.unit: a geometric_mean is in s"),
+        (
+            "metric: {name: x, title: x, unit: ms, measure: quantile, counter: look}",
+            "metric.counter: belongs to a rate; a quantile is measured by the clients",
+        ),
+    ],
+)
+def test_errors_of_the_definition_have_their_line_and_hide_no_others(tmp_path: Path, more: str, error: str) -> None:
+    found = errors(folder(tmp_path, f"{YAML}{more}\ncolour: red\n"))
+    line = 8 + more.count("\n")
+    assert any(one.startswith(f"{line} workload.yaml: {error}") for one in found)
+    assert f"{line + 1} workload.yaml: colour: unknown key." in found
+
+
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        ("-- name: look\nSELECT 1", "look: a statement of this name is in statements.sql too; remove one of them"),
+        ("-- name: check_a\nSELECT {rows2}", "check_a: {rows2} is not a parameter. Did you mean 'rows'?"),
+        ("-- name: check_a\nSELECT {Rows}", "check_a: {Rows} is not a parameter. Did you mean 'rows'?"),
+        ("-- name: check_a\nSELECT {number}", "check_a: {number} is not a parameter."),
+        ("-- name: check_a\nSELECT {half}", "check_a: {half} must be a whole number, 0 or more, not 0.5"),
+        ("-- name: check_a\nSELECT :id", "check_a: :id has no value; only statements of operations have variables"),
+        ("-- name: note\nSELECT :Id", "note: :Id is not a variable. Did you mean 'id'?"),
+        ("-- name: count_rows\nSELECT 1", "count_rows: hdbkit has a statement of this name; rename it"),
+    ],
+)
+def test_errors_of_the_sql_have_their_line(tmp_path: Path, more: str, error: str) -> None:
+    path = folder(tmp_path, YAML.replace("rows: 1000", "rows: 1000, half: 0.5"))
+    (path / "z.sql").write_text(more)
+    assert f"1 z.sql: {error}" in errors(path)
+
+
+def test_an_error_of_yaml_does_not_hide_errors_of_the_sql(tmp_path: Path) -> None:
+    path = folder(tmp_path, "operations: [\n\n}", postgres="-- name: look\nSELECT 1")
+    (path / "z.sql").write_text("-- name: look\nSELECT 1")
+    assert [one.split(": ")[0] for one in errors(path)] == ["3 workload.yaml", "None postgres/own.sql", "1 z.sql"]
+    (path / "workload.yaml").write_text("operations: {}\noperations: {}")
+    assert [one.split(": ")[0] for one in errors(path)] == ["2 workload.yaml", "None postgres/own.sql", "1 z.sql"]
+
+
+@pytest.mark.parametrize("prefix", ["load_", "check_", "index_"])
+def test_an_operation_has_no_statement_that_is_run_anyway(tmp_path: Path, prefix: str) -> None:
+    name = f"{prefix}look"
+    found = errors(folder(tmp_path, YAML.replace("look:", f"{name}:"), SQL.replace("name: look", f"name: {name}")))
+    assert [one for one in found if f"operations.{name}" in one and f"begins with {prefix}; rename '{name}'" in one]
+
+
+def test_a_misspelt_engine_is_reported(tmp_path: Path) -> None:
+    assert errors(folder(tmp_path, postgres="-- name: look\nSELECT 1")) == [
+        "None postgres/own.sql: there is no engine 'postgres' (known: mariadb, mysql, postgresql). "
+        "Did you mean 'postgresql'?"
+    ]
+
+
+def test_statements_of_an_engine_are_built_and_checked_there_only(tmp_path: Path) -> None:
+    own = "-- name: load_own\nSELECT 1\n-- name: check_own\nSELECT 0\n"
+    work = workload(specification(folder(tmp_path, postgresql=own)))
+    asked: list[str] = []
+
+    class Asked:
+        def ask(self, name: str) -> list[tuple[int]]:
+            asked.append(name)
+            return [(0,)]
+
+    for dialects in (("postgresql",), ("mysql", "mariadb"), ()):
+        is_here = ["own"] if dialects == ("postgresql",) else []
+        assert [part.key for part in work.parts(dialects)] == [f"load_{one}" for one in is_here]
+        assert [one.name for one in work.check(cast(Session, Asked()), dialects)] == is_here
+    assert asked == ["check_own"]
+
+
+def test_a_counter_may_have_any_name(tmp_path: Path) -> None:
+    metric = "metric: {name: x, title: x, unit: x, counter: total}\n"
+    work = workload(specification(folder(tmp_path, YAML + metric, SQL + "-- name: total\nSELECT 1\n")))
+    assert work.metric.counter == "total"
+
+
+@pytest.mark.parametrize(
     ("written", "instead", "error"),
     [
         ("{uniform: {max: 10 * rows}}", "{}", "give exactly one of uniform, normal"),
@@ -106,7 +209,7 @@ def test_all_errors_of_all_files_are_reported_together_with_lines(tmp_path: Path
         ("operations:", "tables: {things: {rows: 1, columns: {id: idd}}}\noperations:", "'idd' is not a variable"),
         (
             "operations:",
-            "tables: {things: {rows: 1, columns: {id: id}}}\noperations:",
+            "schema_name: s\ntables: {things: {rows: 1, columns: {id: id}}}\noperations:",
             "no statement 'create_things'",
         ),
     ],
@@ -131,7 +234,7 @@ def test_a_sweep_names_the_folder_and_its_parameters(tmp_path: Path) -> None:
     )
     spec = SweepSpec.read(file).workload
     assert isinstance(spec, CustomSpec)
-    assert spec.values == {"rows": 5}
+    assert spec.parameters == {"rows": 5}
 
 
 def test_parameters_can_be_a_factor_of_a_sweep(tmp_path: Path) -> None:
@@ -142,7 +245,112 @@ def test_parameters_can_be_a_factor_of_a_sweep(tmp_path: Path) -> None:
     )
     plan = plan_sweep(Target(kind="nulldb"), SweepSpec.read(file), "s")
     specs = [plan.workload_of(one) for one in plan.runs[:2]]
-    assert sorted(one.values["rows"] for one in specs if isinstance(one, CustomSpec)) == [5, 7]
+    assert sorted(one.parameters["rows"] for one in specs if isinstance(one, CustomSpec)) == [5, 7]
+
+
+BUILT_YAML = """\
+schema_name: things
+parameters: {rows: 10, size: 2}
+operations: {look: {}}
+variables: {id: {uniform: {max: size}}}
+tables: {things: {rows: rows, columns: {id: id}}}
+"""
+BUILT_SQL = """\
+-- name: look
+SELECT 1 FROM things
+-- name: create_things
+CREATE TABLE things (id INT)
+"""
+
+
+class Recorded:
+    """A schema in a database, with the record of its build."""
+
+    def __init__(self, spec: WorkloadSpec, finished: bool = True) -> None:
+        self._log = BuildLog(True, frozenset({"things"}), workload(spec).record, finished, {"things-0": 10})
+
+    def log(self) -> BuildLog:
+        """The state of the build."""
+        return self._log
+
+
+def found(asked: WorkloadSpec, built: WorkloadSpec, finished: bool = True) -> WorkloadSpec:
+    """What is found where ``built`` was built, compared with what is asked for."""
+    schema = cast(Schema, Recorded(built, finished))
+    return schema_in(schema, Target(kind="nulldb"), workload(asked))
+
+
+def test_a_schema_is_found_as_it_was_built(tmp_path: Path) -> None:
+    path = folder(tmp_path, BUILT_YAML, BUILT_SQL)
+    built = specification(path, parameters={"rows": 5}, seed=3, partitions=8)
+    assert found(built, built) == built
+    assert found(specification(path), built) == built
+    assert found(built.identity, built) == built
+    for other in ({"parameters": {"size": 3}}, {"parameters": {}}, {"partitions": 4}, {"seed": 1}):
+        with pytest.raises(SchemaProblem, match=f"has {next(iter(other))} .*, but the plan needs"):
+            found(specification(path, **other), built)
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "is_same"),
+    [
+        ("SELECT 1", "SELECT 2", True),
+        ("{look: {}}", "{look: {weight: 3}}", True),
+        ("(id INT)", "(id BIGINT)", False),
+        ("rows: rows", "rows: 2 * rows", False),
+        ("max: size", "max: 2 * size", False),
+    ],
+)
+def test_only_a_change_of_what_a_build_makes_needs_another_build(
+    tmp_path: Path, written: str, instead: str, is_same: bool
+) -> None:
+    path = folder(tmp_path, BUILT_YAML, BUILT_SQL)
+    built = specification(path)
+    for file in path.iterdir():
+        file.write_text(file.read_text().replace(written, instead))
+    if is_same:
+        assert found(specification(path), built).seed == built.seed
+        return
+    for finished in (True, False):
+        with pytest.raises(SchemaProblem, match="things was built from other tables or statements"):
+            found(specification(path), built, finished)
+
+
+def test_factors_change_only_their_own_parameters_and_find_their_schema_again(tmp_path: Path) -> None:
+    path = folder(tmp_path, BUILT_YAML, BUILT_SQL)
+    base = specification(path, parameters={"size": 7})
+    sweep = SweepSpec(factors={"parameters": ["rows=10", "rows=1234567"], "partitions": [0, 8]}, workload=base)
+    plan = plan_sweep(Target(kind="nulldb"), sweep, "s")
+    specs = [plan.workload_of(one) for one in plan.runs]
+    assert {(one.parameters["rows"], one.parameters["size"]) for one in specs if isinstance(one, CustomSpec)} == {
+        (10, 7), (1234567, 7)
+    }  # fmt: skip
+    assert base in specs
+    for one in specs:
+        assert found(one.identity, one) == one
+    assert specs[0].with_(parameters={"rows": "5.0"}).words[-1] == "rows=5,size=7"
+    assert base.fields.keys() > {"parameters"} > base.identity.fields.keys() & {"parameters"}
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"rows": 0.5}, r"look: \{rows\} must be a whole number, 0 or more, not 0\.5"),
+        ({"rows": -5}, r"tables\.things\.rows: must be 0 or more, not -5"),
+        ({"size": 0}, r"variables\.id: min \(1\) is above max \(0\)"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(tmp_path: Path, given: dict[str, float], error: str) -> None:
+    path = folder(tmp_path, BUILT_YAML, BUILT_SQL.replace("SELECT 1", "SELECT {rows}"))
+    with pytest.raises(ConfigErrors, match=error):
+        specification(path, parameters=given)
+
+
+def test_words_of_the_build_and_parameters_stand_in_one_statement(tmp_path: Path) -> None:
+    path = folder(tmp_path, BUILT_YAML, BUILT_SQL.replace("(id INT)", "(id INT) {rows} {partitions}"))
+    statements = workload(specification(path)).scope(("postgresql",)).statements
+    assert statements["create_things"].text.endswith("10 {partitions}")
+    assert "{table}" in statements["count_rows"].text
 
 
 def test_an_operation_needs_no_more_than_its_name(tmp_path: Path) -> None:
@@ -157,7 +365,7 @@ def test_only_whole_numbers_are_details(tmp_path: Path) -> None:
 
 
 def test_a_table_is_loaded_in_parts_and_then_by_statements(tmp_path: Path) -> None:
-    tables = "tables: {things: {rows: 250000, columns: {id: number, content: 7, extra: null}}}\n"
+    tables = "schema_name: s\ntables: {things: {rows: 250000, columns: {id: number, content: 7, extra: null}}}\n"
     variables = YAML.replace("variables:", "variables:\n  number: {sequence: {start: 10}}")
     sql = SQL + "-- name: create_things\nCREATE TABLE things (id INT);\n"
     sql += "-- name: load_rest\nINSERT INTO things (id) VALUES (0);\n"
@@ -190,6 +398,8 @@ def test_a_parameter_or_an_operation_that_is_not_there_is_refused(tmp_path: Path
     work = workload(specification(path))
     with pytest.raises(ConfigErrors, match=r"there is no operation 'lok' \(known: look, change\)"):
         work.load(Load(weights={"lok": 1}))
+    with pytest.raises(ConfigErrors, match="the weight of look must be 0 or more, not -1"):
+        Load(weights={"look": -1, "change": 2})
     assert work.mix(Load(weights={"look": 1})) == {"look": 1, "change": 0}
 
 

@@ -24,7 +24,7 @@ from hdbkit.contracts import (
 )
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaProblem, TransactionError
 from hdbkit.sql import Statement, made, statements
-from hdbkit.workloads.custom.folder import ALL
+from hdbkit.workloads.custom.definition import ALL
 from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
 from hdbkit.workloads.phases import rampup_and_window
 
@@ -41,14 +41,10 @@ class Custom:
 
     def __init__(self, spec: CustomSpec) -> None:
         definition = spec.definition
-        unknown = sorted(spec.parameters.keys() - definition.parameters.keys())
-        if unknown:
-            known = ", ".join(definition.parameters) or "none"
-            raise InputError(f"the workload {definition.name} has no parameter '{unknown[0]}' (it has: {known})")
         self.spec = spec
         self.title = definition.title or definition.name
         self.notice = definition.notice
-        self.scale = definition.scale.format_map({name: f"{value:,}" for name, value in spec.values.items()})
+        self.scale = definition.scale.format_map({name: f"{value:,}" for name, value in spec.parameters.items()})
         self.slug = definition.name
         self.operations = tuple(definition.operations)
         self.metric: Metric = definition.metric
@@ -62,12 +58,9 @@ class Custom:
         found: dict[str, Statement] = dict(statements(dialects, _GROUP))
         for dialect in (ALL, *dialects):
             texts = self.spec.statements.get(dialect, {})
-            found |= {name: made(name, text, Path(self.spec.folder)) for name, text in texts.items()}
-        words = {name: int(value) for name, value in self.spec.values.items()}
-        filled = {
-            name: one.filled(words) if one.words and one.words <= words.keys() else one for name, one in found.items()
-        }
-        return Scope(self.spec.definition.schema_name, filled)
+            own = (made(name, text, Path(self.spec.folder)) for name, text in texts.items())
+            found |= {one.name: one.partly_filled(self.spec.parameters) for one in own}
+        return Scope(self.spec.definition.schema_name, found)
 
     def load(self, given: Load) -> CustomLoad:
         """``given`` with this workload's options."""
@@ -111,11 +104,11 @@ class Custom:
         """Ramp-up and window."""
         return rampup_and_window(load)
 
-    def parts(self) -> list[Part]:
-        """Pieces of the tables."""
+    def parts(self, dialects: tuple[str, ...] = ()) -> list[Part]:
+        """Pieces of the tables, then the statements of the engine that load."""
         from hdbkit.workloads.custom import population
 
-        return population.parts(self.spec)
+        return population.parts(self.spec, dialects)
 
     def part(self, key: str) -> Iterator[PartLoad]:
         """The rows of a part."""
@@ -125,13 +118,13 @@ class Custom:
 
     @property
     def record(self) -> str:
-        """The record that a build keeps in the schema, with a digest of the definition."""
+        """The record that a build keeps in the schema, with a digest of what it builds."""
         spec = self.spec
-        kept = {"kind": spec.kind, "name": spec.definition.name, "digest": spec.digest, "seed": spec.seed}
-        return json.dumps(kept | {"parameters": dict(spec.values), "storage": spec.storage})
+        kept = {"kind": spec.kind, "name": spec.definition.name, "build_digest": spec.build_digest, "seed": spec.seed}
+        return json.dumps(kept | {"parameters": spec.parameters, "storage": spec.storage})
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
-        """This specification with the built parameters; tables that hdbkit did not create are not inspected."""
+        """This specification with what was built; tables that hdbkit did not create are not inspected."""
         if not self.tables:
             return self.spec
         try:
@@ -148,10 +141,21 @@ class Custom:
         built = kept.get("name") or kept.get("kind")
         if built != self.spec.definition.name:
             raise SchemaProblem(f"schema {name} is of another workload ({built}); run: hdbkit drop ...")
+        if kept.get("build_digest") != self.spec.build_digest:
+            raise SchemaProblem(
+                f"schema {name} was built from other tables or statements than the workload {built} has now; "
+                "run: hdbkit drop ..., then: hdbkit build ..."
+            )
         if not log.finished:
-            parts = f"{len(log.parts)} of {len(self.parts())} parts are loaded"
-            raise HalfBuilt(f"schema {name} is incomplete ({parts}); run: hdbkit build ..., or: hdbkit drop ...")
-        return self.spec.model_copy(update={"parameters": kept["parameters"], "seed": kept["seed"]})
+            raise HalfBuilt(
+                f"schema {name} is incomplete (number of loaded parts: {len(log.parts)}); "
+                "run: hdbkit build ..., or: hdbkit drop ..."
+            )
+        known = self.spec.definition.parameters
+        parameters = {**known, **{one: value for one, value in kept["parameters"].items() if one in known}}
+        return self.spec.model_copy(
+            update={"parameters": parameters, "seed": kept["seed"], "storage": kept["storage"]}
+        )
 
     def advice_to_build(self, command: str) -> str:
         """Suggest to build the schema."""
@@ -164,11 +168,11 @@ class Custom:
         own = self.load(load)
         return CustomUser(session, self.spec, self._weights(own), self.details, own, plan)
 
-    def check(self, session: Session) -> list[Check]:
+    def check(self, session: Session, dialects: tuple[str, ...]) -> list[Check]:
         """Check row counts of the tables, and run the folder's own checks, which count errors."""
         from hdbkit.workloads.custom.checks import check
 
-        return check(session, self.spec, self.scope(()).statements)
+        return check(session, self.spec, self.scope(dialects).statements)
 
 
 def workload(spec: WorkloadSpec) -> Workload:

@@ -6,10 +6,10 @@ what concerns several parts of a folder (names of statements and variables) is c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, erf, expm1, floor, sqrt
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -17,12 +17,20 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from hdbkit.config.expressions import Expression, ExpressionError
 from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
+from hdbkit.config.problems import did_you_mean
 from hdbkit.config.quantities import Quantity
 from hdbkit.config.words import number_text
 from hdbkit.errors import InputError
 
 Number = int | float
 _MAX_INTEGER = 2**63 - 1
+_MIN_SHARE = 0.005
+"""Values of a distribution are drawn again outside their limits, at most about 200 times."""
+FILE = "workload.yaml"
+ALL = "ansi"
+"""The dialect of the statements for all engines."""
+BUILDING = ("create_", "key_", "load_", "index_")
+"""The names of statements that a build runs begin with these."""
 NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
 
@@ -45,7 +53,7 @@ def number(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
         return Fraction(str(bound))
     expression = Expression(bound)
     for name in sorted(expression.names - parameters.keys()):
-        raise InputError(f"'{name}' is not a parameter")
+        raise InputError(f"'{name}' is not a parameter.{did_you_mean(name, list(parameters))}")
     try:
         found = expression.value({name: Quantity(Fraction(str(value))) for name, value in parameters.items()})
     except ExpressionError as problem:
@@ -129,6 +137,12 @@ class Text(ConfigModel):
     max: int = Field(ge=0, le=100_000)
     alphabet: str = Field(default="abcdefghijklmnopqrstuvwxyz", min_length=1)
 
+    @model_validator(mode="after")
+    def _has_a_length(self) -> Text:
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) is above max ({self.max})")
+        return self
+
 
 class Choice(ConfigModel):
     """One of a list of values, equally likely or by ``weights``."""
@@ -140,6 +154,8 @@ class Choice(ConfigModel):
     def _a_weight_each(self) -> Choice:
         if self.weights is not None and len(self.weights) != len(self.values):
             raise ValueError(f"{len(self.values)} values need as many weights, not {len(self.weights)}")
+        if self.weights is not None and (min(self.weights) < 0 or not sum(self.weights)):
+            raise ValueError("weights must be 0 or more, and at least one above 0")
         return self
 
 
@@ -240,9 +256,48 @@ class Definition(ConfigModel):
     )
     tables: dict[str, TableContent] = Field(default_factory=dict, description="what a build loads, in this order")
 
-    @model_validator(mode="after")
-    def _details_are_whole(self) -> Definition:
-        for name in self.details:
-            if name in self.variables and not self.variables[name].is_whole:
-                raise ValueError(f"details: '{name}' is not a whole number, and only these are kept")
-        return self
+
+def value_problems(
+    variables: Mapping[str, Variable], tables: Mapping[str, TableContent], parameters: Mapping[str, Number]
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What is wrong with these values of the parameters: place and problem."""
+    for name, variable in variables.items():
+        try:
+            _check_drawable(variable.kind, parameters)
+        except InputError as error:
+            yield ("variables", name), str(error)
+    for table, content in tables.items():
+        try:
+            if (rows := number(content.rows, parameters)) < 0:
+                yield ("tables", table, "rows"), f"must be 0 or more, not {number_text(float(rows))}"
+        except InputError as error:
+            yield ("tables", table, "rows"), str(error)
+
+
+def _check_drawable(kind: Any, parameters: Mapping[str, Number]) -> None:
+    """Raise ``InputError`` if values of a variable cannot be drawn."""
+    if isinstance(kind, Range):
+        low, high = limits(kind, parameters)
+        if _share_within(kind, low, high, parameters) < _MIN_SHARE:
+            raise InputError(f"almost no value of the distribution is within {low} to {high}; widen min and max")
+    if isinstance(kind, Sequence):
+        start = number(kind.start, parameters)
+        if kind.max is not None and number(kind.max, parameters) < start:
+            raise InputError(f"max is below start ({number_text(float(start))})")
+
+
+def _share_within(kind: Range, low: int, high: int, parameters: Mapping[str, Number]) -> float:
+    """The share of drawn values that are kept because they are within the limits."""
+    if isinstance(kind, Exponential):
+        mean = float(number(kind.mean, parameters))
+        if mean < 0:
+            raise InputError(f"mean must be 0 or more, not {number_text(mean)}")
+        return -expm1((low - high - 1) / mean) if mean else 1.0
+    if isinstance(kind, Normal):
+        mean, stddev = float(number(kind.mean, parameters)), float(number(kind.stddev, parameters))
+        if stddev < 0:
+            raise InputError(f"stddev must be 0 or more, not {number_text(stddev)}")
+        if not stddev:
+            return float(low <= mean < high + 1)
+        return (erf((high + 1 - mean) / stddev / sqrt(2)) - erf((low - mean) / stddev / sqrt(2))) / 2
+    return 1.0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
 
 from hdbkit.contracts import Part, PartLoad, StatementLoad, Table, TableLoad
-from hdbkit.workloads.custom.definition import Number, number
+from hdbkit.workloads.custom.definition import ALL, Number, number
 from hdbkit.workloads.custom.spec import CustomSpec
 from hdbkit.workloads.custom.variables import Drawing
 
@@ -20,7 +20,7 @@ _COLUMN_BYTES: Final = 12
 """The assumed size of a value as text, for the estimate of a build."""
 
 
-def parts(spec: CustomSpec) -> list[Part]:
+def parts(spec: CustomSpec, dialects: tuple[str, ...]) -> list[Part]:
     """Pieces of at most 100,000 rows of one table, named ``accounts-0``, ``accounts-1``, then each ``load_...``."""
     found = []
     for table, content in spec.definition.tables.items():
@@ -28,12 +28,12 @@ def parts(spec: CustomSpec) -> list[Part]:
         for at in range(-(-rows // _PART_ROWS)):
             size = min(_PART_ROWS, rows - at * _PART_ROWS)
             found.append(Part(f"{table}-{at}", size, size * _COLUMN_BYTES * len(content.columns)))
-    return [*found, *(Part(name, 0, 0) for name in sorted(_loading(spec)))]
+    return [*found, *(Part(name, 0, 0) for name in sorted(_loading(spec, (ALL, *dialects))))]
 
 
 def part(spec: CustomSpec, tables: dict[str, Table], key: str) -> Iterator[PartLoad]:
     """The rows of a part."""
-    if key in _loading(spec):
+    if key in _loading(spec, spec.statements):
         yield StatementLoad(key)
         return
     table, _, number_text = key.rpartition("-")
@@ -42,21 +42,21 @@ def part(spec: CustomSpec, tables: dict[str, Table], key: str) -> Iterator[PartL
     yield TableLoad(tables[table], _chunks(spec, table, first, rows))
 
 
-def _loading(spec: CustomSpec) -> set[str]:
+def _loading(spec: CustomSpec, dialects: Iterable[str]) -> set[str]:
     """The names of the statements that load."""
-    return {name for of in spec.statements.values() for name in of if name.startswith(_LOAD)}
+    return {name for one in dialects for name in spec.statements.get(one, {}) if name.startswith(_LOAD)}
 
 
 def rows_of(spec: CustomSpec, table: str) -> int:
     """The number of rows of a table."""
-    return int(number(spec.definition.tables[table].rows, spec.values))
+    return int(number(spec.definition.tables[table].rows, spec.parameters))
 
 
 def _chunks(spec: CustomSpec, table: str, first: int, rows: int) -> Iterator[bytes]:
     definition = spec.definition
     index = list(definition.tables).index(table)
     generator = np.random.default_rng([spec.seed, index, first])
-    drawing = Drawing(spec.values, generator, first_row=first)
+    drawing = Drawing(spec.parameters, generator, first_row=first)
     draws = {
         value: drawing.of(f"{table}.{value}", definition.variables[value])
         for value in definition.tables[table].columns.values()

@@ -12,12 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from hdbkit import config
-from hdbkit.config.words import option_words
+from hdbkit.config.words import number_text, option_words
+from hdbkit.sql import made
 from hdbkit.workloads import Models
-from hdbkit.workloads.custom.definition import Definition, Number
+from hdbkit.workloads.custom.agreement import word_problems
+from hdbkit.workloads.custom.definition import BUILDING, Definition, Number, value_problems
 from hdbkit.workloads.custom.folder import read_folder
 
 
@@ -36,8 +38,11 @@ class CustomSpec(config.WorkloadSpec):
         description="the folder that defines the workload",
         json_schema_extra={"identifies_schema": True, "named": True},
     )
-    parameters: dict[str, Number] = Field(default_factory=dict, description="values of its parameters: rows=100000")
     definition: Definition = Field(description="what workload.yaml says", json_schema_extra={"filled_in": True})
+    parameters: dict[str, Number] = Field(
+        default_factory=dict,
+        description="values of its parameters: rows=100000",  # those of the definition where they are not given
+    )
     statements: dict[str, dict[str, str]] = Field(
         default_factory=dict,
         description="SQL by dialect ('ansi' for all) and name",
@@ -53,23 +58,72 @@ class CustomSpec(config.WorkloadSpec):
         definition, statements = read_folder(Path(values["folder"]))
         return {**values, "folder": str(values["folder"]), "definition": definition, "statements": statements}
 
-    @property
-    def values(self) -> Mapping[str, Number]:
-        """The effective parameters."""
-        return {**self.definition.parameters, **self.parameters}
+    @field_validator("parameters")
+    @classmethod
+    def _with_defaults(cls, given: dict[str, Number], info: ValidationInfo) -> dict[str, Number]:
+        """Every parameter of the definition; 10.0 is 10."""
+        definition: Definition | None = info.data.get("definition")
+        if definition is None:
+            return given  # reported by itself
+        if unknown := sorted(given.keys() - definition.parameters.keys()):
+            known = ", ".join(definition.parameters) or "none"
+            raise ValueError(f"the workload {definition.name} has no parameter '{unknown[0]}' (it has: {known})")
+        values = {**definition.parameters, **given}
+        return {name: int(value) if value == int(value) else value for name, value in values.items()}
+
+    @model_validator(mode="after")
+    def _values_make_sense(self) -> Self:
+        statements = [made(name, text, Path()) for of in self.statements.values() for name, text in of.items()]
+        for place, what in value_problems(self.definition.variables, self.definition.tables, self.parameters):
+            raise ValueError(f"{'.'.join(place)}: {what}")
+        for one in statements:
+            for what in word_problems(one, self.parameters):
+                raise ValueError(f"{one.name}: {what}")
+        return self
+
+    def with_(self, **changes: Any) -> Self:
+        """The same value with some fields changed; parameters that are not given keep their values."""
+        given = changes.get("parameters")
+        if isinstance(given, Mapping):
+            changes["parameters"] = {**self.parameters, **given}
+        return super().with_(**changes)
 
     @property
-    def digest(self) -> str:
-        """A digest that identifies this definition and its SQL."""
-        content = {"definition": self.definition.model_dump(mode="json"), "statements": self.statements}
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    def build_digest(self) -> str:
+        """A digest of what a build uses beside the parameters: tables, their variables, and statements."""
+        tables = self.definition.model_dump(mode="json", include={"tables"})["tables"]
+        drawn = {str(value) for table in tables.values() for value in table["columns"].values()}
+        variables = {
+            name: one.model_dump(mode="json", exclude_defaults=True)
+            for name, one in sorted(self.definition.variables.items())
+            if name in drawn
+        }
+        statements = sorted(
+            (dialect, name, made(name, text, Path()).text)
+            for dialect, of in self.statements.items()
+            for name, text in of.items()
+            if name.startswith(BUILDING)
+        )
+        content = [
+            [[name, *one["columns"].items(), one["rows"]] for name, one in tables.items()],
+            variables,
+            statements,
+        ]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Its fields and storage options; defaults are omitted."""
+        fields = super().fields
+        if self.parameters == self.definition.parameters:
+            fields.pop("parameters", None)
+        return fields
 
     @property
     def words(self) -> list[str]:
         """The command-line options of this specification."""
-        given = {"parameters": self.parameters} if self.parameters else {}
-        options = [word for name, value in given.items() for word in option_words(name, value)]
-        return ["--workload", self.folder, *options]
+        given = option_words("parameters", self.parameters) if "parameters" in self.model_fields_set else []
+        return ["--workload", self.folder, *(given if self.parameters else [])]
 
     @classmethod
     def of_folder(cls, folder: Path) -> Self:
@@ -83,6 +137,14 @@ class CustomLoad(config.Load):
     weights: dict[str, float] | None = Field(
         default=None, description="weight of each operation; none: those of the definition"
     )
+
+    @field_validator("weights")
+    @classmethod
+    def _not_negative(cls, weights: dict[str, float] | None) -> dict[str, float] | None:
+        for name, weight in (weights or {}).items():
+            if weight < 0:
+                raise ValueError(f"the weight of {name} must be 0 or more, not {number_text(weight)}")
+        return weights
 
 
 MODELS = Models("user-defined", CustomSpec, CustomLoad, order=90, read_folder=CustomSpec.of_folder)

@@ -33,7 +33,7 @@ class CustomUser:
         self._generator = default_rng(plan.seed)
         self._shares = np.array(list(weights.values())) / sum(weights.values())
         self._details, self._heads = tuple(details), Heads(plan.index, details)
-        drawing = Drawing(spec.values, self._generator, plan.index, load.virtual_users)
+        drawing = Drawing(spec.parameters, self._generator, plan.index, load.virtual_users)
         variables = spec.definition.variables
         self._operations = [
             _Operation(session, spec.definition.round_trips, one.statements or (key,))

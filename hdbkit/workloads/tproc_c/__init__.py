@@ -104,7 +104,7 @@ class TprocC:
         """Ramp-up and window."""
         return rampup_and_window(load)
 
-    def parts(self) -> list[Part]:
+    def parts(self, dialects: tuple[str, ...] = ()) -> list[Part]:
         """The items, then one part per warehouse."""
         from hdbkit.workloads.tproc_c import population
 
@@ -137,7 +137,7 @@ class TprocC:
 
         return TprocCUser(session, self.spec, self.load(load), plan)
 
-    def check(self, session: Session) -> list[Check]:
+    def check(self, session: Session, dialects: tuple[str, ...]) -> list[Check]:
         """Row counts, indexes, routines and the consistency conditions of TPC-C 3.3.2."""
         from hdbkit.workloads.tproc_c import consistency
 

@@ -52,7 +52,7 @@ class HammerDBTprocC(TprocC):
 
         return HammerDBUser(session, self.spec, self.load(load), plan)
 
-    def check(self, session: Session) -> list[Check]:
+    def check(self, session: Session, dialects: tuple[str, ...]) -> list[Check]:
         """Row counts, keys, routines, and the conditions that HammerDB's population and routines keep."""
         from hdbkit.workloads.tproc_c.hammerdb.check import check
 
