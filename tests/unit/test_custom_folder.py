@@ -381,7 +381,7 @@ def test_a_table_is_loaded_in_parts_and_then_by_statements(tmp_path: Path) -> No
 
 
 def test_a_table_whose_name_begins_like_a_loading_statement_is_loaded_in_parts(tmp_path: Path) -> None:
-    yaml = YAML + "tables: {load_x: {rows: 3, columns: {id: row}}}\n"
+    yaml = YAML + "schema_name: s\ntables: {load_x: {rows: 3, columns: {id: row}}}\n"
     work = workload(
         specification(folder(tmp_path, yaml, SQL + "-- name: create_load_x\nCREATE TABLE load_x (id INT)\n"))
     )
