@@ -397,11 +397,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the population that is loaded in one transaction; ``key`` is its name in the build log."""
+    """A part of the population that is loaded in one transaction; ``key`` is its name in the build log.
+
+    Parts are loaded in parallel, except those that are ``alone``: one by one, after all others.
+    """
 
     key: str
     rows: int
     size_bytes: int
+    alone: bool = False
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,9 @@ class _Build:
             self._progress.loaded(kept + self._rows, total, self._size_bytes)
 
         self._progress.loaded(kept, total, 0)
-        pool.do([LoadPart(part.key) for part in missing], report)
+        pool.do([LoadPart(part.key) for part in missing if not part.alone], report)
+        for part in filter(lambda part: part.alone, missing):
+            pool.do([LoadPart(part.key)], report)
         done = kept + self._rows
         self._progress.loaded(done, done, self._size_bytes)
 

@@ -98,6 +98,25 @@ def test_a_failing_statement_is_counted_and_nothing_of_its_operation_is_left(
     assert result.checks.set_index("name")["passed"]["schema: tellers"]
 
 
+def test_a_statement_that_loads_finds_the_rows_of_all_tables(target: Target, tmp_path: Path) -> None:
+    once(target)
+    (tmp_path / "workload.yaml").write_text(
+        "name: copied\nschema_name: copied\noperations: {look: {}}\n"
+        "tables: {things: {rows: 250000, columns: {id: row}}, copies: {rows: 0, columns: {id: row}}}\n"
+    )
+    (tmp_path / "all.sql").write_text(
+        "-- name: create_things\nCREATE TABLE things (id INTEGER);\n"
+        "-- name: create_copies\nCREATE TABLE copies (id INTEGER);\n"
+        "-- name: load_copies\nINSERT INTO copies SELECT id FROM things;\n"
+        "-- name: check_copies\nSELECT 250000 - count(*) FROM copies;\n"
+        "-- name: look\nSELECT count(*) FROM copies;\n"
+    )
+    connection = hdbkit.connect(target)
+    built = connection.build(tmp_path, loaders=4)
+    connection.drop(tmp_path)
+    assert {check.name: check.passed for check in built.checks}["copies"]
+
+
 def test_keys_are_drawn_from_the_range_of_a_table(transfers: Target, tmp_path: Path) -> None:
     (tmp_path / "workload.yaml").write_text(
         "name: looks\nschema_name: tpcb_like\noperations: {look: {}}\ndetails: [aid]\n"

@@ -28,7 +28,7 @@ def parts(spec: CustomSpec, dialects: tuple[str, ...]) -> list[Part]:
         for at in range(-(-rows // _PART_ROWS)):
             size = min(_PART_ROWS, rows - at * _PART_ROWS)
             found.append(Part(f"{table}-{at}", size, size * _COLUMN_BYTES * len(content.columns)))
-    return [*found, *(Part(name, 0, 0) for name in sorted(_loading(spec, (ALL, *dialects))))]
+    return [*found, *(Part(name, 0, 0, alone=True) for name in sorted(_loading(spec, (ALL, *dialects))))]
 
 
 def part(spec: CustomSpec, tables: dict[str, Table], key: str) -> Iterator[PartLoad]:
