@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from hdbkit.config.metric import Measure, Metric
+from hdbkit.config.metric import Better, Metric
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def series(index: int) -> dict[str, Any]:
 
 def axis_title(metric: Metric) -> str:
     """The title of an axis of the metric's values; it states if a lower value is better."""
-    if metric.measure is not Measure.RATE:
+    if metric.better is Better.LOWER:
         return f"{metric.title} ({metric.unit}, lower is better)"
     return metric.name if metric.name == metric.title else f"{metric.name} ({metric.title})"
 

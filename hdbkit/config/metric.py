@@ -7,7 +7,7 @@ are always oriented so that more than 1 is better, whichever direction the metri
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, assert_never
 
 from pydantic import Field
 
@@ -54,7 +54,13 @@ class Metric(ConfigModel):
     @property
     def better(self) -> Better:
         """A rate is better when it is higher, a time when it is lower."""
-        return Better.HIGHER if self.measure is Measure.RATE else Better.LOWER
+        match self.measure:
+            case Measure.RATE:
+                return Better.HIGHER
+            case Measure.QUANTILE | Measure.GEOMETRIC_MEAN:
+                return Better.LOWER
+            case never:
+                assert_never(never)
 
     @property
     def rate(self) -> Metric:

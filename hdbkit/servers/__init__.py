@@ -51,7 +51,10 @@ def launcher(kind: str) -> Launcher:
 
 
 def _launcher(kind: str) -> Launcher:
-    return cast(Launcher, importlib.import_module(f"{__name__}.{kind}").LAUNCHER)
+    module = importlib.import_module(f"{__name__}.{kind}")
+    if not hasattr(module, "LAUNCHER"):
+        raise TypeError(f"{module.__name__} has no LAUNCHER (contract: {Launcher.__module__}.{Launcher.__name__})")
+    return cast(Launcher, module.LAUNCHER)
 
 
 def startable_kinds() -> list[str]:

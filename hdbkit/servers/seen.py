@@ -37,9 +37,9 @@ def seen(row: Sequence[Any], found: Mapping[str, ApplyBy]) -> Seen:
     needs = ApplyBy(apply_by) if apply_by is not None else found[name]
     setting = Setting(
         name=name,
-        value=value if value is not None else "",
+        value=_text(value),
         unit=unit,
-        default=default,
+        default=None if default is None else str(default),
         apply_by=needs,
         minimum=float(low) if low is not None else None,
         maximum=float(high) if high is not None else None,
@@ -47,4 +47,9 @@ def seen(row: Sequence[Any], found: Mapping[str, ApplyBy]) -> Seen:
         kind=kind,
         description=text or "",
     )
-    return Seen(setting, shown if shown is not None else "", winner, bool(waiting) and needs is ApplyBy.RESTART)
+    return Seen(setting, _text(shown), winner, bool(waiting) and needs is ApplyBy.RESTART)
+
+
+def _text(value: object) -> str:
+    """A value as text, whatever type the driver returned."""
+    return "" if value is None else str(value)

@@ -66,9 +66,9 @@ def test_a_load_on_a_schema_of_hammerdb_s_has_its_rules_and_its_mix() -> None:
     assert isinstance(load, TprocCLoad)
     assert (load.virtual_users, load.input_rules, load.weights["payment"]) == (3, InputRules.HAMMERDB, 10)
     assert hammerdb.load(load) == load
-    with pytest.raises(InputError, match="with input_rules hammerdb, not spec; leave it out"):
+    with pytest.raises(InputError, match="requires input_rules hammerdb, not spec; omit input_rules"):
         hammerdb.load(Load(input_rules=InputRules.SPEC))
-    with pytest.raises(InputError, match="with routines stored, not client; leave it out"):
+    with pytest.raises(InputError, match="requires routines stored, not client; omit routines"):
         hammerdb.load(Load(routines=Routines.CLIENT))
 
 

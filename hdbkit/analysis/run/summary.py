@@ -8,7 +8,7 @@ metric with a counter comes from the schema's own count, never from the clients.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, assert_never
 
 import pandas as pd
 
@@ -80,20 +80,24 @@ def _metric_value(
     """The value of the metric; None where it is not known, as when the schema's count was not read."""
     metric = manifest.metric
     names = metric.operations or tuple(manifest.operations)
-    if metric.measure is Measure.RATE:
-        if metric.counter:
-            return rate(grew, COUNTED, per_s=metric.per_s)
-        return metric.per_s * sum(int(operations[name]["committed"]) for name in names) / window.duration_s
-    if metric.measure is Measure.QUANTILE:
-        codes = [manifest.operations.index(name) for name in names]
-        done = histogram[(histogram["outcome"] != Outcome.FAILED.value) & histogram["operation"].isin(codes)]
-        found = quantiles_of(done.groupby("latency_us", as_index=False)[["n"]].sum().assign(all=0), ["all"],
-                             {"asked": metric.quantile})  # fmt: skip
-        return float(found["asked_us"].iloc[0]) / 1000 if len(found) else None
-    means_us = [operations[name]["mean_us"] for name in names]
-    if None in means_us or not all(means_us):
-        return None
-    return math.exp(sum(math.log(mean_us / 1e6) for mean_us in means_us) / len(means_us))
+    match metric.measure:
+        case Measure.RATE:
+            if metric.counter:
+                return rate(grew, COUNTED, per_s=metric.per_s)
+            return metric.per_s * sum(int(operations[name]["committed"]) for name in names) / window.duration_s
+        case Measure.QUANTILE:
+            codes = [manifest.operations.index(name) for name in names]
+            done = histogram[(histogram["outcome"] != Outcome.FAILED.value) & histogram["operation"].isin(codes)]
+            latencies = done.groupby("latency_us", as_index=False)[["n"]].sum().assign(all=0)
+            found = quantiles_of(latencies, ["all"], {"asked": metric.quantile})
+            return float(found["asked_us"].iloc[0]) / 1000 if len(found) else None
+        case Measure.GEOMETRIC_MEAN:
+            means_us = [operations[name]["mean_us"] for name in names]
+            if None in means_us or not all(means_us):
+                return None
+            return math.exp(sum(math.log(mean_us / 1e6) for mean_us in means_us) / len(means_us))
+        case never:
+            assert_never(never)
 
 
 def _measured_s(manifest: Manifest, window: Window, grew: dict[str, Growth]) -> float | None:
