@@ -71,7 +71,13 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return compare_card(
-            self.ratio, self.by_users, self.table, self.differences, self.metric, self.base[0].manifest.notice
+            self.ratio,
+            self.by_users,
+            self.table,
+            self.differences,
+            self.metric,
+            self.base[0].manifest.notice,
+            self.warnings,
         )
 
     @property
@@ -105,7 +111,8 @@ class Comparison:
     @property
     def warnings(self) -> list[str]:
         """What the ratio reflects beside the servers, a sentence without its full stop each."""
-        return comparison_warnings(self.differences)
+        sides = zip(self.names, (self.base, self.new), strict=True)
+        return comparison_warnings(self.differences, {name: [one.manifest for one in side] for name, side in sides})
 
     def gate(self, below: float) -> Gate:
         """Whether the metric became worse by more than ``below`` (such as -0.02), at any of the user counts.

@@ -115,7 +115,7 @@ def run(result: Result) -> None:
             f"client CPU us/{manifest.noun}": summary["client_cpu_us_per_operation"],
             f"server CPU us/{manifest.noun}": summary["server_cpu_us_per_operation"],
         }
-        console.print("  " + "   ".join(f"{name} {cell(value)}" for name, value in figures.items()))
+        console.print("  " + "   ".join(f"{escape(name)} {cell(value)}" for name, value in figures.items()))
         per = {name: value for name, value in summary.get("per_operation", {}).items() if value is not None}
         if per:
             listed = "   ".join(f"{name.replace('_', ' ')} {cell(value)}" for name, value in per.items())

@@ -30,7 +30,7 @@ from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End
 from hdbkit.execution.virtual_user import Shared, VirtualUser
 from hdbkit.plan import RunPlan
-from hdbkit.processes import die_with_parent
+from hdbkit.processes import die_with_parent, is_alive
 from hdbkit.results.spool import SpoolWriter, spool_path
 from hdbkit.workloads import workload
 
@@ -56,6 +56,8 @@ class ClientPlan:
 def client_main(folder: Path, plan: RunPlan, own: ClientPlan) -> None:
     """Execute one client; the target of its process."""
     die_with_parent(FORKSERVER_PID)
+    if not is_alive(int(os.environ[PARENT_VARIABLE])):  # it ended before the forkserver could bind itself to it
+        os._exit(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     client = Client(folder, plan, own)

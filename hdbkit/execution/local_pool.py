@@ -17,6 +17,7 @@ from typing import Final, cast
 from hdbkit.config.load import client_slices
 from hdbkit.contracts import UserPlan
 from hdbkit.databases import database
+from hdbkit.errors import HdbkitError
 from hdbkit.execution.client import PARENT_VARIABLE, ClientPlan, client_main, reason_path
 from hdbkit.execution.control import ClientState, Control, Field
 from hdbkit.execution.host import process_cpu_s
@@ -25,6 +26,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.workloads import workload
 
+_FORKSERVER_KILLED: Final = "the clients' forkserver was killed; what was finished is kept"
 _PARENT_LOST: Final = 255  # the exit code that multiprocessing gives a process whose forkserver was lost
 _FAILED: Final = (ClientState.FAILED, ClientState.RAISED, ClientState.DISK_FULL)
 _REPORTED: Final = {ClientState.DONE: Ending.DONE, **dict.fromkeys(_FAILED, Ending.FAILED)}
@@ -54,7 +56,10 @@ class LocalPool:
         for number, own in enumerate(client_slices(dict(self._plan.load))):
             client = ClientPlan(number, tuple(users[index] for index in own))
             process = context.Process(target=client_main, args=(self._folder.path, self._plan, client), daemon=True)
-            process.start()
+            try:
+                process.start()
+            except (EOFError, ConnectionError):
+                raise HdbkitError(_FORKSERVER_KILLED) from None
             self._running[process.sentinel] = number
             self._processes.append(process)
         return len(self._processes)
@@ -94,8 +99,7 @@ class LocalPool:
             return disk_full(self._folder.path)
         if self.all_ended() and set(self.endings().values()) == {Ending.KILLED}:
             parent_lost = any(process.exitcode == _PARENT_LOST for process in self._processes)
-            who = "the clients' forkserver was" if parent_lost else "all clients were"
-            return f"{who} killed; what was finished is kept"
+            return _FORKSERVER_KILLED if parent_lost else "all clients were killed; what was finished is kept"
         paths = [reason_path(self._folder.spools, i) for i in range(len(self._processes))]
         return " ".join(dict.fromkeys(path.read_text("utf-8") for path in paths if path.is_file()))
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.sides import Ratio, comparison_warnings
+from hdbkit.analysis.comparison.sides import Ratio
 from hdbkit.config.metric import Metric
 from hdbkit.report.compare_report import differences_table, figures_table, users_table, verdict_sentence
 from hdbkit.report.page import Figure, templates
@@ -39,11 +39,17 @@ def sweep_card(sweep_id: str, answer: str, verdicts: pd.DataFrame, metric: Metri
 
 
 def compare_card(
-    ratio: Ratio, by_users: pd.DataFrame, both: pd.DataFrame, differences: pd.DataFrame, metric: Metric, notice: str
+    ratio: Ratio,
+    by_users: pd.DataFrame,
+    both: pd.DataFrame,
+    differences: pd.DataFrame,
+    metric: Metric,
+    notice: str,
+    warning_lines: Sequence[str],
 ) -> str:
     """The verdict of a comparison, that at each count of virtual users, both sides' figures, and what differed."""
     tables = [*users_table(by_users, metric), figures_table(both, metric), *differences_table(differences)]
-    lines = [f"{one}." for one in comparison_warnings(differences)]
+    lines = [f"{one}." for one in warning_lines]
     return _card(f"{verdict_sentence(ratio)}.", notice, lines=lines, tables=tables)
 
 

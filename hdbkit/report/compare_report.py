@@ -41,7 +41,8 @@ def compare_report(
         by_users: the ratios at each count of virtual users; empty where there is just one.
     """
     names, (base, new) = list(sides), list(sides.values())
-    manifests = [manifest for side in (base, new) for _, manifest in side]
+    by_side = {name: [manifest for _, manifest in side] for name, side in sides.items()}
+    manifests = [manifest for side in by_side.values() for manifest in side]
     metric = metric_of(sides)
     interval = "" if pd.isna(ratio.low) else percents(ratio.low, ratio.high, metric)
     page = Page(
@@ -50,7 +51,7 @@ def compare_report(
         answer=f"{verdict_sentence(ratio)}.",
         notice=manifests[0].notice,
         command=command,
-        warnings=[f"{one}." for one in comparison_warnings(differences)],
+        warnings=[f"{one}." for one in comparison_warnings(differences, by_side)],
         figures=[
             Figure("base", _value(figures, "base", metric), f"{metric.name}, {_runs(base)}"),
             Figure("new", _value(figures, "new", metric), f"{metric.name}, {_runs(new)}"),

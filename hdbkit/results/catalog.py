@@ -210,7 +210,7 @@ def _select(catalog: sqlite3.Connection, where: str | None) -> pd.DataFrame:
             f"SELECT {', '.join(_COLUMNS)} FROM (SELECT {columns} FROM runs) {condition} ORDER BY run_id DESC"  # noqa: S608
         )
         return pd.DataFrame(cursor.fetchall(), columns=list(_COLUMNS))
-    except (sqlite3.Error, sqlite3.Warning):  # their messages quote the rest of the query
+    except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError):  # their messages quote the rest of the query
         raise InputError(
             f"'{where}' is not a valid filter of runs; example: virtual_users = 8; columns: "
             f"{', '.join([*_COLUMNS, *more])}"

@@ -171,3 +171,19 @@ print(result.manifest.status.value, result.metric_value > 0)
     kernel.send_signal(signal.SIGINT)
     out, _ = kernel.communicate(timeout=60)
     assert out == "stopped True\n"
+
+
+def test_a_client_whose_supervisor_ended_before_the_forkserver_began_ends_at_once() -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    program = (
+        "import os\n"
+        "from hdbkit.execution.client import PARENT_VARIABLE, client_main\n"
+        f"os.environ[PARENT_VARIABLE] = '{ended.pid}'\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    client_main(None, None, None)\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -18,6 +18,7 @@ from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
+from hdbkit.results.manifest import CheckLine
 from hdbkit.results.sweep_folder import sweep_folder
 from hdbkit.sweep_plan import plan_sweep
 from tests.conftest import HdbkitCommand
@@ -170,9 +171,9 @@ def test_a_comparison_of_different_client_code_carries_a_warning() -> None:
     differences = pd.DataFrame(
         {"base": ["hdbkit wire code", "1"], "new": ["mysqlclient", "2"]}, index=["software.client_path", "load.seed"]
     )
-    (warning,) = comparison_warnings(differences)
+    (warning,) = comparison_warnings(differences, {})
     assert "different client code (hdbkit wire code, mysqlclient)" in warning
-    assert comparison_warnings(differences.drop("software.client_path")) == []
+    assert comparison_warnings(differences.drop("software.client_path"), {}) == []
 
 
 def test_a_comparison_of_runs_on_different_hosts_lists_the_facts_and_carries_a_warning(root: Path) -> None:
@@ -186,7 +187,18 @@ def test_a_comparison_of_runs_on_different_hosts_lists_the_facts_and_carries_a_w
         found = api.compare("old-1", "on-db9")
         assert list(found.differences.index) == ["host.cores", "host.name"], "the load at the start is no difference"
         assert found.differences.loc["host.name", "new"] == "db9"
-        assert found.warnings == ["The clients of the sides ran on different hosts (host.cores, host.name)"]
+        assert "The clients of the sides ran on different hosts (host.cores, host.name)" in found.warnings
         assert api.compare("old-1", "new-1").warnings == []
     finally:
         shutil.rmtree(moved.path)
+
+
+def test_failed_operations_and_checks_of_a_side_are_warned_of(root: Path) -> None:
+    manifest = next(RunFolder(path) for path in sorted(root.iterdir()) if (path / "manifest.json").is_file()).read()
+    line = CheckLine(name="mix as asked", passed=False, detail="")
+    failing = manifest.model_copy(update={"result": {**manifest.result, "failed": 7}, "checks": [line]})
+    sound = manifest.model_copy(update={"result": {**manifest.result, "failed": 0}, "checks": []})
+    found = comparison_warnings(
+        pd.DataFrame(columns=["base", "new"]), {"before": [sound], "after": [failing, failing]}
+    )
+    assert found == ["after: 14 transactions failed", "after: failed checks: mix as asked"]

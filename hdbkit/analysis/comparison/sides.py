@@ -10,7 +10,7 @@ studentized maximum modulus is exact (Stoline and Ury 1979).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,10 @@ import pandas as pd
 import scipy
 
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
-from hdbkit.analysis.wording import Interval, change, percent, percents, sentence, share, virtual_users
+from hdbkit.analysis.wording import Interval, change, percent, percents, plural, sentence, share, virtual_users
 from hdbkit.config.metric import Better, Metric
 from hdbkit.errors import InputError
+from hdbkit.results.manifest import Manifest
 
 _COLUMNS = (
     "virtual_users",
@@ -182,13 +183,14 @@ def _half_width(logs: Sequence[npt.NDArray[np.float64]], confidence: float) -> f
     return float(scipy.special.stdtrit(df, (1 + confidence) / 2)) * math.sqrt(total)
 
 
-def comparison_warnings(differences: pd.DataFrame) -> list[str]:
+def comparison_warnings(differences: pd.DataFrame, sides: Mapping[str, Iterable[Manifest]]) -> list[str]:
     """What the ratio reflects beside the servers, a sentence without its full stop each.
 
     Args:
         differences: columns base and new by what differs, such as ``load.duration_s``.
+        sides: the runs of each side by its name.
     """
-    found = []
+    found = [line for name, manifests in sides.items() for line in _failures(name, list(manifests))]
     names = [str(name) for name in differences.index if str(name).startswith(("load.", "workload."))]
     work = [name for name in names if not name.endswith(".seed")]
     if work:
@@ -205,3 +207,11 @@ def comparison_warnings(differences: pd.DataFrame) -> list[str]:
             "whose time is part of each latency"
         )
     return found
+
+
+def _failures(side: str, manifests: Sequence[Manifest]) -> list[str]:
+    """The failed operations and checks of a side: what fails is often fast."""
+    failed = sum((one.result or {}).get("failed") or 0 for one in manifests)
+    checks = sorted({line.name for one in manifests for line in one.checks if line.passed is False})
+    found = [f"{side}: {failed:,} {plural(manifests[0].noun)} failed"] if failed else []
+    return found + ([f"{side}: failed checks: {', '.join(checks)}"] if checks else [])
