@@ -188,7 +188,7 @@ def test_a_comparison_of_runs_on_different_hosts_lists_the_facts_and_carries_a_w
         assert list(found.differences.index) == ["host.cores", "host.name"], "the load at the start is no difference"
         assert found.differences.loc["host.name", "new"] == "db9"
         assert "The clients of the sides ran on different hosts (host.cores, host.name)" in found.warnings
-        assert api.compare("old-1", "new-1").warnings == []
+        assert not any("hosts" in line for line in api.compare("old-1", "new-1").warnings)
     finally:
         shutil.rmtree(moved.path)
 
