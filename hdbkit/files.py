@@ -1,4 +1,4 @@
-"""Atomic replacement of files: a reader sees the old content or the new content, never a part of either."""
+"""Text files of users, and atomic replacement: a reader sees the old or the new content, never a part of either."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+_MAX_TEXT = 1 << 20
 
 
 @contextmanager
@@ -55,3 +57,25 @@ def sync_folder(folder: Path) -> None:
 
 def _created(path: Path, mode: int) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that a user wrote, without a byte order mark.
+
+    Raises:
+        ValueError: the file is missing, unreadable, too large, not a regular file, or not UTF-8.
+    """
+    try:
+        if not path.exists():
+            raise FileNotFoundError
+        if not path.is_file():  # reading a pipe or a device may never end
+            raise ValueError("it is not a regular file")
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(_MAX_TEXT + 1)
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read as text: {' '.join(str(error).split())[:200]}") from None
+    if len(text) > _MAX_TEXT or path.stat().st_size > _MAX_TEXT:
+        raise ValueError(f"{path} is larger than {_MAX_TEXT >> 20} MB, the maximum")
+    return text

@@ -18,12 +18,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from hdbkit.errors import InputError
+from hdbkit.errors import ConfigErrors, InputError, Problem
+from hdbkit.files import read_text
 from hdbkit.paths import data_folder
 
 SERVER_STATEMENTS = "server"
 """The folder of an engine's own statements, which every session has."""
 _NAME = re.compile(r"^--\s*(name|commands):\s*(\S+)\s*$", re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _VALUE = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 _WORD = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*|[0-9]+")
@@ -139,16 +141,36 @@ def _identifier(words: Mapping[str, Any], name: str) -> str:
 
 
 def parsed(path: Path) -> dict[str, Statement]:
-    """The statements of a file by name. Raises ``InputError`` if two have the same name."""
-    whole = path.read_text(encoding="utf-8")
-    _, *pieces = _NAME.split(whole)
+    """The statements of a file by name. Raises ``InputError`` if it cannot be read or has errors."""
+    found, problems = read_statements(path)
+    if problems:
+        raise ConfigErrors(str(path), problems)
+    return found
+
+
+def read_statements(path: Path) -> tuple[dict[str, Statement], list[Problem]]:
+    """The statements of a file by name, and all errors in it. Raises ``InputError`` if it cannot be read."""
+    try:
+        whole = read_text(path)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    before, *pieces = _NAME.split(whole)
     starts = [whole.count("\n", 0, match.start()) + 1 for match in _NAME.finditer(whole)]
     found: dict[str, Statement] = {}
+    problems = []
+    rest = _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), before)
+    if rest.strip():
+        line = rest[: len(rest) - len(rest.lstrip())].count("\n") + 1
+        problems.append(
+            Problem("text without a name", "begin each statement with a line such as: -- name: read", line)
+        )
     for line, what, name, body in zip(starts, pieces[::3], pieces[1::3], pieces[2::3], strict=True):
         if name in found:
-            raise InputError(f"{path} has two statements named '{name}'")
+            first = found[name].line
+            problems.append(Problem(name, f"two statements named '{name}'; the first is in line {first}", line))
+            continue
         found[name] = replace(made(name, body, path), makes_commands=what == "commands", line=line)
-    return found
+    return found, problems
 
 
 def made(name: str, body: str, origin: Path) -> Statement:

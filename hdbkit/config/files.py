@@ -10,11 +10,11 @@ from pydantic import BaseModel, ValidationError
 
 from hdbkit.config.problems import place, problems_of
 from hdbkit.errors import ConfigErrors, InputError, Problem
+from hdbkit.files import read_text
 
 Lines = dict[tuple[str | int, ...], int]
 Model = TypeVar("Model", bound=BaseModel)
 
-_MAX_FILE_BYTES = 1 << 20
 _MAX_DEPTH = 40
 _MAX_VALUES = 100_000
 
@@ -25,7 +25,12 @@ def read_yaml(path: Path) -> tuple[Any, Lines]:
     Raises:
         InputError: the file is missing, unreadable, too large, or not YAML.
     """
-    text = _text(path)
+    try:
+        text = read_text(path)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    if path.suffix == ".json":
+        text = text.replace("\t", " ")  # YAML does not allow tabs as JSON does
     reader = _Reader()
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -77,7 +82,13 @@ class _Reader:
             return self._mapping(node, at, depth)
         if isinstance(node, yaml.SequenceNode):
             return [self.content(one, (*at, i), depth + 1) for i, one in enumerate(node.value)]
-        return _scalar(node)
+        value = _scalar(node)
+        if isinstance(value, str) and not _is_utf8(value):
+            self.problems.append(Problem(place(at), "must be text that UTF-8 can encode", _line(node)))
+        if isinstance(value, int | float) and ":" in str(node.value):
+            what = "is a number of base 60 in YAML; put it in quotes, or write a plain number"
+            self.problems.append(Problem(place(at), what, _line(node)))
+        return value
 
     def _mapping(self, node: yaml.MappingNode, at: tuple[str | int, ...], depth: int) -> dict[str, Any]:
         content: dict[str, Any] = {}
@@ -85,6 +96,8 @@ class _Reader:
             key = _scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
             if not isinstance(key, str):
                 raise ValueError(f"line {_line(key_node)}: a key must be text (put it in quotes)")
+            if not _is_utf8(key):
+                raise ValueError(f"line {_line(key_node)}: a key must be text that UTF-8 can encode")
             here = (*at, key)
             if key in content:
                 self.problems.append(Problem(place(here), "duplicate key", _line(key_node)))
@@ -93,16 +106,9 @@ class _Reader:
         return content
 
 
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            raise InputError(f"{path} is larger than {_MAX_FILE_BYTES >> 20} MB, the maximum for a parameter file")
-        text = path.read_text(encoding="utf-8")
-        return text.replace("\t", " ") if path.suffix == ".json" else text  # YAML does not allow tabs as JSON does
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as text: {_one_line(error)}") from None
+def _is_utf8(text: str) -> bool:
+    """Whether UTF-8 can encode a text; it cannot encode half of a surrogate pair."""
+    return not any("\ud800" <= one <= "\udfff" for one in text)
 
 
 def _scalar(node: yaml.Node) -> Any:

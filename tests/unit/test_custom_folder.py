@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import cast
 
@@ -106,6 +107,44 @@ def test_all_errors_of_all_files_are_reported_together_with_lines(tmp_path: Path
         ("  a: {sequence: {start: 9, max: 3}}", "variables.a: max is below start (9)"),
         ("  Id: {uniform: {max: 3}}", "variables.Id: must have only lower-case letters, digits and _"),
         ("scale: '{rowz} rows'", "scale: {rowz} is not a parameter. Did you mean 'rows'?"),
+        ("scale: '{rows!r:>1000000000}'", "scale: '{rows!r:>1000000000}' must be a text with parameters in braces"),
+        ("scale: '{rows:>9}'", "scale: '{rows:>9}' must be a text with parameters in braces"),
+        ("scale: '{}'", "scale: '{}' must be a text with parameters in braces"),
+        (f"  a: {{uniform: {{max: 1{'0' * 400}}}}}", "variables.a: the number is beyond the range of 64-bit"),
+        ("  a: {uniform: {max: 9e999 * 9e999}}", "variables.a: '9e999 * 9e999' is beyond the range of 64-bit"),
+        ("  a: {normal: {max: 9, mean: 9e999, stddev: 1}}", "variables.a: '9e999' is beyond the range of 64-bit"),
+        ("  a: {normal: {max: 9, mean: 1, stddev: 9e999}}", "variables.a: '9e999' is beyond the range of 64-bit"),
+        (f"  a: {{normal: {{max: {2**63 - 1}, mean: {2**63 - 1}, stddev: 1}}}}", "variables.a: 1 to"),
+        ("  a: {exponential: {max: 9, mean: 9e999}}", "variables.a: '9e999' is beyond the range of 64-bit"),
+        ("  a: {sequence: {start: 9e999}}", "variables.a: '9e999' is beyond the range of 64-bit"),
+        ("  a: {sequence: {max: 9e999}}", "variables.a: '9e999' is beyond the range of 64-bit"),
+        (f"  a: {{sequence: {{start: -9, max: {2**63 - 1}}}}}", "variables.a: start to max is beyond the range"),
+        (f"  a: {{sequence: {{start: {2**63 - 9}}}}}", "variables.a: its 1,000,000,000,000th number is beyond"),
+        ("  a: {sequence: {step: 100000000}}", "variables.a: its 1,000,000,000,000th number is beyond the range"),
+        (f"  a: {{sequence: {{step: {2**63}}}}}", "variables.a.sequence.step: must be 9223372036854775807 or less"),
+        (
+            "  a: {list: {values: [1, 2], weights: [1.0e+308, 1.0e+308]}}",
+            "variables.a.list: weights must be 1000000000",
+        ),
+        (f"  a: {{nurand: {{max: 9, a: {2**63}}}}}", "variables.a.nurand.a: must be 4611686018427387903 or less"),
+        (
+            f"  a: {{nurand: {{max: {2**62}, a: 1}}}}",
+            "variables.a: 1 to",
+        ),
+        ("  a: {zipf: {min: 0, max: 1000000000000000}}", "variables.a: 0 to 1000000000000000 has more than"),
+        ("  a: {text: {max: 10001}}", "variables.a.text.max: must be 10000 or less"),
+        ("  a: {uniform: {max: 1s}}", "variables.a: '1s' is a time; give a number without unit"),
+        ("  a: {uniform: {max: 2 * 1MB}}", "variables.a: '2 * 1MB' is a size; give a number without unit"),
+        ("  a: {uniform: {max: true}}", "variables.a.uniform.max: must be a number, not true"),
+        (
+            "tables: {look: {rows: 10000000001, columns: {id: row}}}",
+            "tables.look.rows: must be 10,000,000,000 or less",
+        ),
+        ("tables: {look: {rows: 9e999, columns: {id: row}}}", "tables.look.rows: '9e999' is beyond the range"),
+        (
+            "  a: {key: {table: t, column: c}}\ntables: {look: {rows: 1, columns: {id: a}}}",
+            "tables.look.columns.id: 'a' is a key, which is read from a table in a run",
+        ),
         ("scale: '{rows rows'", "scale: '{rows rows' must be a text with parameters in braces"),
         ("  valid: {uniform: {max: 3}}\ndetails: [valid]", "details: 'valid' is a column of every result"),
         ("  wait_us: {uniform: {max: 3}}\ndetails: [wait_us]", "details: 'wait_us' is a column of every result"),
@@ -155,6 +194,54 @@ def test_an_error_of_yaml_does_not_hide_errors_of_the_sql(tmp_path: Path) -> Non
     assert [one.split(": ")[0] for one in errors(path)] == ["2 workload.yaml", "None postgres/own.sql", "1 z.sql"]
 
 
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("SELECT 1", "1 z.sql: text without a name: begin each statement with a line such as: -- name: read"),
+        (
+            "-- A comment.\n/* and\nanother */\n\nSELECT 1;\n-- name: check_a\nSELECT 1",
+            "5 z.sql: text without a name",
+        ),
+        (
+            "-- name: check_a\nSELECT 1\n-- name: check_a\nSELECT 2",
+            "3 z.sql: check_a: two statements named 'check_a'",
+        ),
+        pytest.param("-" * (2 << 20), "None z.sql: is larger than 1 MB, the maximum", id="large"),
+    ],
+)
+def test_an_error_of_an_sql_file_hides_no_others(tmp_path: Path, text: str, error: str) -> None:
+    path = folder(tmp_path, sql=SQL.replace(":text", ":txt"))
+    (path / "z.sql").write_text(text)
+    first, second = errors(path)
+    assert first == "3 statements.sql: change: :txt is not a variable. Did you mean 'text'?"
+    assert second.startswith(error)
+
+
+def test_comments_and_a_byte_order_mark_may_precede_the_first_name(tmp_path: Path) -> None:
+    path = folder(tmp_path, sql=f"\ufeff-- A comment.\n\n/* and\nanother */\n{SQL}")
+    assert "look" in workload(specification(path)).scope(("any",)).statements
+
+
+@pytest.mark.parametrize("name", ["z.sql", "workload.yaml"])
+def test_only_regular_files_are_read(tmp_path: Path, name: str) -> None:
+    path = folder(tmp_path)
+    (path / name).unlink(missing_ok=True)
+    os.mkfifo(path / name)
+    assert f"None {name}: cannot be read as text: it is not a regular file" in errors(path)
+    (path / name).unlink()
+    (path / name).symlink_to("/dev/zero")
+    assert f"None {name}: cannot be read as text: it is not a regular file" in errors(path)
+
+
+def test_control_characters_of_values_are_escaped_for_the_load(tmp_path: Path) -> None:
+    yaml = YAML.replace("variables:", 'variables:\n  odd: {list: {values: ["a\\rb\\nc\\td\\\\e"]}}')
+    yaml += "schema_name: s\ntables: {things: {rows: 1, columns: {content: odd}}}\n"
+    sql = SQL + "-- name: create_things\nCREATE TABLE things (content TEXT)\n"
+    (part,) = workload(specification(folder(tmp_path, yaml, sql))).part("things-0")
+    assert isinstance(part, TableLoad)
+    assert b"".join(part.chunks) == rb"a\rb\nc\td\\e" + b"\n"
+
+
 @pytest.mark.parametrize("prefix", ["load_", "check_", "index_"])
 def test_an_operation_has_no_statement_that_is_run_anyway(tmp_path: Path, prefix: str) -> None:
     name = f"{prefix}look"
@@ -200,6 +287,28 @@ def test_a_counter_may_have_any_name(tmp_path: Path) -> None:
         ("max: 10 * rows", "max: 10 *", "is not a valid expression"),
         ("max: 10 * rows", "min: 1", "max: is required"),
         ("{rows: 1000}", "{rows: many}", "rows"),
+        ("{rows: 1000}", "{rows: true}", "parameters.rows: must be a number, not true"),
+        ("{rows: 1000}", "{rows: .inf}", "parameters.rows"),
+        ("{rows: 1000}", f"{{rows: 1{'0' * 400}}}", "parameters.rows: is beyond the range of 64-bit integers"),
+        ("{rows: 1000}", f"{{rows: -0x{'f' * 9000}}}", "parameters.rows: is beyond the range of 64-bit integers"),
+        ("weight: 3", "weight: 1.0e+308", "operations.look.weight: must be 1000000000 or less"),
+        ("max: 10 * rows", "max: 1:30", "6 workload.yaml: variables.id.uniform.max: is a number of base 60 in YAML"),
+        (
+            "operations:",
+            'title: "\\uD800"\noperations:',
+            "2 workload.yaml: title: must be text that UTF-8 can encode",
+        ),
+        (
+            "operations:",
+            'notice: "\\uD800"\noperations:',
+            "2 workload.yaml: notice: must be text that UTF-8 can encode",
+        ),
+        (
+            "operations:",
+            'scale: "\\uD800"\noperations:',
+            "2 workload.yaml: scale: must be text that UTF-8 can encode",
+        ),
+        ("operations:", '"\\uD800": 1\noperations:', "a key must be text that UTF-8 can encode"),
         ("operations:", "metric: {name: p95}\noperations:", "title: is required"),
         (
             "operations:",
@@ -400,6 +509,8 @@ def test_a_parameter_or_an_operation_that_is_not_there_is_refused(tmp_path: Path
         work.load(Load(weights={"lok": 1}))
     with pytest.raises(ConfigErrors, match="the weight of look must be 0 or more, not -1"):
         Load(weights={"look": -1, "change": 2})
+    with pytest.raises(ConfigErrors, match="the weight of look must be 1000000000 or less"):
+        Load(weights={"look": 1e308, "change": 1e308})
     assert work.mix(Load(weights={"look": 1})) == {"look": 1, "change": 0}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,8 @@ from hdbkit.results.columns import OPERATIONS, SECONDS
 from hdbkit.sql import Statement
 from hdbkit.workloads.custom.definition import (
     FILE,
+    MAX_INTEGER,
+    Key,
     Number,
     TableContent,
     Variable,
@@ -40,6 +43,7 @@ _BUILT_IN: Final = {"row"}
 _OF_BUILD: Final = {"partitions", "number"}
 """Words that the build fills in."""
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
+_WORD_NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _VALUE: Final = re.compile(r"(?<![:\w]):([A-Za-z_]\w*)")
 _WORD: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
 _DERIVED: Final = {"scheduled_ns", "start_ns", "end_ns", "valid", "t_end_us", "transaction"}
@@ -56,7 +60,11 @@ def word_problems(statement: Statement, parameters: Mapping[str, Any]) -> Iterat
     """What is wrong with the values of the parameters that a statement has in its text."""
     for word in sorted(statement.words & parameters.keys() - _OF_BUILD):
         value = parameters[word]
-        if isinstance(value, int | float) and (value < 0 or value != int(value)):
+        if (
+            isinstance(value, int | float)
+            and -MAX_INTEGER <= value <= MAX_INTEGER
+            and (value < 0 or value != int(value))
+        ):
             yield f"{{{word}}} must be a whole number, 0 or more, not {value}"
 
 
@@ -157,6 +165,9 @@ class _Files:
                 if isinstance(value, str) and value not in self._variables and value not in _BUILT_IN:
                     similar = did_you_mean(value.lower(), [*self._variables, *_BUILT_IN])
                     yield self._problem(f"'{value}' is not a variable.{similar}", "tables", table, "columns", column)
+                elif isinstance(value, str) and value in self._kinds and isinstance(self._kinds[value].kind, Key):
+                    what = f"'{value}' is a key, which is read from a table in a run; use a variable of another kind"
+                    yield self._problem(what, "tables", table, "columns", column)
 
     def _of_metric(self) -> Iterator[Problem]:
         metric = self._metric
@@ -191,6 +202,8 @@ class _Files:
             values = TypeAdapter(dict[str, Number]).validate_python(self._parameters)
         except ValidationError:
             return  # reported by the model
+        if any(isinstance(value, float) and not isfinite(value) for value in values.values()):
+            return  # reported by the model
         for at, what in value_problems(self._kinds, _valid(self._tables, TableContent), values):
             yield self._problem(what, *at)
         scale = self._content.get("scale")
@@ -200,9 +213,11 @@ class _Files:
 
 def _scale_problem(scale: str, parameters: list[str]) -> str:
     try:
-        names = [name for _, name, _, _ in string.Formatter().parse(scale) if name is not None]
-        scale.format_map(dict.fromkeys([*parameters, *filter(_NAME.fullmatch, names)], ""))
-    except (ValueError, LookupError, AttributeError):
+        fields = [field for field in string.Formatter().parse(scale) if field[1] is not None]
+    except ValueError:
+        fields = [("", "", "", "")]
+    names = [name or "" for _, name, _, _ in fields]
+    if not all(map(_WORD_NAME.fullmatch, names)) or any(form or conversion for _, _, form, conversion in fields):
         return f"'{scale}' must be a text with parameters in braces, such as {{rows}} rows"
     unknown = next((name for name in names if name not in parameters), None)
     return "" if unknown is None else f"{{{unknown}}} is not a parameter.{did_you_mean(unknown, parameters)}"

@@ -18,12 +18,22 @@ from hdbkit.config.expressions import Expression, ExpressionError
 from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import did_you_mean
-from hdbkit.config.quantities import Quantity
+from hdbkit.config.quantities import Dimension, Quantity
 from hdbkit.config.words import number_text
 from hdbkit.errors import InputError
 
 Number = int | float
-_MAX_INTEGER = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
+_MAX_FLOAT = MAX_INTEGER - 1023
+"""The largest integer of a float in this range."""
+_MAX_NURAND = 2**62 - 1
+"""The sum of two of these is an integer of 64 bits."""
+_MAX_ZIPF = 10**15
+"""The most values of Zipf's distribution: floats must tell its ranks apart."""
+_MAX_ROWS = 10**10
+_MAX_DRAWN = 10**12
+"""Numbers that a sequence without ``max`` must have."""
+MAX_WEIGHT = 1e9
 _MIN_SHARE = 0.005
 """Values of a distribution are drawn again outside their limits, at most about 200 times."""
 FILE = "workload.yaml"
@@ -32,6 +42,12 @@ ALL = "ansi"
 BUILDING = ("create_", "key_", "load_", "index_")
 """The names of statements that a build runs begin with these."""
 NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+
+
+def _not_bool(given: Any) -> Any:
+    if isinstance(given, bool):
+        raise ValueError(f"must be a number, not {str(given).lower()}")
+    return given
 
 
 def _understood(text: Number | str) -> Number | str:
@@ -43,14 +59,27 @@ def _understood(text: Number | str) -> Number | str:
     return text
 
 
-Bound = Annotated[Number | str, AfterValidator(_understood)]
+Bound = Annotated[Number | str, BeforeValidator(_not_bool), AfterValidator(_understood)]
 """A number, or an expression over the parameters."""
 
 
 def number(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
-    """The exact value of a bound. Raises ``InputError`` if it has none."""
+    """The exact value of a bound. Raises ``InputError`` if it has none, or none within 64 bits."""
+    value = _exact(bound, parameters)
+    if abs(value) > MAX_INTEGER:
+        raise InputError(f"{_shown(bound)} is beyond the range of 64-bit integers")
+    return value
+
+
+def _shown(bound: Bound) -> str:
+    """A bound for a message; an integer may have thousands of digits."""
+    is_long = isinstance(bound, int) and abs(bound) > 10**30
+    return "the number" if is_long else f"'{bound}'" if isinstance(bound, str) else number_text(bound)
+
+
+def _exact(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
     if not isinstance(bound, str):
-        return Fraction(str(bound))
+        return Fraction(bound) if isinstance(bound, int) else Fraction(str(bound))
     expression = Expression(bound)
     for name in sorted(expression.names - parameters.keys()):
         raise InputError(f"'{name}' is not a parameter.{did_you_mean(name, list(parameters))}")
@@ -60,6 +89,8 @@ def number(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
         raise InputError(f"'{bound}' {problem}") from None
     if not isinstance(found, Quantity):
         raise InputError(f"'{bound}' is not a number")
+    if found.dimension is not Dimension.PLAIN:
+        raise InputError(f"'{bound}' is {found.dimension.value}; give a number without unit")
     return found.amount
 
 
@@ -90,8 +121,11 @@ def limits(kind: Range, parameters: Mapping[str, Number]) -> tuple[int, int]:
     if first > last:
         values = f"number with {decimals} decimals" if decimals else "whole number"
         raise InputError(f"there is no {values} from {shown[0]} to {shown[1]}")
-    if max(-first, last) > _MAX_INTEGER:
-        raise InputError(f"{shown[0]} to {shown[1]} is beyond the range of 64-bit integers")
+    if isinstance(kind, Zipf) and last - first >= _MAX_ZIPF:
+        raise InputError(f"{first} to {last} has more than {_MAX_ZIPF:,} values, the maximum of zipf")
+    bits_63, floats = isinstance(kind, NURand), isinstance(kind, Normal | Exponential)
+    if max(-first, last) > (_MAX_NURAND if bits_63 else _MAX_FLOAT if floats else MAX_INTEGER):
+        raise InputError(f"{shown[0]} to {shown[1]} is beyond the range of {63 if bits_63 else 64}-bit integers")
     return first, last
 
 
@@ -118,23 +152,23 @@ class Zipf(Range):
 class NURand(Range):
     """The non-uniform random distribution of TPC-C 2.1.6."""
 
-    a: int = Field(ge=0, description="A, a power of two less 1")
-    c: int = Field(default=0, ge=0, description="the constant C")
+    a: int = Field(ge=0, le=_MAX_NURAND, description="A, a power of two less 1")
+    c: int = Field(default=0, ge=0, le=_MAX_NURAND, description="the constant C")
 
 
 class Sequence(ConfigModel):
     """Numbers that no two virtual users of a run share: ``start``, ``start + step``, ..."""
 
     start: Bound = 1
-    step: int = Field(default=1, ge=1)
+    step: int = Field(default=1, ge=1, le=MAX_INTEGER)
     max: Bound | None = Field(default=None, description="begins again after it")
 
 
 class Text(ConfigModel):
     """Random text of ``min`` to ``max`` characters."""
 
-    min: int = Field(default=1, ge=0, le=100_000)
-    max: int = Field(ge=0, le=100_000)
+    min: int = Field(default=1, ge=0, le=10_000)
+    max: int = Field(ge=0, le=10_000)
     alphabet: str = Field(default="abcdefghijklmnopqrstuvwxyz", min_length=1)
 
     @model_validator(mode="after")
@@ -156,6 +190,8 @@ class Choice(ConfigModel):
             raise ValueError(f"{len(self.values)} values need as many weights, not {len(self.weights)}")
         if self.weights is not None and (min(self.weights) < 0 or not sum(self.weights)):
             raise ValueError("weights must be 0 or more, and at least one above 0")
+        if self.weights is not None and max(self.weights) > MAX_WEIGHT:
+            raise ValueError(f"weights must be {MAX_WEIGHT:.0f} or less")
         return self
 
 
@@ -204,7 +240,9 @@ class Variable(ConfigModel):
 class Operation(ConfigModel):
     """An operation: statements in one transaction, by default the statement of the operation's name."""
 
-    weight: float = Field(default=1.0, ge=0, description="how often it is drawn, relative to the others")
+    weight: float = Field(
+        default=1.0, ge=0, le=MAX_WEIGHT, description="how often it is drawn, relative to the others"
+    )
     statements: tuple[str, ...] = Field(default=(), description="names of statements; none: the operation's own name")
 
 
@@ -243,7 +281,9 @@ class Definition(ConfigModel):
         pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$",
         description="the schema that a build makes; none: no build",
     )
-    parameters: dict[str, Number] = Field(default_factory=dict, description="numbers for expressions and SQL")
+    parameters: dict[str, Annotated[Number, BeforeValidator(_not_bool)]] = Field(
+        default_factory=dict, description="numbers for expressions and SQL"
+    )
     scale: str = Field(default="", description="the size as text, with parameters in braces: {rows} rows")
     metric: Metric = Metric(name="operations/s", title="operations per second", unit="operations/s")
     operations: dict[str, Annotated[Operation, BeforeValidator(_or_defaults)]] = Field(min_length=1, max_length=250)
@@ -261,6 +301,10 @@ def value_problems(
     variables: Mapping[str, Variable], tables: Mapping[str, TableContent], parameters: Mapping[str, Number]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     """What is wrong with these values of the parameters: place and problem."""
+    large = [name for name, value in parameters.items() if abs(value) > MAX_INTEGER]
+    yield from ((("parameters", name), "is beyond the range of 64-bit integers") for name in large)
+    if large:
+        return
     for name, variable in variables.items():
         try:
             _check_drawable(variable.kind, parameters)
@@ -270,6 +314,8 @@ def value_problems(
         try:
             if (rows := number(content.rows, parameters)) < 0:
                 yield ("tables", table, "rows"), f"must be 0 or more, not {number_text(float(rows))}"
+            if rows > _MAX_ROWS:
+                yield ("tables", table, "rows"), f"must be {_MAX_ROWS:,} or less, not {number_text(float(rows))}"
         except InputError as error:
             yield ("tables", table, "rows"), str(error)
 
@@ -282,8 +328,13 @@ def _check_drawable(kind: Any, parameters: Mapping[str, Number]) -> None:
             raise InputError(f"almost no value of the distribution is within {low} to {high}; widen min and max")
     if isinstance(kind, Sequence):
         start = number(kind.start, parameters)
-        if kind.max is not None and number(kind.max, parameters) < start:
+        last = int(start) + kind.step * _MAX_DRAWN if kind.max is None else number(kind.max, parameters)
+        if last < start:
             raise InputError(f"max is below start ({number_text(float(start))})")
+        if kind.max is None and last > MAX_INTEGER:
+            raise InputError(f"its {_MAX_DRAWN:,}th number is beyond the range of 64-bit integers; give max")
+        if last - start > MAX_INTEGER:
+            raise InputError("start to max is beyond the range of 64-bit integers")
 
 
 def _share_within(kind: Range, low: int, high: int, parameters: Mapping[str, Number]) -> float:

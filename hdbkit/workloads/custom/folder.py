@@ -17,7 +17,7 @@ from hdbkit.config.problems import did_you_mean, problems_of
 from hdbkit.contracts import Capability
 from hdbkit.databases import database, kinds
 from hdbkit.errors import ConfigErrors, InputError, Problem
-from hdbkit.sql import Statement, parsed
+from hdbkit.sql import Statement, read_statements
 from hdbkit.workloads.custom.agreement import disagreements
 from hdbkit.workloads.custom.definition import ALL, FILE, Definition
 
@@ -74,10 +74,11 @@ def _statements(folder: Path) -> tuple[dict[str, dict[str, Statement]], list[Pro
     for path in sorted([*folder.glob("*.sql"), *folder.glob("*/*.sql")]):
         dialect, file = ALL if path.parent == folder else path.parent.name, str(path.relative_to(folder))
         try:
-            read = parsed(path)
-        except (InputError, UnicodeDecodeError, OSError) as error:
-            problems.append(Problem(file, str(error)))
+            read, of_file = read_statements(path)
+        except InputError as error:
+            problems.append(Problem(file, str(error).removeprefix(f"{path} ")))
             continue
+        problems += [Problem(f"{file}: {one.where}", one.what, one.line) for one in of_file]
         if dialect not in (ALL, *engines):
             what = f"there is no engine '{dialect}' (known: {', '.join(engines)}).{did_you_mean(dialect, engines)}"
             problems.append(Problem(file, what))

@@ -81,6 +81,6 @@ def _text(value: Any) -> str:
     if value is None:
         return r"\N"
     text = str(value)
-    for mark, written in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n")):
+    for mark, written in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
         text = text.replace(mark, written)
     return text

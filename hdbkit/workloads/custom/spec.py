@@ -19,7 +19,7 @@ from hdbkit.config.words import number_text, option_words
 from hdbkit.sql import made
 from hdbkit.workloads import Models
 from hdbkit.workloads.custom.agreement import word_problems
-from hdbkit.workloads.custom.definition import BUILDING, Definition, Number, value_problems
+from hdbkit.workloads.custom.definition import BUILDING, MAX_WEIGHT, Definition, Number, value_problems
 from hdbkit.workloads.custom.folder import read_folder
 
 
@@ -144,6 +144,8 @@ class CustomLoad(config.Load):
         for name, weight in (weights or {}).items():
             if weight < 0:
                 raise ValueError(f"the weight of {name} must be 0 or more, not {number_text(weight)}")
+            if weight > MAX_WEIGHT:
+                raise ValueError(f"the weight of {name} must be {MAX_WEIGHT:.0f} or less, not {number_text(weight)}")
         return weights
 
 

@@ -81,8 +81,8 @@ class Drawing:
         return float(number(bound, self._parameters))
 
     def _sequence(self, name: str, kind: Sequence) -> Draw:
-        start, place = int(self._number(kind.start)), (self._index, name)
-        most = None if kind.max is None else (int(self._number(kind.max)) - start) // kind.step + 1
+        start, place = int(number(kind.start, self._parameters)), (self._index, name)
+        most = None if kind.max is None else (int(number(kind.max, self._parameters)) - start) // kind.step + 1
 
         positions = _positions if self._first_row is None else {place: self._first_row}
 
@@ -101,6 +101,7 @@ class Drawing:
             raise InputError(f"the table {kind.table} has no row, so {kind.column} has no range to draw keys from")
         if kind.exponent is None:
             return _uniform(int(low), int(high), 0, self._generator)
+        limits(Zipf(min=int(low), max=int(high)), {})  # raises for too large a range
         return _zipf(int(low), int(high), kind.exponent, True, self._generator)
 
 
