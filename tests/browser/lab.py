@@ -12,9 +12,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 
 @dataclass
@@ -99,10 +102,18 @@ class Lab:
             self.ask(f"api/sessions/{session['id']}", "DELETE")
 
     def stop(self) -> None:
-        """End the server and its kernels."""
+        """End the server and its kernels, at once if the server takes longer than 30 s."""
         self.end_kernels()
+        children = psutil.Process(self.process.pid).children(recursive=True)
         self.process.terminate()
-        self.process.wait(30)
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            for child in children:
+                with suppress(psutil.NoSuchProcess):
+                    child.kill()
 
     @property
     def results(self) -> Path:
