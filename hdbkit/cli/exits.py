@@ -37,7 +37,7 @@ def guarded(command: Callable[[], object]) -> int:
         error.show()
         code = Exit.WRONG_INPUT
     except (KeyboardInterrupt, typer.Abort):
-        code = _say("stopped; what was finished is kept", Exit.STOPPED)
+        code = _say("stopped; finished work is kept", Exit.STOPPED)
     except HdbkitError as error:
         code = _say(str(error), Exit.WRONG_INPUT if isinstance(error, InputError) else Exit.RUN_FAILED)
     except BrokenPipeError:  # the reader has closed our output, as in `hdbkit runs list | head`

@@ -26,7 +26,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.workloads import workload
 
-_FORKSERVER_KILLED: Final = "the clients' forkserver was killed; what was finished is kept"
+_FORKSERVER_KILLED: Final = "the clients' forkserver was killed; finished work is kept"
 _PARENT_LOST: Final = 255  # the exit code that multiprocessing gives a process whose forkserver was lost
 _FAILED: Final = (ClientState.FAILED, ClientState.RAISED, ClientState.DISK_FULL)
 _REPORTED: Final = {ClientState.DONE: Ending.DONE, **dict.fromkeys(_FAILED, Ending.FAILED)}
@@ -99,7 +99,7 @@ class LocalPool:
             return disk_full(self._folder.path)
         if self.all_ended() and set(self.endings().values()) == {Ending.KILLED}:
             parent_lost = any(process.exitcode == _PARENT_LOST for process in self._processes)
-            return _FORKSERVER_KILLED if parent_lost else "all clients were killed; what was finished is kept"
+            return _FORKSERVER_KILLED if parent_lost else "all clients were killed; finished work is kept"
         paths = [reason_path(self._folder.spools, i) for i in range(len(self._processes))]
         return " ".join(dict.fromkeys(path.read_text("utf-8") for path in paths if path.is_file()))
 

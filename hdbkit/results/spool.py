@@ -170,7 +170,7 @@ def read_spools(folder: Path, max_records: int = 1_000_000) -> Iterator[tuple[in
     """All records of all spools in ``folder`` as (client, records), in pieces.
 
     Raises:
-        DamagedResult: a spool is of another version, or no spool.
+        DamagedResult: a file is not a spool, or has another spool version.
     """
     for path in _begun(folder):
         reader = SpoolReader(path)

@@ -72,7 +72,7 @@ def test_a_run_whose_clients_are_all_killed_ends_in_a_sentence(null_target: Null
     running = measuring(null_target, LONG)
     for pid in client_pids(running):
         os.kill(pid, signal.SIGKILL)
-    with pytest.raises(RunFailed, match="all clients were killed; what was finished is kept"):
+    with pytest.raises(RunFailed, match="all clients were killed; finished work is kept"):
         running.wait()
     assert rows(folder_of(running), "select count(distinct virtual_user) from {t}") == [(4,)]
 
@@ -84,7 +84,7 @@ def test_a_killed_forkserver_ends_the_run_in_a_sentence_and_everything_finished_
     (forkserver,) = {psutil.Process(pid).ppid() for pid in client_pids(running)}
     clients = [psutil.Process(pid) for pid in client_pids(running)]
     os.kill(forkserver, signal.SIGKILL)
-    with pytest.raises(RunFailed, match="the clients' forkserver was killed; what was finished is kept"):
+    with pytest.raises(RunFailed, match="the clients' forkserver was killed; finished work is kept"):
         running.wait()
     assert gone(clients)
     assert rows(folder_of(running), "select count(distinct virtual_user), count(*) > 40 from {t}") == [(4, True)]

@@ -8,52 +8,16 @@ from typing import cast
 
 import pytest
 
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import Better
-from hdbkit.contracts import BuildLog, Schema, Session, StatementLoad, TableLoad
-from hdbkit.errors import ConfigErrors, InputError, SchemaProblem
-from hdbkit.sweep_plan import plan_sweep
+from hdbkit.contracts import Session, TableLoad
+from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.workloads import specification, workload
 from hdbkit.workloads.custom.spec import CustomSpec
-from hdbkit.workloads.present import schema_in
 from tests.architecture.source_tree import ROOT
+from tests.unit.own_workload import SQL, YAML, errors, folder
 
 EXAMPLES = ROOT / "params" / "workloads"
-YAML = """\
-parameters: {rows: 1000}
-operations:
-  look: {weight: 3}
-  change: {statements: [change, note]}
-variables:
-  id: {uniform: {max: 10 * rows}}
-  text: {text: {max: 9}}
-"""
-SQL = """\
--- name: look
-SELECT content FROM things WHERE id = :id;
--- name: change
-UPDATE things SET content = :text WHERE id = :id;
--- name: note
-INSERT INTO notes VALUES (:id);
-"""
-
-
-def folder(path: Path, yaml: str = YAML, sql: str = SQL, **others: str) -> Path:
-    """A workload in a new folder; ``others`` are SQL by dialect."""
-    path = path / "my-work"
-    path.mkdir()
-    (path / "workload.yaml").write_text(yaml)
-    (path / "statements.sql").write_text(sql)
-    for dialect, text in others.items():
-        (path / dialect).mkdir()
-        (path / dialect / "own.sql").write_text(text)
-    return path
-
-
-def errors(path: Path) -> list[str]:
-    with pytest.raises(ConfigErrors) as caught:
-        specification(path)
-    return [f"{one.line} {one.where}: {one.what}" for one in caught.value.problems]
 
 
 def test_a_folder_makes_a_specification_that_needs_the_folder_no_more(tmp_path: Path) -> None:
@@ -334,134 +298,6 @@ def test_a_missing_folder_and_a_missing_file_are_one_sentence(tmp_path: Path) ->
         specification(tmp_path)
 
 
-def test_a_sweep_names_the_folder_and_its_parameters(tmp_path: Path) -> None:
-    path = folder(tmp_path)
-    file = tmp_path / "sweep.yaml"
-    file.write_text(
-        f"settings: {{a: [1, 2]}}\nload: {{weights: {{look: 1}}}}\n"
-        f"workload: {{kind: custom, folder: {path}, parameters: {{rows: 5}}}}\n"
-    )
-    spec = SweepSpec.read(file).workload
-    assert isinstance(spec, CustomSpec)
-    assert spec.parameters == {"rows": 5}
-
-
-def test_parameters_can_be_a_factor_of_a_sweep(tmp_path: Path) -> None:
-    path = folder(tmp_path)
-    file = tmp_path / "sweep.yaml"
-    file.write_text(
-        f"factors: {{parameters: [{{rows: 5}}, {{rows: 7}}]}}\nworkload: {{kind: custom, folder: {path}}}\n"
-    )
-    plan = plan_sweep(Target(kind="nulldb"), SweepSpec.read(file), "s")
-    specs = [plan.workload_of(one) for one in plan.runs[:2]]
-    assert sorted(one.parameters["rows"] for one in specs if isinstance(one, CustomSpec)) == [5, 7]
-
-
-BUILT_YAML = """\
-schema_name: things
-parameters: {rows: 10, size: 2}
-operations: {look: {}}
-variables: {id: {uniform: {max: size}}}
-tables: {things: {rows: rows, columns: {id: id}}}
-"""
-BUILT_SQL = """\
--- name: look
-SELECT 1 FROM things
--- name: create_things
-CREATE TABLE things (id INT)
-"""
-
-
-class Recorded:
-    """A schema in a database, with the record of its build."""
-
-    def __init__(self, spec: WorkloadSpec, finished: bool = True) -> None:
-        self._log = BuildLog(True, frozenset({"things"}), workload(spec).record, finished, {"things-0": 10})
-
-    def log(self) -> BuildLog:
-        """The state of the build."""
-        return self._log
-
-
-def found(asked: WorkloadSpec, built: WorkloadSpec, finished: bool = True) -> WorkloadSpec:
-    """What is found where ``built`` was built, compared with what is asked for."""
-    schema = cast(Schema, Recorded(built, finished))
-    return schema_in(schema, Target(kind="nulldb"), workload(asked))
-
-
-def test_a_schema_is_found_as_it_was_built(tmp_path: Path) -> None:
-    path = folder(tmp_path, BUILT_YAML, BUILT_SQL)
-    built = specification(path, parameters={"rows": 5}, seed=3, partitions=8)
-    assert found(built, built) == built
-    assert found(specification(path), built) == built
-    assert found(built.identity, built) == built
-    for other in ({"parameters": {"size": 3}}, {"parameters": {}}, {"partitions": 4}, {"seed": 1}):
-        with pytest.raises(SchemaProblem, match=f"has {next(iter(other))} .*, but the plan needs"):
-            found(specification(path, **other), built)
-
-
-@pytest.mark.parametrize(
-    ("written", "instead", "is_same"),
-    [
-        ("SELECT 1", "SELECT 2", True),
-        ("{look: {}}", "{look: {weight: 3}}", True),
-        ("(id INT)", "(id BIGINT)", False),
-        ("rows: rows", "rows: 2 * rows", False),
-        ("max: size", "max: 2 * size", False),
-    ],
-)
-def test_only_a_change_of_what_a_build_makes_needs_another_build(
-    tmp_path: Path, written: str, instead: str, is_same: bool
-) -> None:
-    path = folder(tmp_path, BUILT_YAML, BUILT_SQL)
-    built = specification(path)
-    for file in path.iterdir():
-        file.write_text(file.read_text().replace(written, instead))
-    if is_same:
-        assert found(specification(path), built).seed == built.seed
-        return
-    for finished in (True, False):
-        with pytest.raises(SchemaProblem, match="things was built from other tables or statements"):
-            found(specification(path), built, finished)
-
-
-def test_factors_change_only_their_own_parameters_and_find_their_schema_again(tmp_path: Path) -> None:
-    path = folder(tmp_path, BUILT_YAML, BUILT_SQL)
-    base = specification(path, parameters={"size": 7})
-    sweep = SweepSpec(factors={"parameters": ["rows=10", "rows=1234567"], "partitions": [0, 8]}, workload=base)
-    plan = plan_sweep(Target(kind="nulldb"), sweep, "s")
-    specs = [plan.workload_of(one) for one in plan.runs]
-    assert {(one.parameters["rows"], one.parameters["size"]) for one in specs if isinstance(one, CustomSpec)} == {
-        (10, 7), (1234567, 7)
-    }  # fmt: skip
-    assert base in specs
-    for one in specs:
-        assert found(one.identity, one) == one
-    assert specs[0].with_(parameters={"rows": "5.0"}).words[-1] == "rows=5,size=7"
-    assert base.fields.keys() > {"parameters"} > base.identity.fields.keys() & {"parameters"}
-
-
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        ({"rows": 0.5}, r"look: \{rows\} must be a whole number, 0 or more, not 0\.5"),
-        ({"rows": -5}, r"tables\.things\.rows: must be 0 or more, not -5"),
-        ({"size": 0}, r"variables\.id: min \(1\) is above max \(0\)"),
-    ],
-)
-def test_parameters_that_make_no_sense_are_refused(tmp_path: Path, given: dict[str, float], error: str) -> None:
-    path = folder(tmp_path, BUILT_YAML, BUILT_SQL.replace("SELECT 1", "SELECT {rows}"))
-    with pytest.raises(ConfigErrors, match=error):
-        specification(path, parameters=given)
-
-
-def test_words_of_the_build_and_parameters_stand_in_one_statement(tmp_path: Path) -> None:
-    path = folder(tmp_path, BUILT_YAML, BUILT_SQL.replace("(id INT)", "(id INT) {rows} {partitions}"))
-    statements = workload(specification(path)).scope(("postgresql",)).statements
-    assert statements["create_things"].text.endswith("10 {partitions}")
-    assert "{table}" in statements["count_rows"].text
-
-
 def test_an_operation_needs_no_more_than_its_name(tmp_path: Path) -> None:
     spec = specification(folder(tmp_path, YAML.replace("look: {weight: 3}", "look:")))
     assert isinstance(spec, CustomSpec)
@@ -471,33 +307,6 @@ def test_an_operation_needs_no_more_than_its_name(tmp_path: Path) -> None:
 def test_only_whole_numbers_are_details(tmp_path: Path) -> None:
     (error,) = errors(folder(tmp_path, YAML + "details: [text]\n"))
     assert "'text' is not a whole number" in error
-
-
-def test_a_table_is_loaded_in_parts_and_then_by_statements(tmp_path: Path) -> None:
-    tables = "schema_name: s\ntables: {things: {rows: 250000, columns: {id: number, content: 7, extra: null}}}\n"
-    variables = YAML.replace("variables:", "variables:\n  number: {sequence: {start: 10}}")
-    sql = SQL + "-- name: create_things\nCREATE TABLE things (id INT);\n"
-    sql += "-- name: load_rest\nINSERT INTO things (id) VALUES (0);\n"
-    work = workload(specification(folder(tmp_path, variables + tables, sql)))
-    assert [(part.key, part.rows) for part in work.parts()] == [
-        ("things-0", 100_000), ("things-1", 100_000), ("things-2", 50_000), ("load_rest", 0)
-    ]  # fmt: skip
-    (last,) = work.part("things-2")
-    assert isinstance(last, TableLoad)
-    rows = b"".join(last.chunks).decode().splitlines()
-    assert (rows[0], rows[-1]) == ("200010\t7\t\\N", "250009\t7\t\\N")
-    assert list(work.part("load_rest")) == [StatementLoad("load_rest")]
-
-
-def test_a_table_whose_name_begins_like_a_loading_statement_is_loaded_in_parts(tmp_path: Path) -> None:
-    yaml = YAML + "schema_name: s\ntables: {load_x: {rows: 3, columns: {id: row}}}\n"
-    work = workload(
-        specification(folder(tmp_path, yaml, SQL + "-- name: create_load_x\nCREATE TABLE load_x (id INT)\n"))
-    )
-    assert [part.key for part in work.parts()] == ["load_x-0"]
-    (part,) = work.part("load_x-0")
-    assert isinstance(part, TableLoad)
-    assert b"".join(part.chunks) == b"1\n2\n3\n"
 
 
 def test_a_parameter_or_an_operation_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -23,12 +23,13 @@ from hdbkit.results.columns import OPERATIONS, SECONDS
 from hdbkit.sql import Statement
 from hdbkit.workloads.custom.definition import (
     FILE,
-    MAX_INTEGER,
+    OF_BUILD,
     Key,
     Number,
     TableContent,
     Variable,
     value_problems,
+    word_problems,
 )
 
 Statements = Mapping[str, Mapping[str, Statement]]
@@ -40,10 +41,9 @@ _RUN_ANYWAY: Final = {"load_": "the build", "index_": "the build", "check_": "ea
 _OWN: Final = ("key_range", "count_rows")
 """Statements of hdbkit itself."""
 _BUILT_IN: Final = {"row"}
-_OF_BUILD: Final = {"partitions", "number"}
-"""Words that the build fills in."""
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
 _WORD_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+# looser than those of hdbkit.sql, so that a misspelt name is found rather than sent to the server
 _VALUE: Final = re.compile(r"(?<![:\w]):([A-Za-z_]\w*)")
 _WORD: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
 _DERIVED: Final = {"scheduled_ns", "start_ns", "end_ns", "valid", "t_end_us", "transaction"}
@@ -56,19 +56,9 @@ def disagreements(content: Mapping[str, Any], lines: Lines, statements: Statemen
     return [*_Files(content, lines, statements, folder).problems()]
 
 
-def word_problems(statement: Statement, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with the values of the parameters that a statement has in its text."""
-    for word in sorted(statement.words & parameters.keys() - _OF_BUILD):
-        value = parameters[word]
-        if (
-            isinstance(value, int | float)
-            and -MAX_INTEGER <= value <= MAX_INTEGER
-            and (value < 0 or value != int(value))
-        ):
-            yield f"{{{word}}} must be a whole number, 0 or more, not {value}"
-
-
 class _Files:
+    """The content of ``workload.yaml`` beside the statements of the folder."""
+
     def __init__(self, content: Mapping[str, Any], lines: Lines, statements: Statements, folder: Path) -> None:
         self._content, self._lines, self._statements, self._folder = content, lines, statements, folder
         self._known = [*dict.fromkeys(name for of in statements.values() for name in of)]
@@ -101,7 +91,7 @@ class _Files:
                     yield self._problem(
                         "must have only lower-case letters, digits and _, and begin with no digit", part, name
                     )
-        for name in sorted(self._parameters.keys() & _OF_BUILD):
+        for name in sorted(self._parameters.keys() & OF_BUILD):
             yield self._problem(f"{{{name}}} is filled in by the build; choose another name", "parameters", name)
 
     def _listed(self, name: str) -> list[str]:
@@ -149,7 +139,7 @@ class _Files:
 
     def _words_in(self, one: Statement) -> Iterator[str]:
         """The ``{words}`` in a text that nothing fills in, or not as SQL needs it."""
-        of_build = _OF_BUILD if one.name.startswith("create_") else set()
+        of_build = OF_BUILD if one.name.startswith("create_") else set()
         for word in sorted({*_WORD.findall(one.text)} - self._parameters.keys() - of_build):
             yield f"{{{word}}} is not a parameter.{did_you_mean(word.lower(), list(self._parameters))}"
         yield from word_problems(one, self._parameters)

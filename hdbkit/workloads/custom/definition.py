@@ -21,8 +21,11 @@ from hdbkit.config.problems import did_you_mean
 from hdbkit.config.quantities import Dimension, Quantity
 from hdbkit.config.words import number_text
 from hdbkit.errors import InputError
+from hdbkit.sql import Statement
 
 Number = int | float
+OF_BUILD = frozenset({"partitions", "number"})
+"""Words of a statement that the build fills in."""
 MAX_INTEGER = 2**63 - 1
 _MAX_FLOAT = MAX_INTEGER - 1023
 """The largest integer of a float in this range."""
@@ -295,6 +298,18 @@ class Definition(ConfigModel):
         "each: one round trip per statement",
     )
     tables: dict[str, TableContent] = Field(default_factory=dict, description="what a build loads, in this order")
+
+
+def word_problems(statement: Statement, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with the values of the parameters that a statement has in its text."""
+    for word in sorted(statement.words & parameters.keys() - OF_BUILD):
+        value = parameters[word]
+        if (
+            isinstance(value, int | float)
+            and -MAX_INTEGER <= value <= MAX_INTEGER
+            and (value < 0 or value != int(value))
+        ):
+            yield f"{{{word}}} must be a whole number, 0 or more, not {value}"
 
 
 def value_problems(

@@ -18,9 +18,7 @@ from hdbkit import config
 from hdbkit.config.words import number_text, option_words
 from hdbkit.sql import made
 from hdbkit.workloads import Models
-from hdbkit.workloads.custom.agreement import word_problems
-from hdbkit.workloads.custom.definition import BUILDING, MAX_WEIGHT, Definition, Number, value_problems
-from hdbkit.workloads.custom.folder import read_folder
+from hdbkit.workloads.custom.definition import BUILDING, MAX_WEIGHT, Definition, Number, value_problems, word_problems
 
 
 class CustomSpec(config.WorkloadSpec):
@@ -55,6 +53,8 @@ class CustomSpec(config.WorkloadSpec):
         values = super().arranged(values)
         if "definition" in values or not isinstance(values.get("folder"), str | Path):
             return values
+        from hdbkit.workloads.custom.folder import read_folder  # only a process that is given a folder needs it
+
         definition, statements = read_folder(Path(values["folder"]))
         return {**values, "folder": str(values["folder"]), "definition": definition, "statements": statements}
 
