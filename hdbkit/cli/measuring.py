@@ -47,7 +47,7 @@ def add_to(app: typer.Typer) -> None:
 
 @stopped_like_ctrl_c()
 def demo(
-    quick: Annotated[bool, typer.Option("--quick", help="at most 90 seconds")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="shorter runs: one to three minutes")] = False,
     blocks: Blocks = None,
     database: Annotated[str | None, typer.Option(help="kind of private server")] = None,
     keep: Annotated[bool, typer.Option("--keep", help="keep the server running afterwards")] = False,

@@ -17,8 +17,10 @@ from hdbkit.api import Running
 from hdbkit.api import result as result_of
 from hdbkit.config import Load
 from hdbkit.errors import RunFailed
+from hdbkit.results.columns import COUNTED
 from hdbkit.results.manifest import Status
 from hdbkit.results.spool import SpoolReader, spool_path
+from hdbkit.results.writer import read_lines
 from tests.run.conftest import NullTarget
 from tests.run.faults import client_pids, folder_of, gone, log_of, rows, supervisor_of, until, wait_for
 
@@ -38,7 +40,15 @@ def measuring(null_target: NullTarget, load: Load, **options: object) -> Running
     running = hdbkit.start(null_target(latency_us=1000, **options), load=load)
     wait_for(running, Status.MEASURING)
     time.sleep(0.5)
+    until(lambda: is_counted(running), "a count lies in the window")
     return running
+
+
+def is_counted(running: Running) -> bool:
+    """Whether the schema's count was read after the start of the window."""
+    lines = [row for row in read_lines(folder_of(running).spools / "counters.ndjson") if row["name"] == COUNTED]
+    starts = [row["returned_ns"] for row in lines if row["edge"] == "start"]
+    return bool(starts) and any(not row["edge"] and row["sent_ns"] > starts[0] for row in lines)
 
 
 def finished_by(running: Running, client: int) -> int:
