@@ -274,7 +274,7 @@ class Database(Protocol):
     dialects: tuple[str, ...]
     """Folders of ``schemas/`` that extend ``ansi``, the most general first; the last is named like ``kind``."""
     preload: tuple[str, ...]
-    """Modules that the clients' forkserver imports in advance."""
+    """Modules that clients need, imported before their processes are forked."""
     gauges: frozenset[str]
     """The names among its ``counters`` that are gauges, such as the length of a queue."""
     schema_options: type[SchemaOptions]
@@ -472,7 +472,7 @@ class Workload(Protocol):
     routines: tuple[str, ...]
     """The stored routines that a build creates; may be empty."""
     preload: tuple[str, ...]
-    """Modules that the clients' forkserver imports in advance."""
+    """Modules that clients need, imported before their processes are forked."""
 
     def scope(self, dialects: tuple[str, ...]) -> Scope:
         """Its statements for an engine, and the schema that they use."""

@@ -3,9 +3,8 @@
 It imports the driver and nothing heavy. Whatever keeps it from going on is written beside its spool in one sentence,
 and its state on the control page reports it.
 
-The parent of the clients is a forkserver that imports this module first. It would outlive a killed supervisor and
-keep its pipes open, so it asks the kernel to be killed with the supervisor, and each client to be killed with it.
-Frozen objects are not touched by the garbage collector, so clients keep sharing the forkserver's memory.
+A client is a fork of the supervisor and asks the kernel to be killed with it. Frozen objects are not touched by the
+garbage collector, so clients keep sharing the supervisor's memory.
 """
 
 from __future__ import annotations
@@ -30,15 +29,9 @@ from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End
 from hdbkit.execution.virtual_user import Shared, VirtualUser
 from hdbkit.plan import RunPlan
-from hdbkit.processes import die_with_parent, is_alive
+from hdbkit.processes import die_with_parent
 from hdbkit.results.spool import SpoolWriter, spool_path
 from hdbkit.workloads import workload
-
-PARENT_VARIABLE = "HDBKIT_SUPERVISOR_PID"
-FORKSERVER_PID = os.getpid()
-if os.environ.get(PARENT_VARIABLE) == str(os.getppid()):
-    die_with_parent(os.getppid())
-    os.register_at_fork(before=gc.freeze)
 
 _START_POLL_S = HEAD_START_S / 2
 """The interval at which a ready client polls for the start: many fast polls slow down the clients that connect."""
@@ -53,11 +46,9 @@ class ClientPlan:
     users: tuple[UserPlan, ...]
 
 
-def client_main(folder: Path, plan: RunPlan, own: ClientPlan) -> None:
-    """Execute one client; the target of its process."""
-    die_with_parent(FORKSERVER_PID)
-    if not is_alive(int(os.environ[PARENT_VARIABLE])):  # it ended before the forkserver could bind itself to it
-        os._exit(1)
+def client_main(folder: Path, plan: RunPlan, own: ClientPlan, supervisor_pid: int) -> None:
+    """Execute one client in its process, a fork of the supervisor."""
+    die_with_parent(supervisor_pid)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     client = Client(folder, plan, own)

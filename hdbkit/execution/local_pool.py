@@ -1,24 +1,26 @@
-"""The client processes of this host, started by a forkserver, watched and ended.
+"""The client processes of this host: forks of the supervisor, watched and ended.
 
-The forkserver imports what clients need once; a fork of it costs a few milliseconds and shares its memory.
+The supervisor imports what clients need before it forks; a fork costs a few milliseconds and shares its memory.
+Only a process without threads may fork, so the clients are prepared before any thread starts.
 """
 
 from __future__ import annotations
 
-import multiprocessing as mp
+import gc
+import importlib
 import os
+import signal
 import time
+import traceback
 from collections.abc import Sequence
-from multiprocessing.connection import wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from hdbkit.config.load import client_slices
 from hdbkit.contracts import UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
-from hdbkit.execution.client import PARENT_VARIABLE, ClientPlan, client_main, reason_path
+from hdbkit.execution.client import ClientPlan, client_main, reason_path
 from hdbkit.execution.control import ClientState, Control, Field
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.load_generator import ClientReading, Ending
@@ -26,8 +28,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.workloads import workload
 
-_FORKSERVER_KILLED: Final = "the clients' forkserver was killed; finished work is kept"
-_PARENT_LOST: Final = 255  # the exit code that multiprocessing gives a process whose forkserver was lost
+_KILLED_S: Final = 5.0
 _FAILED: Final = (ClientState.FAILED, ClientState.RAISED, ClientState.DISK_FULL)
 _REPORTED: Final = {ClientState.DONE: Ending.DONE, **dict.fromkeys(_FAILED, Ending.FAILED)}
 
@@ -43,26 +44,40 @@ class LocalPool:
     def __init__(self, folder: RunFolder, plan: RunPlan) -> None:
         self._folder, self._plan = folder, plan
         self._page = Control(folder.control)
-        self._processes: list[BaseProcess] = []
-        self._running: dict[int, int] = {}  # sentinel of each client that is not known to have ended: its number
+        self._pids: list[int] = []
+        self._running: dict[int, int] = {}  # pid of each client that is not known to have ended: its number
 
     def prepare(self, users: Sequence[UserPlan]) -> int:
-        """Start a process for each slice of the users; call it from the main thread."""
-        os.environ[PARENT_VARIABLE] = str(os.getpid())
-        context = mp.get_context("forkserver")
+        """Start a process for each slice of the users; call it from the main thread, before any other starts."""
         engine, load = database(self._plan.target.kind), workload(self._plan.workload)
-        modules = ("hdbkit.execution.client", f"hdbkit.databases.{self._plan.target.kind}")
-        context.set_forkserver_preload([*modules, *engine.preload, *load.preload])
+        for module in (*engine.preload, *load.preload):
+            importlib.import_module(module)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # ``wait`` takes it
+        gc.collect()
+        gc.freeze()
         for number, own in enumerate(client_slices(dict(self._plan.load))):
             client = ClientPlan(number, tuple(users[index] for index in own))
-            process = context.Process(target=client_main, args=(self._folder.path, self._plan, client), daemon=True)
-            try:
-                process.start()
-            except (EOFError, ConnectionError):
-                raise HdbkitError(_FORKSERVER_KILLED) from None
-            self._running[process.sentinel] = number
-            self._processes.append(process)
-        return len(self._processes)
+            pid = self._forked(client)
+            self._running[pid] = number
+            self._pids.append(pid)
+        gc.unfreeze()
+        return len(self._pids)
+
+    def _forked(self, client: ClientPlan) -> int:
+        """Start the process of a client; return its pid."""
+        supervisor_pid = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            asked = len(client_slices(dict(self._plan.load)))
+            raise HdbkitError(f"only {client.number} of {asked} client processes could start: {error}") from None
+        if pid:
+            return pid
+        try:
+            client_main(self._folder.path, self._plan, client, supervisor_pid)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(0)
 
     def ready(self) -> int:
         """The number of clients that are ready to begin."""
@@ -79,13 +94,16 @@ class LocalPool:
 
     def wait(self, seconds: float) -> None:
         """Wait until the time has passed or a client ends."""
-        for sentinel in wait(self._running, timeout=seconds) if self._running else ():
-            del self._running[cast(int, sentinel)]
+        if self._running:
+            signal.sigtimedwait([signal.SIGCHLD], seconds)
+        for pid in list(self._running):
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                del self._running[pid]
 
     def endings(self) -> dict[int, Ending]:
         """The end of each client that has ended."""
         self.wait(0)
-        ended = set(range(len(self._processes))) - set(self._running.values())
+        ended = set(range(len(self._pids))) - set(self._running.values())
         return {i: _REPORTED.get(self._page.state(i), Ending.KILLED) for i in sorted(ended)}
 
     def all_ended(self) -> bool:
@@ -98,24 +116,23 @@ class LocalPool:
         if ClientState.DISK_FULL in self._page.states():
             return disk_full(self._folder.path)
         if self.all_ended() and set(self.endings().values()) == {Ending.KILLED}:
-            parent_lost = any(process.exitcode == _PARENT_LOST for process in self._processes)
-            return _FORKSERVER_KILLED if parent_lost else "all clients were killed; finished work is kept"
-        paths = [reason_path(self._folder.spools, i) for i in range(len(self._processes))]
+            return "all clients were killed; finished work is kept"
+        paths = [reason_path(self._folder.spools, i) for i in range(len(self._pids))]
         return " ".join(dict.fromkeys(path.read_text("utf-8") for path in paths if path.is_file()))
 
     def readings(self) -> list[ClientReading]:
         """A present reading of each client."""
-        pids = [process.pid or 0 for process in self._processes]
-        return [ClientReading(i, pid, process_cpu_s(pid)) for i, pid in enumerate(pids)]
+        return [ClientReading(i, pid, process_cpu_s(pid)) for i, pid in enumerate(self._pids)]
 
     def kill(self) -> list[int]:
         """Kill every client that is still running; return their numbers."""
         self.wait(0)
         left = list(self._running.values())
-        for i in left:
-            self._processes[i].kill()
-        for i in left:
-            self._processes[i].join(5)
+        for pid in self._running:
+            os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + _KILLED_S
+        while self._running and time.monotonic() < deadline:
+            self.wait(0.1)
         return left
 
     def collect(self) -> dict[int, Ending]:

@@ -104,9 +104,9 @@ class Supervisor:
 
     def _begin(self) -> None:
         """Wait until the clients are ready, read the first counters, publish the start."""
+        clients = self._generator.prepare(self._plan.users)  # forks, so no thread runs yet
         self._sampler.start()
         self._server_host.start()
-        clients = self._generator.prepare(self._plan.users)
         _finish()  # its imports take a second, while the clients connect
         deadline = time.monotonic() + _READY_S
         while (ready := self._generator.ready()) < clients:

@@ -41,7 +41,7 @@ def test_a_wall_clock_that_jumps_by_days_changes_no_duration_and_no_window(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     load = Load(virtual_users=2, rampup_s=0.5, duration_s=2, counter_interval_s=0.2)
     result = hdbkit.run(null_target(latency_us=2000), load=load)
-    assert len(list(reported.iterdir())) >= 2  # the supervisor and the clients' forkserver had the jumping clock
+    assert list(reported.iterdir())  # the supervisor, of which the clients are forks, had the jumping clock
     assert result.manifest.status is Status.DONE
     assert result.summary["window_s"] == pytest.approx(2, abs=1.5)  # a jump is of 86,400 s
     clock = result.manifest.clock
