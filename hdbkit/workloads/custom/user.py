@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat, starmap
 from typing import Any, Final, cast
 
 import numpy as np
 from numpy.random import default_rng
+from numpy.typing import NDArray
 
 from hdbkit.contracts import Arguments, Prepared, Session, SqlSession, UserPlan
 from hdbkit.results.records import Heads
@@ -40,20 +42,29 @@ class CustomUser:
             for key, one in spec.definition.operations.items()
         ]
         used = {name for one in self._operations for name in one.variables}
-        self._draws: dict[str, Draw] = {
-            name: drawing.of(name, variables[name], session) for name in sorted(used | {*self._details})
+        self._draws: dict[str, tuple[Draw, NDArray[np.bool_]]] = {
+            name: (
+                drawing.of(name, variables[name], session),
+                np.array([name in self._details or name in one.variables for one in self._operations]),
+            )
+            for name in sorted(used | {*self._details})
         }
 
     def next_batch(self) -> Sequence[Prepared]:
-        """The next 500 operations, drawn and bound."""
+        """The next 500 operations, drawn and bound; a variable is drawn for the operations that use it."""
         kinds = self._generator.choice(len(self._operations), _BATCH, p=self._shares)
-        drawn = {name: draw(_BATCH) for name, draw in self._draws.items()}
-        heads = self._heads.pack(kinds, **{name: drawn[name] for name in self._details})
-        batch = []
-        for at, (kind, head) in enumerate(zip(kinds.tolist(), heads, strict=True)):
-            operation = self._operations[kind]
-            batch.append(Prepared(kind, operation.perform, operation.bind(drawn, at), head))
-        return batch
+        drawn: dict[str, NDArray[np.object_]] = {}
+        for name, (draw, users) in self._draws.items():
+            uses = users[kinds]
+            drawn[name] = np.empty(_BATCH, object)
+            drawn[name][uses] = draw(int(np.count_nonzero(uses)))
+        heads = self._heads.pack(kinds, **{name: drawn[name].tolist() for name in self._details})
+        bound = [one.bind(drawn, kinds == kind) for kind, one in enumerate(self._operations)]
+        performs = [one.perform for one in self._operations]
+        return [
+            Prepared(kind, performs[kind], next(bound[kind]), head)
+            for kind, head in zip(kinds.tolist(), heads, strict=True)
+        ]
 
     def head(self, prepared: Prepared, raw: Any) -> bytes:
         """Not used: all details are known before the operation."""
@@ -64,22 +75,28 @@ class _Operation:
     """The statements of an operation on a session, prepared."""
 
     def __init__(self, session: Session, round_trips: RoundTrips, names: Sequence[str]) -> None:
-        self._names = names
-        self._parameters = [session.parameters(name) for name in names]
-        self.variables = {name for one in self._parameters for name in one}
-        session.prepare(self._names)
+        self._parameters = [(name, session.parameters(name)) for name in names]
+        self.variables = {variable for _, variables in self._parameters for variable in variables}
+        session.prepare(names)
         self.perform: Callable[[Any], Any] = session.perform
-        self._ready: Callable[[Calls], Any] = lambda calls: session.bind(*calls[0])
+        self._bind_all: Callable[[Calls], Any] | None = None
+        self._bind = session.bind
         if len(names) > 1:
             sql = cast("SqlSession", session)
-            whole = round_trips is RoundTrips.ONE
-            self.perform = sql.perform_all if whole else sql.perform_each
-            self._ready = sql.bind_all
+            self.perform = sql.perform_all if round_trips is RoundTrips.ONE else sql.perform_each
+            self._bind_all = sql.bind_all
 
-    def bind(self, drawn: Mapping[str, Sequence[Any]], at: int) -> Any:
-        """The operation with the values drawn at an index."""
-        calls = [
-            (name, tuple([drawn[one][at] for one in parameters]))
-            for name, parameters in zip(self._names, self._parameters, strict=True)
+    def bind(self, drawn: Mapping[str, NDArray[np.object_]], which: NDArray[np.bool_]) -> Iterator[Any]:
+        """The operation, once for each of ``which``, with the values drawn there."""
+        columns = [
+            [(name, arguments) for arguments in _rows([drawn[one][which].tolist() for one in variables], which)]
+            for name, variables in self._parameters
         ]
-        return self._ready(calls)
+        if self._bind_all is None:
+            return starmap(self._bind, columns[0])
+        return map(self._bind_all, zip(*columns, strict=True))
+
+
+def _rows(columns: Sequence[Sequence[Any]], which: NDArray[np.bool_]) -> Iterable[Arguments]:
+    """The arguments of a statement, row by row; empty ones where it has no parameter."""
+    return zip(*columns, strict=True) if columns else repeat((), int(np.count_nonzero(which)))
