@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from hdbkit.config import Isolation, Load, Target, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
@@ -191,6 +191,8 @@ class SchemaOptions(ConfigModel):
     In a specification they are ``WorkloadSpec.storage``; in files they are keys next to the specification's own keys.
     """
 
+    noun: ClassVar[str] = "the storage options"
+
 
 @dataclass(frozen=True)
 class BuildLog:
@@ -218,6 +220,11 @@ class Schema(Protocol):
         """The connection, with the workload's scope."""
         ...
 
+    @property
+    def target(self) -> Target:
+        """The database that it is in."""
+        ...
+
     def log(self) -> BuildLog:
         """The current state of the build. The tables of the record itself are not listed.
 
@@ -227,7 +234,11 @@ class Schema(Protocol):
         ...
 
     def create(self, spec: str) -> None:
-        """Create the schema, the record with ``spec``, and missing tables."""
+        """Create the schema, the record with ``spec``, and missing tables.
+
+        Raises:
+            BuildFailed: a table cannot be created; its cause is the ``TransactionError``.
+        """
         ...
 
     def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:

@@ -119,17 +119,14 @@ class SweepFailed(HdbkitError):
 
 
 class BuildFailed(HdbkitError):
-    """A build started but did not complete; loaded parts are kept."""
+    """A build started but did not complete; loaded parts are kept. ``advice`` states what to do."""
 
-    def __init__(self, step: str, reason: str) -> None:
-        super().__init__(step, reason)
-        self.step, self.reason = step, reason
+    def __init__(self, step: str, reason: str, advice: str = "") -> None:
+        super().__init__(step, reason, advice)
+        self.step, self.reason, self.advice = step, reason, advice
 
     def __str__(self) -> str:
-        return (
-            f"the build failed at {self.step}: {self.reason}; loaded parts are kept, "
-            "run the same hdbkit build again to resume"
-        )
+        return "; ".join(filter(None, [f"the build failed at {self.step}: {self.reason}", self.advice]))
 
 
 class ServerFailed(HdbkitError):
@@ -173,6 +170,9 @@ class ErrorClass(StrEnum):
 
 RETRIED = frozenset({ErrorClass.DEADLOCK, ErrorClass.SERIALIZATION})
 """The classes of errors after which the same operation may succeed on retry."""
+
+LASTING = frozenset({ErrorClass.CONSTRAINT, ErrorClass.OTHER})
+"""The classes of errors that the statement or its values cause: the same statement fails again."""
 
 
 class TransactionError(HdbkitError):

@@ -98,6 +98,17 @@ def change(ratio: float, metric: Metric) -> str:
     return f"{abs(ratio - 1) * 100:.1f} % {'faster' if ratio >= 1 else 'slower'}"
 
 
+def highest_mean(metric: Metric) -> str:
+    """What is certain of the best value where no verdict is: ``highest mean``, ``lowest mean``."""
+    return f"{'highest' if metric.better is Better.HIGHER else 'lowest'} mean"
+
+
+def about(metric: Metric) -> str:
+    """The metric with its unit and its direction: ``TPS (operations per second, higher is better)``."""
+    known = [one for one in (metric.title, metric.unit) if one != metric.name]
+    return f"{metric.name} ({', '.join([*known, f'{metric.better.value} is better'])})"
+
+
 def changed(subject: str, ratio: float, metric: Metric) -> str:
     """A subject with its change: ``fsync=off is 3.4 % faster``, ``fsync=off takes 3.4 % less time``."""
     if metric.measure is Measure.QUANTILE:

@@ -15,8 +15,9 @@ from hdbkit.build.progress import BuildProgress, Silent, Stage
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import BuildLog, Capability, Check, Schema
 from hdbkit.databases import database
-from hdbkit.errors import BuildFailed, HalfBuilt, InputError, SchemaProblem, TransactionError
+from hdbkit.errors import LASTING, BuildFailed, HalfBuilt, InputError, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
+from hdbkit.workloads.commands import build_command, drop_command
 
 ROWS_A_SECOND = 140_000
 """Speed of one loader on a small server, including checks and indexes; for estimates."""
@@ -95,6 +96,22 @@ class _Build:
         self._rows = self._size_bytes = 0
 
     def run(self, loaders: int, started: float) -> BuildResult:
+        try:
+            return self._run(loaders, started)
+        except BuildFailed as error:
+            cause = error.__cause__
+            raise BuildFailed(error.step, error.reason, self._advice(cause)) from cause
+
+    def _advice(self, cause: BaseException | None) -> str:
+        """What to do after a failure: correct a statement of the user's that fails again, else repeat the build."""
+        spec, build = self._spec, build_command(self._target, self._spec)
+        lasting = isinstance(cause, TransactionError) and cause.error_class in LASTING
+        if lasting and spec.named != spec.kind:
+            drop = drop_command(self._target, spec.named)
+            return f"correct this in {spec.named}, then run: {drop}, then: {build}"
+        return f"loaded parts are kept; to resume, run: {build}"
+
+    def _run(self, loaders: int, started: float) -> BuildResult:
         record = self._workload.record
         log = self._unfinished(record)
         self._check_connections(loaders)
@@ -127,18 +144,17 @@ class _Build:
 
     def _unfinished(self, record: str) -> BuildLog:
         """The state of an earlier build of this schema. Raises ``SchemaProblem`` if another schema exists."""
-        place = f"schema {self._name} in {self._target.url}"
+        place, drop = f"schema {self._name} in {self._target.described}", drop_command(self._target, self._spec.named)
         with suppress(HalfBuilt):
             found = self._workload.found(self._schema)
             if found is not None:
                 scale = workload(found).scale
                 built = f"already built ({scale})" if scale else "already built"
-                raise SchemaProblem(f"{place} is {built}; run: hdbkit drop {self._target.given}")
+                raise SchemaProblem(f"{place} is {built}; run: {drop}")
         log = self._schema.log()
         if log.spec is not None and (different := _difference(log.spec, record)):
             raise SchemaProblem(
-                f"{place} is half built with other options ({different}); "
-                f"use those options, or run: hdbkit drop {self._target.given}"
+                f"{place} is half built with other options ({different}); use those options, or run: {drop}"
             )
         return log
 
@@ -146,7 +162,7 @@ class _Build:
         free = self._engine.free_connections(self._schema.session)
         if free is not None and free < loaders:
             raise InputError(
-                f"{self._target.url} allows {free} more connections, but {loaders} loaders need one each; "
+                f"{self._target.described} allows {free} more connections, but {loaders} loaders need one each; "
                 f"use {max(1, free)} loaders or raise the server's limit"
             )
 

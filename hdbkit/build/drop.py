@@ -23,7 +23,7 @@ def drop(target: Target, spec: WorkloadSpec) -> list[str]:
         InputError: this account may not drop it.
     """
     engine, work = database(target.kind), workload(spec)
-    place = f"schema {work.scope(engine.dialects).schema} in {target.url}"
+    place = f"schema {work.scope(engine.dialects).schema} in {target.described}"
     schema = engine.schema(target, work)
     try:
         _check_droppable(schema, place, builder(work.record))

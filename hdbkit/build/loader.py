@@ -54,9 +54,9 @@ class Sent:
 
 @dataclass(frozen=True)
 class Done:
-    """A message to the building process: the job is done, or failed with ``problem``."""
+    """A message to the building process: the job is done, or failed with ``error``."""
 
-    problem: str | None = None
+    error: HdbkitError | None = None
 
 
 def loader(target: Target, spec: WorkloadSpec, jobs: Connection, alive: Connection) -> None:
@@ -72,7 +72,7 @@ def loader(target: Target, spec: WorkloadSpec, jobs: Connection, alive: Connecti
                     schema = schema or database(target.kind).schema(target, work)
                     _do(schema, work, job, jobs.send)
                 except HdbkitError as error:
-                    jobs.send(Done(str(error)))
+                    jobs.send(Done(error))
                 else:
                     jobs.send(Done())
     finally:

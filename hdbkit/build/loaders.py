@@ -84,8 +84,8 @@ class Loaders:
                 if isinstance(message, Sent):
                     on_sent(message)
                     continue
-                if message.problem is not None:
-                    raise BuildFailed(str(busy[pipe]), message.problem)
+                if message.error is not None:
+                    raise BuildFailed(str(busy[pipe]), str(message.error)) from message.error
                 del busy[pipe]
                 following = next(waiting, None)
                 if following is not None:

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.comparison.groups import values_by_users
 from hdbkit.analysis.statistics.scalability import Scaling, laws, laws_table
-from hdbkit.analysis.wording import virtual_users
+from hdbkit.analysis.wording import highest_mean, virtual_users
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import MAX_LINES, in_rows, left_out, over_users, plain
 from hdbkit.charts.style import HEIGHT, MARKERS, MAX_COLOURED, axis_title, colour, figure, log_axis, series
@@ -57,7 +57,7 @@ def throughput_over_users(
         f"{one.group} {metric.number(float(one.metric_value))} at {one.virtual_users:,}" for one in best.itertuples()
     )
     words = [
-        f"Best {axis_title(metric)} and its virtual users: {figures}.",
+        f"{highest_mean(metric).capitalize()} {axis_title(metric)} and its virtual users: {figures}.",
         "Bars are 95 % intervals, each by itself, by the noise of all repeated runs."
         if table["low"].notna().any()
         else "No run was repeated, so there are no intervals.",

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.statistics.block_model import usable
-from hdbkit.analysis.wording import many, percent_within, virtual_users
+from hdbkit.analysis.wording import highest_mean, many, percent_within, virtual_users
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import (
     BELOW,
@@ -125,7 +125,8 @@ def configurations(runs: pd.DataFrame, verdicts: pd.DataFrame, metric: Metric) -
         fig, question = in_rows(named, table, "label", metric), "Which configuration is best?"
     best = table.loc[metric.score(table["metric_value"]).idxmax()]
     words = (
-        f"Best: {best['label']} with {metric.text(best['metric_value'])} at {virtual_users(best['virtual_users'])}; "
+        f"{highest_mean(metric).capitalize()} ({best['verdict']}): {best['label']} with "
+        f"{metric.text(best['metric_value'])} at {virtual_users(best['virtual_users'])}; "
         f"{many(len(runs), 'run')} of {many(table['label'].nunique(), 'configuration')}. "
         "Bars are the 95 % confidence intervals of the comparison with the baseline."
     )

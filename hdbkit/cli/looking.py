@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hdbkit import api
-from hdbkit.analysis.wording import percent_of
+from hdbkit.analysis.wording import about, percent_of
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
@@ -70,9 +70,10 @@ def compare(
         show.print_json(head | vars(found.ratio) | content | besides)
     else:
         differences = found.differences
-        figures = found.table.rename(index={"metric_value": found.metric.name})
+        figures = found.table.rename(index={"metric_value": found.metric.heading})
         changes = figures["change"].map(percent_of, na_action="ignore").astype(object)
         show.console.print(show.table(figures.assign(change=changes).reset_index()))
+        show.console.print(f"{about(found.metric)}; a ratio above 1 is better", markup=False)
         if len(differences):
             show.console.print(show.table(differences.reset_index(), title="Differences"))
         if len(found.by_users):

@@ -219,10 +219,11 @@ def _attached(wanted: str) -> api.Running | api.RunningSweep:
 
 def recover(run_id: RunId = "last", as_json: AsJson = False) -> int:
     """Complete the result of a run whose supervisor process died."""
-    return _show_run(api.attach(run_id).recover(), as_json, if_stopped=Exit.DONE)
+    return _show_run(api.attach(run_id).recover(), as_json, if_stopped=None)
 
 
-def _show_run(result: api.Result, as_json: bool, if_stopped: Exit = Exit.STOPPED) -> int:
+def _show_run(result: api.Result, as_json: bool, if_stopped: Exit | None = Exit.STOPPED) -> int:
+    """Show a run; its exit code. ``if_stopped`` replaces that of a stopped run; None: its checks decide."""
     report = result.report()
     if as_json:
         checks = show.frame_json(result.checks)
@@ -232,7 +233,7 @@ def _show_run(result: api.Result, as_json: bool, if_stopped: Exit = Exit.STOPPED
     else:
         show.run(result)
         show.console.print(f"report: {report}", markup=False)
-    if result.manifest.status is Status.STOPPED:
+    if if_stopped is not None and result.manifest.status is Status.STOPPED:
         return if_stopped
     return Exit.DONE if result.passed else Exit.CHECK_FAILED
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hdbkit import api
+from hdbkit.analysis.wording import about
 from hdbkit.cli import show
 from hdbkit.cli.exits import stopped_like_ctrl_c
 from hdbkit.cli.options import Sectioned, load_options
@@ -62,7 +63,8 @@ def profile(
         frames = {part: show.frame_json(getattr(done, part)) for part in ("by_users", "scaling", "runs")}
         show.print_json({"profile": name, "metric": show.metric_json(done.metric)} | frames)
         return
-    show.console.print(show.table(done.by_users, title=f"Profile {name}: {len(done.runs)} runs"))
+    figures = done.by_users.rename(columns={"metric_value": done.metric.heading})
+    show.console.print(show.table(figures, title=f"Profile {name}: {len(done.runs)} runs, {about(done.metric)}"))
     for sentence in done.scaling["sentence"]:
         show.console.print(sentence, markup=False)
 
@@ -89,8 +91,11 @@ def history(
         head |= {"answer": found.answer, "changes": found.changes}
         show.print_json(head | {"segments": show.frame_json(found.segments)} | path)
         return
-    columns = ["virtual_users", "since", "runs", "metric_value", "ratio", "cause"]
-    show.console.print(show.table(found.segments, title=f"Profile {name}: periods without a change", columns=columns))
+    metric = found.metric
+    columns = ["virtual_users", "since", "runs", metric.heading, "ratio", "cause"]
+    title = f"Profile {name}: periods without a change, {about(metric)}; a ratio above 1 is better"
+    named = found.segments.rename(columns={"metric_value": metric.heading})
+    show.console.print(show.table(named, title=title, columns=columns))
     for sentence in [*found.changes, found.answer]:
         show.console.print(sentence, markup=False)
     if report:

@@ -8,6 +8,7 @@ from types import TracebackType
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from hdbkit.analysis.wording import about
 from hdbkit.api import Running
 from hdbkit.build import Stage
 from hdbkit.cli.show import notes
@@ -20,12 +21,16 @@ _EVERY_S = 5.0
 
 
 class RunLines:
-    """A line every 5 s for one run after another: elapsed time, rate, p95 of the headline operation, errors."""
+    """A line every 5 s for one run after another: elapsed time, rate, p95 of the headline operation, errors.
+
+    A line above the first states what the figures are; it is repeated when that changes.
+    """
 
     def __init__(self) -> None:
         self._run_id = ""
         self._due = 0.0
         self._view: LiveView | None = None
+        self._about = ""
 
     def __enter__(self) -> RunLines:
         return self
@@ -52,6 +57,10 @@ class RunLines:
         if tick.status not in (Status.RAMPUP, Status.MEASURING):
             notes.print(f"  {tick.elapsed_s:6.1f} s  {tick.status.value}")
             return
+        described = f"  {about(tick.metric)}; p95: 95 % quantile of the latency of {tick.headline}"
+        if described != self._about:
+            self._about = described
+            notes.print(described, markup=False)
         p95_ms = tick.p95_us.get(tick.headline, float("nan")) / 1000
         notes.print(
             f"  {tick.elapsed_s:6.1f} s  {tick.status.value:9}  {tick.metric.text(tick.metric_value):>16}  "

@@ -18,6 +18,7 @@ from hdbkit.config import Target
 from hdbkit.databases import database
 from hdbkit.paths import data_folder
 from hdbkit.workloads import specification
+from hdbkit.workloads.present import schema_place
 
 TargetArgument = Annotated[str, typer.Argument(help="URL without password, or a name in params/targets.yaml")]
 WorkloadOption = Annotated[
@@ -93,10 +94,10 @@ def drop(
     fields: dict[str, Any],
 ) -> None:
     """Drop a workload's tables and routines, and nothing else."""
-    url = Target.parse(target).url
+    at, spec = Target.parse(target), specification(workload, **fields)
     if not yes:
-        typer.confirm(f"Drop the schema and all its data in {url}?", abort=True, err=True)
-    dropped = connect(target).drop(workload, **fields)
+        typer.confirm(f"Drop {schema_place(at, spec)} and all its data?", abort=True, err=True)
+    dropped = connect(target).drop(spec)
     if as_json:
         show.print_json({"dropped": dropped.dropped})
     else:

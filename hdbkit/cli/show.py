@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hdbkit.analysis.wording import about
 from hdbkit.api import Result, SweepResult
 from hdbkit.config import WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
@@ -106,8 +107,10 @@ def run(result: Result) -> None:
     for event in manifest.history[-1:]:
         console.print(f"  {escape(event.note)}") if event.note else None
     if summary:
+        value, metric = summary["metric_value"], manifest.metric
+        headline = cell(None) if value is None else metric.text(value)
+        console.print(f"  {escape(about(metric))}: [bold]{escape(headline)}[/]")
         figures = {
-            manifest.metric.name: summary["metric_value"],
             "engine TPM": summary["engine_tpm"],
             "window s": summary["window_s"],
             "failed": summary["failed"],
@@ -175,8 +178,9 @@ def sweep(done: SweepResult) -> None:
     """A sweep on the screen: the verdict on each configuration, the effects, the answer."""
     metric = done.plan.metric
     verdicts = done.verdicts[["label", "virtual_users", "runs", "metric_value", "ratio", "low", "high", "verdict"]]
-    verdicts = verdicts.rename(columns={"metric_value": metric.name})
+    verdicts = verdicts.rename(columns={"metric_value": metric.heading})
     console.print(table(verdicts, title=f"{done.sweep_id}: ratios to the baseline, 95 % simultaneous intervals"))
+    console.print(f"{about(metric)}; a ratio above 1 is better", markup=False)
     if len(done.effects):
         effects = done.effects[["setting", "value", "reference", "virtual_users", "ratio", "low", "high", "verdict"]]
         effects = effects.assign(virtual_users=[users or "all" for users in effects["virtual_users"]])

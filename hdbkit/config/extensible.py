@@ -51,11 +51,14 @@ class _ChoosesSubclass(ModelMetaclass):
         try:
             chosen = cls.chosen(values)  # type: ignore[attr-defined]
         except ValueError as error:
-            raise ConfigErrors(cls.__name__, [Problem("kind", str(error))]) from None
+            raise ConfigErrors(
+                cls.source(values),  # type: ignore[attr-defined]
+                [Problem("kind", str(error))],
+            ) from None
         try:
             arranged = chosen.arranged(values)
         except ValidationError as error:
-            raise ConfigErrors(chosen.__name__, problems_of(error, chosen)) from None
+            raise ConfigErrors(chosen.source(values), problems_of(error, chosen)) from None
         return super(_ChoosesSubclass, chosen).__call__(**arranged)
 
 

@@ -36,6 +36,7 @@ class Load(Extensible):
         8
     """
 
+    noun: ClassVar[str] = "the load"
     model_field: ClassVar[str] = "load_model"
 
     virtual_users: int = Field(

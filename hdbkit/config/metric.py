@@ -7,7 +7,7 @@ are always oriented so that more than 1 is better, whichever direction the metri
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, TypeVar, assert_never
+from typing import Any, ClassVar, TypeVar, assert_never
 
 from pydantic import Field
 
@@ -38,6 +38,8 @@ class Metric(ConfigModel):
         >>> Metric(name="TPS", title="operations per second", unit="TPS").text(1234.5)
         '1,234 TPS'
     """
+
+    noun: ClassVar[str] = "the metric"
 
     name: str = Field(min_length=1, max_length=40, description="short name, for axes and column headings")
     title: str = Field(min_length=1, description="long name: operations per second")
@@ -89,6 +91,11 @@ class Metric(ConfigModel):
     def number(self, value: float) -> str:
         """A value without its unit: a whole number from 1,000, else three significant digits."""
         return f"{value:,.0f}" if abs(value) >= 1000 or value == 0 else f"{value:#.3g}".rstrip(".")
+
+    @property
+    def heading(self) -> str:
+        """The head of a column of values: ``TPS``, ``p95 (ms)``."""
+        return self.name if self.name == self.unit else f"{self.name} ({self.unit})"
 
     def text(self, value: float) -> str:
         """A value with its unit: ``96,123 TPS``, ``0.942 s``."""

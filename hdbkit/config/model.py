@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -27,9 +27,17 @@ class ConfigModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
+    noun: ClassVar[str] = "the configuration"
+    """What users call such a value; errors of a value that is not from a file name it."""
+
+    @classmethod
+    def source(cls, values: Mapping[str, Any]) -> str:  # noqa: ARG003 - a subclass reads them
+        """What an error of ``values`` names: what the user wrote."""
+        return cls.noun
+
     @_only_for_calls
     def __init__(self, /, **values: Any) -> None:
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise ConfigErrors(type(self).__name__, problems_of(error, type(self))) from None
+            raise ConfigErrors(self.source(values), problems_of(error, type(self))) from None

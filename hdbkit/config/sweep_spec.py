@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     Field,
@@ -93,6 +93,8 @@ class SweepSpec(ConfigModel):
 
     The first value of each setting belongs to the baseline, unless ``baseline`` gives another.
     """
+
+    noun: ClassVar[str] = "the sweep"
 
     name: str = Field(default="sweep", pattern=_NAME)
     question: str | None = Field(default=None, description="the question the sweep answers, for its report")

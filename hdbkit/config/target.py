@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
@@ -30,6 +30,8 @@ class Target(ConfigModel):
         >>> Target.parse("postgresql://bench@db1:5432/bench").url
         'postgresql://bench@db1:5432/bench'
     """
+
+    noun: ClassVar[str] = "the target"
 
     kind: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="kind of database, such as postgresql")
     host: str | None = Field(default=None, min_length=1, description="host name, address, or folder of the socket")
@@ -148,6 +150,11 @@ class Target(ConfigModel):
     def given(self) -> str:
         """The text for :meth:`parse`: the name if it has one, else the URL."""
         return self.name or self.url
+
+    @property
+    def described(self) -> str:
+        """The URL, after the name if it has one: ``lab (postgresql://bench@db1/lab)``."""
+        return f"{self.name} ({self.url})" if self.name else self.url
 
     @property
     def url(self) -> str:

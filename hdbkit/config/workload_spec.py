@@ -26,6 +26,7 @@ class WorkloadSpec(Extensible):
         1
     """
 
+    noun: ClassVar[str] = "the workload"
     model_field: ClassVar[str] = "spec_model"
 
     kind: str = Field(description="the workload")
@@ -83,12 +84,17 @@ class WorkloadSpec(Extensible):
     @property
     def words(self) -> list[str]:
         """The command line options for this specification; defaults are omitted, except for the scale."""
-        kind = [] if self.kind == default_kind() else ["--workload", self.kind]
         own = type(self).model_fields.keys() - WorkloadSpec.model_fields.keys()
         changed = self.model_dump(mode="json", include=own, exclude_defaults=True)
         if self.scale_field:
             changed = {self.scale_field: getattr(self, self.scale_field), **changed}
-        return [*kind, *(word for name, value in changed.items() for word in option_words(name, value))]
+        return [*workload_words(self.named), *_all_words(changed)]
+
+    @property
+    def build_words(self) -> list[str]:
+        """The options of ``hdbkit build`` for this specification: ``words``, and those that only a build has."""
+        seed = self.model_dump(include={"seed"}, exclude_defaults=True)
+        return [*self.words, *_all_words(seed | self.storage)]
 
     @property
     def named(self) -> str:
@@ -119,6 +125,11 @@ def storage_fields() -> dict[str, Any]:
     return found
 
 
+def _all_words(options: Mapping[str, Any]) -> list[str]:
+    """The words of several options."""
+    return [word for name, value in options.items() for word in option_words(name, value)]
+
+
 def _checked(name: str, value: Any) -> Any:
     """The validated value of a storage option; None if it is the default."""
     model = next(one for one in storage_models().values() if name in one.model_fields)
@@ -134,6 +145,11 @@ def identifies_schema(field: Any) -> bool:
 def is_filled_in(field: Any) -> bool:
     """Whether a field is derived from the workload, so that users do not write it."""
     return has_mark(field, "filled_in")
+
+
+def workload_words(named: str) -> list[str]:
+    """The option of the command line that names a workload or its folder; none for the default workload."""
+    return [] if named == default_kind() else ["--workload", named]
 
 
 def default_kind() -> str:

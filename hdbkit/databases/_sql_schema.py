@@ -32,7 +32,7 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.databases._schema_options import options_of
-from hdbkit.errors import InputError, TransactionError
+from hdbkit.errors import BuildFailed, InputError, TransactionError
 from hdbkit.sql import SERVER_STATEMENTS, statements
 
 _RECORD = frozenset({"build_spec", "build_part"})
@@ -68,7 +68,7 @@ class SqlSchema:
     def __init__(self, engine: SqlDatabase, target: Target, workload: Workload) -> None:
         options = options_of(engine, workload.spec.storage)
         assert isinstance(options, SqlSchemaOptions)
-        self._options, self._workload, self._place = options, workload, target.url
+        self._options, self._workload, self.target = options, workload, target
         self._scope = workload.scope(engine.dialects)
         self._capabilities = engine.capabilities
         self.session = engine.connect(target, self._scope, SessionOptions(application="hdbkit build"))
@@ -111,19 +111,25 @@ class SqlSchema:
             self.session.query("insert_build_spec", spec=spec)
         for table in self._workload.tables:
             if table not in log.tables:
-                with self._transaction():
-                    self._create_table(table)
+                self._create_table(table)
 
     def _create_schema(self) -> None:
         try:
             self.session.query("create_schema", schema=self._scope.schema)
         except TransactionError as error:
             raise InputError(
-                f"schema {self._scope.schema} cannot be created in {self._place}: {error.text}; "
+                f"schema {self._scope.schema} cannot be created in {self.target.url}: {error.text}; "
                 "use an account that may create schemas there"
             ) from error
 
     def _create_table(self, table: str) -> None:
+        try:
+            with self._transaction():
+                self._run_create_table(table)
+        except TransactionError as error:
+            raise BuildFailed(f"create_{table}", str(error)) from error
+
+    def _run_create_table(self, table: str) -> None:
         known, partitions = self._scope.statements, self._options.partitions
         partitioned = partitions and f"create_{table}_partitioned" in known
         self.session.query(f"create_{table}_partitioned" if partitioned else f"create_{table}", partitions=partitions)

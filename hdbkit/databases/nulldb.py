@@ -137,7 +137,7 @@ class NullSchema:
         options_of(DATABASE, workload.spec.storage)
         scope = workload.scope(DATABASE.dialects)
         self.session = DATABASE.connect(target, scope)
-        self._state, self._name = State(target), scope.schema
+        self._state, self._name, self.target = State(target), scope.schema, target
 
     def log(self) -> BuildLog:
         """The state of the build; there are no tables."""

@@ -74,6 +74,6 @@ def _check_connections(engine: Database, session: Session, plan: RunPlan) -> Non
     needed = plan.load.virtual_users + _CONNECTIONS_BESIDE_CLIENTS - 1  # this session is one of the two
     if free is not None and free < needed:
         raise InputError(
-            f"{plan.load.virtual_users} virtual users need {needed} more connections, but {plan.target.url} allows "
-            f"{free}; use fewer virtual users or raise the server's connection limit"
+            f"{plan.load.virtual_users} virtual users need {needed} more connections, but "
+            f"{plan.target.described} allows {free}; use fewer virtual users or raise the server's connection limit"
         )

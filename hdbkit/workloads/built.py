@@ -10,6 +10,7 @@ from hdbkit.config import WorkloadSpec
 from hdbkit.contracts import Schema, Workload
 from hdbkit.errors import ConfigErrors, HalfBuilt, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
+from hdbkit.workloads.commands import build_command, drop_command
 
 
 def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec | None:
@@ -41,31 +42,22 @@ def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec |
         )
     if log.spec is None:
         return None
-    if not log.finished:
-        raise HalfBuilt(
-            f"schema {kind} is incomplete ({len(log.parts)} of {_parts(kind, log.spec)} parts are loaded); "
-            "run: hdbkit build ... to resume, or: hdbkit drop ..."
-        )
-    return spec_of(kind, log.spec)
-
-
-def spec_of(kind: str, record: str) -> WorkloadSpec:
-    """The specification in a build's record. Raises ``SchemaProblem`` if it cannot be read."""
+    drop = drop_command(schema.target, of.spec.named)
     try:
-        return WorkloadSpec.model_validate_json(record)
+        spec = WorkloadSpec.model_validate_json(log.spec)
     except (ValidationError, ConfigErrors):
         raise SchemaProblem(
-            f"schema {kind} was built by another version of hdbkit, whose record this one cannot read; "
-            "run: hdbkit drop ..."
+            f"schema {kind} was built by another version of hdbkit, whose record this one cannot read; run: {drop}"
         ) from None
+    if not log.finished:
+        raise HalfBuilt(
+            f"schema {kind} is incomplete ({len(log.parts)} of {len(workload(spec).parts())} parts are loaded); "
+            f"to resume, run: {build_command(schema.target, spec)}; to remove it, run: {drop}"
+        )
+    return spec
 
 
 def builder(record: str) -> str:
     """The workload that a build's record belongs to: its kind, and its name if its users define it."""
     kept = json.loads(record)
     return " ".join(kept[key] for key in ("kind", "name") if key in kept)
-
-
-def _parts(kind: str, record: str) -> int:
-    spec = spec_of(kind, record)
-    return len(workload(spec).parts())

@@ -9,6 +9,7 @@ from hdbkit.contracts import Schema, Workload
 from hdbkit.databases import database
 from hdbkit.errors import SchemaProblem
 from hdbkit.workloads import workload
+from hdbkit.workloads.commands import build_command, drop_command
 
 
 def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> WorkloadSpec:
@@ -30,18 +31,29 @@ def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> Worklo
         schema.close()
 
 
+def schema_place(target: Target, spec: WorkloadSpec) -> str:
+    """Which schema of which workload is meant: ``schema things of My things (my-folder) in postgresql://...``."""
+    work = workload(spec)
+    name = work.scope(database(target.kind).dialects).schema
+    schema = f"schema {name}" if name else "the schema"
+    folder = f" ({spec.named})" if spec.named != spec.kind else ""
+    return f"{schema} of {work.title}{folder} in {target.described}"
+
+
 def schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
     """As :func:`present_schema`, over an open connection."""
     spec, found = asked.spec, asked.found(schema)
-    build = " ".join(["hdbkit build", target.url, *spec.words])
+    build = build_command(target, spec)
     if found is None:
-        raise SchemaProblem(f"there is no schema of {asked.title} in {target.url}; {asked.advice_to_build(build)}")
+        raise SchemaProblem(
+            f"there is no schema of {asked.title} in {target.described}; {asked.advice_to_build(build)}"
+        )
     different = _differences(found, spec)
     if different:
         name, value, other = different[0]
         raise SchemaProblem(
-            f"the schema of {asked.title} in {target.url} has {name} {value}, but the plan needs {other}; "
-            f"omit {name}, or {asked.advice_to_build(f'hdbkit drop {target.url}, then: {build}')}"
+            f"the schema of {asked.title} in {target.described} has {name} {value}, but the plan needs {other}; "
+            f"omit {name}, or {asked.advice_to_build(f'{drop_command(target, spec.named)}, then: {build}')}"
         )
     return found
 

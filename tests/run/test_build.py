@@ -23,7 +23,7 @@ from hdbkit.databases._null_state import State
 from hdbkit.errors import BuildFailed, HalfBuilt, InputError, SchemaProblem
 from hdbkit.processes import is_alive
 from hdbkit.servers import private_server
-from hdbkit.workloads import workload
+from hdbkit.workloads import specification, workload
 
 ONE = WorkloadSpec(warehouses=1, seed=3)
 WORK = workload(ONE)
@@ -96,7 +96,8 @@ def test_a_build_passes_its_own_checks_and_is_not_built_twice(target: Target) ->
 
 
 def test_a_dead_loader_ends_the_build_which_is_resumed(target: Target) -> None:
-    with pytest.raises(BuildFailed, match=r"loading warehouse-1: its process ended unexpectedly .*again to resume"):
+    advice = f"loaded parts are kept; to resume, run: hdbkit build {target.url} --warehouses 1 --seed 3$"
+    with pytest.raises(BuildFailed, match=f"loading warehouse-1: its process ended unexpectedly .*; {advice}"):
         build(target, ONE, loaders=1, progress=Killer())
     with _schema(target) as schema:
         assert schema.log().parts == {"item": 100_000}
@@ -110,6 +111,28 @@ def test_a_dead_loader_ends_the_build_which_is_resumed(target: Target) -> None:
     assert result.parts_kept == 1
     assert watcher.rows[0][0] == 100_000
     assert result.passed
+
+
+@pytest.mark.parametrize(
+    ("wrong", "step"),
+    [("CREATE TABLE broken (id INT UNIQUE", "create_broken"), ("CREATE TABLE broken (id BOX)", "loading broken-0")],
+)
+def test_a_wrong_definition_is_to_be_corrected(server: Target, tmp_path: Path, wrong: str, step: str) -> None:
+    yaml = (
+        "name: broken\nschema_name: broken\noperations: {look: {}}\ntables: {broken: {rows: 3, columns: {id: row}}}\n"
+    )
+    (tmp_path / "workload.yaml").write_text(yaml)
+    (tmp_path / "all.sql").write_text(f"-- name: look\nSELECT 1;\n-- name: create_broken\n{wrong};\n")
+    spec = specification(tmp_path)
+    advice = (
+        f"correct this in {tmp_path}, then run: hdbkit drop {server.url} --workload {tmp_path}, "
+        f"then: hdbkit build {server.url} --workload {tmp_path}"
+    )
+    with pytest.raises(BuildFailed) as caught:
+        build(server, spec, loaders=1)
+    drop(server, spec)
+    assert str(caught.value).startswith(f"the build failed at {step}: ")
+    assert str(caught.value).endswith(f"; {advice}")
 
 
 def test_drop_leaves_what_is_not_its_own(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:

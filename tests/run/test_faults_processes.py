@@ -14,12 +14,14 @@ import pytest
 
 import hdbkit
 from hdbkit.api import Running
+from hdbkit.api import result as result_of
 from hdbkit.config import Load
 from hdbkit.errors import RunFailed
 from hdbkit.results.columns import COUNTED
 from hdbkit.results.manifest import Status
 from hdbkit.results.spool import SpoolReader, spool_path
 from hdbkit.results.writer import read_lines
+from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget
 from tests.run.faults import client_pids, folder_of, gone, log_of, rows, supervisor_of, until, wait_for
 
@@ -87,7 +89,7 @@ def test_a_run_whose_clients_are_all_killed_ends_in_a_sentence(null_target: Null
 
 
 @pytest.mark.alone
-def test_a_killed_supervisor_takes_all_its_processes_with_it(null_target: NullTarget) -> None:
+def test_a_killed_supervisor_takes_all_its_processes_with_it(null_target: NullTarget, command: HdbkitCommand) -> None:
     running = measuring(null_target, LONG)
     supervisor = supervisor_of(running)
     family = [supervisor, *supervisor.children(recursive=True)]
@@ -96,7 +98,8 @@ def test_a_killed_supervisor_takes_all_its_processes_with_it(null_target: NullTa
     until(lambda: gone(family), "all its processes are gone", timeout_s=2)
     until(lambda: running.status is Status.ABANDONED, "the kernel has ended its last thread")
     finished = {user: finished_by(running, user) for user in range(4)}
-    result = running.recover()
+    assert command("recover", running.run_id).code == 1  # as of a run: its clients did not end as planned
+    result = result_of(running.run_id)
     assert result.manifest.status is Status.STOPPED
     assert result.manifest.history[-1].note == "recovered: its supervisor had died"
     assert dict(rows(result, "select virtual_user, count(*) from {t} group by 1")) == finished

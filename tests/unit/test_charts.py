@@ -38,6 +38,14 @@ def of_sweep(users: tuple[int, ...] = (4,)) -> list[Chart]:
     return sweep_charts.sweep_charts(*sweep_frames(users=users), list(GRID), 0.02, METRIC)
 
 
+def test_the_highest_mean_is_called_best_by_no_undecided_verdict() -> None:
+    runs, verdicts, _ = sweep_frames()
+    undecided = verdicts.assign(verdict=verdicts["verdict"].replace("faster", "undecided"))
+    words = sweep_charts.configurations(runs, undecided, METRIC).alternative
+    assert words.startswith("Highest mean (undecided): buffers=256MB, durable=off with ")
+    assert "Best" not in words
+
+
 def test_every_chart_has_a_question_words_a_table_and_named_axes(of_run: list[Chart]) -> None:
     for chart in [*of_run, *of_sweep(), *of_sweep((1, 4))]:
         assert chart.question.endswith("?")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from hdbkit.config import Load, WorkloadSpec
 from hdbkit.execution.live import Tick
 from hdbkit.results.manifest import Status
 from hdbkit.workloads.tproc_c import NOPM
+from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
 
 
@@ -170,6 +173,19 @@ def test_the_program_without_arguments_shows_its_commands(command: HdbkitCommand
     assert [name for name in ("doctor", "demo", "sweep", "runs") if name not in said.out] == []
 
 
+def test_the_question_before_a_drop_names_target_schema_and_workload(
+    command: HdbkitCommand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "targets.yaml").write_text("lab: {kind: nulldb, database: x}\n")
+    monkeypatch.setenv("HDBKIT_TARGETS", str(tmp_path / "targets.yaml"))
+    example = ROOT / "params" / "workloads" / "tpcb-like"
+    for words, named in (((), "tproc_c of TPROC-C"), (("-w", example), f"tpcb_like of TPC-B-like ({example})")):
+        monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+        said = command("drop", "lab", *words)
+        assert said.code == 130
+        assert f"Drop schema {named} in lab (nulldb:///x) and all its data?" in said.err
+
+
 def test_the_p95_on_the_screen_is_that_of_the_headline_operation(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,4 +203,8 @@ def test_the_p95_on_the_screen_is_that_of_the_headline_operation(
     monkeypatch.setattr(progress, "_EVERY_S", 0)
     with progress.RunLines() as lines:
         lines(Seen())  # type: ignore[arg-type]
-    assert "p95    1.00 ms" in capsys.readouterr().err
+        lines(Seen())  # type: ignore[arg-type]
+    said = capsys.readouterr().err
+    described = "NOPM (new orders per minute, higher is better); p95: 95 % quantile of the latency of payment"
+    assert said.count(described) == 1
+    assert said.count("p95    1.00 ms") == 2

@@ -237,6 +237,32 @@ def test_statements_of_an_engine_are_built_and_checked_there_only(tmp_path: Path
     assert asked == ["check_own"]
 
 
+def test_a_check_without_a_comment_does_not_repeat_its_name(tmp_path: Path) -> None:
+    own = "-- name: check_plain\nSELECT 0;\n-- name: check_said\n-- no row is lost\nSELECT 0;\n"
+    work = workload(specification(folder(tmp_path, postgresql=own)))
+
+    class Asked:
+        def ask(self, name: str) -> list[tuple[int]]:
+            return [(3 if name == "check_plain" else 0,)]
+
+    found = work.check(cast(Session, Asked()), ("postgresql",))
+    assert [(one.name, one.detail) for one in found] == [("plain", "3 wrong"), ("said", "no row is lost: holds")]
+
+
+def test_errors_name_what_the_user_wrote_and_no_class(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    for wrong, named in (
+        (lambda: specification(path, parameters={"rowz": 1}), str(path)),
+        (lambda: specification(path).with_(seed=-1), str(path)),
+        (lambda: workload(specification(path)).load(Load(weights={"lok": 1})), "the load"),
+        (lambda: Load(weights={"look": -1}), "the load"),
+        (lambda: specification(warehouses=0), "the workload"),
+    ):
+        with pytest.raises(ConfigErrors) as caught:
+            wrong()
+        assert str(caught.value).startswith(f"{named} has 1 error; nothing was started:")
+
+
 def test_a_counter_may_have_any_name(tmp_path: Path) -> None:
     metric = "metric: {name: x, title: x, unit: x, counter: total}\n"
     work = workload(specification(folder(tmp_path, YAML + metric, SQL + "-- name: total\nSELECT 1\n")))

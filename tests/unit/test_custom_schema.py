@@ -9,7 +9,7 @@ import pytest
 
 from hdbkit.config import SweepSpec, Target, WorkloadSpec
 from hdbkit.contracts import BuildLog, Schema, StatementLoad, TableLoad
-from hdbkit.errors import ConfigErrors, SchemaProblem
+from hdbkit.errors import ConfigErrors, HalfBuilt, SchemaProblem
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.workloads import specification, workload
 from hdbkit.workloads.custom.spec import CustomSpec
@@ -58,6 +58,8 @@ CREATE TABLE things (id INT)
 class Recorded:
     """A schema in a database, with the record of its build."""
 
+    target = Target(kind="nulldb", database="x", name="lab")
+
     def __init__(self, spec: WorkloadSpec, finished: bool = True) -> None:
         self._log = BuildLog(True, frozenset({"things"}), workload(spec).record, finished, {"things-0": 10})
 
@@ -69,7 +71,7 @@ class Recorded:
 def found(asked: WorkloadSpec, built: WorkloadSpec, finished: bool = True) -> WorkloadSpec:
     """What is found where ``built`` was built, compared with what is asked for."""
     schema = cast(Schema, Recorded(built, finished))
-    return schema_in(schema, Target(kind="nulldb"), workload(asked))
+    return schema_in(schema, schema.target, workload(asked))
 
 
 def test_a_schema_is_found_as_it_was_built(tmp_path: Path) -> None:
@@ -106,6 +108,24 @@ def test_only_a_change_of_what_a_build_makes_needs_another_build(
     for finished in (True, False):
         with pytest.raises(SchemaProblem, match="things was built from other tables or statements"):
             found(specification(path), built, finished)
+
+
+def test_errors_advise_whole_commands_with_the_target_s_name(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    path, other = folder(tmp_path, BUILT_YAML, BUILT_SQL), folder(tmp_path / "other", BUILT_YAML, BUILT_SQL)
+    drop = f"hdbkit drop lab --workload {path}"
+    build = f"hdbkit build lab --workload {path} --parameters rows=5,size=2"
+    built = specification(path, parameters={"rows": 5}, seed=3, partitions=8)
+    with pytest.raises(HalfBuilt, match=f"run: {build} --seed 3 --partitions 8; to remove it, run: {drop}$"):
+        found(specification(path), built, finished=False)
+    with pytest.raises(SchemaProblem, match=f"run: {drop}, then: {build.replace('5', '7')}$"):
+        found(specification(path, parameters={"rows": 7}), built)
+    (other / "workload.yaml").write_text(f"name: other\n{BUILT_YAML}")
+    with pytest.raises(SchemaProblem, match=r"with the folder of my-work: hdbkit drop lab --workload FOLDER$"):
+        found(specification(other), built)
+    (path / "statements.sql").write_text(BUILT_SQL.replace("INT", "BIGINT"))
+    with pytest.raises(SchemaProblem, match=f"run: {drop}, then: hdbkit build lab --workload {path}$"):
+        found(specification(path), built)
 
 
 def test_factors_change_only_their_own_parameters_and_find_their_schema_again(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from hdbkit.results.columns import COUNTED
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Event, Status
 from hdbkit.workloads.tproc_c import NOPM
+from tests.conftest import HdbkitCommand
 from tests.unit.sweeps import P95, RATE, TIME, synthetic_runs
 from tests.unit.synthetic import (
     GRID,
@@ -159,7 +161,7 @@ def test_axes_of_a_sweep_say_that_lower_is_better(metric: Metric) -> None:
     assert charts["configurations"].figure.layout.xaxis.title.text == axis
     assert charts["effects"].figure.layout.xaxis.title.text == f"change of {metric.name} (%, lower is better)"
     assert axis in charts["parallel"].figure.layout.xaxis.title.text
-    assert charts["configurations"].alternative.startswith("Best: buffers=256MB, durable=off with 0.")
+    assert charts["configurations"].alternative.startswith("Lowest mean (faster): buffers=256MB, durable=off with 0.")
     assert "NOPM" not in "".join(str(one.figure.to_json()) + one.alternative for one in charts.values())
 
 
@@ -283,7 +285,7 @@ def test_the_page_of_a_sweep_reads_right(run: Synthetic, tmp_path: Path) -> None
     )
     page = " ".join(path.read_text(encoding="utf-8").split())
     assert "durable=off takes 2" in page and "% less time than the baseline" in page
-    assert "Best: buffers=256MB, durable=off with 0." in page
+    assert "Lowest mean (faster): buffers=256MB, durable=off with 0." in page
     assert "NOPM" not in page.partition('id="plotly"')[0]
 
 
@@ -321,6 +323,16 @@ def test_comparison_gate_history_and_their_pages(root: Path) -> None:
     assert "more time than before" in history.changes[0]
     assert "When did mean query time change?" in history.report().read_text(encoding="utf-8")
     assert "scaling" not in history.charts()
+
+
+def test_the_command_line_states_unit_and_direction(root: Path, command: HdbkitCommand) -> None:
+    described = "mean query time (geometric mean of the query times, s, lower is better)"
+    shown = command("runs", "show", "run-00").out
+    assert re.search(rf"{re.escape(described)}: 0\.\d+ s", shown)
+    said = " ".join(command("history", "both").out.split())
+    assert f"{described}; a ratio above 1 is better" in said
+    assert " (s) " in said  # in the head of the column
+    assert f"{described}; a ratio above 1 is better" in command("compare", "old", "new").out
 
 
 def test_runs_of_different_metrics_are_not_compared(root: Path, tmp_path: Path) -> None:

@@ -58,8 +58,10 @@ def test_a_report_opens_with_the_network_off(chromium: Any, reports: dict[str, P
 
 
 def test_charts_below_are_drawn_when_they_are_near_or_printed(chromium: Any, reports: dict[str, Path]) -> None:
+    """In a browser that is never idle."""
     context = chromium.new_context(viewport={"width": 1280, "height": 400}, offline=True)
     page = context.new_page()
+    page.add_init_script("window.requestIdleCallback = () => 0")
     page.goto(reports["sweep"].as_uri())
     drawn = page.locator(".plot:has(.xtick)")
     drawn.first.wait_for()
@@ -69,4 +71,17 @@ def test_charts_below_are_drawn_when_they_are_near_or_printed(chromium: Any, rep
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert drawn.count() == PLOTS["sweep"]
     assert abs(page.evaluate("document.documentElement.scrollHeight") - height) < 30, "drawing moves what is read"
+    context.close()
+
+
+@pytest.mark.parametrize("which", PLOTS)
+def test_all_charts_are_drawn_without_scrolling_when_the_browser_is_idle(
+    chromium: Any, reports: dict[str, Path], which: str
+) -> None:
+    context = chromium.new_context(viewport={"width": 1280, "height": 400}, offline=True)
+    page = context.new_page()
+    page.goto(reports[which].as_uri())
+    for plot in page.locator(".plot").all():
+        plot.locator("svg .xtick text").first.wait_for(state="attached")
+    assert page.evaluate("scrollY") == 0
     context.close()

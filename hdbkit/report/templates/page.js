@@ -36,7 +36,8 @@
     plotly().react("chart-" + key, data, layout, config);
   };
 
-  // A chart is drawn when it comes within a screen of what is seen, one a turn; the first one in any case.
+  // A chart is drawn when it comes within a screen of what is seen, one a turn; the first one in any case. The others
+  // follow while the browser is idle, so that a picture of the whole page has them all.
   const waiting = new Set();
   const drawNext = () => {
     const [key] = waiting;
@@ -55,9 +56,17 @@
     }),
     { rootMargin: "100% 0px" },
   );
+  const idle = window.requestIdleCallback || ((callback) => setTimeout(callback, 200));
+  const drawRest = () => {
+    const key = Object.keys(figures).find((one) => !drawn.has(one));
+    if (key === undefined) return;
+    if (drawn.size) draw(key);
+    idle(drawRest);
+  };
   requestAnimationFrame(() => {
     want(Object.keys(figures)[0]);
     for (const plot of document.querySelectorAll(".plot")) near.observe(plot);
+    idle(drawRest);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn.forEach((key) => draw(key)));
   addEventListener("beforeprint", () => Object.keys(figures).forEach((key) => draw(key, true)));

@@ -24,7 +24,7 @@ from hdbkit.widgets.parts.layout import button, grid, html_table, row
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, schema_text, workload_code
-from hdbkit.workloads import workload
+from hdbkit.workloads.present import schema_place
 
 MARKS = {True: "pass", False: "FAIL", None: "unknown"}
 
@@ -226,8 +226,7 @@ class SchemaPanel(Panel):
         self._busy(f"checking the schema in {target.url} ...", work)
 
     def _ask(self) -> None:
-        url, title = html.escape(self._target().url), html.escape(workload(self.choice.spec).title)
-        self.asked.value = f"Drop the schema of {title} and all its data in <b>{url}</b>?"
+        self.asked.value = f"Drop {html.escape(schema_place(self._target(), self.choice.spec))} and all its data?"
         self.question.layout.display = ""
 
     def _keep(self) -> None:

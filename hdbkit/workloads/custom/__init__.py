@@ -24,6 +24,7 @@ from hdbkit.contracts import (
 )
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaProblem, TransactionError
 from hdbkit.sql import Statement, made, statements
+from hdbkit.workloads.commands import build_command, drop_command
 from hdbkit.workloads.custom.definition import ALL
 from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
 from hdbkit.workloads.phases import rampup_and_window
@@ -69,10 +70,10 @@ class Custom:
         if unknown:
             listed = ", ".join(self.operations)
             raise ConfigErrors(
-                "Load", [Problem("weights", f"there is no operation '{unknown[0]}' (known: {listed})")]
+                load.noun, [Problem("weights", f"there is no operation '{unknown[0]}' (known: {listed})")]
             )
         if not sum(self._weights(load).values()):
-            raise ConfigErrors("Load", [Problem("weights", "at least one operation needs a weight above 0")])
+            raise ConfigErrors(load.noun, [Problem("weights", "at least one operation needs a weight above 0")])
         return load
 
     def _weights(self, load: CustomLoad) -> dict[str, float]:
@@ -138,24 +139,29 @@ class Custom:
                 raise SchemaProblem(f"schema {name} contains tables that hdbkit did not create ({listed})")
             return None
         kept = json.loads(log.spec)
+        drop = drop_command(schema.target, self.spec.named)
         built = kept.get("name") or kept.get("kind")
         if built != self.spec.definition.name:
-            raise SchemaProblem(f"schema {name} is of another workload ({built}); run: hdbkit drop ...")
+            raise SchemaProblem(
+                f"schema {name} is of another workload ({built}); use another database, or run, with the folder of "
+                f"{built}: {drop_command(schema.target, 'FOLDER')}"
+            )
         if kept.get("build_digest") != self.spec.build_digest:
             raise SchemaProblem(
                 f"schema {name} was built from other tables or statements than the workload {built} has now; "
-                "run: hdbkit drop ..., then: hdbkit build ..."
-            )
-        if not log.finished:
-            raise HalfBuilt(
-                f"schema {name} is incomplete (number of loaded parts: {len(log.parts)}); "
-                "run: hdbkit build ..., or: hdbkit drop ..."
+                f"run: {drop}, then: {build_command(schema.target, self.spec)}"
             )
         known = self.spec.definition.parameters
         parameters = {**known, **{one: value for one, value in kept["parameters"].items() if one in known}}
-        return self.spec.model_copy(
+        found = self.spec.model_copy(
             update={"parameters": parameters, "seed": kept["seed"], "storage": kept["storage"]}
         )
+        if not log.finished:
+            raise HalfBuilt(
+                f"schema {name} is incomplete (number of loaded parts: {len(log.parts)}); "
+                f"to resume, run: {build_command(schema.target, found)}; to remove it, run: {drop}"
+            )
+        return found
 
     def advice_to_build(self, command: str) -> str:
         """Suggest to build the schema."""

@@ -27,7 +27,6 @@ def _rows(session: Session, spec: CustomSpec, table: str) -> Check:
 
 def _own(session: Session, statement: Statement) -> Check:
     wrong = int(session.ask(statement.name)[0][0] or 0)
-    what = statement.description or statement.name.removeprefix(_CHECK).replace("_", " ")
-    return Check(
-        statement.name.removeprefix(_CHECK), wrong == 0, f"{what}: {'holds' if not wrong else f'{wrong:,} wrong'}"
-    )
+    found = "holds" if not wrong else f"{wrong:,} wrong"
+    detail = ": ".join(filter(None, [statement.description, found]))
+    return Check(statement.name.removeprefix(_CHECK), wrong == 0, detail)

@@ -16,6 +16,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from hdbkit import config
 from hdbkit.config.words import number_text, option_words
+from hdbkit.config.workload_spec import workload_words
 from hdbkit.sql import made
 from hdbkit.workloads import Models
 from hdbkit.workloads.custom.definition import BUILDING, MAX_WEIGHT, Definition, Number, value_problems, word_problems
@@ -46,6 +47,11 @@ class CustomSpec(config.WorkloadSpec):
         description="SQL by dialect ('ansi' for all) and name",
         json_schema_extra={"filled_in": True},
     )
+
+    @classmethod
+    def source(cls, values: Mapping[str, Any]) -> str:
+        """The folder that the user gave."""
+        return str(values.get("folder") or super().source(values))
 
     @classmethod
     def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -123,7 +129,7 @@ class CustomSpec(config.WorkloadSpec):
     def words(self) -> list[str]:
         """The command-line options of this specification."""
         given = option_words("parameters", self.parameters) if "parameters" in self.model_fields_set else []
-        return ["--workload", self.folder, *(given if self.parameters else [])]
+        return [*workload_words(self.named), *(given if self.parameters else [])]
 
     @classmethod
     def of_folder(cls, folder: Path) -> Self:

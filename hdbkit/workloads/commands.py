@@ -1,0 +1,23 @@
+"""The commands that messages advise: complete, so that a user can type them, and never with a password."""
+
+from __future__ import annotations
+
+import shlex
+
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config.workload_spec import workload_words
+
+
+def build_command(target: Target, spec: WorkloadSpec) -> str:
+    """The command that builds a schema.
+
+    Example:
+        >>> build_command(Target.parse("postgresql://bench@db1/lab"), WorkloadSpec(partitions=4)).split()[-2:]
+        ['--partitions', '4']
+    """
+    return shlex.join(["hdbkit", "build", target.given, *spec.build_words])
+
+
+def drop_command(target: Target, named: str) -> str:
+    """The command that drops the schema of a workload (its name or its folder), whatever its scale is."""
+    return shlex.join(["hdbkit", "drop", target.given, *workload_words(named)])
