@@ -17,6 +17,8 @@ from hdbkit.cli.schema import AsJson, Yes
 from hdbkit.errors import InputError
 
 _SHORT = ("run_id", "status", "metric_value", "metric", "p95_us", "checks_failed", "label")
+_OMITTED = ("p95_us", "checks_failed", "metric", "label")
+"""The columns that a narrow screen leaves out, the first first."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -131,7 +133,7 @@ def runs_list(
     elif csv:
         found.to_csv(sys.stdout, index=False)
     else:
-        show.console.print(show.table(found, columns=_SHORT))
+        show.console.print(show.table(found, columns=_SHORT, omit=_OMITTED))
 
 
 def runs_show(run_id: RunId = "last", as_json: AsJson = False) -> None:

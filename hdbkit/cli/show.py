@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -39,29 +40,87 @@ def frame_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def table(frame: pd.DataFrame, title: str | None = None, columns: Sequence[str] | None = None) -> Table:
+def table(
+    frame: pd.DataFrame,
+    title: str | None = None,
+    columns: Sequence[str] | None = None,
+    omit: Sequence[str] = (),
+) -> Table:
     """A frame as a table for this screen: numbers to the right, units in the heads.
 
-    Where it is too wide, heads and texts are broken; numbers and run ids stay whole.
+    Where it is too wide, heads and texts are broken between words; numbers and run ids stay whole. Where words do not
+    fit either, columns of ``omit`` are left out, the first first; only then are words broken.
     """
+    shown = frame[list(columns)] if columns else frame
+    found = [_column(str(name), values) for name, values in shown.items()]
+    omitted = []
+    for name in omit:
+        if sum(one.narrowest + _GAP for one in found) > console.width:
+            found = [one for one in found if one.name != name]
+            omitted.append(name)
     made = Table(title=title, title_justify="left", header_style="bold", title_style="bold", box=box.SIMPLE_HEAD)
     made.pad_edge, made.padding = False, (0, 1, 0, 0)
-    shown = frame[list(columns)] if columns else frame
-    cells: list[list[str]] = []
-    widths: list[int | None] = []
-    for name, values in shown.items():
-        numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
-        head, texts = str(name).replace("_", " "), [cell(value) for value in values]
-        made.add_column(head, justify="right" if numeric else "left", overflow="fold")
-        cells.append([escape(text) for text in texts])
-        widths.append(max(map(len, [*head.split(), *texts])) if numeric or name == "run_id" else None)
-    for row in zip(*cells, strict=True):
-        made.add_row(*row)
+    if omitted:
+        made.caption, made.caption_justify = f"not shown here: {', '.join(omitted)}; see --csv or --json", "left"
+    for one in found:
+        made.add_column(one.head, justify="left" if one.is_text else "right", overflow="fold")
+    for row in zip(*(one.texts for one in found), strict=True):
+        made.add_row(*map(escape, row))
     if made.__rich_measure__(console, console.options).maximum > console.width:
         made.padding, made.show_edge = 0, False
-        for column, width in zip(made.columns, widths, strict=True):
+        for column, width in zip(made.columns, _widths(found, console.width), strict=True):
             column.width = width
     return made
+
+
+_GAP = 1
+"""The space between two columns of a table that is as narrow as possible."""
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of a table as texts."""
+
+    name: str
+    texts: list[str]
+    is_text: bool
+
+    @property
+    def head(self) -> str:
+        return self.name.replace("_", " ")
+
+    @property
+    def narrowest(self) -> int:
+        """The width in which no word is broken, and no number and no run id."""
+        breaks = self.is_text and self.name != "run_id"
+        return max(map(len, [*self.head.split(), *(word for text in self.texts for word in _parts(text, breaks))]))
+
+    @property
+    def widest(self) -> int:
+        """The width in which nothing is broken."""
+        return max(map(len, [self.head, *self.texts]))
+
+
+def _column(name: str, values: pd.Series[Any]) -> _Column:
+    numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    return _Column(name, [cell(value) for value in values], not numeric)
+
+
+def _parts(text: str, breaks: bool) -> list[str]:
+    return text.split() if breaks else [text]
+
+
+def _widths(columns: Sequence[_Column], width: int) -> list[int | None]:
+    """The widths of columns in a table of this width; None: what is left."""
+    spare = width - sum(one.narrowest + _GAP for one in columns)
+    if spare < 0:
+        return [None if one.is_text and one.name != "run_id" else one.narrowest for one in columns]
+    widths = {one.name: one.narrowest for one in columns}
+    for one in sorted(columns, key=lambda one: one.widest - one.narrowest):
+        more = min(spare, one.widest - one.narrowest)
+        widths[one.name] += more
+        spare -= more
+    return [widths[one.name] for one in columns]
 
 
 def cell(value: object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections.abc import Set
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,13 @@ _HIDDEN = {"options": "TEXT", "changed_ns": "INTEGER"}
 """Internal columns: the options of schema and load as JSON, and the time of the manifest's last change."""
 _INDEX_VERSION = 2
 """Changes with the content of the rows: an index of another version is rebuilt."""
+_TOKEN = re.compile(
+    r"""'(?:[^']|'')*' | "(?P<quoted>(?:[^"]|"")*)" | `[^`]*` | \[[^\]]*\] | --[^\n]* | /\*.*?\*/ | \w+ | .""",
+    re.DOTALL | re.VERBOSE,
+)
+"""Texts, quoted names, comments and words of SQL; all else is single characters."""
+_QUERIES = frozenset({"SELECT", "VALUES", "WITH"})
+_NO_COLUMN = re.compile(r"no such column: (.+)")
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -206,15 +214,36 @@ def _select(catalog: sqlite3.Connection, where: str | None) -> pd.DataFrame:
     columns = ", ".join(["*", *(f'{text} AS "{name}"' for name, text in more.items())])
     condition = f"WHERE ({where})" if where else ""
     try:
+        _require_one_condition(where or "", {*_COLUMNS, *more})
         cursor = catalog.execute(
             f"SELECT {', '.join(_COLUMNS)} FROM (SELECT {columns} FROM runs) {condition} ORDER BY run_id DESC"  # noqa: S608
         )
         return pd.DataFrame(cursor.fetchall(), columns=list(_COLUMNS))
-    except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError):  # their messages quote the rest of the query
+    except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError, ValueError) as error:
+        unknown = _NO_COLUMN.fullmatch(str(error))  # other messages quote the rest of the query
+        why = f" (there is no column {unknown[1]})" if unknown else ""
         raise InputError(
-            f"'{where}' is not a valid filter of runs; example: virtual_users = 8; columns: "
+            f"'{where}' is not a valid filter of runs{why}; example: virtual_users = 8; columns: "
             f"{', '.join([*_COLUMNS, *more])}"
         ) from None
+
+
+def _require_one_condition(where: str, known: Set[str]) -> None:
+    """Refuse what SQLite accepts beyond one condition over columns.
+
+    That is an unknown name in quotes, which it takes for text, a query, and parentheses that close ours.
+
+    Raises:
+        ValueError: it is more than a condition, or names an unknown column.
+    """
+    depth = 0
+    for token in _TOKEN.finditer(where):
+        name = token["quoted"]
+        if name is not None and name.lower() not in known:
+            raise ValueError(f"no such column: {name}")
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
+        if depth < 0 or token[0].upper() in _QUERIES:
+            raise ValueError("more than a condition")
 
 
 def _more_columns(catalog: sqlite3.Connection) -> dict[str, str]:

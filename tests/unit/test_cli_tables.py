@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from hdbkit.cli import show
+from hdbkit.cli import looking, show
 
 LONG = "checkpoint_completion_target=0.9, synchronous_commit=off"
 
@@ -47,3 +47,36 @@ def test_a_name_that_is_too_long_is_folded_and_ids_and_numbers_are_not(shown: io
     assert run_id in shown.getvalue()
     assert "1,234,567" in shown.getvalue()
     assert name in "".join(line[len(run_id) : -len("1,234,567")].strip() for line in lines[2:])
+
+
+@pytest.mark.parametrize(
+    ("run_id", "metric", "omitted"),
+    [
+        ("20261121-172312-nulldb-c-w4-u2-aui", "NOPM", []),
+        (
+            "20261121-172312-postgresql-tpcb-like-s10-u16-abcdef",
+            "operations/s",
+            ["p95_us", "checks_failed", "metric"],
+        ),
+    ],
+)
+def test_runs_on_a_narrow_screen_break_no_word(
+    shown: io.StringIO, monkeypatch: pytest.MonkeyPatch, run_id: str, metric: str, omitted: list[str]
+) -> None:
+    row = {"run_id": run_id, "status": "done", "metric_value": 123456.0, "metric": metric}
+    row |= {"p95_us": 12345.6, "checks_failed": 12, "label": "nightly build"}
+    monkeypatch.setattr(looking.api, "runs", lambda _: _runs(row))
+    looking.runs_list()
+    lines = shown.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    words = set(shown.getvalue().split())
+    left = {name: value for name, value in row.items() if name not in omitted}
+    assert {word for value in left.values() for word in show.cell(value).split()} <= words
+    assert not {show.cell(row[name]) for name in omitted} & words
+    assert (f"not shown here: {', '.join(omitted)}; see --csv or --json" in shown.getvalue()) is bool(omitted)
+
+
+def _runs(row: dict[str, object]) -> pd.DataFrame:
+    found = pd.DataFrame([row])
+    found.attrs["damaged"] = []
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -155,6 +156,29 @@ def test_runs_are_found_by_nested_options(results: Path) -> None:
     }
     assert {where: list(list_runs(results, where).runs["run_id"]) for where in found} == found
     assert list(list_runs(results, "seed = 1").runs["run_id"]) == ["own"]
+
+
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [
+        ('"nosuch" = 1', r" \(there is no column nosuch\)"),
+        ("nosuch = 1", r" \(there is no column nosuch\)"),
+        ("1) UNION SELECT * FROM (SELECT 1", ""),
+        ("SELECT 1 UNION SELECT 0", ""),
+        ("status = 'done') OR (1", ""),
+        ("1; DROP TABLE runs", ""),
+    ],
+)
+def test_a_filter_is_one_condition_over_known_columns(results: Path, where: str, why: str) -> None:
+    make(results, "20261120-a")
+    with pytest.raises(InputError, match=f"^'{re.escape(where)}' is not a valid filter of runs{why}; example: "):
+        list_runs(results, where)
+
+
+def test_a_filter_may_quote_columns_and_hold_any_text(results: Path) -> None:
+    make(results, "20261120-a")
+    for where in ("\"run_id\" = '20261120-a'", "run_id <> 'a ) SELECT \"x\" it''s'", "(run_id) IN ('20261120-a')"):
+        assert len(list_runs(results, where).runs) == 1
 
 
 def test_an_index_of_an_earlier_version_is_rebuilt(results: Path) -> None:
