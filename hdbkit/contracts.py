@@ -181,7 +181,10 @@ class SqlSession(Session, Protocol):
         ...
 
     def load(self, table: Table, chunks: Iterable[bytes]) -> int:
-        r"""Bulk-load tab-separated text (``\N`` is null, ``\n`` ends a row); return the number of rows."""
+        r"""Bulk-load tab-separated text; return the number of rows.
+
+        ``\N`` is null, a line feed ends a row; in a value, a backslash precedes ``t``, ``n``, ``r`` and itself.
+        """
         ...
 
 

@@ -106,6 +106,11 @@ class _Reader:
         return content
 
 
+def _with_pairs_joined(text: str) -> str:
+    """A text with each surrogate pair, as JSON escapes some characters, as one character; a lone half stays."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
 def _is_utf8(text: str) -> bool:
     """Whether UTF-8 can encode a text; it cannot encode half of a surrogate pair."""
     return not any("\ud800" <= one <= "\udfff" for one in text)
@@ -114,7 +119,8 @@ def _is_utf8(text: str) -> bool:
 def _scalar(node: yaml.Node) -> Any:
     loader = yaml.SafeLoader("")
     try:
-        return loader.construct_object(node, deep=True)
+        value = loader.construct_object(node, deep=True)
+        return _with_pairs_joined(value) if isinstance(value, str) else value
     except (ArithmeticError, AttributeError, LookupError, TypeError):
         raise ValueError(f"line {_line(node)}: the value is not of the type {node.tag}") from None
     finally:

@@ -11,9 +11,10 @@ import pytest
 
 from hdbkit.build import drop
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.contracts import Capability, Database, SqlSession
+from hdbkit.contracts import Capability, Database, SqlSession, Table
 from hdbkit.errors import SchemaProblem
 from hdbkit.workloads import workload
+from hdbkit.workloads.custom.population import load_text
 from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conformance.conftest import Connect, Tables, runner
 from tests.conformance.small import fill
@@ -92,3 +93,16 @@ def drop_the_rest(target: Target) -> None:
         drop(target, WORK.spec)
     except SchemaProblem:
         return
+
+
+TEXTS = ["a\rb", "\r", "end\r\n", "two\nlines", "tab\t", "back\\slash", "\\r", "\\N", "\\.", "it's é"]
+
+
+def test_a_text_with_any_character_is_loaded_as_it_is(schema: SqlSession) -> None:
+    rows = [(number, 1, "name", "1.00", text) for number, text in enumerate(TEXTS)]
+    table = Table("item", ("i_id", "i_im_id", "i_name", "i_price", "i_data"))
+    schema.begin()
+    schema.load(table, ["".join("\t".join(map(load_text, row)) + "\n" for row in rows).encode()])
+    found = {row[0]: row[4] for row in schema.query("content_item")}
+    schema.rollback()
+    assert found == dict(enumerate(TEXTS))

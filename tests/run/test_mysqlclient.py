@@ -190,6 +190,7 @@ def test_where_the_server_forbids_loads_rows_go_in_by_insert_and_that_is_reporte
     server: PrivateServer, admin: Any, connect: Sessions
 ) -> None:
     rows = [b"1\t\\N\tit's a \\\\ \xc3\xa9\t1.25\tdata\n2\t7\tO''Neil\t2.25\t\n", b"3\t7\tx\\ty\t3.25\tdata\n"]
+    rows.append(b"4\t7\t\\r\t4.25\ta\\rb\\r\\n\n")
     session, found = connect(), []
     for local_infile in ("ON", "OFF"):
         admin.execute(f"SET GLOBAL local_infile = {local_infile}")
@@ -199,12 +200,13 @@ def test_where_the_server_forbids_loads_rows_go_in_by_insert_and_that_is_reporte
         session.begin()
         assert refused(session.load, ITEM, rows) is ErrorClass.CONSTRAINT  # i_im_id is no null
         session.begin()
-        assert session.load(ITEM, [row.replace(rb"\N", b"7") for row in rows]) == 3
+        assert session.load(ITEM, [row.replace(rb"\N", b"7") for row in rows]) == 4
         found.append(session.query("content_item"))
         session.rollback()
     assert found[0] == found[1]
     assert found[0][0] == (1, 7, "it's a \\ é", Decimal("1.25"), "data")
     assert found[0][2][2] == "x\ty"
+    assert (found[0][3][2], found[0][3][4]) == ("\r", "a\rb\r\n")
 
 
 @pytest.mark.parametrize("local_infile", ["ON", "OFF"])

@@ -46,6 +46,17 @@ def test_a_key_given_twice_is_an_error(tmp_path: Path) -> None:
     assert [(m.line, m.where) for m in caught.value.problems] == [(4, "mix.payment"), (5, "seed")]
 
 
+@pytest.mark.parametrize("name", ["file.yaml", "file.json"])
+def test_a_character_that_json_escapes_as_a_pair_is_read_and_half_of_a_pair_is_refused(
+    tmp_path: Path, name: str
+) -> None:
+    content, _ = read_yaml(write(tmp_path, r'{"a": "\ud83d\ude00 \u00e9", "\ud83d\ude00": 1}', name))
+    assert content == {"a": "😀 é", "😀": 1}
+    for half in (r"\ud83d", r"\ude00\ud83d"):
+        with pytest.raises(ConfigErrors, match=r"1 error.*\n.*line 1 .*a: must be text that UTF-8 can encode"):
+            read_yaml(write(tmp_path, f'{{"a": "{half}"}}', name))
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from decimal import Decimal
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import scipy
 
+from hdbkit.contracts import Session
 from hdbkit.errors import InputError
 from hdbkit.workloads.custom.definition import Variable
 from hdbkit.workloads.custom.variables import Drawing, ZipfRanks, spread
@@ -26,6 +29,52 @@ def fits(values: list[int], expected: np.ndarray, first: int = 0) -> bool:
     """Whether the counts of values from ``first`` on are what these shares give (chi-squared, 1 in 10,000)."""
     counts = np.bincount(np.array(values) - first, minlength=len(expected))
     return bool(scipy.stats.chisquare(counts, expected / expected.sum() * len(values)).pvalue > 1e-4)
+
+
+class Keys:
+    """A session with a table of these lowest and highest keys."""
+
+    def __init__(self, *ends: Any) -> None:
+        self._ends = ends
+
+    def ask(self, operation: str, **words: str) -> list[tuple[Any, ...]]:
+        assert (operation, words) == ("key_range", {"table": "things", "column": "id"})
+        return [self._ends]
+
+
+def draw_keys(*ends: Any, **options: Any) -> list[Any]:
+    variable = Variable(key={"table": "things", "column": "id", **options})
+    session = cast(Session, Keys(*ends))
+    return Drawing({}, np.random.default_rng(1)).of("v", variable, session)(COUNT)
+
+
+@pytest.mark.parametrize("options", [{}, {"exponent": 1.0}, {"exponent": 0.5}], ids=str)
+def test_keys_are_drawn_between_the_ends_that_the_table_has(options: dict[str, float]) -> None:
+    for low, high in ((7, 26), (Decimal(-3), Decimal(3)), (5, 5), (2**62, 2**62 + 40)):
+        values = draw_keys(low, high, **options)
+        assert (min(values), max(values)) >= (low, low)
+        assert max(values) <= high
+        assert all(type(value) is int for value in values)
+        assert len(set(values)) > 1 or low == high
+
+
+@pytest.mark.parametrize(
+    ("ends", "options", "error"),
+    [
+        (
+            (1, 10**15 + 1),
+            {"exponent": 1.0},
+            "the keys things.id: 1 to 1000000000000001 has more than 1,",
+        ),
+        ((1, 2**63), {}, "the keys things.id: 9223372036854775808 is beyond the range of 64-bit integers"),
+        ((None, None), {}, "the table things has no row, so id has no range to draw keys from"),
+        (("a", "b"), {}, "the keys things.id are not whole numbers, so none can be drawn"),
+    ],
+    ids=["zipf", "64 bits", "empty", "text"],
+)
+def test_keys_that_cannot_be_drawn_are_refused(ends: tuple[Any, ...], options: dict[str, float], error: str) -> None:
+    with pytest.raises(InputError, match=re.escape(error)):
+        draw_keys(*ends, **options)
 
 
 def test_uniform_numbers_are_equally_likely_up_to_both_ends() -> None:

@@ -71,13 +71,14 @@ def _chunks(spec: CustomSpec, table: str, first: int, rows: int) -> Iterator[byt
 
 def _column(value: str | Number | None, drawn: dict[str, list[Any]], start: int, count: int) -> list[str]:
     if isinstance(value, str) and value in drawn:
-        return [_text(one) for one in drawn[value]]
+        return [load_text(one) for one in drawn[value]]
     if value == "row":
         return [str(number) for number in range(start + 1, start + count + 1)]
-    return [_text(value)] * count
+    return [load_text(value)] * count
 
 
-def _text(value: Any) -> str:
+def load_text(value: Any) -> str:
+    """A value in the text of a bulk load, as ``SqlSession.load`` takes it."""
     if value is None:
         return r"\N"
     text = str(value)

@@ -96,13 +96,21 @@ class Drawing:
 
     def _key(self, kind: Key, session: Session | None) -> Draw:
         assert session is not None, "a key needs a session"
-        low, high = session.ask("key_range", table=kind.table, column=kind.column)[0]
-        if low is None:
+        ends = session.ask("key_range", table=kind.table, column=kind.column)[0]
+        if ends[0] is None:
             raise InputError(f"the table {kind.table} has no row, so {kind.column} has no range to draw keys from")
-        if kind.exponent is None:
-            return _uniform(int(low), int(high), 0, self._generator)
-        limits(Zipf(min=int(low), max=int(high)), {})  # raises for too large a range
-        return _zipf(int(low), int(high), kind.exponent, True, self._generator)
+        place = f"the keys {kind.table}.{kind.column}"
+        try:
+            low, high = map(int, ends)
+        except (TypeError, ValueError):
+            raise InputError(f"{place} are not whole numbers, so none can be drawn") from None
+        drawn: Uniform | Zipf = Uniform(min=low, max=high)
+        if kind.exponent is not None:
+            drawn = Zipf(min=low, max=high, exponent=kind.exponent, shuffled=True)
+        try:
+            return self._of_range(drawn, *limits(drawn, {}))
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from None
 
 
 def _uniform(low: int, high: int, decimals: int, generator: np.random.Generator) -> Draw:
