@@ -1,4 +1,4 @@
-"""Processes: end with the parent, check whether a process is alive, identify it across reboots."""
+"""Processes: how hdbkit starts its own, ends them with the parent, checks whether one is alive, identifies it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,24 @@ import ctypes
 import os
 import signal
 import sys
+from pathlib import Path
 
+_PACKAGE_PARENT = Path(__file__).parents[1]
 _PR_SET_PDEATHSIG = 1
 _PF_KTHREAD = 0x200000
 """The flag of kernel threads, which never have a command line."""
 _STATE, _FLAGS, _START = 0, 6, 19
 """Positions of fields in ``/proc/PID/stat``, counted after the process name."""
+
+
+def command_of(module: str, *arguments: str) -> list[str]:
+    """The command of a new interpreter that calls ``main()`` of a module of hdbkit.
+
+    A file of the working folder is never imported instead of a module: ``-P`` omits that folder. The folder of the
+    package comes last, for a source tree that is not installed.
+    """
+    program = f"import sys; sys.path.append({str(_PACKAGE_PARENT)!r}); from {module} import main; main()"
+    return [sys.executable, "-P", "-c", program, *arguments]
 
 
 def die_with_parent(parent_pid: int | None = None, signal_number: int = signal.SIGKILL) -> None:

@@ -19,6 +19,7 @@ from hdbkit.api.sweeping import sweep
 from hdbkit.config import Target
 from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.errors import HdbkitError
+from hdbkit.processes import command_of
 from hdbkit.results.journal import Step
 from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.workspace import Workspace
@@ -34,7 +35,7 @@ def launch(folder: SweepFolder, target: Target, blocks: int | None = None) -> su
     secret = target.secret()
     if secret is not None:
         environment[PASSWORD_VARIABLE] = secret
-    words = [*_COMMAND, str(folder.path), *([str(blocks)] if blocks else [])]
+    words = command_of("hdbkit.api.sweep_process", str(folder.path), *([str(blocks)] if blocks else []))
     held = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)  # inherited: no signal arrives before its handlers exist
     try:
         with (folder.path / ERRORS).open("wb") as errors:
@@ -62,11 +63,10 @@ def launch(folder: SweepFolder, target: Target, blocks: int | None = None) -> su
 
 
 _STOPS = (signal.SIGINT, signal.SIGTERM)
-_COMMAND = [sys.executable, "-c", "from hdbkit.api.sweep_process import main; main()"]
 
 
 def main() -> None:
-    """Entry point of the sweep's process: ``python -c ... FOLDER [BLOCKS]``."""
+    """Entry point of the sweep's process: ``python ... FOLDER [BLOCKS]``."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for number in _STOPS:
         signal.signal(number, _interrupted)

@@ -1,23 +1,25 @@
-"""A loader: a process with one connection that executes the jobs it receives, one after the other.
+"""Loaders: processes with one connection each that execute the jobs they receive, one after the other.
 
-It ends when the building process ends, for whatever reason: a thread waits on a pipe that only the building process
-holds open. The server rolls back uncommitted work.
+They are forks of one process (``main``), which imports what they need. It ends when the building process ends or
+dismisses it, and they end with it. The server rolls back uncommitted work.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
-import signal
+import sys
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from threading import Thread
 
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Schema, Workload
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
+from hdbkit.processes import die_with_parent
 from hdbkit.workloads import workload
 
 
@@ -59,10 +61,49 @@ class Done:
     error: HdbkitError | None = None
 
 
-def loader(target: Target, spec: WorkloadSpec, jobs: Connection, alive: Connection) -> None:
-    """Main function of a loader: connect, work until ``jobs`` is closed, disconnect."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with, args=(alive,), daemon=True).start()
+@dataclass(frozen=True)
+class Orders:
+    """What the process of the loaders receives first; ``pipes`` has the descriptor of each loader's jobs."""
+
+    target: Target
+    spec: WorkloadSpec
+    pipes: tuple[int, ...]
+
+
+def main() -> None:
+    """Entry point of the loaders' process; its standard input is a connection with the building process."""
+    building = Connection(sys.stdin.fileno())
+    orders: Orders = building.recv()
+    for module in (*workload(orders.spec).preload, *database(orders.target.kind).preload):
+        importlib.import_module(module)
+    loaders = [_fork(orders, pipe) for pipe in orders.pipes]
+    for pipe in orders.pipes:
+        os.close(pipe)
+    with suppress(EOFError, ConnectionError):  # it has died, and no loader may outlive it
+        building.recv()
+        for pid in loaders:
+            os.waitpid(pid, 0)
+    os._exit(0)
+
+
+def _fork(orders: Orders, own: int) -> int:
+    """Start a loader. No other may hold its pipe, whose end is how the building process learns of its death."""
+    parent = os.getpid()
+    if pid := os.fork():
+        return pid
+    try:
+        die_with_parent(parent)
+        for pipe in orders.pipes:
+            if pipe != own:
+                os.close(pipe)
+        _load(orders.target, orders.spec, Connection(own))
+    except BaseException:
+        traceback.print_exc()
+    os._exit(0)
+
+
+def _load(target: Target, spec: WorkloadSpec, jobs: Connection) -> None:
+    """Connect, work until ``jobs`` is closed, disconnect."""
     work, schema = workload(spec), None
     try:
         with suppress(EOFError, BrokenPipeError):
@@ -78,12 +119,6 @@ def loader(target: Target, spec: WorkloadSpec, jobs: Connection, alive: Connecti
     finally:
         if schema:
             schema.close()
-
-
-def _end_with(alive: Connection) -> None:
-    with suppress(EOFError, OSError):
-        alive.recv()
-    os._exit(1)
 
 
 def _do(schema: Schema, work: Workload, job: Job, send: Callable[[Sent], None]) -> None:

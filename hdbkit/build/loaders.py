@@ -1,22 +1,20 @@
-"""The loader processes of a build, and the distribution of jobs to them."""
+"""The loaders of a build, and the distribution of jobs to them."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from multiprocessing import get_context
+import subprocess
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerProcess
 from threading import Event
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import cast
 
-from hdbkit.build.loader import Done, Job, Sent, loader
+from hdbkit.build.loader import Done, Job, Orders, Sent
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.databases import database
 from hdbkit.errors import BuildFailed
-from hdbkit.workloads import workload
+from hdbkit.processes import command_of
 
 STOPPED = "it was stopped"
 _EXIT_TIMEOUT_S = 5.0
@@ -33,21 +31,19 @@ class Loaders:
 
     def __init__(self, target: Target, spec: WorkloadSpec, count: int, stop: Event) -> None:
         self._stop = stop
-        context = get_context("forkserver")
-        preload = ["hdbkit.build.loader", *workload(spec).preload, *database(target.kind).preload]
-        context.set_forkserver_preload(preload)
-        self._processes: dict[Connection, ForkServerProcess] = {}
-        self._alive, alive = context.Pipe()
-        target = target.with_(password=target.secret())
-        with _main_hidden():
-            for index in range(count):
-                ours, theirs = context.Pipe()
-                arguments = (target, spec, theirs, alive)
-                process = context.Process(target=loader, args=arguments, name=f"hdbkit loader {index}", daemon=True)
-                process.start()
-                theirs.close()
-                self._processes[ours] = process
-        alive.close()
+        pairs = [Pipe() for _ in range(count)]
+        self._pipes, theirs = [ours for ours, _ in pairs], [theirs for _, theirs in pairs]
+        orders = Orders(target.with_(password=target.secret()), spec, tuple(pipe.fileno() for pipe in theirs))
+        self._building, building = Pipe()
+        self._process = subprocess.Popen(
+            command_of("hdbkit.build.loader"),
+            stdin=building.fileno(),
+            pass_fds=orders.pipes,
+            start_new_session=True,  # Ctrl-C is handled by the building process
+        )
+        for pipe in (building, *theirs):
+            pipe.close()
+        _give(self._building, orders)
 
     def __enter__(self) -> Loaders:
         return self
@@ -55,16 +51,16 @@ class Loaders:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for pipe, process in self._processes.items():
+        for pipe in self._pipes:
             pipe.close()
-            if error is not None:
-                process.terminate()
-        for process in self._processes.values():
-            process.join(_EXIT_TIMEOUT_S)
-            if process.is_alive():
-                process.kill()
-                process.join()
-        self._alive.close()
+        if error is None:
+            _give(self._building, "end in order")
+        self._building.close()  # without a word its loaders end at once
+        try:
+            self._process.wait(_EXIT_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
     def do(self, jobs: Iterable[Job], on_sent: Callable[[Sent], None] = lambda _: None) -> None:
         """Execute all jobs, each on the next free loader; ``on_sent`` is called with each report of sent rows.
@@ -73,7 +69,7 @@ class Loaders:
             BuildFailed: a job failed, a loader died, or the build was stopped; completed jobs are kept.
         """
         waiting = iter(jobs)
-        busy = dict(zip(self._processes, waiting, strict=False))
+        busy = dict(zip(self._pipes, waiting, strict=False))
         for pipe, job in busy.items():
             _give(pipe, job)
         while busy:
@@ -96,23 +92,10 @@ class Loaders:
         try:
             message: Sent | Done = pipe.recv()
         except (EOFError, ConnectionError):
-            process = self._processes[pipe]
-            process.join(_EXIT_TIMEOUT_S)
-            raise BuildFailed(str(job), f"its process ended unexpectedly (exit code {process.exitcode})") from None
+            raise BuildFailed(str(job), "its process ended unexpectedly") from None
         return message
 
 
-def _give(pipe: Connection, job: Job) -> None:
+def _give(pipe: Connection, message: Job | Orders | str) -> None:
     with suppress(ConnectionError):  # a loader that died is detected when its message is read
-        pipe.send(job)
-
-
-@contextmanager
-def _main_hidden() -> Iterator[None]:
-    """Hide the caller's main script from new processes: it may have no ``__main__`` guard."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
+        pipe.send(message)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ from hdbkit.execution.folder_setup import make_run_folder
 from hdbkit.execution.live import LiveView
 from hdbkit.execution.precheck import Planner, precheck
 from hdbkit.plan import RunPlan
-from hdbkit.processes import is_alive
+from hdbkit.processes import command_of, is_alive
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import require_readable
@@ -158,7 +157,7 @@ def start(target: Target, wanted: WorkloadSpec, planned: Planner, root: Path) ->
         environment[PASSWORD_VARIABLE] = secret
     with folder.supervisor_errors.open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-c", "from hdbkit.execution.supervisor import main; main()", str(folder.path)],
+            command_of("hdbkit.execution.supervisor", str(folder.path)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,

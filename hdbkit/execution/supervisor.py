@@ -355,7 +355,7 @@ def _finish() -> ModuleType:
 
 
 def main() -> None:
-    """Entry point of the supervisor's process: ``python -c ... FOLDER``."""
+    """Entry point of the supervisor's process: ``python ... FOLDER``."""
     folder = RunFolder(Path(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import signal
@@ -13,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from hdbkit.build import Stage, build, drop, estimate
@@ -74,8 +74,14 @@ class Killer(Watcher):
     def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
         super().loaded(rows, total_rows, size_bytes)
         if rows > 100_000:
-            for loader in multiprocessing.active_children():  # none at a second call, when it is dead already
+            for loader in loaders():  # none at a second call, when it is dead already
                 loader.kill()
+
+
+def loaders() -> list[psutil.Process]:
+    """The loaders of this process: children of a child."""
+    own = psutil.Process()
+    return [one for one in own.children(recursive=True) if one.ppid() != own.pid]
 
 
 def test_a_build_passes_its_own_checks_and_is_not_built_twice(target: Target) -> None:
@@ -97,7 +103,7 @@ def test_a_build_passes_its_own_checks_and_is_not_built_twice(target: Target) ->
 
 def test_a_dead_loader_ends_the_build_which_is_resumed(target: Target) -> None:
     advice = f"loaded parts are kept; to resume, run: hdbkit build {target.url} --warehouses 1 --seed 3$"
-    with pytest.raises(BuildFailed, match=f"loading warehouse-1: its process ended unexpectedly .*; {advice}"):
+    with pytest.raises(BuildFailed, match=f"loading warehouse-1: its process ended unexpectedly; {advice}"):
         build(target, ONE, loaders=1, progress=Killer())
     with _schema(target) as schema:
         assert schema.log().parts == {"item": 100_000}
@@ -169,7 +175,7 @@ def test_tables_that_no_build_made_are_left_alone(target: Target) -> None:
 
 
 _SCRIPT = """
-import multiprocessing, pathlib, sys
+import psutil, pathlib, sys
 from hdbkit.build import build
 from hdbkit.config import Target, WorkloadSpec
 
@@ -178,7 +184,9 @@ class Tell:
     def loaded(self, rows, total, size):
         if rows >= 100_000:
             draft = pathlib.Path(sys.argv[1] + ".draft")
-            draft.write_text(" ".join(str(process.pid) for process in multiprocessing.active_children()))
+            own = psutil.Process()
+            loaders = [one.pid for one in own.children(recursive=True) if one.ppid() != own.pid]
+            draft.write_text(" ".join(map(str, loaders)))
             draft.rename(sys.argv[1])
 
 build(Target.model_validate_json(sys.argv[2]), WorkloadSpec.model_validate_json(sys.argv[3]), 1, Tell())
@@ -261,4 +269,4 @@ def test_stop_by_the_keyboard_ends_all_loaders(target: Target) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         build(target, ONE, loaders=2, progress=Stop())
-    assert multiprocessing.active_children() == []
+    assert loaders() == []

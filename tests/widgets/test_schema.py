@@ -124,6 +124,6 @@ def _loaders() -> list[str]:
     found = []
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
-            if process.status() != psutil.STATUS_ZOMBIE and "forkserver" in " ".join(process.cmdline()):
+            if process.status() != psutil.STATUS_ZOMBIE and "build.loader" in " ".join(process.cmdline()):
                 found += [str(child) for child in process.children()]
     return found
