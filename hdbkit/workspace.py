@@ -12,6 +12,7 @@ from threading import Lock
 from hdbkit.config import Target
 from hdbkit.paths import results_folder, targets_file
 from hdbkit.servers import PrivateServer, private_server, startable_kinds
+from hdbkit.servers.kept import is_server_folder
 
 
 class Workspace:
@@ -48,8 +49,15 @@ class Workspace:
         return {"HDBKIT_RESULTS": str(self.results), "HDBKIT_TARGETS": str(self.targets)}
 
     def target(self, given: Target | str) -> Target:
-        """A target from what users give: a target, a URL without password, or a name in the targets file."""
-        return given if isinstance(given, Target) else Target.parse(given, self.targets)
+        """A target from what users give: a target, a URL without password, or a name in the targets file.
+
+        The folder of a private server that was kept is a target, too.
+        """
+        if isinstance(given, Target):
+            return given
+        if "://" not in given and is_server_folder(Path(given)):
+            return PrivateServer.attach(given).target.model_copy(update={"name": given})
+        return Target.parse(given, self.targets)
 
     def private(self, kind: str | None = None) -> Target:
         """The private server of a kind, started at the first call; it ends with the process.

@@ -12,6 +12,7 @@ from hdbkit.api.compare import Comparison, compare, overlay
 from hdbkit.api.connection import Connection, DropResult, connect
 from hdbkit.api.discovery import databases, doctor, password_place
 from hdbkit.api.first_steps import DemoResult, demo, end_private, open_target, private, private_targets, ready
+from hdbkit.api.kept import remove_server, servers, start_server, stop_server
 from hdbkit.api.profiles import Profile, history, profile, profiles
 from hdbkit.api.result import Result, result, runs
 from hdbkit.api.running import Running, attach, run, running_runs, start
@@ -60,14 +61,18 @@ __all__ = [
     "profile",
     "profiles",
     "ready",
+    "remove_server",
     "result",
     "run",
     "running_runs",
     "running_sweeps",
     "runs",
     "serve_agent",
+    "servers",
     "start",
+    "start_server",
     "start_sweep",
+    "stop_server",
     "sweep",
     "sweep_result",
 ]

@@ -152,7 +152,8 @@ def demo(
         connection = connect(server.target)
         say(f"{connection.version}, private server on {server.target.url}")
         if keep:
-            say(f"the server is kept in {server.folder}; use it with: PrivateServer.attach('{server.folder}')")
+            say(f"the server is kept; its folder is a target: hdbkit run {server.folder}")
+            say(f"to remove it, run: hdbkit server remove {server.folder}")
         _require_sound(connection.build(workload=spec.workload, progress=build_progress))
         command = " ".join(["hdbkit demo", *(["--quick"] * quick), *([f"--database {database}"] if database else [])])
         done = sweep(

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hdbkit.cli import agent, batching, looking, measuring, profiling, schema, show
+from hdbkit.cli import agent, batching, looking, measuring, profiling, schema, server, show
 from hdbkit.cli.exits import guarded
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ schema.add_to(app)
 measuring.add_to(app)
 profiling.add_to(app)
 batching.add_to(app)
+server.add_to(app)
 agent.add_to(app)
 
 

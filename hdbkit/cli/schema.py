@@ -14,13 +14,14 @@ from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import Sectioned, schema_options
 from hdbkit.cli.progress import BuildBar
-from hdbkit.config import Target
 from hdbkit.databases import database
 from hdbkit.paths import data_folder
 from hdbkit.workloads import specification
 from hdbkit.workloads.present import schema_place
+from hdbkit.workspace import DEFAULT
 
-TargetArgument = Annotated[str, typer.Argument(help="URL without password, or a name in params/targets.yaml")]
+_TARGET_HELP = "URL without password, name in params/targets.yaml, or folder of a kept private server"
+TargetArgument = Annotated[str, typer.Argument(help=_TARGET_HELP)]
 WorkloadOption = Annotated[
     str | None, typer.Option("--workload", "-w", help="name of a workload, or a folder that defines one")
 ]
@@ -94,10 +95,10 @@ def drop(
     fields: dict[str, Any],
 ) -> None:
     """Drop a workload's tables and routines, and nothing else."""
-    at, spec = Target.parse(target), specification(workload, **fields)
+    at, spec = DEFAULT.target(target), specification(workload, **fields)
     if not yes:
         typer.confirm(f"Drop {schema_place(at, spec)} and all its data?", abort=True, err=True)
-    dropped = connect(target).drop(spec)
+    dropped = connect(at).drop(spec)
     if as_json:
         show.print_json({"dropped": dropped.dropped})
     else:

@@ -61,7 +61,7 @@ def table(
     made = Table(title=title, title_justify="left", header_style="bold", title_style="bold", box=box.SIMPLE_HEAD)
     made.pad_edge, made.padding = False, (0, 1, 0, 0)
     if omitted:
-        made.caption, made.caption_justify = f"not shown here: {', '.join(omitted)}; see --csv or --json", "left"
+        made.caption, made.caption_justify = f"not shown here: {', '.join(omitted)}; see --json", "left"
     for one in found:
         made.add_column(one.head, justify="left" if one.is_text else "right", overflow="fold")
     for row in zip(*(one.texts for one in found), strict=True):

@@ -46,7 +46,10 @@ class Target(ConfigModel):
     control: ControlSpec = Field(
         default=ControlSpec(), description="how the server is controlled, in addition to SQL"
     )
-    name: str | None = Field(default=None, description="name in the targets file, if given by name")
+    name: str | None = Field(
+        default=None,
+        description="name in the targets file, or folder of a private server, if given so",
+    )
     password: SecretStr | None = Field(default=None, exclude=True, repr=False)
 
     def __eq__(self, other: object) -> bool:

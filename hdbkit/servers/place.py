@@ -33,6 +33,8 @@ SERVER_UID = 65534
 """The unprivileged account that a server runs as when its owner is root."""
 COPIES = Path("/var/cache/hdbkit")
 """The folder for copies of binaries that the server's account cannot run in their original place."""
+NEW_FOLDERS = "hdbkit-"
+"""What the names of folders of servers begin with."""
 _UNFINISHED = ".unfinished-"
 _MAX_FOLDER_LENGTH = 70  # the path of a socket in the folder is limited to 107 bytes
 _PORTS = range(20_000, 32_000)
@@ -137,15 +139,16 @@ def run_as(uid: int | None, command: list[str], timeout_s: float = 120) -> subpr
         raise ServerFailed(f"{command[0]} did not finish within {timeout_s:g} s") from error
 
 
-def new_folder(folder: Path | None) -> Path:
-    """Create the folder of a new server: ``folder``, which must be missing or empty, or a new one if it is None.
+def folders_parent() -> Path:
+    """The folder for new folders of servers: ``/var/tmp``, since ``/tmp`` is in memory on many systems."""
+    there = Path("/var/tmp")  # noqa: S108  a new folder with a random name is made in it
+    return there if os.access(there, os.W_OK) else Path(tempfile.gettempdir())
 
-    A new one is made in ``/var/tmp``: on many systems ``/tmp`` is in memory, which would distort the results.
-    """
+
+def new_folder(folder: Path | None) -> Path:
+    """Create the folder of a new server: ``folder``, which must be missing or empty, or a new one if it is None."""
     if folder is None:
-        there = Path("/var/tmp")  # noqa: S108  a new folder with a random name is made in it
-        parent = there if os.access(there, os.W_OK) else Path(tempfile.gettempdir())
-        made = Path(tempfile.mkdtemp(prefix="hdbkit-", dir=parent))
+        made = Path(tempfile.mkdtemp(prefix=NEW_FOLDERS, dir=folders_parent()))
     else:
         made = folder.expanduser().resolve()
         if made.exists() and (not made.is_dir() or any(made.iterdir())):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from hdbkit.cli import measuring
 from hdbkit.config import Load, SweepSpec, WorkloadSpec
 from hdbkit.contracts import Check
 from hdbkit.errors import HdbkitError
-from hdbkit.servers import PrivateServer, find_binaries, startable_kinds
+from hdbkit.servers import PrivateServer, find_binaries, private_server, startable_kinds
 from tests.conftest import HdbkitCommand
 
 SETTINGS: dict[str, list[object]] = {
@@ -62,18 +63,46 @@ def test_the_demo_builds_sweeps_and_reports_and_leaves_no_server(kind: str, comm
     assert not Path(socket).is_dir() if socket.startswith("/") else True
 
 
-def test_a_kept_server_is_reported_and_can_be_attached(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kept_server_is_found_stopped_started_and_removed_by_commands(
+    monkeypatch: pytest.MonkeyPatch, command: HdbkitCommand
+) -> None:
     said: list[str] = []
     monkeypatch.setattr(api.Connection, "build", broken)
     with pytest.raises(HdbkitError, match=r"failed 1 checks: stock \(3 are broken\)"):
         api.demo(spec=spec_for("postgresql"), keep=True, say=said.append)
-    folder = said[-1].rpartition("attach('")[2].removesuffix("')")
+    folder = said[-1].rpartition("to remove it, run: hdbkit server remove ")[2]
     server = PrivateServer.attach(folder)
+
+    def listed() -> list[bool]:
+        rows = command("server", "list", "--json").json
+        return [row["running"] for row in rows if row["folder"] == folder]
+
     try:
+        assert listed() == [True]
+        assert f"run: hdbkit build {folder} --warehouses 1" in command("run", folder).err
+        assert command("server", "stop", folder).code == 0
+        assert (listed(), server.running) == ([False], False)
+        assert command("server", "start", folder).code == 0
+        assert listed() == [True]
+        monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+        assert command("server", "remove", folder).code == 130
         assert server.running
-        assert api.connect(server.target).version
+        assert command("server", "remove", folder, "--yes").code == 0
+        assert (listed(), Path(folder).exists()) == ([], False)
     finally:
         server.remove()
+
+
+def test_a_server_of_a_running_process_is_not_listed_and_left_alone(command: HdbkitCommand, tmp_path: Path) -> None:
+    with private_server() as server:
+        folder = str(server.folder)
+        assert folder not in {row["folder"] for row in command("server", "list", "--json").json}
+        for verb in (("start", folder), ("stop", folder), ("remove", folder, "--yes")):
+            said = command("server", *verb)
+            assert (said.code, "was not kept" in said.err) == (2, True)
+        assert server.running
+    said = command("server", "stop", tmp_path)
+    assert (said.code, "is not the folder of a private server" in said.err) == (2, True)
 
 
 def broken(*_: object, **__: object) -> BuildResult:

@@ -73,7 +73,7 @@ def test_runs_on_a_narrow_screen_break_no_word(
     left = {name: value for name, value in row.items() if name not in omitted}
     assert {word for value in left.values() for word in show.cell(value).split()} <= words
     assert not {show.cell(row[name]) for name in omitted} & words
-    assert (f"not shown here: {', '.join(omitted)}; see --csv or --json" in shown.getvalue()) is bool(omitted)
+    assert (f"not shown here: {', '.join(omitted)}; see --json" in shown.getvalue()) is bool(omitted)
 
 
 def _runs(row: dict[str, object]) -> pd.DataFrame:
