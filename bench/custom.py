@@ -1,6 +1,7 @@
 """User-defined workloads compared with pgbench: the two examples of ``params/workloads`` as pgbench scripts.
 
-The same statements on the same tables with the same kinds of random numbers, both with prepared statements. pgbench
+The same statements on the same tables with the same kinds of random numbers. pgbench runs with prepared statements,
+as hdbkit does, and with the protocol that is its default (``simple``: each statement is parsed and planned anew). It
 sends one statement per round trip; hdbkit is measured so (``round_trips: each``) and as it is by default (``one``).
 pgbench has no random text, so its updates write a constant of the same length.
 """
@@ -44,16 +45,21 @@ Figures = tuple[float, float]
 """Operations per second, and client CPU in microseconds per operation."""
 
 
-def by_pgbench(own: PrivateServer, schema: str, files: list[str]) -> Figures:
+def by_pgbench(own: PrivateServer, schema: str, files: list[str], protocol: str) -> Figures:
     """Run pgbench with these scripts."""
     ended = program(
         [
-            *(own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", "--progress=1"),
+            *(own.place.binaries / "pgbench", "--no-vacuum", f"--protocol={protocol}", "--progress=1"),
             *(f"--client={CLIENTS}", f"--jobs={THREADS}", f"--time={RAMPUP_S + WINDOW_S}", *files),
         ],
         {**postgres_environment(own), "PGOPTIONS": f"-c search_path={schema}"},
     )
     return statistics.mean(seconds_of(ended)[RAMPUP_S:]), ended.cpu_s * 1e6 / operations_of(ended)
+
+
+def by_protocol(own: PrivateServer, schema: str, files: list[str]) -> dict[str, partial[Figures]]:
+    """pgbench with prepared statements, and as it is by default."""
+    return {f"pgbench {one}": partial(by_pgbench, own, schema, files, one) for one in ("prepared", "simple")}
 
 
 def by_hdbkit(own: PrivateServer, spec: CustomSpec) -> Figures:
@@ -76,22 +82,24 @@ def with_round_trips(spec: CustomSpec, how: RoundTrips) -> CustomSpec:
 
 
 def tell_beside(own: PrivateServer, name: str, ways: dict[str, partial[Figures]]) -> None:
-    """Compare each of hdbkit's ways with pgbench."""
+    """Compare each of hdbkit's ways with each protocol of pgbench."""
     control(own.target).restore_data()
     done = blocks(ways, BLOCKS)
-    for way in [one for one in ways if one != "pgbench"]:
-        rates, cpu = ([one[way][i] / one["pgbench"][i] for one in done] for i in (0, 1))
-        of, us = (
-            " and ".join(f"{statistics.median(one[who][i] for one in done):,.0f}" for who in (way, "pgbench"))
-            for i in (0, 1)
-        )
-        show(f"{name}, {way}: throughput / pgbench", rates, at_least=0.95, note=f"{of} /s")
-        show(f"{name}, {way}: client CPU / pgbench", cpu, note=f"{us} us")
+    for peer in [one for one in ways if one.startswith("pgbench")]:
+        for way in [one for one in ways if not one.startswith("pgbench")]:
+            rates, cpu = ([one[way][i] / one[peer][i] for one in done] for i in (0, 1))
+            of, us = (
+                " and ".join(f"{statistics.median(one[who][i] for one in done):,.0f}" for who in (way, peer))
+                for i in (0, 1)
+            )
+            at_least = 0.95 if peer == "pgbench prepared" else None
+            show(f"{name}, {way}: throughput / {peer}", rates, at_least=at_least, note=f"{of} /s")
+            show(f"{name}, {way}: client CPU / {peer}", cpu, note=f"{us} us")
 
 
 def main() -> None:
     """Print the ratios of both examples."""
-    title(f"custom: user-defined workloads, hdbkit beside pgbench -M prepared, {CLIENTS} clients")
+    title(f"custom: user-defined workloads, hdbkit beside pgbench, {CLIENTS} clients")
     transfers, entries = example("tpcb-like", scale=SCALE), example("key-value", rows=ROWS)
     with scratch() as folder, server() as own:
         for spec in (transfers, entries):
@@ -102,13 +110,13 @@ def main() -> None:
             Path(folder / name).write_text(text.format(scale=SCALE, rows=ROWS), encoding="utf-8")
         ways = {
             **{f"round_trips {how}": partial(by_hdbkit, own, with_round_trips(transfers, how)) for how in RoundTrips},
-            "pgbench": partial(by_pgbench, own, "tpcb_like", ["-f", str(folder / "transfer")]),
+            **by_protocol(own, "tpcb_like", ["-f", str(folder / "transfer")]),
         }
         tell_beside(own, "TPC-B-like", ways)
         mix = ["-D", f"content={'x' * 100}", "-f", f"{folder / 'read'}@95", "-f", f"{folder / 'update'}@5"]
         ways = {
             "as it is": partial(by_hdbkit, own, entries),
-            "pgbench": partial(by_pgbench, own, "key_value", mix),
+            **by_protocol(own, "key_value", mix),
         }
         tell_beside(own, "key-value", ways)
 
