@@ -18,9 +18,10 @@ from hdbkit.build import BuildProgress, BuildResult
 from hdbkit.build import build as build_schema
 from hdbkit.build import drop as drop_schema
 from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.contracts import Capability, Check, Database
 from hdbkit.databases import database
-from hdbkit.errors import HalfBuilt, InputError, TransactionError
+from hdbkit.errors import CannotConnect, HalfBuilt, InputError, TransactionError
 from hdbkit.servers import control
 from hdbkit.servers.values import allowed, with_unit
 from hdbkit.workloads import specification
@@ -186,6 +187,11 @@ def connect(
 def _provision(engine: Database, admin: Target, target: Target) -> list[str]:
     try:
         return engine.provision(admin, target)
+    except CannotConnect as error:
+        if error.target != admin.url:
+            raise
+        advice = error.advice.replace(PASSWORD_VARIABLE, ADMIN_PASSWORD_VARIABLE)
+        raise CannotConnect(error.target, error.reason, advice) from None
     except TransactionError as error:
         raise InputError(
             f"the administrator's account {admin.url} cannot create what {target.url} needs: {error.text}; "

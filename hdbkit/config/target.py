@@ -188,6 +188,16 @@ class Target(ConfigModel):
         found = self.found_password()
         return found.password.get_secret_value() if found else None
 
+    def new_password(self) -> str:
+        """The password for an account that is to be created. Raises ``InputError`` if there is none."""
+        secret = self.secret()
+        if not secret:
+            raise InputError(
+                f"the account of {self.url} does not exist, and no password is given for it; set {PASSWORD_VARIABLE} "
+                "to the password that it is to have, and repeat the command; nothing was created"
+            )
+        return secret
+
     def with_(self, **changes: Any) -> Target:
         """The same target with some fields changed; keeps the password, removes the name."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,9 @@ _ERRORS: dict[int, tuple[str, str]] = {
     4151: ("user '{user}' is locked", "unlock it or use another account"),
 }
 _NO_PASSWORD = ("a password is required, but none was given", "set HDBKIT_PASSWORD or name a password file")
+_REFUSED = (1045, 1130, 1698)
+_FROM = re.compile(r"'@'([^']*)'|Host '([^']*)'")
+"""Where the server's refusal names the host that it sees."""
 _TIMED_OUT, _RESET = "(110)", "error: 104"
 
 
@@ -80,6 +84,25 @@ def connected(target: Target, options: SessionOptions) -> Any:
     except Error as error:
         code, text = (*error.args, "", "")[:2]
         raise _connect_error(target, int(code or 0), str(text)) from None
+
+
+def refused_from(target: Target) -> str | None:
+    """The name of this host as the server knows it, if it refuses the login; None if the login works.
+
+    Raises:
+        CannotConnect: the server refuses for another reason than account or password.
+    """
+    from MySQLdb import Error, _mysql
+
+    try:
+        _mysql.connect(**_arguments(target, SessionOptions())).close()
+    except Error as error:
+        code, text = (*error.args, "", "")[:2]
+        found = _FROM.search(str(text))
+        if int(code or 0) not in _REFUSED or not found:
+            raise _connect_error(target, int(code or 0), str(text)) from None
+        return found[1] or found[2]
+    return None
 
 
 def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:

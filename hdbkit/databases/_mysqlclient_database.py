@@ -6,17 +6,18 @@ The target's database is the schema: it contains the workload's tables directly.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pydantic import Field
 
 from hdbkit.config import Target
+from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.contracts import SERVER, Capability, Schema, SchemaOptions, Scope, Session, SessionOptions, Workload
-from hdbkit.databases._mysqlclient_connect import connected, has_password, is_on, password_file
+from hdbkit.databases._mysqlclient_connect import connected, has_password, is_on, password_file, refused_from
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
-from hdbkit.errors import CannotConnect, MissingDriver, TransactionError
+from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.readings import Footprint
 
 if TYPE_CHECKING:
@@ -146,28 +147,41 @@ class MysqlclientDatabase:
         return str(path) if path and has_password(path, target) else None
 
     def provision(self, admin: Target, target: Target) -> list[str]:
-        """Create the account and its database if missing, and grant all privileges on the database."""
+        """Create the account and its database if missing, and grant all privileges on the database.
+
+        The account may connect from this host alone, under the name by which the server knows it.
+        """
         role = target.user or target.database or ""
         database = target.database or role
-        session = self.connect(admin)
-        try:
-            roles, databases = session.query("account", role=role, database=database)[0]
-            created = []
-            if not roles:
-                session.query("create_role", role=role, **self._identified_by(target.secret()))
-                created.append(f"role {role}")
-            if not databases:
+        own = target.with_(user=role, database=None)
+        created = []
+        with closing(self.connect(admin)) as session:
+            host = refused_from(own)
+            if host is not None:
+                exists, there = session.query("account", role=role, host=host, database=database)[0]
+                if exists:
+                    raise InputError(
+                        f"the account '{role}'@'{host}' exists, but it does not have the password that is given; set "
+                        f"{PASSWORD_VARIABLE} to its password"
+                    )
+                session.query("create_role", role=role, host=host, **self._identified_by(target.new_password()))
+                created.append(f"account '{role}'@'{host}', which may connect from this host alone")
+                usable = False
+            else:
+                with closing(self.connect(own)) as first:
+                    host, usable = first.query("own_account", database=database)[0]
+                there = session.query("account", role=role, host=host, database=database)[0][1]
+            if not there:
                 session.query("create_database", database=database)
                 created.append(f"database {database}")
-            if created:
-                session.query("grant_database", database=database, role=role)
+            if not usable:
+                session.query("grant_database", database=database, role=role, host=host)
                 with suppress(TransactionError):  # not every administrator may grant it
-                    session.query("grant_sight", role=role)
-            return created
-        finally:
-            session.close()
+                    session.query("grant_sight", role=role, host=host)
+                created.append(f"all privileges of '{role}'@'{host}' on {database}")
+        return created
 
-    def _identified_by(self, password: str | None) -> dict[str, Any]:
+    def _identified_by(self, password: str) -> dict[str, Any]:
         """The arguments of the statement ``create_role`` for a password."""
         raise NotImplementedError
 

@@ -21,10 +21,8 @@ class MariaDB(MysqlclientDatabase):
         Capability.SNAPSHOT_CONFLICTS,
     }
 
-    def _identified_by(self, password: str | None) -> dict[str, Any]:
+    def _identified_by(self, password: str) -> dict[str, Any]:
         """The verifier for native password authentication: a hash of the hash."""
-        if not password:
-            return {"verifier": ""}
         once = hashlib.sha1(password.encode(), usedforsecurity=False).digest()
         return {"verifier": "*" + hashlib.sha1(once, usedforsecurity=False).hexdigest().upper()}
 

@@ -30,9 +30,9 @@ class MySQL(MysqlclientDatabase):
             counters |= {str(name): float(value) for name, value in session.ask("metrics")}
         return counters
 
-    def _identified_by(self, password: str | None) -> dict[str, Any]:
+    def _identified_by(self, password: str) -> dict[str, Any]:
         """The password itself, since the server chooses the authentication method of an account."""
-        return {"password": password or ""}
+        return {"password": password}
 
 
 DATABASE = MySQL()

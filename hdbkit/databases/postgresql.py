@@ -124,9 +124,11 @@ class PostgreSQL:
             superuser, roles, databases = session.query("account", role=role, database=database)[0]
             created = []
             if not roles:
-                _create_role(session, role, target.secret(), superuser)
+                _create_role(session, role, target.new_password())
                 created.append(f"role {role}")
             if not databases:
+                if not superuser:  # only a member of the role may make it an owner
+                    session.query("grant_role", role=role)
                 session.query("create_database", database=database, role=role)
                 created.append(f"database {database}")
             return created
@@ -134,14 +136,9 @@ class PostgreSQL:
             session.close()
 
 
-def _create_role(session: PsycopgSession, role: str, password: str | None, superuser: bool) -> None:
-    if password is None:
-        session.query("create_role_without_password", role=role)
-    else:
-        verifier = session.connection.encrypt_password(password.encode(), role.encode(), None).decode()
-        session.query("create_role", role=role, verifier=verifier)
-    if not superuser:  # only a member of the role may make it an owner
-        session.query("grant_role", role=role)
+def _create_role(session: PsycopgSession, role: str, password: str) -> None:
+    verifier = session.connection.encrypt_password(password.encode(), role.encode(), None).decode()
+    session.query("create_role", role=role, verifier=verifier)
 
 
 def _major(session: Session) -> int:

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Database, SqlSession
-from hdbkit.errors import CannotConnect, ErrorClass, TransactionError
+from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
 from tests.conformance.conftest import connected
 from tests.conformance.small import Small, load, warehouse
 
@@ -136,15 +136,38 @@ def test_a_refused_connection_says_which_part_is_wrong(
     assert (target.secret() or "not-this-one") not in str(met.value)
 
 
-def test_an_administrator_makes_what_is_missing_once(target: Target, engine: Database) -> None:
-    """Account and database, with a password that works."""
+@pytest.fixture
+def admin(target: Target, engine: Database) -> Target:
+    """The administrator's account."""
     if Capability.ADMIN not in engine.capabilities or target.server_folder is None:
         pytest.skip("needs an administrator's account")
     from hdbkit.servers import PrivateServer
 
-    admin = PrivateServer.attach(target.server_folder).admin
+    return PrivateServer.attach(target.server_folder).admin
+
+
+def test_an_administrator_makes_what_is_missing_once(target: Target, engine: Database, admin: Target) -> None:
+    """Account and database, with a password that works, and what an interrupted attempt left behind."""
     wanted = target.with_(user='O\'Neil "x"', database="new-one", password=SecretStr("it's \\secret"))
-    assert engine.provision(admin, wanted) == ['role O\'Neil "x"', "database new-one"]
+    created = engine.provision(admin, wanted)
+    assert 'O\'Neil "x"' in created[0]
+    assert "database new-one" in created
     assert engine.provision(admin, wanted) == []
+    with closing(connected(admin)) as session:
+        session.execute("DROP DATABASE " + ('"new-one"' if target.kind == "postgresql" else "`new-one`"))
+    assert "database new-one" in engine.provision(admin, wanted)
     with closing(connected(wanted)) as session:
         session.query("create_schema", schema="tproc_c")
+
+
+def test_an_administrator_creates_no_account_without_a_password(
+    target: Target, engine: Database, admin: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HDBKIT_PASSWORD", raising=False)
+    without = target.with_(user="nobody-yet", database="nothing-yet", password=None, password_file=None)
+    for secret in (None, SecretStr("")):
+        with pytest.raises(InputError, match="set HDBKIT_PASSWORD to the password that it is to have"):
+            engine.provision(admin, without.with_(password=secret))
+    created = engine.provision(admin, without.with_(password=SecretStr("a-password")))
+    assert len(created) >= 2  # neither account nor database existed
+    assert "nobody-yet" in created[0]

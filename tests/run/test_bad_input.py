@@ -136,6 +136,14 @@ def test_an_administrator_who_may_not_create(
     )
 
 
+def test_a_wrong_password_of_the_administrator_names_its_variable(
+    command: HdbkitCommand, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDBKIT_ADMIN_PASSWORD", "not-this-one")
+    said = command("build", target.with_(user="fresh").url, "--admin", target.with_(user="postgres").url)
+    refused(said, "set HDBKIT_ADMIN_PASSWORD")
+
+
 def test_an_error_is_found_before_an_account_is_created(command: HdbkitCommand, built: PrivateServer) -> None:
     wanted = built.target.with_(user="fresh", database="fresh")
     said = command("build", wanted.url, "--admin", built.admin.url, "--warehouses", 0)

@@ -143,7 +143,7 @@ def with_options(target: Target, **options: Any) -> Target:
 def test_one_way_tls_holds_the_server_to_its_authority(
     server: PrivateServer, admin: Any, connect: Sessions, certificates: Path
 ) -> None:
-    admin.execute(f"ALTER USER '{server.target.user}'@'%' REQUIRE SSL")
+    admin.execute(f"ALTER USER '{server.target.user}'@'localhost' REQUIRE SSL")
     try:
         for mode in ("REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"):
             target = with_options(server.target, ssl_mode=mode, ssl_ca=certificates / "ca.pem")
@@ -156,13 +156,13 @@ def test_one_way_tls_holds_the_server_to_its_authority(
         ((_, cipher),) = by_folder.rows(by_folder.perform(b"SHOW SESSION STATUS LIKE 'Ssl_cipher'"))
         assert cipher
     finally:
-        admin.execute(f"ALTER USER '{server.target.user}'@'%' REQUIRE NONE")
+        admin.execute(f"ALTER USER '{server.target.user}'@'localhost' REQUIRE NONE")
 
 
 def test_two_way_tls_asks_the_client_for_its_certificate(
     server: PrivateServer, admin: Any, connect: Sessions, certificates: Path
 ) -> None:
-    admin.execute(f"ALTER USER '{server.target.user}'@'%' REQUIRE X509")
+    admin.execute(f"ALTER USER '{server.target.user}'@'localhost' REQUIRE X509")
     one_way: dict[str, Any] = {"ssl_mode": "VERIFY_CA", "ssl_ca": certificates / "ca.pem"}
     own = {"ssl_cert": certificates / "client.pem", "ssl_key": certificates / "client.key"}
     try:
@@ -170,7 +170,7 @@ def test_two_way_tls_asks_the_client_for_its_certificate(
         with pytest.raises(CannotConnect):
             connect(with_options(server.target, **one_way))
     finally:
-        admin.execute(f"ALTER USER '{server.target.user}'@'%' REQUIRE NONE")
+        admin.execute(f"ALTER USER '{server.target.user}'@'localhost' REQUIRE NONE")
 
 
 def test_a_socket_is_a_host_that_begins_with_a_slash_its_folder_or_an_option(

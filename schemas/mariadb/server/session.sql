@@ -37,4 +37,4 @@ ORDER BY 1;
 
 -- name: create_role
 -- The client computes the verifier, so that no password is sent.
-CREATE USER :role@'%' IDENTIFIED BY PASSWORD :verifier;
+CREATE USER :role@:host IDENTIFIED BY PASSWORD :verifier;

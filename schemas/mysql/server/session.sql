@@ -89,11 +89,16 @@ WHERE DB = :database_name AND ID <> CONNECTION_ID();
 
 -- name: account
 -- Whether account and database exist.
-SELECT (SELECT COUNT(*) FROM mysql.user WHERE user = :role AND host = '%'),
+SELECT (SELECT COUNT(*) FROM mysql.user WHERE user = :role AND host = :host),
+       (SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :database);
+
+-- name: own_account
+-- The host part of this session's account, and whether it has a privilege on the database.
+SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', -1),
        (SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :database);
 
 -- name: create_role
-CREATE USER :role@'%' IDENTIFIED BY :password;
+CREATE USER :role@:host IDENTIFIED BY :password;
 
 -- commands: create_database
 SELECT CONCAT('CREATE DATABASE `', REPLACE(:database, '`', '``'), '`');
@@ -101,8 +106,8 @@ SELECT CONCAT('CREATE DATABASE `', REPLACE(:database, '`', '``'), '`');
 -- commands: grant_database
 -- Grants an account all privileges on a database; _ and % in the name are literal.
 SELECT CONCAT('GRANT ALL ON `', REPLACE(REPLACE(REPLACE(:database, '`', '``'), '_', '\\_'), '%', '\\%'), '`.* TO ',
-              QUOTE(:role), '@''%''');
+              QUOTE(:role), '@', QUOTE(:host));
 
 -- commands: grant_sight
 -- Lets an account read counters of the whole server; gives no access to data.
-SELECT CONCAT('GRANT PROCESS ON *.* TO ', QUOTE(:role), '@''%''');
+SELECT CONCAT('GRANT PROCESS ON *.* TO ', QUOTE(:role), '@', QUOTE(:host));

@@ -79,9 +79,6 @@ SELECT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
 -- The client computes the verifier, so that no password is sent.
 SELECT format('CREATE ROLE %I LOGIN PASSWORD %L', :role::text, :verifier::text);
 
--- commands: create_role_without_password
-SELECT format('CREATE ROLE %I LOGIN', :role::text);
-
 -- commands: grant_role
 SELECT format('GRANT %I TO CURRENT_USER', :role::text);
 
