@@ -147,15 +147,12 @@ def admin(target: Target, engine: Database) -> Target:
 
 
 def test_an_administrator_makes_what_is_missing_once(target: Target, engine: Database, admin: Target) -> None:
-    """Account and database, with a password that works, and what an interrupted attempt left behind."""
+    """Account and database, with a password that works."""
     wanted = target.with_(user='O\'Neil "x"', database="new-one", password=SecretStr("it's \\secret"))
     created = engine.provision(admin, wanted)
     assert 'O\'Neil "x"' in created[0]
     assert "database new-one" in created
     assert engine.provision(admin, wanted) == []
-    with closing(connected(admin)) as session:
-        session.execute("DROP DATABASE " + ('"new-one"' if target.kind == "postgresql" else "`new-one`"))
-    assert "database new-one" in engine.provision(admin, wanted)
     with closing(connected(wanted)) as session:
         session.query("create_schema", schema="tproc_c")
 
@@ -164,10 +161,15 @@ def test_an_administrator_creates_no_account_without_a_password(
     target: Target, engine: Database, admin: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("HDBKIT_PASSWORD", raising=False)
-    without = target.with_(user="nobody-yet", database="nothing-yet", password=None, password_file=None)
+    without = target.with_(user="nobody-yet", database="nothing_yet", password=None, password_file=None)
     for secret in (None, SecretStr("")):
         with pytest.raises(InputError, match="set HDBKIT_PASSWORD to the password that it is to have"):
             engine.provision(admin, without.with_(password=secret))
-    created = engine.provision(admin, without.with_(password=SecretStr("a-password")))
+    wanted = without.with_(password=SecretStr("a-password"))
+    created = engine.provision(admin, wanted)
     assert len(created) >= 2  # neither account nor database existed
     assert "nobody-yet" in created[0]
+    with closing(connected(admin)) as session:
+        session.execute("DROP DATABASE nothing_yet")
+    assert "database nothing_yet" in engine.provision(admin, wanted)  # as after an interrupted attempt
+    connected(wanted).close()
