@@ -1,20 +1,15 @@
-"""Fixtures of the notebook tests: one private server for all, named in a targets file, and a tiny notebook."""
+"""What the tests of notebooks share: the notebooks, a tiny one, and parameter files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
-import yaml
 from nbformat.v4 import new_code_cell, new_notebook
 
-from hdbkit.build import build
-from hdbkit.config import WorkloadSpec
-from hdbkit.servers import PrivateServer, find_binaries, private_server
 from tests.architecture.source_tree import ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -23,28 +18,6 @@ if fail:
     raise ValueError("asked to")
 n
 """
-
-MakeNotebook = Callable[..., Path]
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[PrivateServer]:
-    """A private server with a schema of one warehouse."""
-    if not find_binaries():
-        pytest.skip("no server binaries here; see: hdbkit doctor")
-    with private_server(settings={"fsync": "off"}) as server:
-        build(server.target, WorkloadSpec(warehouses=1))
-        yield server
-
-
-@pytest.fixture
-def named(server: PrivateServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of that server in the targets file of this test, as a notebook takes it."""
-    fields = server.target.model_dump(mode="json", exclude_defaults=True)
-    path = tmp_path / "targets.yaml"
-    path.write_text(yaml.safe_dump({"suite": fields}))
-    monkeypatch.setenv("HDBKIT_TARGETS", str(path))
-    return "suite"
 
 
 @pytest.fixture

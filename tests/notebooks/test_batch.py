@@ -30,38 +30,32 @@ def status_of(done: api.BatchResult) -> dict[str, str]:
     return dict(zip(done.jobs["job"], done.jobs["status"], strict=True))
 
 
-def test_each_executed_notebook_is_kept_with_its_values(tiny: Path, tmp_path: Path, results: Path) -> None:
-    done = api.batch(tiny, write_params(tmp_path, one={"n": 11}, two={"n": 22}))
-    assert done.folder.path.parent == results / "batches"
-    assert {
-        name: outputs_of(done.folder.executed(name)).count(text) for name, text in (("one", "11"), ("two", "22"))
-    } == {
-        "one": 1,
-        "two": 1,
-    }
-    assert nbformat.read(tiny, as_version=4).cells[1].outputs == []
-
-
 def test_a_failed_one_is_no_end_and_is_done_again(
     tiny: Path, tmp_path: Path, command: HdbkitCommand, results: Path
 ) -> None:
-    """The others are skipped at the next start, until their values or the notebook change."""
-    files = write_params(tmp_path, first={"fail": True}, second={"n": 2})
+    """Each executed notebook is kept with its values; a finished one is skipped until they change."""
+    files = write_params(tmp_path, first={"fail": True}, second={"n": 22})
     said = command("batch", tiny, *files, "--json")
     assert said.code == 3
     first, second = said.json["jobs"]
     assert (first["status"], first["error"], second["status"]) == ("failed", "ValueError: asked to", "done")
     assert "asked to" in outputs_of(Path(first["notebook"]))
+    assert outputs_of(Path(second["notebook"])).count("22") == 1
+    assert Path(second["notebook"]).is_relative_to(results / "batches")
+    assert nbformat.read(tiny, as_version=4).cells[1].outputs == []
 
-    write_params(tmp_path, first={"fail": False})
+    write_params(tmp_path, first={"fail": False, "n": 11})
     said = command("batch", tiny, *files)
     assert said.code == 0
     assert "already done" in said.err
     assert "1 of 2 jobs were already done" in said.out
 
-    write_params(tmp_path, second={"n": 3})
+    write_params(tmp_path, second={"n": 33})
     again = api.batch(tiny, files)
     assert again.jobs["skipped"].tolist() == [True, False]
+    assert [
+        outputs_of(path).count(text) for path, text in zip(again.jobs["notebook"], ("11", "33"), strict=True)
+    ] == [1, 1]
     assert len(list((results / "batches").iterdir())) == 1
 
 

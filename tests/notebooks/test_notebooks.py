@@ -3,46 +3,106 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+import yaml
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
+from papermill.iorw import load_notebook_node
+from papermill.parameterize import parameterize_notebook
 
 from hdbkit import api
-from hdbkit.config.notebook import read_notebook
-from hdbkit.servers import launcher
-from tests.notebooks.conftest import NOTEBOOKS, outputs_of, write_params
+from hdbkit.config import Target
+from hdbkit.config.notebook import read_notebook, read_parameters
+from hdbkit.servers import find_binaries
+from hdbkit.workspace import Workspace
+from tests.notebooks.conftest import NOTEBOOKS, write_params
 from tests.run.conftest import password_of
 
-SHORT = {"rampup_s": 0.3, "duration_s": 1.0}
+SHORT = {"rampup_s": 0.0, "duration_s": 0.4}
 SMALL: dict[str, dict[str, Any]] = {
     "00_start_here": {"newest": 2},
     "01_build_and_check": {"target": "private"},
-    "02_run": {"target": "suite", "virtual_users": 2, **SHORT},
-    "03_sweep_settings": {"target": "suite", "blocks": 2, **SHORT},
-    "04_compare": {"target": "suite", "repeats": 2, **SHORT},
+    "02_run": {"target": "private", "virtual_users": 2, **SHORT},
+    "03_sweep_settings": {"target": "suite", "setting": "speed", "values": ["1", "2"], "blocks": 2, **SHORT},
+    "04_compare": {"target": "private", "virtual_users": 1, "repeats": 2, **SHORT},
     "05_scaling_virtual_users": {"target": "suite", "virtual_users": [1, 2], "repeats": 1, **SHORT},
-    "06_why_processes": {"target": "suite", "virtual_users": 2, "blocks": 1, **SHORT},
+    "06_why_processes": {"target": "private", "virtual_users": 2, "blocks": 1, **SHORT},
     "07_published_results": {},
-    "08_compare_engines": {"engines": ["mariadb"], "warehouses": 1, "blocks": 1, **SHORT},
-    "09_own_workload": {"target": "suite", "rows": 500, "blocks": 2, **SHORT},
+    "08_compare_engines": {"engines": ["postgresql"], "warehouses": 1, "virtual_users": 1, "blocks": 1, **SHORT},
+    "09_own_workload": {"target": "private", "rows": 500, "virtual_users": 1, "blocks": 2, **SHORT},
 }
-"""Values that make each short."""
+"""Values that make each short; ``private`` is a server that the kernel starts, ``suite`` a null database."""
 SAYS = {
     "00_start_here": "driver",
     "01_build_and_check": "no check failed",
     "02_run": "report: ",
-    "03_sweep_settings": "synchronous_commit=off",
-    "04_compare": '"text": ["new',
+    "03_sweep_settings": "speed=2",
+    "04_compare": '"text": "new',
     "05_scaling_virtual_users": "Little's law",
     "06_why_processes": "Python processes (hdbkit)",
     "07_published_results": "All 54 response times are 60000 / tpm",
-    "08_compare_engines": "mariadb: stored routines (new) complete",
+    "08_compare_engines": "postgresql: stored routines (new) complete",
     "09_own_workload": "read p99",
 }
 """What its outputs hold when it has done its work."""
+RESET = "%reset -f\n__spec__ = None"  # without one, the module __main__ cannot start processes
+BUILT_BY = "01_build_and_check"
+SERVER = "print(__import__('hdbkit').open_target('private').target.model_dump_json())"
+
+
+class OneKernel:
+    """Executes notebooks in one kernel, each once and without the names of those before it."""
+
+    def __init__(self, client: NotebookClient, targets: Path) -> None:
+        self.client, self.targets = client, targets
+        self.known: dict[str, nbformat.NotebookNode] = {}
+
+    def execute(self, notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+        """The notebook with its outputs, and with the state of its panels."""
+        notebook.cells.insert(0, new_code_cell(RESET))
+        self.client.nb = notebook
+        self.client.reset_execution_trackers()
+        for index, cell in enumerate(notebook.cells):
+            self.client.execute_cell(cell, index)
+        self.client.set_widgets_metadata()
+        return notebook
+
+    def executed(self, name: str, folder: Path) -> nbformat.NotebookNode:
+        """A notebook with its small values; where it needs the server, the one that builds the schema goes first."""
+        if needs_server(name) and name != BUILT_BY:
+            self.executed(BUILT_BY, folder)
+        if name not in self.known:
+            (path,) = (path for path in NOTEBOOKS if path.stem == name)
+            (file,) = write_params(folder, **{name: SMALL[name]})
+            values = read_parameters(read_notebook(path, self.targets), file)
+            self.known[name] = self.execute(parameterize_notebook(load_notebook_node(str(path)), values))
+        return self.known[name]
+
+
+def needs_server(name: str) -> bool:
+    return SMALL[name].get("target") == "private" or "engines" in SMALL[name]
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneKernel]:
+    """A kernel with a results folder and a targets file of its own; its private server ends with it."""
+    folder = tmp_path_factory.mktemp("notebooks")
+    suite = {"kind": "nulldb", "database": f"n{uuid.uuid4().hex[:12]}", "options": {"latency_us": "2000"}}
+    (folder / "targets.yaml").write_text(yaml.safe_dump({"suite": {**suite, "may_change_settings": True}}))
+    place = Workspace(results=folder / "results", targets=folder / "targets.yaml")
+    api.connect("suite", workspace=place).build(warehouses=1)
+    client = NotebookClient(new_notebook(), timeout=600, kernel_name="python3")
+    with client.setup_kernel(cwd=str(NOTEBOOKS[0].parent), env=os.environ | place.environment):
+        yield OneKernel(client, place.targets)
+    api.connect("suite", workspace=place).drop()
 
 
 def names(path: Path) -> str:
@@ -55,21 +115,14 @@ def test_every_notebook_is_run_here() -> None:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", SMALL)
-def test_it_runs_from_top_to_bottom(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    wants_server = SMALL[name].get("target") == "suite"
-    server = request.getfixturevalue("server") if wants_server else None
-    if wants_server:
-        request.getfixturevalue("named")
-    missing = [kind for kind in SMALL[name].get("engines", ()) if not launcher(kind).find()]
-    if missing:
-        pytest.skip(f"no server binaries here for {', '.join(missing)}; see: hdbkit doctor")
-    (notebook,) = (path for path in NOTEBOOKS if path.stem == name)
-    done = api.batch(notebook, write_params(tmp_path, small=SMALL[name]))
-    job = done.jobs.iloc[0]
-    assert job["status"] == "done", job["error"]
-    said = outputs_of(job["notebook"])
-    assert SAYS[name] in said
-    assert server is None or password_of(server.target) not in job["notebook"].read_text()
+def test_it_runs_from_top_to_bottom(name: str, kernel: OneKernel, tmp_path: Path) -> None:
+    if needs_server(name) and not any(one.kind == "postgresql" for one in find_binaries()):
+        pytest.skip("no PostgreSQL binaries here; see: hdbkit doctor")
+    notebook = kernel.executed(name, tmp_path)
+    assert SAYS[name] in json.dumps([cell.get("outputs") for cell in notebook.cells])
+    if needs_server(name):
+        (server,) = kernel.execute(new_notebook(cells=[new_code_cell(SERVER)])).cells[1].outputs
+        assert password_of(Target.model_validate_json(server.text)) not in json.dumps(notebook)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=names)

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 import ipywidgets
 import pytest
 
-from hdbkit.config import Target
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.databases import database
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.widgets import Panel, PasswordField
+from hdbkit.workloads import workload
 
 _PATIENCE_S = 120.0
 
@@ -48,6 +50,16 @@ def typed(field: PasswordField, password: str) -> None:
     """The message that the browser sends when somebody typed a password."""
     content = {"method": "custom", "content": {"password": password}}
     field._handle_msg({"content": {"data": content}, "buffers": []})
+
+
+def build_null(target: Target) -> Target:
+    """Record a schema of one warehouse as built; the null engine keeps no rows that somebody would have to load."""
+    spec = WorkloadSpec()
+    schema = database(target.kind).schema(target, workload(spec))
+    schema.create(spec.model_dump_json())
+    schema.finish()
+    schema.close()
+    return target
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from hdbkit.widgets.parts.run_words import doing, whole
 from hdbkit.workloads import specification, workload
 from hdbkit.workloads.tproc_c.spec import TRANSACTIONS
 from tests.conftest import HdbkitCommand
-from tests.widgets.conftest import code_of, text_of, until
+from tests.widgets.conftest import build_null, code_of, text_of, until
 
 SHORT = Load(virtual_users=2, rampup_s=0.5, duration_s=2)
 TPROC_C = WorkloadSpec()
@@ -39,9 +39,7 @@ ENDLESS = Load(virtual_users=2, rampup_s=0, duration_s=600)
 
 @pytest.fixture
 def built(null_target: Target) -> Target:
-    target = null_target.with_(options={"latency_us": "2000"})
-    api.connect(target).build(workload=WorkloadSpec())
-    return target
+    return build_null(null_target.with_(options={"latency_us": "2000"}))
 
 
 @pytest.fixture
@@ -298,8 +296,7 @@ def test_the_state_line_says_that_nothing_succeeds_and_shows_the_error(
 
 
 def test_a_run_in_which_every_transaction_fails_is_silent(null_target: Target) -> None:
-    target = null_target.with_(options={"latency_us": "2000", "error_rate": "1", "error_class": "other"})
-    api.connect(target).build(workload=WorkloadSpec())
+    target = build_null(null_target.with_(options={"latency_us": "2000", "error_rate": "1", "error_class": "other"}))
     running = api.start(target, load=ENDLESS)
     view = running.live()
     until(lambda: (now := view.tick()).silent_s > 1.5 and now.error)

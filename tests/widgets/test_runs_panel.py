@@ -20,7 +20,7 @@ from hdbkit.widgets import RunsPanel
 from hdbkit.widgets.panels.runs import with_settings
 from hdbkit.widgets.parts.links import FileLink
 from tests.conftest import HdbkitCommand
-from tests.widgets.conftest import text_of, until
+from tests.widgets.conftest import build_null, text_of, until
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_tags_and_notes_are_kept_with_the_run(panel: RunsPanel, two: list[str], 
 
 
 def test_a_tag_is_one_word_and_a_run_that_is_running_has_one_writer(null_target: Target) -> None:
-    api.connect(null_target).build(workload=WorkloadSpec())
+    build_null(null_target)
     running = hdbkit.start(null_target.with_(options={"latency_us": "5000"}), load=Load(rampup_s=0, duration_s=600))
     try:
         with pytest.raises(InputError, match="is still running"):

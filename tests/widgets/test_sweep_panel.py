@@ -16,7 +16,8 @@ import pytest
 
 import hdbkit
 from hdbkit.analysis.sweep.verdicts import judge
-from hdbkit.api import attach_sweep, connect, running_sweeps, start_sweep
+from hdbkit.api import connect, running_sweeps, start_sweep
+from hdbkit.api.sweeping import plan_checked
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.servers import PrivateServer
@@ -26,15 +27,16 @@ from hdbkit.widgets.parts.picked_values import values_in
 from hdbkit.widgets.parts.sweep_form import SweepForm, sweep_code
 from hdbkit.widgets.parts.sweep_view import MAX_ROWS, grid_html, ranking_html
 from hdbkit.workloads import specification
+from hdbkit.workspace import DEFAULT
 from tests.unit.sweeps import RATE, synthetic_runs
-from tests.widgets.conftest import text_of, until
+from tests.widgets.conftest import build_null, text_of, until
 
 SPEC = SweepSpec(
     name="speed",
     settings={"speed": ("1", "2")},
     virtual_users=(1,),
     blocks=2,
-    load=Load(rampup_s=0.1, duration_s=0.5),
+    load=Load(rampup_s=0, duration_s=0.3),
 )
 
 
@@ -42,13 +44,11 @@ SPEC = SweepSpec(
 def target(null_target: Target) -> Iterator[Target]:
     """A database of the null engine whose settings may be changed, with a schema; no sweep goes on afterwards."""
     place = null_target.with_(options={"latency_us": "2000"}, may_change_settings=True)
-    connection = connect(place)
-    connection.build(warehouses=1)
-    yield place
+    yield build_null(place)
     for sweep in running_sweeps():
         sweep.stop()
         sweep.wait()
-    connection.drop()
+    connect(place).drop()
 
 
 @pytest.fixture
@@ -247,32 +247,27 @@ def test_without_a_target_the_panel_asks_for_one() -> None:
 # -- while it goes on and afterwards ------------------------------------------------------------------------
 
 
-def comparable(folder: Path) -> dict[str, Any]:
-    plan: dict[str, Any] = json.loads((folder / "plan.json").read_text())
-    plan.pop("sweep_id")
-    return plan
+def comparable(plan: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(plan)
+    found.pop("sweep_id")
+    return found
 
 
-def test_a_sweep_from_the_panel_is_the_one_from_the_call_that_it_shows(panel: SweepPanel, results: Path) -> None:
+def test_a_sweep_is_that_of_the_call_that_is_shown_and_is_watched_until_its_answer(panel: SweepPanel) -> None:
     panel.form.show(SPEC)
-    code = called(panel).replace("print(running.wait().answer)", "running.stop(); running.wait()")
-    exec(code.replace(f'"{panel.shared.target.given}"', "target"), {"target": panel.shared.target})
-    panel.run.click()
-    until(running_sweeps)
-    panel.stop.click()
-    panel.wait()
-    one, other = sorted(results.glob("sweeps/2*"))
-    assert comparable(one) == comparable(other)
-
-
-def test_a_sweep_is_shown_until_its_answer(panel: SweepPanel) -> None:
-    panel.form.show(SPEC.with_(virtual_users=(1,), load=Load(rampup_s=0.1, duration_s=1)))
+    target = panel.shared.target
+    code, call, _ = called(panel).partition(f'running = hdbkit.start_sweep("{target.given}", spec)\n')
+    assert call
+    scope: dict[str, Any] = {}
+    exec(code, scope)
     panel.run.click()
     until(lambda: "run 1 of 4 (1 user, speed=" in text_of(panel))
     assert panel.stop.layout.display == ""
     until(lambda: "Ranking over the finished runs" in text_of(panel))
     until(lambda: "<svg" in panel.view.charts.value)
     result = panel.wait()
+    planned = plan_checked(target, scope["spec"], None, "", DEFAULT).model_dump_json()
+    assert comparable((result.folder.path / "plan.json").read_text()) == comparable(planned)
     assert (panel.view.bar.value, panel.view.bar.max, panel.view.bar.bar_style) == (4, 4, "success")
     shown = html.unescape(text_of(panel))
     assert result.answer in shown
@@ -286,52 +281,39 @@ def test_a_sweep_is_shown_until_its_answer(panel: SweepPanel) -> None:
     assert panel.resume.layout.display == panel.stop.layout.display == "none"
 
 
-def test_a_stopped_sweep_keeps_its_runs_and_can_be_resumed(panel: SweepPanel) -> None:
-    panel.form.show(SPEC.with_(settings={"speed": ("1",)}, load=Load(rampup_s=0, duration_s=600)))
-    panel.start()
-    until(lambda: "measuring:" in text_of(panel))
-    panel.stop.click()
-    panel.wait()
-    assert "stopped: 0 of 2 runs done" in text_of(panel)
-    assert panel.resume.layout.display == ""
-    plan = panel.wait().folder.path / "plan.json"
-    plan.write_text(plan.read_text().replace('"duration_s": 600.0', '"duration_s": 0.5'))
-    panel.resume.click()
-    until(lambda: panel.result is not None)
-    assert list(panel.wait().runs["status"]) == ["done"] * 2
-
-
-def test_a_sweep_that_was_started_elsewhere_is_attached_to(target: Target) -> None:
+def test_a_sweep_of_another_process_is_attached_closed_killed_resumed_stopped_and_completed(target: Target) -> None:
+    """A closed panel notifies the caller that waits; what a killed or stopped sweep lacks, a resumed one runs."""
     shared = Shared()
-    running = start_sweep(target, SPEC.with_(settings={"speed": ("1",)}))
+    running = start_sweep(target, SPEC.with_(settings={"speed": ("1",)}, load=Load(rampup_s=0, duration_s=600)))
     panel = SweepPanel(shared).attach(running.sweep_id)
     assert panel.form.spec.settings == {"speed": ("1",)}
-    assert panel.wait().sweep_id == running.sweep_id
-    assert shared.finished == 1
-    panel.close()
-
-
-def test_a_waiting_caller_is_notified_when_the_panel_is_closed(panel: SweepPanel) -> None:
-    panel.form.show(SPEC.with_(load=Load(rampup_s=0, duration_s=600)))
-    panel.start()
     until(lambda: "measuring:" in text_of(panel))
     panel.close()
     with pytest.raises(InputError, match="closed before its sweep ended"):
         panel.wait()
-    attach_sweep().stop()
-    assert panel.attach().wait().sweep_id == attach_sweep().sweep_id
 
-
-def test_a_sweep_whose_process_was_killed_is_reported_as_such(panel: SweepPanel) -> None:
-    panel.form.show(SPEC.with_(load=Load(rampup_s=0, duration_s=600)))
-    panel.start()
-    until(lambda: "measuring:" in text_of(panel))
-    pid = attach_sweep().folder.journal.state.executed_by
+    panel.attach()
+    pid = running.folder.journal.state.executed_by
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     until(lambda: "its process was killed" in text_of(panel))
     hdbkit.attach().stop()
     until(lambda: panel.resume.layout.display == "")
+
+    panel.resume.click()
+    until(lambda: "measuring:" in text_of(panel))
+    panel.stop.click()
+    assert panel.wait().sweep_id == running.sweep_id
+    assert "stopped: 0 of 2 runs done" in text_of(panel)
+    assert panel.resume.layout.display == ""
+    assert shared.finished == 2
+
+    path = running.folder.path / "plan.json"
+    path.write_text(path.read_text().replace('"duration_s": 600.0', '"duration_s": 0.3'))
+    panel.resume.click()
+    until(lambda: panel.result is not None)
+    assert list(panel.wait().runs["status"]) == ["done"] * 2
+    panel.close()
 
 
 # -- what is shown of many runs -----------------------------------------------------------------------------

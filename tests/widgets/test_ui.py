@@ -9,10 +9,10 @@ import pytest
 
 import hdbkit
 from hdbkit import api
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.widgets import Panel
 from hdbkit.widgets.panels.ui import Workbench
-from tests.widgets.conftest import text_of, until
+from tests.widgets.conftest import build_null, text_of, until
 
 LONG = Load(virtual_users=2, rampup_s=0, duration_s=600)
 
@@ -37,9 +37,7 @@ def bench() -> Iterator[Workbench]:
 @pytest.fixture
 def built(null_target: Target) -> Target:
     """A null database with a schema, whose settings may be changed."""
-    target = null_target.with_(options={"latency_us": "1000"}, may_change_settings=True)
-    api.connect(target).build(workload=WorkloadSpec())
-    return target
+    return build_null(null_target.with_(options={"latency_us": "1000"}, may_change_settings=True))
 
 
 def lines(bench: Workbench) -> list[str]:

@@ -16,9 +16,9 @@ from hdbkit.config import Load, SweepSpec
 from hdbkit.widgets import ComparePanel, Panel, RunPanel, RunsPanel, Shared, TargetPanel
 from hdbkit.widgets.panels.ui import Workbench
 from hdbkit.workspace import Workspace
-from tests.widgets.conftest import code_of, text_of, until
+from tests.widgets.conftest import build_null, code_of, text_of, until
 
-LOAD = Load(rampup_s=0, duration_s=0.5)
+LOAD = Load(rampup_s=0, duration_s=0.3)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Workbench]]:
         lab = {"kind": "nulldb", "database": f"w{uuid.uuid4().hex[:12]}", "may_change_settings": True}
         (folder / "targets.yaml").write_text(yaml.safe_dump({name: {**lab, "options": {"latency_us": "1000"}}}))
         place = Workspace(results=folder / "results", targets=folder / "targets.yaml")
-        api.connect(name, workspace=place).build(warehouses=1)
+        build_null(place.target(name))
         made.append(hdbkit.ui(name, workspace=place))
         made[-1].run.form.show(LOAD)
         made[-1].run.start()
