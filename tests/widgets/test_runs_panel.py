@@ -87,7 +87,7 @@ def test_a_wrong_condition_is_reported_as_it_was_typed(
     panel = RunsPanel()
     panel.where.value = wrong
     (sentence,) = re.findall("<p>(.*?)</p>", text_of(panel)[text_of(panel).index('role="alert"') :])
-    assert html.unescape(sentence).startswith(f"'{wrong}' is not a valid filter of runs; ")
+    assert html.unescape(sentence).startswith(f"'{wrong}' is not a valid filter of runs")
     assert "columns: run_id" in sentence
     assert "ORDER" not in sentence
 
