@@ -46,6 +46,11 @@ def replace_file(path: Path, content: bytes, mode: int = 0o666, owner: os.stat_r
         os.fsync(file.fileno())
 
 
+def is_utf8(text: str) -> bool:
+    """Whether UTF-8 can encode a text; it cannot encode half of a surrogate pair."""
+    return not any("\ud800" <= one <= "\udfff" for one in text)
+
+
 def sync_folder(folder: Path) -> None:
     """Flush a folder's entries to disk, so that new and replaced files survive a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)

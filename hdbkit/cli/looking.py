@@ -15,6 +15,7 @@ from hdbkit.cli.exits import Exit
 from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
 from hdbkit.cli.schema import AsJson, Yes
 from hdbkit.errors import InputError
+from hdbkit.paths import results_folder
 
 _SHORT = ("run_id", "status", "metric_value", "metric", "p95_us", "checks_failed", "label")
 _OMITTED = ("p95_us", "checks_failed", "metric", "label")
@@ -181,6 +182,8 @@ def runs_rm(
 ) -> None:
     """Delete a run's folder permanently."""
     result = api.result(run_id)
+    if result.folder.path.parent.resolve() != results_folder().resolve():
+        raise InputError(f"{result.folder.path} is not in the results folder {results_folder()}; nothing was deleted")
     if not yes:
         typer.confirm(f"Delete {result.folder.path}?", abort=True, err=True)
     result.remove()

@@ -11,6 +11,8 @@ import typer
 
 from hdbkit.cli import agent, batching, looking, measuring, profiling, schema, server, show
 from hdbkit.cli.exits import guarded
+from hdbkit.errors import InputError
+from hdbkit.files import is_utf8
 
 app = typer.Typer(
     name="hdbkit",
@@ -47,5 +49,13 @@ def _about(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry of the program; exits with one of :class:`~hdbkit.cli.exits.Exit`."""
     command = typer.main.get_command(app)
-    words = None if arguments is None else list(arguments)
-    sys.exit(int(guarded(lambda: command.main(words, prog_name="hdbkit", standalone_mode=False))))
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(int(guarded(lambda: command.main(_readable(words), prog_name="hdbkit", standalone_mode=False))))
+
+
+def _readable(words: list[str]) -> list[str]:
+    """The words of the command line. Raises ``InputError`` if one is not valid UTF-8, as Python reads such bytes."""
+    for word in words:
+        if not is_utf8(word):
+            raise InputError(f"the argument {word!a} is not valid UTF-8")
+    return words

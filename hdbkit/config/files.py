@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from hdbkit.config.problems import place, problems_of
 from hdbkit.errors import ConfigErrors, InputError, Problem
-from hdbkit.files import read_text
+from hdbkit.files import is_utf8, read_text
 
 Lines = dict[tuple[str | int, ...], int]
 Model = TypeVar("Model", bound=BaseModel)
@@ -83,7 +83,7 @@ class _Reader:
         if isinstance(node, yaml.SequenceNode):
             return [self.content(one, (*at, i), depth + 1) for i, one in enumerate(node.value)]
         value = _scalar(node)
-        if isinstance(value, str) and not _is_utf8(value):
+        if isinstance(value, str) and not is_utf8(value):
             self.problems.append(Problem(place(at), "must be text that UTF-8 can encode", _line(node)))
         if isinstance(value, int | float) and ":" in str(node.value):
             what = "is a number of base 60 in YAML; put it in quotes, or write a plain number"
@@ -96,7 +96,7 @@ class _Reader:
             key = _scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
             if not isinstance(key, str):
                 raise ValueError(f"line {_line(key_node)}: a key must be text (put it in quotes)")
-            if not _is_utf8(key):
+            if not is_utf8(key):
                 raise ValueError(f"line {_line(key_node)}: a key must be text that UTF-8 can encode")
             here = (*at, key)
             if key in content:
@@ -109,11 +109,6 @@ class _Reader:
 def _with_pairs_joined(text: str) -> str:
     """A text with each surrogate pair, as JSON escapes some characters, as one character; a lone half stays."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-
-
-def _is_utf8(text: str) -> bool:
-    """Whether UTF-8 can encode a text; it cannot encode half of a surrogate pair."""
-    return not any("\ud800" <= one <= "\udfff" for one in text)
 
 
 def _scalar(node: yaml.Node) -> Any:

@@ -11,12 +11,14 @@ from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases._password_files import in_option_file
 from hdbkit.errors import CannotConnect, MissingDriver
+from hdbkit.files import is_utf8
 
 _TLS = {"ssl_ca": "ca", "ssl_capath": "capath", "ssl_cert": "cert", "ssl_key": "key", "ssl_cipher": "cipher"}
-_PASSED_ON = ("ssl_mode", "auth_plugin", "server_public_key_path", "init_command", "read_default_group")
+_SSL_MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
+_PASSED_ON = ("auth_plugin", "server_public_key_path", "init_command", "read_default_group")
 _SWITCHES = {"compress": None, "local_infile": 0}
 """Switches, and the driver's value for off; None omits the option, since any value turns compression on."""
-OPTIONS = ("socket", *_TLS, *_PASSED_ON, *_SWITCHES, "prepared")
+OPTIONS = ("socket", *_TLS, "ssl_mode", *_PASSED_ON, *_SWITCHES, "prepared")
 """The options of a target: the socket's path, TLS (``ssl_mode`` is DISABLED, PREFERRED, REQUIRED, VERIFY_CA or
 VERIFY_IDENTITY) with the certificates of the authority and, for mutual TLS, of the client; some of the driver's own;
 and ``prepared``: whether the server prepares calls of routines."""
@@ -114,7 +116,7 @@ def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         **_place(target),
         "user": target.user,
-        "password": target.secret() or None,
+        "password": _password(target),
         "database": target.database,
         "connect_timeout": options.connect_timeout_s,
         "charset": "utf8mb4",
@@ -122,6 +124,7 @@ def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
         "client_flag": CLIENT.MULTI_STATEMENTS | CLIENT.MULTI_RESULTS,
         "local_infile": 1,
         **{name: given[name] for name in _PASSED_ON if name in given},
+        **_ssl_mode(target),
         **{name: 1 if is_on(target, name) else off for name, off in _SWITCHES.items() if name in given},
     }
     if not target.secret() and (options_file := password_file(target)):
@@ -130,6 +133,25 @@ def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
     if certificates:
         arguments["ssl"] = certificates
     return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _password(target: Target) -> str | None:
+    secret = target.secret() or None
+    if secret and not is_utf8(secret):
+        raise CannotConnect(target.url, "the password is not valid UTF-8", "check the encoding of HDBKIT_PASSWORD")
+    return secret
+
+
+def _ssl_mode(target: Target) -> dict[str, str]:
+    """The option ``ssl_mode``, if given, in either case."""
+    given = target.options.get("ssl_mode")
+    if given is None:
+        return {}
+    mode = given.upper()
+    if mode not in _SSL_MODES:
+        reason = f"the option ssl_mode is '{given}'.{did_you_mean(mode, _SSL_MODES)}"
+        raise CannotConnect(target.url, reason, f"known modes: {', '.join(_SSL_MODES)}")
+    return {"ssl_mode": mode}
 
 
 def is_on(target: Target, option: str, default: bool = False) -> bool:

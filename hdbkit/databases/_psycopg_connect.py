@@ -112,7 +112,7 @@ def _connection_string(target: Target, schema: str, options: SessionOptions) -> 
         "options": " ".join(filter(None, [target.options.get("options"), *_session_settings(schema, options)])),
     }
     given = {name: str(value) for name, value in settings.items() if value is not None}
-    return " ".join(f"{name}={_quoted(value)}" for name, value in given.items()).encode()
+    return " ".join(f"{name}={_quoted(value)}" for name, value in given.items()).encode(errors="surrogateescape")
 
 
 def _session_settings(schema: str, options: SessionOptions) -> list[str]:

@@ -22,6 +22,8 @@ _AUTOMATIC = -1.0
 _MULTIPLES = {"": Fraction(1), **MULTIPLES}
 _UNBOUNDED = 2.0**63
 """Limits from this value on are those of the server's number type, not of the setting."""
+_HUGE = 1 << 1000
+"""Beyond every limit, and still a float."""
 _NUMBERS = ("integer", "real", "size")
 
 
@@ -46,7 +48,9 @@ def number_in(setting: Setting, text: str) -> float | None:
     if not found:
         return None
     digits, unit = found.groups()
-    number = float(int(digits, 16)) if "x" in digits.lower() else float(digits)
+    number = float(min(int(digits, 16), _HUGE)) if "x" in digits.lower() else float(digits)
+    if not math.isfinite(number):
+        return number
     if unit:
         factor = _MULTIPLES.get(_bare(unit)) if setting.kind == "size" else _factor(unit, setting.unit)
         if factor is None:

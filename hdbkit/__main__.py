@@ -1,0 +1,16 @@
+"""The program ``hdbkit``, also as ``python -m hdbkit``."""
+
+import sys
+
+
+def main() -> None:
+    """Import the command line, which takes a second and may be interrupted, and execute it."""
+    try:
+        from hdbkit.cli import main as command_line
+    except KeyboardInterrupt:
+        sys.exit(130)
+    command_line()
+
+
+if __name__ == "__main__":
+    main()
