@@ -1,4 +1,7 @@
-"""Fixtures of runs: a null database for each test (everything except a server), and one real schema for all."""
+"""Fixtures of runs: null databases (everything except a server), a finished run, and one real schema for all.
+
+What has the scope of a session is read by many tests: a test that changes it brings it back, or uses a copy.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,25 @@ import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import hdbkit
+from hdbkit.api import Result
 from hdbkit.build import build
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.databases import database
 from hdbkit.databases._null_state import State
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.workloads import workload
+from hdbkit.workspace import Workspace
 
 NullTarget = Callable[..., Target]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def null_target() -> Iterator[NullTarget]:
     """Makes a target of the null engine with two warehouses "built"; options become the target's."""
     made: list[State] = []
@@ -41,10 +48,19 @@ def null_target() -> Iterator[NullTarget]:
         shutil.rmtree(state.folder, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def finished(null_target: NullTarget, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """A run of two users with a window of one second, in a results folder of its own, to be read."""
+    load = Load(virtual_users=2, rampup_s=0.3, duration_s=1, keep_order_ids=True)
+    own = Workspace(results=tmp_path_factory.mktemp("finished"))
+    return hdbkit.run(null_target(latency_us=1000, spread=0.3), load=load, label="finished", workspace=own)
+
+
 @pytest.fixture
-def short_load() -> Load:
-    """Two users, a window of one second."""
-    return Load(virtual_users=2, rampup_s=0.3, duration_s=1)
+def copied(finished: Result, results: Path) -> Result:
+    """A copy of this run in the results folder of the test, which may do with it what it likes."""
+    shutil.copytree(finished.folder.path, results / finished.run_id)
+    return hdbkit.result(finished.run_id)
 
 
 @pytest.fixture(scope="session")

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
 import pytest
 
 import hdbkit
-from hdbkit.api import Running
+from hdbkit.api import Result, Running
 from hdbkit.cli import progress
 from hdbkit.config import Isolation, Load, WorkloadSpec
 from hdbkit.errors import InputError, RunFailed, SchemaProblem
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.folder_setup import make_run_folder
 from hdbkit.execution.handle import RunHandle
+from hdbkit.execution.live import Tick
 from hdbkit.execution.precheck import precheck
 from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan
@@ -27,7 +28,16 @@ from hdbkit.results.columns import OPERATIONS
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
+from hdbkit.workspace import Workspace
 from tests.run.conftest import NullTarget
+
+SHORT = Load(virtual_users=2, rampup_s=0, duration_s=0.5)
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """Where the runs are that several tests read."""
+    return Workspace(results=tmp_path_factory.mktemp("own"))
 
 
 def rows(result: object, query: str) -> list[tuple[object, ...]]:
@@ -35,54 +45,150 @@ def rows(result: object, query: str) -> list[tuple[object, ...]]:
     return duckdb.sql(query.format(t=f"'{folder.operations}/*.parquet'")).fetchall()
 
 
-def test_every_transaction_of_the_window_is_kept_and_counted(null_target: NullTarget, short_load: Load) -> None:
-    result = hdbkit.run(null_target(latency_us=1000, spread=0.3), load=short_load)
-    start, end = result.manifest.clock.window_start_us, result.manifest.clock.window_end_us
+def test_every_transaction_of_the_window_is_kept_and_counted(finished: Result) -> None:
+    start, end = finished.manifest.clock.window_start_us, finished.manifest.clock.window_end_us
     in_window = f"t_start_us + latency_us >= {start} and t_start_us + latency_us < {end}"
-    kept = rows(result, f"select count(*), count(distinct virtual_user) from {{t}} where outcome < 2 and {in_window}")
-    assert kept == [(result.summary["completed"], 2)]
-    assert result.metric_value is not None
-    assert result.metric_value > 0
-    failed = [check for check in result.manifest.checks if check.passed is False]
+    kept = rows(
+        finished, f"select count(*), count(distinct virtual_user) from {{t}} where outcome < 2 and {in_window}"
+    )
+    assert kept == [(finished.summary["completed"], 2)]
+    assert finished.metric_value is not None
+    assert finished.metric_value > 0
+    failed = [check for check in finished.manifest.checks if check.passed is False]
     assert not [check for check in failed if check.name not in ("steal time", "CPU pressure", "Little's law")]
 
 
-def test_a_run_folder_is_complete_and_has_no_spool_left(null_target: NullTarget, short_load: Load) -> None:
-    result = hdbkit.run(null_target(latency_us=1000), load=short_load)
-    names = {path.name for path in result.folder.path.iterdir()}
+def test_a_run_folder_is_complete_and_has_no_spool_left(finished: Result) -> None:
+    names = {path.name for path in finished.folder.path.iterdir()}
     assert {"manifest.json", "settings.json", "operations", "log.ndjson"} <= names
     assert {f"{table}.parquet" for table in ("seconds", "counters", "host", "clients", "errors")} <= names
     assert not {"spools", "control.bin"} & names
-    reported = result.summary["per_operation"]
+    reported = finished.summary["per_operation"]
     assert (reported["round_trips"], reported["sent_bytes"], reported["received_bytes"]) == (
         None,
         None,
         None,
     )  # no connection
     assert reported["context_switches"] > 0.5  # each call sleeps
-    described = rows(result, "select column_name from (describe select * from {t})")
+    assert finished.summary["client_cpu_us_per_operation"] > 0
+    described = rows(finished, "select column_name from (describe select * from {t})")
     assert [name for (name,) in described] == [*OPERATIONS, "w_id", "d_id", "o_id"]
 
 
-def test_the_same_seed_draws_the_same_transactions(null_target: NullTarget) -> None:
-    load = Load(virtual_users=2, rampup_s=0, duration_s=5, iterations=200, seed=7)
-    drawn = "select virtual_user, list(operation order by t_start_us) from {t} group by 1 order by 1"
-    first, second = (rows(hdbkit.run(null_target(), load=load), drawn) for _ in range(2))
-    assert first == second
-    assert [len(kinds) for _, kinds in first] == [200, 200]
+def test_order_ids_are_kept_when_asked_for(finished: Result) -> None:
+    assert rows(finished, "select count(*) > 0 from {t} where operation = 0 and outcome = 0") == [(True,)]
+    assert rows(finished, "select count(*) from {t} where operation = 0 and outcome = 0 and o_id = 0") == [(0,)]
+    assert rows(finished, "select count(*) from {t} where operation <> 0 and o_id <> 0") == [(0,)]
 
 
-def test_iterations_end_a_run_before_its_time(null_target: NullTarget) -> None:
-    began = time.monotonic()
-    result = hdbkit.run(null_target(), load=Load(virtual_users=2, rampup_s=0, duration_s=60, iterations=50))
-    assert rows(result, "select count(*) from {t}") == [(100,)]
-    assert time.monotonic() - began < 60
-    assert result.manifest.status is Status.DONE
+def test_a_run_has_its_phases_with_their_times(finished: Result) -> None:
+    manifest = finished.manifest
+    assert manifest.clock is not None
+    rampup, window = manifest.phases
+    assert [(one.name, one.measured) for one in manifest.phases] == [("rampup", False), ("window", True)]
+    assert (rampup.start_us, rampup.end_us) == (0, pytest.approx(300_000, abs=1000))
+    assert window.start_us == pytest.approx(manifest.clock.window_start_us, abs=1000)
+    assert window.end_us is not None
+    assert window.end_us - window.start_us == pytest.approx(1_000_000, abs=1000)
 
 
-def test_deadlocks_are_tried_again_and_counted(null_target: NullTarget, short_load: Load) -> None:
+def test_runs_are_found_again_by_condition(copied: Result) -> None:
+    found = hdbkit.runs("label = 'finished' and metric_value > 0")
+    assert copied.run_id in list(found["run_id"])
+    assert not len(hdbkit.runs("label = 'another'"))
+    with pytest.raises(InputError, match="columns: run_id"):
+        hdbkit.runs("speed > 3")
+
+
+def test_a_copied_folder_is_whole(finished: Result, copied: Result, results: Path) -> None:
+    assert copied.folder.path == results / finished.run_id
+    assert (copied.manifest, copied.summary) == (finished.manifest, finished.summary)
+    assert rows(copied, "select count(*) from {t}") == [(copied.table("clients")["operations"].sum(),)]
+    assert copied.report().is_file()
+    assert list(hdbkit.runs()["run_id"]) == [finished.run_id]
+    assert "not comparable to published results" in copied.manifest.notice
+
+
+def test_a_stop_is_no_error_when_the_run_has_just_ended(copied: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunHandle, "status", lambda _: Status.MEASURING)
+    RunHandle(copied.folder).stop()
+
+
+@pytest.fixture(scope="module")
+def limited(null_target: NullTarget, own: Workspace) -> tuple[Result, Result]:
+    """60 iterations of each of five users with one seed: each in a process of its own, and two in a process."""
+    target, limits = null_target(), {"rampup_s": 0, "duration_s": 60, "iterations": 60, "seed": 7}
+    alone = hdbkit.run(target, load=Load(virtual_users=5, **limits), workspace=own)
+    shared = hdbkit.run(target, load=Load(virtual_users=5, users_per_process=2, **limits), workspace=own)
+    return alone, shared
+
+
+def test_iterations_end_a_run_before_its_time(limited: tuple[Result, Result]) -> None:
+    for result in limited:
+        assert rows(result, "select virtual_user, count(*) from {t} group by 1 order by 1") == [
+            (user, 60) for user in range(5)
+        ]
+        assert result.summary["window_s"] < 60
+        assert result.manifest.status is Status.DONE
+
+
+def test_the_same_seed_draws_the_same_work_however_users_share_processes(limited: tuple[Result, Result]) -> None:
+    drawn = "select virtual_user, list((operation, w_id, d_id) order by t_start_us) from {t} group by 1 order by 1"
+    alone, shared = (rows(result, drawn) for result in limited)
+    assert alone == shared
+    assert len({tuple(work) for _, work in alone}) == 5
+
+
+def test_users_of_one_process_take_turns(limited: tuple[Result, Result]) -> None:
+    _, shared = limited
+    [(order,)] = rows(shared, "select list(virtual_user order by t_start_us) from {t} where virtual_user < 2")
+    counts = [order[:end].count(0) - order[:end].count(1) for end in range(len(order))]
+    assert max(map(abs, counts)) == 1
+    clients = shared.table("clients")
+    assert clients[["client", "users", "first_user"]].to_numpy().tolist() == [[0, 2, 0], [1, 2, 2], [2, 1, 4]]
+    assert list(clients["operations"]) == [120, 120, 60]
+    assert (clients["pid"].nunique(), set(clients["ended"])) == (3, {"done"})
+    checks = shared.checks.set_index("name")["passed"]
+    assert checks["clients ended as planned"]
+    assert checks["every transaction accounted for"]
+
+
+def test_keying_and_thinking_keep_to_their_schedule_in_shared_processes_too(null_target: NullTarget) -> None:
+    """Ten users in one process, and one alone in another."""
+    load = Load(
+        virtual_users=11,
+        users_per_process=10,
+        rampup_s=0,
+        duration_s=4,
+        keying_and_thinking=True,
+        mix={"payment": 1},
+    )
+    result = hdbkit.run(null_target(latency_us=1000), load=load)
+    of_each = rows(result, "select virtual_user, count(*), min(t_start_us), max(wait_us) from {t} group by 1")
+    assert sorted(user for user, *_ in of_each) == list(range(11))
+    for user, count, first_us, max_wait_us in of_each:
+        assert 1 <= count <= 2
+        assert first_us >= 3_000_000  # TPC-C 5.2.5.7: a payment is keyed in 3 s
+        assert 0 <= max_wait_us < (500_000 if user < 10 else 2_000_000)  # a fraction of the keying time
+
+
+def test_a_user_that_reconnects_draws_the_same_in_every_run(null_target: NullTarget) -> None:
+    target = null_target(
+        error_rate=1, error_class="connection_lost"
+    )  # each connection is lost with its first operation
+    drawn = "select virtual_user, list((operation, d_id) order by t_start_us) from {t} group by 1 order by 1"
+    found = []
+    for each in (1, 3):
+        load = Load(virtual_users=3, users_per_process=each, rampup_s=0, duration_s=60, iterations=8, seed=5)
+        found.append(rows(hdbkit.run(target, load=load), drawn))
+    assert found[0] == found[1]
+    assert [len(set(work)) > 3 for _, work in found[0]] == [True] * 3  # each connection draws something else
+    assert len({tuple(work) for _, work in found[0]}) == 3
+
+
+def test_deadlocks_are_tried_again_and_counted(null_target: NullTarget) -> None:
     target = null_target(latency_us=500, error_rate=0.2, error_class="deadlock")
-    result = hdbkit.run(target, load=short_load)
+    result = hdbkit.run(target, load=SHORT)
     assert result.summary["failed"] == 0
     assert result.summary["retries"] > 10
     errors = result.table("errors")
@@ -91,9 +197,9 @@ def test_deadlocks_are_tried_again_and_counted(null_target: NullTarget, short_lo
     assert 0 <= errors["count"].sum() - errors["retried"].sum() <= 2  # one a user, refused after the end
 
 
-def test_a_failure_that_no_try_mends_is_counted_by_class(null_target: NullTarget, short_load: Load) -> None:
+def test_a_failure_that_no_try_mends_is_counted_by_class(null_target: NullTarget) -> None:
     target = null_target(latency_us=500, error_rate=0.1, error_class="constraint")
-    result = hdbkit.run(target, load=short_load)
+    result = hdbkit.run(target, load=SHORT)
     assert result.summary["failed"] > 5
     assert result.summary["errors"]["constraint"] == result.summary["failed"]
     assert not result.passed
@@ -105,82 +211,6 @@ def test_raise_error_ends_the_run_at_the_first_failure(null_target: NullTarget) 
     with pytest.raises(RunFailed, match="constraint"):
         hdbkit.run(target, load=Load(virtual_users=2, rampup_s=0, duration_s=60, raise_error=True))
     assert time.monotonic() - began < 60
-
-
-def test_order_ids_are_kept_when_asked_for(null_target: NullTarget, short_load: Load) -> None:
-    load = short_load.with_(keep_order_ids=True)
-    result = hdbkit.run(null_target(latency_us=500), load=load)
-    assert rows(result, "select count(*) from {t} where operation = 0 and outcome = 0 and o_id = 0") == [(0,)]
-    assert rows(result, "select count(*) from {t} where operation <> 0 and o_id <> 0") == [(0,)]
-
-
-def test_one_process_can_serve_several_users_with_the_same_work(null_target: NullTarget) -> None:
-    target, limits = null_target(), {"rampup_s": 0, "duration_s": 60, "iterations": 60, "seed": 7}
-    drawn = "select virtual_user, list((operation, w_id, d_id) order by t_start_us) from {t} group by 1 order by 1"
-    alone = hdbkit.run(target, load=Load(virtual_users=5, **limits))
-    shared = hdbkit.run(target, load=Load(virtual_users=5, users_per_process=2, **limits))
-    assert [(user, len(work)) for user, work in rows(shared, drawn)] == [(user, 60) for user in range(5)]
-    assert rows(shared, drawn) == rows(alone, drawn)
-    clients = shared.table("clients")
-    assert clients[["client", "users", "first_user"]].to_numpy().tolist() == [[0, 2, 0], [1, 2, 2], [2, 1, 4]]
-    assert list(clients["operations"]) == [120, 120, 60]
-    assert (clients["pid"].nunique(), set(clients["ended"])) == (3, {"done"})
-    checks = shared.checks.set_index("name")["passed"]
-    assert checks["clients ended as planned"]
-    assert checks["every transaction accounted for"]
-
-
-def test_users_of_one_process_take_turns(null_target: NullTarget) -> None:
-    load = Load(virtual_users=4, users_per_process=4, rampup_s=0, duration_s=2)
-    result = hdbkit.run(null_target(latency_us=1000), load=load)
-    counts = [count for (count,) in rows(result, "select count(*) from {t} group by virtual_user")]
-    assert len(counts) == 4
-    assert min(counts) > 50
-    assert max(counts) - min(counts) <= 1  # by turns
-    assert result.summary["client_cpu_us_per_operation"] > 0
-
-
-def test_paced_users_of_one_process_are_served_when_they_are_due(null_target: NullTarget) -> None:
-    load = Load(
-        virtual_users=20,
-        users_per_process=10,
-        rampup_s=0,
-        duration_s=6,
-        keying_and_thinking=True,
-        mix={"stock_level": 1},
-    )
-    result = hdbkit.run(null_target(latency_us=1000), load=load)
-    served, first_us, most_wait_us = rows(
-        result, "select count(distinct virtual_user), min(t_start_us), max(wait_us) from {t}"
-    )[0]
-    assert served == 20
-    assert first_us >= 2_000_000
-    assert most_wait_us < 500_000
-
-
-def test_a_user_that_reconnects_draws_the_same_in_every_run(null_target: NullTarget) -> None:
-    target = null_target(
-        error_rate=1, error_class="connection_lost"
-    )  # each connection is lost with its first operation
-    drawn = "select virtual_user, list((operation, d_id) order by t_start_us) from {t} group by 1 order by 1"
-    found = []
-    for each in (1, 1, 3):
-        load = Load(virtual_users=3, users_per_process=each, rampup_s=0, duration_s=60, iterations=12, seed=5)
-        found.append(rows(hdbkit.run(target, load=load), drawn))
-    assert found[0] == found[1] == found[2]
-    assert [len(set(work)) > 3 for _, work in found[0]] == [True] * 3  # each connection draws something else
-    assert len({tuple(work) for _, work in found[0]}) == 3
-
-
-def test_a_run_has_its_phases_with_their_times(null_target: NullTarget, short_load: Load) -> None:
-    manifest = hdbkit.run(null_target(latency_us=1000), load=short_load).manifest
-    assert manifest.clock is not None
-    rampup, window = manifest.phases
-    assert [(one.name, one.measured) for one in manifest.phases] == [("rampup", False), ("window", True)]
-    assert (rampup.start_us, rampup.end_us) == (0, pytest.approx(300_000, abs=1000))
-    assert window.start_us == pytest.approx(manifest.clock.window_start_us, abs=1000)
-    assert window.end_us is not None
-    assert window.end_us - window.start_us == pytest.approx(1_000_000, abs=1000)
 
 
 STEPS = """
@@ -227,26 +257,6 @@ supervisor.main()
     assert [event.status for event in result.manifest.history][-1] is Status.DONE
 
 
-def test_keying_and_thinking_keep_to_their_schedule(null_target: NullTarget) -> None:
-    load = Load(virtual_users=4, rampup_s=0, duration_s=4, keying_and_thinking=True, mix={"payment": 1})
-    result = hdbkit.run(null_target(latency_us=1000), load=load)
-    [(count, first_us, most_wait_us)] = rows(result, "select count(*), min(t_start_us), max(wait_us) from {t}")
-    assert first_us >= 3_000_000  # TPC-C 5.2.5.7: a payment is keyed in 3 s
-    assert 1 <= count <= 8
-    assert 0 <= most_wait_us < 2_000_000  # a fraction of the keying time
-
-
-def test_stopping_closes_the_window_and_keeps_the_result(null_target: NullTarget) -> None:
-    running = hdbkit.start(null_target(latency_us=1000), load=Load(virtual_users=2, rampup_s=0, duration_s=600))
-    wait_for(running, Status.MEASURING)
-    time.sleep(0.5)
-    hdbkit.attach(running.run_id).stop()
-    result = running.wait()
-    assert result.manifest.status is Status.STOPPED
-    assert result.metric_value is not None
-    assert result.summary["window_s"] < 30
-
-
 def test_stopping_in_rampup_keeps_the_transactions_and_claims_no_figure(null_target: NullTarget) -> None:
     running = hdbkit.start(null_target(latency_us=1000), load=Load(rampup_s=600, duration_s=1))
     wait_for(running, Status.RAMPUP)
@@ -257,32 +267,32 @@ def test_stopping_in_rampup_keeps_the_transactions_and_claims_no_figure(null_tar
     assert rows(result, "select count(*) > 0 from {t}") == [(True,)]
 
 
-def test_live_ticks_report_throughput_and_latency(null_target: NullTarget) -> None:
+@pytest.fixture(scope="module")
+def stopped(null_target: NullTarget, own: Workspace) -> tuple[Tick, Result]:
+    """A run that was watched until a tick had latencies, and then stopped by another handle."""
     load = Load(virtual_users=3, users_per_process=2, rampup_s=0, duration_s=60)
-    running = hdbkit.start(null_target(latency_us=2000), load=load)
+    running = hdbkit.start(null_target(latency_us=2000), load=load, workspace=own)
     wait_for(running, Status.MEASURING)
-    view = running.live()
-    while not (tick := view.tick()).p50_us.get("new_order"):
-        assert not running.status.ended, "no tick of the run reported a committed operation"
-        time.sleep(0.3)
-    view.close()
-    running.stop()
-    manifest = running.wait().manifest
+    with closing(running.live()) as view:
+        while not (tick := view.tick()).p50_us.get("new_order"):
+            assert not running.status.ended, "no tick of the run reported a committed operation"
+            time.sleep(0.3)
+    hdbkit.attach(running.run_id, workspace=own).stop()
+    return tick, running.wait()
+
+
+def test_live_ticks_report_throughput_and_latency(stopped: tuple[Tick, Result]) -> None:
+    tick, result = stopped
     assert 0 < tick.metric_value < 60_000  # 2 processes at 2 ms a call
-    assert (tick.metric, tick.headline, tick.connected) == (manifest.metric, "new_order", 3)
+    assert (tick.metric, tick.headline, tick.connected) == (result.manifest.metric, "new_order", 3)
     assert 2000 <= tick.p50_us["new_order"] < 200_000
 
 
-def test_a_live_tick_reports_how_busy_the_server_on_this_host_is(built: PrivateServer) -> None:
-    running = hdbkit.start(built.target, load=Load(rampup_s=0, duration_s=60))
-    wait_for(running, Status.MEASURING)
-    view = running.live()
-    while not (tick := view.tick()).server_cpu_cores > 0:
-        assert not running.status.ended, "no look at the run told of the server's CPU"
-        time.sleep(0.3)
-    view.close()
-    running.stop(at_once=True)
-    assert tick.server_cpu_cores < 2 * (os.cpu_count() or 1)
+def test_stopping_closes_the_window_and_keeps_the_result(stopped: tuple[Tick, Result]) -> None:
+    _, result = stopped
+    assert result.manifest.status is Status.STOPPED
+    assert result.metric_value is not None
+    assert result.summary["window_s"] < 30
 
 
 def test_a_missing_schema_is_reported_before_anything_is_made(null_target: NullTarget) -> None:
@@ -303,30 +313,6 @@ def test_too_few_connections_are_reported_before_the_start(null_target: NullTarg
         hdbkit.run(null_target(connections=5), load=Load(virtual_users=8))
 
 
-def test_runs_are_found_again_by_condition(null_target: NullTarget, short_load: Load) -> None:
-    result = hdbkit.run(null_target(latency_us=1000), load=short_load, label="found-again")
-    found = hdbkit.runs("label = 'found-again' and metric_value > 0")
-    assert result.run_id in list(found["run_id"])
-    with pytest.raises(InputError, match="columns: run_id"):
-        hdbkit.runs("speed > 3")
-
-
-def test_a_copied_folder_is_whole(
-    null_target: NullTarget, short_load: Load, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = hdbkit.run(null_target(latency_us=1000), load=short_load)
-    shutil.copytree(made.folder.path, tmp_path / made.run_id)
-    shutil.rmtree(results)
-    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
-    copied = hdbkit.result(made.run_id)
-    assert copied.folder.path == tmp_path / made.run_id
-    assert (copied.manifest, copied.summary) == (made.manifest, made.summary)
-    assert rows(copied, "select count(*) from {t}") == [(copied.table("clients")["operations"].sum(),)]
-    assert copied.report().is_file()
-    assert list(hdbkit.runs()["run_id"]) == [made.run_id]
-    assert "not comparable to published results" in copied.manifest.notice
-
-
 def test_iterations_that_end_in_the_rampup_claim_no_figure(null_target: NullTarget) -> None:
     result = hdbkit.run(null_target(), load=Load(virtual_users=2, rampup_s=60, duration_s=60, iterations=50))
     assert result.manifest.status is Status.DONE
@@ -337,7 +323,7 @@ def test_iterations_that_end_in_the_rampup_claim_no_figure(null_target: NullTarg
 
 def test_watching_runs_keeps_no_file_open(null_target: NullTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_EVERY_S", 0.05)
-    load, lines, seen = Load(rampup_s=0, duration_s=0.5), progress.RunLines(), set()
+    load, lines, seen = Load(rampup_s=0, duration_s=0.4), progress.RunLines(), set()
 
     def watch(running: Running) -> None:
         lines(running)
@@ -352,14 +338,6 @@ def test_watching_runs_keeps_no_file_open(null_target: NullTarget, monkeypatch: 
 def open_spools() -> list[str]:
     names = [str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()]
     return [name for name in names if ".spool" in name]
-
-
-def test_a_stop_is_no_error_when_the_run_has_just_ended(
-    null_target: NullTarget, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done = hdbkit.run(null_target(latency_us=1000), load=Load(rampup_s=0, duration_s=0.3))
-    monkeypatch.setattr(RunHandle, "status", lambda _: Status.MEASURING)
-    RunHandle(done.folder).stop()
 
 
 def unstarted(server: PrivateServer | None, target: hdbkit.Target, root: Path) -> RunFolder:
@@ -392,26 +370,55 @@ def test_a_disk_that_is_full_when_the_clients_start_is_reported(null_target: Nul
     assert f"the disk of {folder.path} is full" in folder.read().history[-1].note
 
 
-@pytest.mark.parametrize("isolation", list(Isolation))
-def test_a_run_at_each_isolation_level(built: PrivateServer, isolation: Isolation) -> None:
-    load = Load(virtual_users=2, rampup_s=0, duration_s=1, isolation=isolation)
-    result = hdbkit.run(built.target, load=load)
-    assert result.manifest.plan["load"]["isolation"] == isolation.value
-    assert result.summary["operations"]["new_order"]["committed"] > 0
-    assert result.summary["errors"].keys() <= {"deadlock", "serialization"}
-    broken = result.checks.query("passed == False")["name"]
-    assert [name for name in broken if name.startswith("schema")] == []
+@pytest.fixture(scope="module")
+def watched(built: PrivateServer, own: Workspace) -> tuple[Tick, Result]:
+    """A run on a server, stopped at the first tick that knows what the server uses of the CPU."""
+    load = Load(rampup_s=0, duration_s=60, isolation=Isolation.READ_COMMITTED)
+    running = hdbkit.start(built.target, load=load, workspace=own)
+    wait_for(running, Status.MEASURING)
+    with closing(running.live()) as view:
+        while not (tick := view.tick()).server_cpu_cores > 0:
+            assert not running.status.ended, "no look at the run told of the server's CPU"
+            time.sleep(0.1)
+    running.stop()
+    return tick, running.wait()
 
 
-def test_a_stored_routine_takes_one_round_trip_and_client_sql_several(built: PrivateServer) -> None:
-    reported = {}
-    for routines in ("stored", "client"):
-        load = Load(virtual_users=2, rampup_s=0, duration_s=5, iterations=100, routines=routines)
-        reported[routines] = hdbkit.run(built.target, load=load).summary["per_operation"]
-    assert reported["stored"]["round_trips"] == pytest.approx(1, abs=0.02)
-    assert reported["client"]["round_trips"] > 2
-    assert reported["client"]["sent_bytes"] > 2 * reported["stored"]["sent_bytes"] > 0
-    assert min(one[name] for one in reported.values() for name in ("received_bytes", "context_switches")) > 0
+@pytest.fixture(scope="module")
+def isolated(built: PrivateServer, own: Workspace, watched: tuple[Tick, Result]) -> dict[Isolation, Result]:
+    """A short run at each level: two users who conflict with client SQL, and one alone with stored routines."""
+    limits = {"rampup_s": 0, "duration_s": 60, "iterations": 100}
+    others = {
+        isolation: hdbkit.run(built.target, load=Load(isolation=isolation, **limits, **more), workspace=own)
+        for isolation, more in {
+            Isolation.SERIALIZABLE: {"virtual_users": 2, "routines": "client"},
+            Isolation.REPEATABLE_READ: {"virtual_users": 1, "routines": "stored"},
+        }.items()
+    }
+    return {Isolation.READ_COMMITTED: watched[1], **others}
+
+
+def test_a_run_at_each_isolation_level(isolated: dict[Isolation, Result]) -> None:
+    for isolation, result in isolated.items():
+        assert result.manifest.plan["load"]["isolation"] == isolation.value
+        assert result.summary["operations"]["new_order"]["committed"] > 0
+        assert result.summary["errors"].keys() <= {"deadlock", "serialization"}
+        broken = result.checks.query("passed == False")["name"]
+        assert [name for name in broken if name.startswith("schema")] == []
+
+
+def test_a_stored_routine_takes_one_round_trip_and_client_sql_several(isolated: dict[Isolation, Result]) -> None:
+    client = isolated[Isolation.SERIALIZABLE].summary["per_operation"]
+    stored = isolated[Isolation.REPEATABLE_READ].summary["per_operation"]
+    assert stored["round_trips"] == pytest.approx(1, abs=0.02)
+    assert client["round_trips"] > 2
+    assert client["sent_bytes"] > 2 * stored["sent_bytes"] > 0
+    assert min(one[name] for one in (client, stored) for name in ("received_bytes", "context_switches")) > 0
+
+
+def test_a_live_tick_reports_how_busy_the_server_on_this_host_is(watched: tuple[Tick, Result]) -> None:
+    tick, _ = watched
+    assert 0 < tick.server_cpu_cores < 2 * (os.cpu_count() or 1)
 
 
 def test_a_check_of_the_schema_that_takes_too_long_is_ended(built: PrivateServer, results: Path) -> None:
