@@ -171,10 +171,15 @@ def test_an_abandoned_run_is_reported_everywhere_and_can_be_removed(
     assert not (results / running.run_id).exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
-def test_a_sweep_that_is_asked_to_end_puts_the_settings_back(
-    null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+@pytest.mark.parametrize("by", ["stop", signal.SIGHUP, signal.SIGTERM])
+def test_a_sweep_of_the_terminal_that_is_asked_to_end_puts_the_settings_back(
+    null_target: NullTarget,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: HdbkitCommand,
+    by: signal.Signals | str,
 ) -> None:
+    """By ``hdbkit stop`` in another terminal, which interrupts it as Ctrl-C does, or by a signal."""
     target = null_target(latency_us=1000).with_(may_change_settings=True)
     targets, spec = tmp_path / "targets.yaml", tmp_path / "sweep.json"
     targets.write_text(json.dumps({"lab": target.model_dump(mode="json", exclude_defaults=True)}))
@@ -183,7 +188,10 @@ def test_a_sweep_that_is_asked_to_end_puts_the_settings_back(
     program = start("sweep", "lab", str(spec), "-u", "2", "--rampup-s", "0", "--duration-s", "600")
     measuring()
     assert hdbkit.connect("lab").settings()["value"]["speed"] in ("2", "4")
-    os.kill(program.pid, number)
+    if isinstance(by, signal.Signals):
+        os.kill(program.pid, by)
+    else:
+        assert command(by).code == 0
     program.communicate(timeout=60)
     assert program.returncode == 130
     assert hdbkit.connect("lab").settings()["value"]["speed"] == "1"

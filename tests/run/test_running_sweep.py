@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from pydantic import SecretStr
 
 import hdbkit
-from hdbkit.api import RunningSweep, attach_sweep, running_sweeps, start_sweep
+from hdbkit.api import RunningSweep, attach_sweep, running_sweep, running_sweeps, start_sweep, sweeping
 from hdbkit.api.sweep_process import launch
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import ConfigErrors, InputError, SweepFailed
@@ -32,10 +32,11 @@ SHORT = SweepSpec(
     settings={"speed": ("1", "2")},
     virtual_users=(2,),
     blocks=2,
-    load=Load(rampup_s=0.1, duration_s=0.5),
+    load=Load(rampup_s=0, duration_s=0.4),
 )
-TINY = SHORT.with_(settings={"speed": ("1",)})
-LONG = SHORT.with_(load=Load(rampup_s=0, duration_s=600))
+TINY = SHORT.with_(settings={"speed": ("2",)})
+LIMITED = Load(rampup_s=0, duration_s=60, iterations=50)
+LONG = SHORT.with_(settings={"speed": ("2", "3")}, load=Load(rampup_s=0, duration_s=600))
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +79,24 @@ def begun(running: RunningSweep) -> RunningSweep:
     return running
 
 
+def interrupted(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep of this process is interrupted where its first run would begin."""
+    monkeypatch.setattr(sweeping, "execute", interrupted)
+
+
+@pytest.fixture
+def stopped(target: Target, no_run: None) -> RunningSweep:
+    """A sweep that was stopped before its first run."""
+    with pytest.raises(KeyboardInterrupt):
+        hdbkit.sweep(target, TINY)
+    return attach_sweep()
+
+
 def change_plan(running: RunningSweep, change: Callable[[dict[str, Any]], None]) -> None:
     path = running.folder.path / "plan.json"
     plan = json.loads(path.read_text())
@@ -85,8 +104,19 @@ def change_plan(running: RunningSweep, change: Callable[[dict[str, Any]], None])
     path.write_text(json.dumps(plan))
 
 
-def test_a_sweep_of_its_own_process_ends_as_one_that_is_waited_for(target: Target) -> None:
-    running = start_sweep(target, TINY)
+def test_a_detached_sweep_continues_when_its_starter_is_killed_and_ends_as_one_that_is_waited_for(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: HdbkitCommand
+) -> None:
+    tiny = named(target, tmp_path, monkeypatch)
+    program = "import os, sys; from hdbkit.cli import main\ntry: main(sys.argv[1:])\nfinally: os.kill(os.getpid(), 9)"
+    words = [sys.executable, "-c", program, "sweep", "lab", tiny, "--detach"]
+    ended = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    running = attach_sweep()
+    said = command("attach", running.sweep_id)
+    assert "run   2 of 2" in said.err
+    assert "the server's settings are restored" in said.err
+    assert "report.html" in said.out
     steps: list[EventKind] = []
     done = running.wait(lambda step: steps.append(step.kind))
     assert list(done.runs["status"]) == ["done"] * 2
@@ -97,7 +127,9 @@ def test_a_sweep_of_its_own_process_ends_as_one_that_is_waited_for(target: Targe
     assert running_sweeps() == []
 
 
-def test_the_progress_of_a_sweep_names_block_and_run(target: Target) -> None:
+def test_a_sweep_reports_its_progress_excludes_others_and_puts_the_settings_back_when_it_is_stopped(
+    target: Target, command: HdbkitCommand
+) -> None:
     started = begun(start_sweep(target, LONG))
     running = attach_sweep("last")
     now = running.progress()
@@ -107,41 +139,42 @@ def test_the_progress_of_a_sweep_names_block_and_run(target: Target) -> None:
     assert (now.planned.number, now.planned.block) == (1, 1)
     assert now.run_id in set(hdbkit.runs()["run_id"])
     assert now.left_s > 1800
-
-
-def test_a_stopped_sweep_puts_the_settings_back_and_can_be_resumed(target: Target) -> None:
-    running = begun(start_sweep(target, LONG.with_(settings={"speed": ("2",)})))
-    assert speed(target) == "2"
-    running.stop()
+    assert speed(target) in ("2", "3")
+    with pytest.raises(InputError, match="another sweep is running"):
+        start_sweep(target, SHORT)
+    with pytest.raises(InputError, match="is already running"):
+        start_sweep(resume_id=running.sweep_id)
+    assert command("stop").code == 0
     running.wait()
     assert running.status is SweepStatus.STOPPED
     assert speed(target) == "1"
-    change_plan(running, lambda plan: plan["spec"]["load"].update(duration_s=0.5))
-    resumed = start_sweep(resume_id=running.sweep_id, blocks=3)
-    assert list(resumed.wait().runs["status"]) == ["done"] * 3
-    assert resumed.status is SweepStatus.DONE
 
 
-def test_a_sweep_continues_when_the_one_who_started_it_is_killed(target: Target) -> None:
-    program = (
-        "import os, sys; from hdbkit.api import *; from hdbkit.config import *; "
-        "start_sweep(Target(**eval(sys.argv[1])), SweepSpec(**eval(sys.argv[2]))); os.kill(os.getpid(), 9)"
-    )
-    words = [str(one.model_dump(mode="json")) for one in (target, TINY)]
-    ended = subprocess.run([sys.executable, "-c", program, *words], check=False)
-    assert ended.returncode == -signal.SIGKILL
-    assert list(attach_sweep().wait().runs["status"]) == ["done"] * 2
+def test_of_two_that_resume_a_stopped_sweep_at_once_one_is_refused_and_the_other_does_it(
+    target: Target, stopped: RunningSweep
+) -> None:
+    assert (stopped.status, speed(target)) == (SweepStatus.STOPPED, "1")
+    with ThreadPoolExecutor(2) as both:
+        asked = [both.submit(start_sweep, target, resume_id=stopped.sweep_id, blocks=3) for _ in range(2)]
+    (refused,) = [str(one.exception()) for one in asked if one.exception()]
+    assert "is already running" in refused
+    assert list(attach_sweep(stopped.sweep_id).wait().runs["status"]) == ["done"] * 3
+    assert stopped.status is SweepStatus.DONE
 
 
-def test_a_killed_sweep_is_reported_as_such_and_the_next_one_puts_the_settings_back(target: Target) -> None:
+def test_a_killed_sweep_is_reported_as_such_and_the_next_one_puts_the_settings_back(
+    target: Target, no_run: None
+) -> None:
     running = begun(start_sweep(target, LONG))
     os.kill(pid_of(running), signal.SIGKILL)
     with pytest.raises(SweepFailed, match=f"its process was killed; .*hdbkit sweep --resume {running.sweep_id}"):
         running.wait()
     assert running.status is SweepStatus.KILLED
     assert running_sweeps() == []
+    assert speed(target) in ("2", "3")
     hdbkit.attach().stop()  # its run goes on by itself
-    start_sweep(target, TINY).wait()
+    with pytest.raises(KeyboardInterrupt):
+        hdbkit.sweep(target, TINY)
     assert running.folder.journal.state.changed is False
     assert speed(target) == "1"
 
@@ -161,14 +194,11 @@ def command_line(process: Path) -> bytes:
         return b""
 
 
-def test_what_breaks_a_sweep_down_is_reported_in_its_sentence(target: Target) -> None:
-    running = begun(start_sweep(target, LONG))
-    running.stop()
-    running.wait()
-    change_plan(running, lambda plan: plan["target"].update(database="gone"))
-    with pytest.raises(SweepFailed, match=f"{running.sweep_id} failed: .* hdbkit build"):
-        start_sweep(resume_id=running.sweep_id).wait()
-    assert running.status is SweepStatus.FAILED
+def test_what_breaks_a_sweep_down_is_reported_in_its_sentence(target: Target, stopped: RunningSweep) -> None:
+    change_plan(stopped, lambda plan: plan["target"].update(database="gone"))
+    with pytest.raises(SweepFailed, match=f"{stopped.sweep_id} failed: .* hdbkit build"):
+        start_sweep(resume_id=stopped.sweep_id).wait()
+    assert stopped.status is SweepStatus.FAILED
     assert speed(target) == "1"
 
 
@@ -180,57 +210,12 @@ def test_errors_are_reported_before_a_process_or_a_folder_is_made(target: Target
     assert not list(results.glob("sweeps/2*"))
 
 
-def test_a_server_is_swept_by_one_at_a_time_and_a_sweep_by_one_process(target: Target) -> None:
-    running = begun(start_sweep(target, LONG))
-    with pytest.raises(InputError, match="another sweep is running"):
-        start_sweep(target, SHORT)
-    with pytest.raises(InputError, match="is already running"):
-        start_sweep(resume_id=running.sweep_id)
-
-
-def test_of_two_that_resume_a_sweep_at_once_one_is_refused_and_the_other_does_it(target: Target) -> None:
-    running = begun(start_sweep(target, LONG))
-    running.stop()
-    running.wait()
-    change_plan(running, lambda plan: plan["spec"]["load"].update(duration_s=0.5))
-    with ThreadPoolExecutor(2) as both:
-        asked = [both.submit(start_sweep, target, resume_id=running.sweep_id) for _ in range(2)]
-    (refused,) = [str(one.exception()) for one in asked if one.exception()]
-    assert "is already running" in refused
-    assert attach_sweep(running.sweep_id).wait().failed == 0
-
-
-def test_a_sweep_of_the_terminal_is_seen_and_stopped_from_elsewhere(
-    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: HdbkitCommand
-) -> None:
-    named(target, tmp_path, monkeypatch)
-    words = [sys.executable, "-c", "from hdbkit.cli import main; main()", "sweep", "lab"]
-    program = subprocess.Popen([*words, str(tmp_path / "long.json"), "--json"], stdout=subprocess.PIPE)
-    until(running_sweeps)
-    begun(attach_sweep())
-    assert command("stop").code == 0
-    program.communicate(timeout=60)
-    assert program.returncode == 130
-    assert speed(target) == "1"
-
-
-def named(target: Target, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The target as ``lab``, and files of both sweeps."""
+def named(target: Target, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The target as ``lab``, and a file of a short sweep, which it returns."""
     (folder / "targets.yaml").write_text(json.dumps({"lab": target.model_dump(mode="json", exclude_defaults=True)}))
     monkeypatch.setenv("HDBKIT_TARGETS", str(folder / "targets.yaml"))
-    for name, spec in (("tiny", TINY), ("long", LONG)):
-        (folder / f"{name}.json").write_text(spec.model_dump_json())
-
-
-def test_the_command_line_starts_a_sweep_and_attaches_to_it(
-    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: HdbkitCommand
-) -> None:
-    named(target, tmp_path, monkeypatch)
-    sweep_id = command("sweep", "lab", tmp_path / "tiny.json", "--detach", "--json").json["sweep_id"]
-    said = command("attach", sweep_id)
-    assert "run   2 of 2" in said.err
-    assert "the server's settings are restored" in said.err
-    assert "report.html" in said.out
+    (folder / "tiny.json").write_text(TINY.model_dump_json())
+    return folder / "tiny.json"
 
 
 def comparable(sweep: Path) -> dict[str, Any]:
@@ -242,17 +227,18 @@ def comparable(sweep: Path) -> dict[str, Any]:
 
 
 def test_the_same_sweep_has_the_same_plan_from_api_process_and_command_line(
-    target: Target, tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch, command: HdbkitCommand
+    stopped: RunningSweep,
+    target: Target,
+    tmp_path: Path,
+    results: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: HdbkitCommand,
 ) -> None:
-    named(target, tmp_path, monkeypatch)
-    hdbkit.sweep(target, TINY)
-    for start in (
-        lambda: start_sweep(target, TINY),
-        lambda: command("sweep", "lab", tmp_path / "tiny.json", "--detach"),
-    ):
-        start()
-        attach_sweep().stop()
-        attach_sweep().wait()
+    """The plan is on disk before the process of a sweep starts; here none does."""
+    tiny = named(target, tmp_path, monkeypatch)
+    monkeypatch.setattr(running_sweep, "launch", lambda *_: None)
+    start_sweep(target, TINY)
+    assert command("sweep", "lab", tiny, "--detach").code == 0
     first, *others = [comparable(path) for path in results.glob("sweeps/2*")]
     assert others == [first, first]
 
@@ -268,7 +254,7 @@ def test_a_password_in_memory_reaches_the_process_and_no_command_line(built: Pri
         password=SecretStr(password_of(account)),
         may_change_settings=True,
     )
-    spec = SHORT.with_(settings={"synchronous_commit": ("off",)}, load=Load(rampup_s=0.2, duration_s=1))
+    spec = SHORT.with_(settings={"synchronous_commit": ("off",)}, load=LIMITED)
     running = start_sweep(target, spec)
     line = Path(f"/proc/{pid_of(running)}/cmdline").read_bytes()
     done = running.wait()
