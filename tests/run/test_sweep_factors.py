@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import os
 import signal
-import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
 
 import hdbkit
 from hdbkit import api
-from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.api import sweeping
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.sweep_spec import AbortRules
+from hdbkit.contracts import Session
 from hdbkit.databases import database
-from hdbkit.errors import ConfigErrors, SweepFailed
+from hdbkit.errors import ConfigErrors
 from hdbkit.plan import RunPlan
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Event, Manifest, Status
 from hdbkit.results.sweep_folder import runs_frame
-from hdbkit.servers import PrivateServer
+from hdbkit.servers import find_binaries, private_server
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.sweep_runner import start
 from hdbkit.sweep_runner.outcomes import rule_broken
-from hdbkit.workloads import workload
+from hdbkit.workloads import specification, workload
 from hdbkit.workloads.present import present_schema
 from hdbkit.workloads.tproc_c import NOPM
 from tests.run.conftest import NullTarget
-from tests.run.sweep_server import FileServer, runner
+from tests.run.sweep_server import FileServer, begun, runner
 
 SHORT = Load(rampup_s=0, duration_s=0.5)
 
@@ -51,40 +56,79 @@ def test_a_schema_is_rebuilt_only_where_the_data_can_be_kept(null_target: NullTa
         hdbkit.sweep(null_target(), SweepSpec(factors={"partitions": [0, 2]}, blocks=2, load=SHORT))
 
 
-def test_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_back(built: PrivateServer) -> None:
-    """A kill -9 while a schema that was built is there loses neither a run nor the data as they were."""
-    target = built.target
-    before, content = present_schema(target), orders(target)
-    spec = SweepSpec(factors={"partitions": [0, 2]}, blocks=2, load=SHORT)
-
-    running = hdbkit.start_sweep(target, spec)
-    while not any(line.details.get("rebuilt_s") for line in running.folder.journal.lines):
-        assert not running.status.ended, running.progress().note
-        time.sleep(0.02)
-    process = running.folder.journal.state.executed_by
-    assert process
-    os.kill(process, signal.SIGKILL)
-    with pytest.raises(SweepFailed, match="was killed"):
-        running.wait()
-    assert present_schema(target).storage["partitions"] == 2
-    done = hdbkit.sweep(target, resume_id=running.sweep_id)
-    assert list(done.runs["status"]) == ["done"] * 4
-    assert done.runs["run_id"].nunique() == 4
-    of_each = {
-        api.result(run_id).manifest.schema_facts.get("partitions", 0) == int(partitions)
-        for run_id, partitions in zip(done.runs["run_id"], done.runs["partitions"], strict=True)
-    }
-    assert of_each == {True}
-    assert (present_schema(target), orders(target)) == (before, content)
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[tuple[Target, WorkloadSpec]]:
+    """A server of its own with a workload of ten rows, to which one was added after the build."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    (folder / "workload.yaml").write_text(
+        "name: small\nschema_name: small\nparameters: {rows: 10}\noperations: {count_things: {}, add_thing: {}}\n"
+        "tables: {things: {rows: rows, columns: {id: row}}}\n"
+    )
+    (folder / "all.sql").write_text(
+        "-- name: create_things\nCREATE TABLE things (id INTEGER);\n"
+        "-- name: count_things\nSELECT count(*) FROM things;\n"
+        "-- name: add_thing\nINSERT INTO things VALUES (0);\n"
+    )
+    if not any(one.kind == "postgresql" for one in find_binaries()):
+        pytest.skip("no server binaries here; see: hdbkit doctor")
+    with private_server("postgresql", settings={"fsync": "off"}) as server:
+        spec = specification(folder)
+        assert hdbkit.connect(server.target).build(spec).passed
+        with session_of(server.target, spec) as session:
+            session.ask("add_thing")
+        yield server.target, spec
 
 
-def orders(target: Target) -> int:
+@contextmanager
+def session_of(target: Target, spec: WorkloadSpec) -> Iterator[Session]:
     engine = database(target.kind)
-    session = engine.connect(target, workload(present_schema(target)).scope(engine.dialects))
-    try:
-        return int(session.query("count_new_orders")[0][0])
-    finally:
-        session.close()
+    with closing(engine.connect(target, workload(spec).scope(engine.dialects))) as session:
+        yield session
+
+
+def rows_of(target: Target, spec: WorkloadSpec) -> int:
+    with session_of(target, spec) as session:
+        return int(session.ask("count_things")[0][0])
+
+
+def test_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_back(
+    small: tuple[Target, WorkloadSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill -9 while a schema that was built is there loses neither a run nor the data as they were."""
+    target, of = small
+    spec = SweepSpec(factors={"parameters": ["rows=10", "rows=20"]}, workload=of, blocks=2, load=SHORT)
+
+    def run_one(plan: RunPlan, root: Path, _: object) -> Manifest:
+        """A run that looks at the data that it was promised."""
+        planned = dict(plan.workload)["parameters"]["rows"]
+        assert rows_of(target, plan.workload) == {10: 11, 20: 20}[planned]
+        done = begun(plan).model_copy(update={"result": {"metric_value": 1000.0}}).moved_to(Status.DONE)
+        folder = RunFolder(root / plan.run_id)
+        folder.path.mkdir()
+        folder.write(done)
+        return done
+
+    def killed(plan: RunPlan, root: Path, watch: object) -> Manifest:
+        if rows_of(target, plan.workload) == 20:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return run_one(plan, root, watch)
+
+    if not (child := os.fork()):
+        monkeypatch.setattr(forkserver._forkserver, "_forkserver_pid", None)  # that of the parent is no child of ours
+        monkeypatch.setattr(sweeping, "execute", killed)
+        try:
+            hdbkit.sweep(target, spec)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert rows_of(target, of) == 20
+    monkeypatch.setattr(sweeping, "execute", run_one)
+    done = hdbkit.sweep(target, resume_id="last")
+    assert list(done.runs["status"]) == ["done"] * 4, list(done.runs["note"])
+    assert done.runs["run_id"].nunique() == 4
+    assert sorted(done.runs["parameters"]) == ["rows=10"] * 2 + ["rows=20"] * 2
+    assert (present_schema(target, of), rows_of(target, of)) == (of, 11)
 
 
 def ended(failed: int, p95_us: int) -> Manifest:
