@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ import psutil
 from hdbkit.control_groups import cpu_s as cgroup_cpu_s
 from hdbkit.control_groups import own_cgroup
 from hdbkit.readings import HostLoad
+
+_ATTEMPTS, _AGAIN_S = 10, 0.001
+"""How often a sum over processes is taken that one of them leaves meanwhile."""
 
 
 def facts() -> dict[str, Any]:
@@ -97,22 +101,37 @@ def process_cpu_s(pid: int) -> float:
 
 
 def process_tree_cpu_s(pid: int) -> float:
-    """CPU time of a server: main process, those it waited for, and children; NaN if the server has ended.
+    """CPU time of a server: main process, those it waited for, and children; NaN if it is unknown.
 
-    A sum over the living alone would lose the workers that ended.
+    A sum over the living alone would lose the workers that ended. One that ends while the sum is taken would be lost
+    or counted twice, so the sum is taken again; it is unknown if that happens each time, or the server has ended.
     """
     try:
         main = psutil.Process(pid)
-        own = main.cpu_times()
-        total = own.user + own.system + own.children_user + own.children_system
-        for child in main.children():
-            try:
-                total += sum(child.cpu_times()[:2])
-            except psutil.Error:
-                continue
+        before = main.cpu_times()
+        for _ in range(_ATTEMPTS):
+            living = [_living_cpu_s(child) for child in main.children()]
+            after = main.cpu_times()
+            if not math.isnan(sum(living)) and _waited_s(before) == _waited_s(after):
+                return round(after.user + after.system + _waited_s(after) + sum(living), 6)
+            before = after
+            time.sleep(_AGAIN_S)
     except psutil.Error:
+        pass
+    return math.nan
+
+
+def _living_cpu_s(process: psutil.Process) -> float:
+    """CPU time of a process; NaN if it has ended, since its parent may count it already."""
+    try:
+        used_s = float(sum(process.cpu_times()[:2]))
+        return math.nan if process.status() == psutil.STATUS_ZOMBIE else used_s
+    except psutil.NoSuchProcess:
         return math.nan
-    return float(total)
+
+
+def _waited_s(times: Any) -> float:
+    return float(times.children_user + times.children_system)
 
 
 def _processor() -> str:

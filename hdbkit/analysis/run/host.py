@@ -5,8 +5,6 @@ What else the clients used covers their whole run: it is read before the first o
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 
@@ -27,17 +25,19 @@ _USED = {
 def grown(host: pd.DataFrame | None, column: str, window: Window) -> float | None:
     """The growth of a running total of the host over the window, between samples in a straight line.
 
-    None if it was not sampled, or was reset in between (as by a restart of the server).
+    None if it was not sampled, or decreased between two samples that are used (as by a restart of the server).
     """
-    if host is None or len(host) < 2:
+    if host is None:
         return None
-    values = host[column].to_numpy(dtype=float)
-    times = host["t_us"].to_numpy(dtype=float)
-    if (np.diff(values[(times >= window.start_us) & (times < window.end_us)]) < 0).any():
+    known = host[np.isfinite(host[column].to_numpy(dtype=float))]
+    values = known[column].to_numpy(dtype=float)
+    times = known["t_us"].to_numpy(dtype=float)
+    first = max(int(np.searchsorted(times, window.start_us, "right")) - 1, 0)
+    last = int(np.searchsorted(times, window.end_us, "left")) + 1
+    if len(times[first:last]) < 2 or (np.diff(values[first:last]) < 0).any():
         return None
     at = np.interp([window.start_us, window.end_us], times, values)
-    growth = float(at[1] - at[0])
-    return growth if math.isfinite(growth) else None
+    return float(at[1] - at[0])
 
 
 def host_cpu_pct(host: pd.DataFrame | None, window: Window) -> dict[str, float] | None:
