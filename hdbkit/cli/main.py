@@ -21,6 +21,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 looking.add_to(app)
 schema.add_to(app)

@@ -148,7 +148,10 @@ def _plain(name: str, field: FieldInfo, value: Any) -> Any:
     """``first=45,second=55`` as a dict where the field is one; other values unchanged."""
     if "dict" not in str(field.annotation):
         return value
-    pairs = weights_of(value)
+    try:
+        pairs = weights_of(value)
+    except ValueError as error:
+        raise InputError(f"--{name.replace('_', '-')}: {error}") from None
     try:
         for number in pairs.values():
             float(number)

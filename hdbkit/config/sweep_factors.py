@@ -125,6 +125,11 @@ def _holds_weights(name: str) -> bool:
 
 
 def weights_of(text: str) -> dict[str, str]:
-    """``read=90,write=10`` as a dict."""
-    pairs = [part.partition("=") for part in text.split(",")]
-    return {key.strip(): weight.strip() for key, _, weight in pairs}
+    """``read=90,write=10`` as a dict. Raises ``ValueError`` if a key is repeated."""
+    weights: dict[str, str] = {}
+    for part in text.split(","):
+        key, _, weight = (word.strip() for word in part.partition("="))
+        if key in weights:
+            raise ValueError(f"'{key}' occurs twice in {text}")
+        weights[key] = weight
+    return weights

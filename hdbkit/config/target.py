@@ -111,6 +111,8 @@ class Target(ConfigModel):
             raise InputError(
                 f"the target is not a valid URL ({reason}); write kind://user@host:port/database"
             ) from None
+        if parts.fragment:
+            raise InputError("the target is not a valid URL (it has a part after #); write %23 for # within a name")
         return cls(
             kind=kind,
             host=_host(parts.netloc) or options.pop("host", None),

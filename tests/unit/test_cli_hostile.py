@@ -72,3 +72,8 @@ def test_an_interrupt_while_the_program_is_imported_shows_no_traceback(tmp_path:
     program.send_signal(2)
     _, err = program.communicate(timeout=30)
     assert (program.returncode, err) == (130, "")
+
+
+def test_a_repeated_key_is_an_error(command: HdbkitCommand) -> None:
+    said = command("run", f"postgresql://x@{NOWHERE}", "--mix", "payment=3,payment=4")
+    assert (said.code, "'payment' occurs twice" in said.err) == (2, True)

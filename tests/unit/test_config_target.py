@@ -54,6 +54,7 @@ def test_a_password_in_a_url_is_refused_and_not_repeated(password: str, rest: st
         ("://bench@db1/tpcc", "kind"),
         ("nulldb://db1/tpcc?password=hunter2", "looks like a secret"),
         ("nulldb://db1/tpcc?sslmode", "bad query field"),
+        (f"nulldb://db1/tpcc#{SECRET}", "a part after #"),
         (f"nulldb://bench:{SECRET}", "not a valid URL"),
         (f"nulldb://bench@db1/tpcc?{SECRET}", "bad query field"),
         (f"bench:{SECRET}@db1/tpcc", "neither a name nor a URL"),

@@ -14,6 +14,7 @@ import ipywidgets
 from pydantic.fields import FieldInfo
 
 from hdbkit.config.sweep_factors import weights_of
+from hdbkit.errors import InputError
 
 WIDE_LABELS: Final = {"description_width": "148px"}
 """The style of a field in a grid of options."""
@@ -116,7 +117,10 @@ def _value(field: FieldInfo, shown: Any) -> Any:
         return shown
     text = shown.strip()
     if kind is dict:
-        return weights_of(text) if text else {}
+        try:
+            return weights_of(text) if text else {}
+        except ValueError as error:
+            raise InputError(str(error)) from None
     return None if _optional(field) and not text else text
 
 
