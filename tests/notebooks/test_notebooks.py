@@ -7,14 +7,14 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 import yaml
-from nbclient import NotebookClient
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat import NotebookNode
 from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 
@@ -23,6 +23,7 @@ from hdbkit.config import Target
 from hdbkit.config.notebook import read_notebook, read_parameters
 from hdbkit.servers import find_binaries
 from hdbkit.workspace import Workspace
+from tests.kernel import Kernel, kernel
 from tests.notebooks.conftest import NOTEBOOKS, write_params
 from tests.run.conftest import password_of
 
@@ -53,29 +54,19 @@ SAYS = {
     "09_own_workload": "read p99",
 }
 """What its outputs hold when it has done its work."""
-RESET = "%reset -f\n__spec__ = None"  # without one, the module __main__ cannot start processes
 BUILT_BY = "01_build_and_check"
 SERVER = "print(__import__('hdbkit').open_target('private').target.model_dump_json())"
 
 
-class OneKernel:
-    """Executes notebooks in one kernel, each once and without the names of those before it."""
+@dataclass(frozen=True)
+class Notebooks:
+    """The notebooks in one kernel, each executed once."""
 
-    def __init__(self, client: NotebookClient, targets: Path) -> None:
-        self.client, self.targets = client, targets
-        self.known: dict[str, nbformat.NotebookNode] = {}
+    kernel: Kernel
+    targets: Path
+    known: dict[str, NotebookNode] = field(default_factory=dict)
 
-    def execute(self, notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-        """The notebook with its outputs, and with the state of its panels."""
-        notebook.cells.insert(0, new_code_cell(RESET))
-        self.client.nb = notebook
-        self.client.reset_execution_trackers()
-        for index, cell in enumerate(notebook.cells):
-            self.client.execute_cell(cell, index)
-        self.client.set_widgets_metadata()
-        return notebook
-
-    def executed(self, name: str, folder: Path) -> nbformat.NotebookNode:
+    def executed(self, name: str, folder: Path) -> NotebookNode:
         """A notebook with its small values; where it needs the server, the one that builds the schema goes first."""
         if needs_server(name) and name != BUILT_BY:
             self.executed(BUILT_BY, folder)
@@ -83,7 +74,8 @@ class OneKernel:
             (path,) = (path for path in NOTEBOOKS if path.stem == name)
             (file,) = write_params(folder, **{name: SMALL[name]})
             values = read_parameters(read_notebook(path, self.targets), file)
-            self.known[name] = self.execute(parameterize_notebook(load_notebook_node(str(path)), values))
+            notebook = parameterize_notebook(load_notebook_node(str(path)), values)
+            self.known[name] = self.kernel.execute(notebook)
         return self.known[name]
 
 
@@ -92,16 +84,15 @@ def needs_server(name: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneKernel]:
-    """A kernel with a results folder and a targets file of its own; its private server ends with it."""
+def notebooks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebooks]:
+    """Their kernel has a results folder and a targets file of its own; its private server ends with it."""
     folder = tmp_path_factory.mktemp("notebooks")
     suite = {"kind": "nulldb", "database": f"n{uuid.uuid4().hex[:12]}", "options": {"latency_us": "2000"}}
     (folder / "targets.yaml").write_text(yaml.safe_dump({"suite": {**suite, "may_change_settings": True}}))
     place = Workspace(results=folder / "results", targets=folder / "targets.yaml")
     api.connect("suite", workspace=place).build(warehouses=1)
-    client = NotebookClient(new_notebook(), timeout=600, kernel_name="python3")
-    with client.setup_kernel(cwd=str(NOTEBOOKS[0].parent), env=os.environ | place.environment):
-        yield OneKernel(client, place.targets)
+    with kernel(NOTEBOOKS[0].parent, os.environ | place.environment) as one:
+        yield Notebooks(one, place.targets)
     api.connect("suite", workspace=place).drop()
 
 
@@ -115,13 +106,13 @@ def test_every_notebook_is_run_here() -> None:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", SMALL)
-def test_it_runs_from_top_to_bottom(name: str, kernel: OneKernel, tmp_path: Path) -> None:
+def test_it_runs_from_top_to_bottom(name: str, notebooks: Notebooks, tmp_path: Path) -> None:
     if needs_server(name) and not any(one.kind == "postgresql" for one in find_binaries()):
         pytest.skip("no PostgreSQL binaries here; see: hdbkit doctor")
-    notebook = kernel.executed(name, tmp_path)
+    notebook = notebooks.executed(name, tmp_path)
     assert SAYS[name] in json.dumps([cell.get("outputs") for cell in notebook.cells])
     if needs_server(name):
-        (server,) = kernel.execute(new_notebook(cells=[new_code_cell(SERVER)])).cells[1].outputs
+        ((server,),) = notebooks.kernel.outputs(SERVER)
         assert password_of(Target.model_validate_json(server.text)) not in json.dumps(notebook)
 
 

@@ -20,7 +20,16 @@ from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from tests.unit.synthetic import GRID, METRIC, operations, server_host_of, sweep_frames, write_run, write_table
+from tests.unit.synthetic import (
+    GRID,
+    METRIC,
+    operations,
+    server_host_of,
+    sweep_frames,
+    write_errors,
+    write_run,
+    write_table,
+)
 
 
 def finished(path: Path, seed: int = 1, users: int = 4) -> tuple[RunFolder, Manifest]:
@@ -29,17 +38,7 @@ def finished(path: Path, seed: int = 1, users: int = 4) -> tuple[RunFolder, Mani
     failed = rows["outcome"] == 2
     rows.loc[failed, "error_class"] = np.random.default_rng(seed).choice([1, 2, 8], failed.sum())
     made = write_run(path, users=users, duration_s=8, rows=rows)
-    kinds = {
-        "error_class": ["deadlock", "other"],
-        "code": ["40P01", "XX000"],
-        "text": ["deadlock detected", "something else"],
-        "operation": ["new_order", "payment"],
-        "count": [9, 12],
-        "retried": [3, 0],
-        "first_us": [1_500_000, 2_500_000],
-        "last_us": [8_500_000, 9_500_000],
-    }
-    write_table(made.folder.table("errors"), pd.DataFrame(kinds), columns.ERRORS)
+    write_errors(made.folder)
     write_table(made.folder.table("server_host"), server_host_of(10, busy=0.4), columns.SERVER_HOST)
     manifest = made.manifest.model_copy(update={"result": summarize(made.folder, made.manifest)})
     made.folder.write(manifest)

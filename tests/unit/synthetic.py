@@ -7,7 +7,7 @@ so that a test can compute the answer in its own way. The metric is TPROC-C's un
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
@@ -24,9 +25,11 @@ from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Clock, Manifest, Status
 from hdbkit.results.seconds import Seconds
-from hdbkit.sweep_plan import plan_sweep
+from hdbkit.results.sweep_folder import SweepFolder, sweep_folder
+from hdbkit.sweep_plan import plan_sweep, run_plan
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c import NOPM
 
@@ -225,9 +228,21 @@ def write_run(
     metric: Metric = METRIC,
     noun: str = "",
     label: str | None = None,
+    plan: RunPlan | None = None,
     **changes: Any,
 ) -> Synthetic:
-    """A finished run at ``path``; ``changes`` go to :func:`operations`, ``load`` to the plan's load."""
+    """A finished run at ``path``; ``changes`` go to :func:`operations`, ``load`` to the plan's load.
+
+    A ``plan`` is that of the run, instead of the target, load and label that the other arguments make.
+    """
+    plan = plan or RunPlan(
+        run_id=path.name,
+        target=Target(kind="nulldb", host="db1", database="bench"),
+        workload=WorkloadSpec(warehouses=users),
+        load=Load(virtual_users=users, rampup_s=rampup_s, duration_s=duration_s, **(load or {})),
+        label=label,
+    )
+    users, rampup_s, duration_s = plan.load.virtual_users, plan.load.rampup_s, plan.load.duration_s
     start_us, end_us = int(rampup_s * 1e6), int((rampup_s + duration_s) * 1e6)
     seconds = rampup_s + duration_s + 0.5
     rows = operations(users, seconds, seed, **changes) if rows is None else rows
@@ -240,13 +255,6 @@ def write_run(
     write_table(folder.table("host"), host_of(seconds + 1) if host is None else host, columns.HOST)
     write_table(folder.table("clients"), clients_of(rows, users), columns.CLIENTS)
     folder.settings.write_text(json.dumps(SETTINGS), encoding="utf-8")
-    plan = RunPlan(
-        run_id=path.name,
-        target=Target(kind="nulldb", host="db1", database="bench"),
-        workload=WorkloadSpec(warehouses=users),
-        load=Load(virtual_users=users, rampup_s=rampup_s, duration_s=duration_s, **(load or {})),
-        label=label,
-    )
     work = workload(plan.workload)
     manifest = Manifest(
         run_id=path.name,
@@ -276,6 +284,42 @@ def write_run(
     )
     folder.write(manifest)
     return Synthetic(folder, manifest, rows)
+
+
+def with_result(made: Synthetic) -> Synthetic:
+    """The same run, with its result in its manifest."""
+    manifest = made.manifest.model_copy(update={"result": summarize(made.folder, made.manifest)})
+    made.folder.write(manifest)
+    return replace(made, manifest=manifest)
+
+
+def write_errors(folder: RunFolder) -> None:
+    """Deadlocks of new_order, some of them retried, and other errors of payment."""
+    kinds = {
+        "error_class": ["deadlock", "other"],
+        "code": ["40P01", "XX000"],
+        "text": ["deadlock detected", "something else"],
+        "operation": ["new_order", "payment"],
+        "count": [9, 12],
+        "retried": [3, 0],
+        "first_us": [1_500_000, 2_500_000],
+        "last_us": [8_500_000, 9_500_000],
+    }
+    write_table(folder.table("errors"), pd.DataFrame(kinds), columns.ERRORS)
+
+
+def write_sweep(root: Path, spec: SweepSpec) -> SweepFolder:
+    """A finished sweep below the folder of all results, with its runs."""
+    sweep_id = "20260102-000000-sweep-abc"
+    planned, folder = plan_sweep(Target(kind="nulldb"), spec, sweep_id), sweep_folder(root, sweep_id)
+    folder.write_plan(planned)
+    for one in planned.runs:
+        plan = run_plan(planned, one, datetime(2026, 1, 2, tzinfo=UTC))
+        made = with_result(write_run(root / plan.run_id, plan=plan, seed=one.number))
+        settings = {name: {"value": value} for name, value in planned.configurations[one.configuration].items()}
+        made.folder.settings.write_text(json.dumps(SETTINGS | settings), encoding="utf-8")
+        folder.append(Step.RUN_FINISHED, one.number, plan.run_id)
+    return folder
 
 
 GRID = {"buffers": ["64MB", "256MB"], "durable": ["on", "off"]}

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
-from typing import Any
 
 import ipywidgets
-import nbformat
 import pytest
 from ipywidgets.embed import dependency_state
-from nbclient import NotebookClient
 
 from hdbkit.config import Target
 from hdbkit.widgets import PasswordField, TargetPanel
@@ -74,42 +70,6 @@ def test_nothing_that_the_panel_shows_holds_it() -> None:
     panel = _panel_with_password()
     panel.fail(ValueError("something else"))
     assert TYPED not in text_of(panel)
-
-
-CELLS = """
-import os
-from hdbkit.widgets import TargetPanel
-panel = TargetPanel()
-panel
----
-typed = {"method": "custom", "content": {"password": os.environ["TYPED"]}}
-panel.password._handle_msg({"content": {"data": typed}, "buffers": []})
-panel.given.value = "postgresql://somebody@127.0.0.1:1/nowhere"
----
-import time
-panel.test.click()
-while "alert" not in panel._error.value:
-    time.sleep(0.05)
-panel.shared.target, panel.password
----
-assert panel.shared.target.secret() == os.environ["TYPED"]
-import ipywidgets
-USUAL
-"""
-
-
-@pytest.mark.parametrize("usual", [False, True])
-def test_an_executed_notebook_holds_it_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, usual: bool) -> None:
-    """With the usual widget it is found, so the search does find."""
-    monkeypatch.setenv("TYPED", TYPED)
-    code = CELLS.replace("USUAL", "ipywidgets.Password(value=os.environ['TYPED'])" if usual else "None")
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in code.split("---\n")])
-    NotebookClient(notebook, timeout=120, kernel_name="python3", store_widget_state=True).execute()
-    saved = tmp_path / "executed.ipynb"
-    nbformat.write(notebook, saved)
-    content: dict[str, Any] = json.loads(saved.read_text())
-    assert content["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"]["state"]
-    assert (TYPED in saved.read_text()) is usual
 
 
 def _panel_with_password() -> TargetPanel:

@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nbclient import NotebookClient
 
 import hdbkit
 from hdbkit import api
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError, RunFailed
-from hdbkit.results.folder import find_run
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.records import Heads
 from hdbkit.results.spool import SpoolReader, SpoolWriter
@@ -29,6 +26,7 @@ from hdbkit.widgets.parts.run_words import doing, whole
 from hdbkit.workloads import specification, workload
 from hdbkit.workloads.tproc_c.spec import TRANSACTIONS
 from tests.conftest import HdbkitCommand
+from tests.unit.synthetic import with_result, write_run
 from tests.widgets.conftest import build_null, code_of, text_of, until
 
 SHORT = Load(virtual_users=2, rampup_s=0.5, duration_s=2)
@@ -135,20 +133,9 @@ def test_the_code_that_is_shown_gives_the_same_load(panel: RunPanel) -> None:
     assert '''label="night's"''' in code
 
 
-def test_a_run_of_the_panel_is_the_run_of_the_command_line(
+def test_a_run_is_watched_until_its_result_and_is_that_of_the_command_line(
     panel: RunPanel, built: Target, command: HdbkitCommand
 ) -> None:
-    panel.start()
-    mine = panel.wait().manifest
-    words = ("--virtual-users", 2, "--rampup-s", 0.5, "--duration-s", 2)
-    said = command("run", built.given, *words, "--json")
-    assert said.code in (0, 1)
-    theirs = api.result("last").manifest
-    assert theirs.run_id != mine.run_id
-    assert {**mine.plan, "run_id": ""} == {**theirs.plan, "run_id": ""}
-
-
-def test_a_run_is_watched_until_its_result_stands_there(panel: RunPanel) -> None:
     said: list[str] = []
     panel._state.observe(lambda change: said.append(change["new"]), "value")
     panel.start()
@@ -163,47 +150,45 @@ def test_a_run_is_watched_until_its_result_stands_there(panel: RunPanel) -> None
     assert panel.shared.run_id == result.run_id
     assert panel.shared.finished == 1
 
-
-def test_stop_ends_the_window_and_again_the_clients(panel: RunPanel) -> None:
-    panel.form.show(ENDLESS)
-    panel.start()
-    until(lambda: panel.live.points)
-    panel.stop.click()
-    assert panel.stop.description == "Stop at once"
-    panel.stop.click()
-    assert panel.wait().manifest.status.value == "stopped"
-    assert not panel.run.disabled
-    assert panel.stop.disabled
+    words = ("--virtual-users", 2, "--rampup-s", 0.5, "--duration-s", 2)
+    assert command("run", built.given, *words, "--json").code in (0, 1)
+    theirs = api.result("last").manifest
+    assert theirs.run_id != result.run_id
+    assert {**result.manifest.plan, "run_id": ""} == {**theirs.plan, "run_id": ""}
 
 
-def test_a_run_that_another_process_started_is_attached(panel: RunPanel, built: Target) -> None:
+def test_a_run_of_another_process_is_attached_and_stopped_and_the_panel_can_be_closed_before(
+    panel: RunPanel, built: Target
+) -> None:
+    """A closed panel notifies the caller that waits, and can be used again; a second stop ends the clients."""
     running = hdbkit.start(built, load=ENDLESS, label="theirs")
     panel.attach(running.run_id)
     assert panel.form.load().model_dump(include=set(Load.model_fields)) == ENDLESS.model_dump()
     assert panel.form.label.value == "theirs"
     until(lambda: panel.live.points)
-    running.stop()
-    assert panel.wait().run_id == running.run_id
+    panel.close()
+    with pytest.raises(InputError, match="closed before its run ended"):
+        panel.wait()
+
+    panel.attach()
+    until(lambda: panel.live.points)
+    panel.stop.click()
+    assert panel.stop.description == "Stop at once"
+    panel.stop.click()
+    result = panel.wait()
+    assert (result.run_id, result.manifest.status.value) == (running.run_id, "stopped")
+    assert not panel.run.disabled
+    assert panel.stop.disabled
 
 
-def test_the_target_of_an_attached_run_is_chosen_where_none_is(built: Target, null_target: Target) -> None:
-    run_id = hdbkit.run(built, load=SHORT).run_id
-    for before, after in ((None, built), (null_target, null_target)):
+def test_the_target_of_an_attached_run_is_chosen_where_none_is(results: Path, null_target: Target) -> None:
+    made = with_result(write_run(results / "20260101-000000-nulldb-w1-u1-aaaaaa", users=1, duration_s=2))
+    run_id, measured = made.manifest.run_id, Target.model_validate(made.manifest.plan["target"])
+    for before, after in ((None, measured), (null_target, null_target)):
         panel = RunPanel(Shared(target=before)).attach(run_id)
         assert panel.wait().run_id == run_id
         assert panel.shared.target == after
         panel.close()
-
-
-def test_a_waiting_call_raises_when_the_panel_is_closed_and_the_panel_can_be_used_again(panel: RunPanel) -> None:
-    panel.form.show(ENDLESS)
-    panel.start()
-    until(lambda: panel.live.points)
-    panel.close()
-    with pytest.raises(InputError, match="closed before its run ended"):
-        panel.wait()
-    hdbkit.attach().stop(at_once=True)
-    assert panel.attach().wait().manifest.status.value == "stopped"
 
 
 def test_a_run_that_cannot_start_shows_why_and_can_be_tried_again(null_target: Target) -> None:
@@ -317,20 +302,3 @@ def test_a_run_in_which_every_transaction_fails_is_silent(null_target: Target) -
 )
 def test_only_a_look_that_saw_the_load_all_the_time_is_a_point(now: api.Tick, drawn: bool) -> None:
     assert whole(now, {"rampup_s": 4, "duration_s": 6}, 0.5) is drawn
-
-
-def test_a_notebook_without_a_browser_keeps_the_result_as_html_and_picture(
-    built: Target, results: Path, tmp_path: Path
-) -> None:
-    cells = [
-        f"import hdbkit\npanel = hdbkit.widgets.RunPanel(target={built.given!r}, load=hdbkit.Load("
-        "virtual_users=1, rampup_s=0, duration_s=1))\npanel",
-        "panel.start()\nresult = panel.wait()",
-    ]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    NotebookClient(notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
-    (output,) = notebook.cells[0].outputs
-    result = api.Result(find_run(results, "last"))
-    assert set(output.data) == {"text/html", "text/plain", "image/png"}
-    assert f"{result.metric_value:,.0f} NOPM" in output.data["text/html"]
-    assert result.manifest.notice in output.data["text/html"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 import shutil
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,13 @@ import pytest
 
 import hdbkit
 from hdbkit import api
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target
 from hdbkit.errors import InputError
 from hdbkit.widgets import RunsPanel
 from hdbkit.widgets.panels.runs import with_settings
 from hdbkit.widgets.parts.links import FileLink
 from tests.conftest import HdbkitCommand
+from tests.unit.synthetic import with_result, write_errors, write_run
 from tests.widgets.conftest import build_null, text_of, until
 
 
@@ -27,15 +27,10 @@ from tests.widgets.conftest import build_null, text_of, until
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder with two runs, of one and of two users; some transactions of both were refused."""
     folder = tmp_path_factory.mktemp("measured")
-    options = {"latency_us": "5000", "error_rate": "0.05", "error_class": "other"}
-    target = Target(kind="nulldb", database=f"r{uuid.uuid4().hex[:12]}", options=options, may_change_settings=True)
-    api.connect(target).build(workload=WorkloadSpec())
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("HDBKIT_RESULTS", str(folder))
-        for users in (1, 2):
-            load = Load(virtual_users=users, rampup_s=0, duration_s=1)
-            hdbkit.run(target, load=load, label=f"users {users}")
-    api.connect(target).drop()
+    for users in (1, 2):
+        path = folder / f"20260101-00000{users}-nulldb-w1-u{users}-aaaaaa"
+        made = with_result(write_run(path, users=users, duration_s=2, failed=0.05, label=f"users {users}"))
+        write_errors(made.folder)
     return folder
 
 
@@ -142,7 +137,7 @@ def test_runs_are_deleted_only_after_the_question(panel: RunsPanel, two: list[st
 
 def test_the_errors_of_a_picked_run_are_reported_with_their_text(panel: RunsPanel, two: list[str]) -> None:
     panel.table.picked = two[:1]
-    assert "failed on demand" in panel.about.value
+    assert "something else" in panel.about.value
 
 
 def test_report_and_table_come_to_the_browser_as_bytes(
