@@ -76,28 +76,30 @@ def begun(run: api.Running) -> None:
     until(lambda: run.status.value != "starting")
 
 
-def test_only_the_newest_looks_and_the_panels_of_the_one_before_continue(bench: Workbench, built: Target) -> None:
-    run = api.start(built, load=LONG)
-    bench.run.attach(run.run_id)
-    newest = hdbkit.ui()
-    assert not any(ticker.alive for ticker in bench._tickers)
-    assert any(ticker.alive for ticker in newest._tickers)
-    begun(run)
-    run.stop(at_once=True)
-    assert bench.run.wait().run_id == run.run_id
-    newest.close()
-
-
-def test_a_run_that_is_running_is_listed_and_attached(bench: Workbench, built: Target) -> None:
+def test_a_run_in_progress_is_listed_and_attached_until_it_is_removed(bench: Workbench, built: Target) -> None:
+    """Only the newest workbench looks for runs; the panels of the one before continue."""
     run = api.start(built, load=LONG)
     until(lambda: any(run.run_id in line for line in lines(bench)))
     attach(bench, run.run_id)
     assert open_tab(bench) is bench.run
     assert bench.shared.run_id == run.run_id
+
+    newest = hdbkit.ui()
+    assert not any(ticker.alive for ticker in bench._tickers)
+    assert any(ticker.alive for ticker in newest._tickers)
+    until(lambda: any(run.run_id in line for line in lines(newest)))
     begun(run)
-    run.stop()
-    run.wait()
+    run.stop(at_once=True)
+    result = bench.run.wait()
+    assert result.run_id == run.run_id
     assert lines(bench) == []
+
+    newest.rest()  # its list stays as it was
+    result.remove()
+    assert "alert" not in text_of(newest)
+    attach(newest, run.run_id)
+    assert f"there is no run &#x27;{run.run_id}&#x27;" in text_of(newest).partition("alert")[2]
+    newest.close()
 
 
 def test_a_sweep_that_is_running_is_listed_and_attached(bench: Workbench, built: Target) -> None:
@@ -111,17 +113,6 @@ def test_a_sweep_that_is_running_is_listed_and_attached(bench: Workbench, built:
     sweep.stop()
     until(lambda: sweep.status.ended)
     assert not any(sweep.sweep_id in line for line in lines(bench))
-
-
-def test_what_cannot_be_attached_any_more_is_reported(bench: Workbench, built: Target) -> None:
-    run = api.start(built, load=LONG)
-    until(lambda: any(run.run_id in line for line in lines(bench)))
-    bench.close()  # the list stays as it was
-    begun(run)
-    run.stop(at_once=True)
-    run.wait().remove()
-    attach(bench, run.run_id)
-    assert run.run_id in text_of(bench)
 
 
 def test_what_a_panel_keeps_for_the_notebook_is_kept_by_the_whole(bench: Workbench) -> None:

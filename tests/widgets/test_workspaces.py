@@ -16,6 +16,7 @@ from hdbkit.config import Load, SweepSpec
 from hdbkit.widgets import ComparePanel, Panel, RunPanel, RunsPanel, Shared, TargetPanel
 from hdbkit.widgets.panels.ui import Workbench
 from hdbkit.workspace import Workspace
+from tests.unit.synthetic import with_result, write_run
 from tests.widgets.conftest import build_null, code_of, text_of, until
 
 LOAD = Load(rampup_s=0, duration_s=0.3)
@@ -32,10 +33,14 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Workbench]]:
         place = Workspace(results=folder / "results", targets=folder / "targets.yaml")
         build_null(place.target(name))
         made.append(hdbkit.ui(name, workspace=place))
-        made[-1].run.form.show(LOAD)
-        made[-1].run.start()
-    for bench in made:
-        bench.run.wait()
+    one, two = made
+    one.run.form.show(LOAD)
+    one.run.start()
+    other = with_result(
+        write_run(two.workspace.results / "20260101-000000-nulldb-w1-u1-aaaaaa", users=1, duration_s=2)
+    )
+    two.run.attach(other.manifest.run_id)
+    one.run.wait()
     yield made
     for bench in made:
         bench.close()
