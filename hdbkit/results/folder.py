@@ -12,15 +12,7 @@ from pydantic import ValidationError
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import replace_file
 from hdbkit.results.columns import FORMAT_VERSION
-from hdbkit.results.manifest import Manifest
-
-_PLANNED = {
-    "target": {"kind"},
-    "workload": {"kind"},
-    "load": {"virtual_users", "rampup_s", "duration_s"},
-}
-"""The fields of a plan that all readers rely on."""
-
+from hdbkit.results.manifest import PARTS, Manifest
 
 @dataclass(frozen=True)
 class RunFolder:
@@ -84,23 +76,34 @@ class RunFolder:
             manifest = Manifest.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             raise DamagedResult(f"{self.path} is not a run folder: it has no manifest.json") from None
-        except (ValidationError, OSError) as error:
-            first = str(error).splitlines()[0]
-            raise DamagedResult(f"{path} is damaged: {first}") from None
+        except ValidationError as error:
+            raise DamagedResult(f"{path} is damaged: {_first_problem(error)}") from None
+        except OSError as error:
+            raise DamagedResult(f"{path} cannot be read: {error}") from None
         if manifest.format_version > FORMAT_VERSION:
             raise DamagedResult(
                 f"{path} has format version {manifest.format_version}, but this hdbkit reads up to {FORMAT_VERSION}; "
                 "run: pip install --upgrade hdbkit"
             )
-        for part, names in _PLANNED.items():
-            planned = manifest.plan.get(part)
-            if not isinstance(planned, dict) or not names <= planned.keys():
-                raise DamagedResult(f"{path} is damaged: its plan has no {part} with {', '.join(sorted(names))}")
+        try:
+            for name, model in PARTS.items():
+                if part := getattr(manifest, name) or name == "plan":
+                    model.model_validate(part)
+        except ValidationError as error:
+            raise DamagedResult(f"{path} is damaged: {_first_problem(error, name)}") from None
         return manifest
 
     def write(self, manifest: Manifest) -> None:
         """Replace the manifest atomically."""
         replace_file(self.path / "manifest.json", manifest.model_dump_json(indent=1).encode())
+
+
+def _first_problem(error: ValidationError, part: str | None = None) -> str:
+    """The first error, with its place: ``plan.load.virtual_users: input should be a valid integer``."""
+    first = error.errors()[0]
+    place = ".".join(str(word) for word in (part, *first["loc"]) if word is not None)
+    text = first["msg"][:1].lower() + first["msg"][1:]
+    return f"{place}: {text}" if place else text
 
 
 def make_folder(path: Path, exist_ok: bool = False) -> Path:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -69,6 +70,94 @@ class Phase(BaseModel):
     measured: bool
     start_us: int | None = None
     end_us: int | None = None
+
+
+class _Part(BaseModel):
+    """What readers rely on in a part of the manifest that is otherwise free."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class _Target(_Part):
+    kind: str
+    host: str | None = None
+    database: str | None = None
+
+
+class _Workload(_Part):
+    kind: str
+
+
+class _Load(_Part):
+    virtual_users: int = Field(ge=1)
+    rampup_s: float
+    duration_s: float
+
+
+class _Sweep(_Part):
+    sweep_id: str
+
+
+class _Plan(_Part):
+    target: _Target
+    workload: _Workload
+    load: _Load
+    label: str | None = None
+    sweep: _Sweep | None = None
+
+
+class _Server(_Part):
+    version: str | None = None
+
+
+class _Operation(_Part):
+    count: int
+    committed: int
+    rolled_back: int
+    failed: int
+    retries: int
+    p50_us: float | None
+    p90_us: float | None
+    p95_us: float | None
+    p99_us: float | None
+    p999_us: float | None
+    max_us: float | None
+    mean_us: float | None
+    response: dict[str, float | None] | None = None
+
+
+class _Law(_Part):
+    users_by_law: float
+    users: float
+    ratio: float
+    mean_us: float | None
+    outside_pct: float | None
+
+
+class _Result(_Part):
+    metric_value: float | None
+    engine_tpm: float | None
+    window_s: float
+    completed: int
+    failed: int
+    retries: int
+    operations_per_s: float
+    operations: dict[str, _Operation]
+    errors: dict[str, int]
+    client_cpu_us_per_operation: float | None
+    server_cpu_us_per_operation: float | None
+    per_operation: dict[str, float | None]
+    host_cpu_pct: dict[str, float] | None
+    server_host: dict[str, Any] | None = None
+    littles_law: _Law
+    full_pages: dict[Literal["first", "last"], float] | None = None
+    data: dict[str, float | None] | None = None
+    counters: dict[str, float | None]
+    clients_lost: int | None = None
+
+
+PARTS: Mapping[str, type[BaseModel]] = {"plan": _Plan, "server": _Server, "result": _Result}
+"""The parts that are checked when a manifest is read from a folder; a result may be missing as a whole."""
 
 
 class Manifest(BaseModel):

@@ -1,0 +1,86 @@
+"""Manifests with a wrong value anywhere: the folder is listed as damaged or shown, and never breaks the others."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hdbkit import api
+from hdbkit.analysis.run.summary import summarize
+from hdbkit.errors import DamagedResult, HdbkitError
+from hdbkit.workspace import Workspace
+from tests.unit.synthetic import write_run
+
+Place = tuple[str | int, ...]
+MISSING = object()
+VALUES = (MISSING, None, "x", -1, [], {}, {"x": None})
+ALIKE = ("payment", "order_status", "delivery", "stock_level")
+"""Operations whose figures have the same form as those of the first."""
+
+
+def places(content: Any, at: Place = ()) -> Iterator[Place]:
+    """Every place of a manifest, once for each form."""
+    if at:
+        yield at
+    if isinstance(content, dict):
+        for key, value in content.items():
+            if key not in ALIKE:
+                yield from places(value, (*at, key))
+    elif isinstance(content, list) and content:
+        yield from places(content[0], (*at, 0))
+
+
+def changed(manifest: dict[str, Any], at: Place, value: Any) -> dict[str, Any]:
+    result: Any = copy.deepcopy(manifest)
+    holder = result
+    for key in at[:-1]:
+        holder = holder[key]
+    if value is MISSING:
+        del holder[at[-1]]
+    else:
+        holder[at[-1]] = value
+    return dict(result)
+
+
+def test_no_manifest_breaks_the_list_of_runs(tmp_path: Path) -> None:
+    good, bad = (write_run(tmp_path / name, duration_s=2).folder for name in ("20260101-a", "20260102-b"))
+    manifest = bad.read()
+    bad.write(manifest.model_copy(update={"result": summarize(bad, manifest), "server": {"version": "18.4"}}))
+    path, workspace = bad.path / "manifest.json", Workspace(results=tmp_path)
+    whole = json.loads(path.read_text())
+    tried = damaged = 0
+    for number, at in enumerate(places(whole)):
+        for value in (VALUES[number % len(VALUES)], VALUES[(number + 3) % len(VALUES)]):
+            tried += 1
+            path.write_text(json.dumps(changed(whole, at, value)))
+            os.utime(path, ns=(tried, tried))
+            runs = api.runs(workspace=workspace)
+            assert good.run_id in set(runs["run_id"]), (at, value)
+            if bad.run_id not in set(runs["run_id"]):
+                damaged += 1
+                assert len(runs.attrs["damaged"]) == 1
+            else:
+                try:
+                    api.result(bad.run_id, workspace=workspace)._repr_html_()
+                except HdbkitError:
+                    pass
+                except Exception as error:
+                    raise AssertionError(f"{at} as {value!r}: {error!r}") from error
+    assert tried > 200
+    assert damaged > 80
+
+
+def test_the_reason_names_the_place_and_what_is_expected(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "20260101-a", duration_s=2).folder
+    path = folder.path / "manifest.json"
+    path.write_text(json.dumps(changed(json.loads(path.read_text()), ("plan", "load", "virtual_users"), "many")))
+    with pytest.raises(
+        DamagedResult, match=r"is damaged: plan\.load\.virtual_users: input should be a valid integer"
+    ):
+        folder.read()
