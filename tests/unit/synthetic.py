@@ -215,6 +215,23 @@ def clients_of(rows: pd.DataFrame, users: int, cpu_s: float = 1.0) -> pd.DataFra
     )
 
 
+def figures(metric_value: float) -> dict[str, Any]:
+    """The result of a run of which nothing but the metric is of interest."""
+    law = {"users_by_law": 1.0, "users": 1, "ratio": 1.0, "mean_us": None, "outside_pct": None}
+    return {
+        "metric_value": metric_value,
+        "engine_tpm": None,
+        "window_s": 1.0,
+        **dict.fromkeys(("completed", "failed", "retries", "operations_per_s"), 0),
+        **dict.fromkeys(("client_cpu_us_per_operation", "server_cpu_us_per_operation", "host_cpu_pct")),
+        "operations": {},
+        "errors": {},
+        "per_operation": {},
+        "littles_law": law,
+        "counters": {},
+    }
+
+
 def write_run(
     path: Path,
     *,

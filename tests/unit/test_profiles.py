@@ -15,7 +15,7 @@ from hdbkit.analysis.comparison.sides import gate, ratios_by_users
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Event, Status
 from tests.conftest import HdbkitCommand
-from tests.unit.synthetic import METRIC, SETTINGS, write_run
+from tests.unit.synthetic import METRIC, SETTINGS, figures, write_run
 
 USERS = (1, 4)
 
@@ -41,7 +41,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
                         "plan": plan,
                         "tags": [f"profile:{name}"],
                         "history": [Event(status=Status.DONE, at=at)],
-                        "result": {"metric_value": 1000 * users * level * np.exp(draw.normal(0, 0.01))},
+                        "result": figures(1000 * users * level * np.exp(draw.normal(0, 0.01))),
                         "server": {"version": "1" if name != "nightly" or night < 6 else "2"},
                     }
                 )

@@ -19,6 +19,7 @@ from hdbkit.results.journal import Step, SweepState
 from hdbkit.results.manifest import CheckLine, Manifest, Status
 from hdbkit.results.sweep_folder import SweepFolder, find_sweep, only_sweep, runs_frame, sweep_folder, unrestored
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
+from tests.unit.synthetic import figures
 
 
 def made(root: Path, sweep_id: str = "one") -> SweepFolder:
@@ -210,7 +211,7 @@ def test_the_frame_reports_what_became_of_each_planned_run(tmp_path: Path) -> No
         },
         operations=[],
         metric=Metric(name="TPS", title="operations per second", unit="TPS"),
-        result={"metric_value": 1234.5},
+        result=figures(1234.5),
         checks=[
             CheckLine(name="steal time", passed=False, detail=""),
             CheckLine(name="mix as asked", passed=True, detail=""),

@@ -17,6 +17,7 @@ from hdbkit.results.journal import Step
 from hdbkit.results.manifest import CheckLine, Manifest, Status
 from hdbkit.results.sweep_folder import SweepFolder, sweep_folder
 from hdbkit.sweep_plan import PlannedRun, plan_sweep, run_plan
+from tests.unit.synthetic import figures
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
 SPEC = SweepSpec(settings={"flush": ["on", "off"]}, blocks=2)
@@ -30,7 +31,7 @@ def _manifest(planned: RunPlan, place: PlannedRun) -> Manifest:
         plan=planned.model_dump(mode="json"),
         operations=[],
         metric=Metric(name="TPS", title="operations per second", unit="TPS"),
-        result={"metric_value": 1000.0 + place.number},
+        result=figures(1000.0 + place.number),
         checks=[CheckLine(name="steal time", passed=place.number % 2 == 0, detail="")],
     )
 
