@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,13 @@ FRESH = [kind for kind in KINDS if kind in NAMES]
 @pytest.fixture(scope="module", params=KINDS)
 def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
     with private_server(request.param) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def other() -> Iterator[PrivateServer]:
+    """Another server on the same host, of the default kind."""
+    with private_server() as server:
         yield server
 
 
@@ -141,20 +149,36 @@ OWNER = """
 """
 
 
-@pytest.mark.parametrize("one", ALL_BINARIES, ids=lambda one: f"{one.kind}-{one.version}-{one.source}")
-def test_every_server_of_this_host_starts_stops_and_starts_again(one: Binaries) -> None:
+def starts_stops_and_starts_again(server: PrivateServer) -> None:
+    assert server.running
+    assert answers(server)
+    server.restart()
+    assert answers(server)
+    server.stop()
+    assert not server.running
+    assert server.folder.is_dir()
+    with pytest.raises(CannotConnect):
+        answers(server)
+    server.start()
+    assert answers(server)
+
+
+def test_a_server_of_every_kind_starts_stops_and_starts_again(server: PrivateServer) -> None:
+    starts_stops_and_starts_again(server)
+
+
+PREFERRED = [next(one for one in ALL_BINARIES if one.kind == kind) for kind in KINDS]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [one for one in ALL_BINARIES if one not in PREFERRED],
+    ids=lambda one: f"{one.kind}-{one.version}-{one.source}",
+)
+def test_every_other_server_of_this_host_does_so_and_leaves_nothing(one: Binaries) -> None:
     with private_server(one.kind, version=one.version, source=str(one.folder)) as server:
-        assert server.running
-        assert answers(server)
-        server.restart()
-        assert answers(server)
-        server.stop()
-        assert not server.running
-        assert server.folder.is_dir()
-        with pytest.raises(CannotConnect):
-            answers(server)
-        server.start()
-        assert answers(server)
+        assert (server.place.version, server.place.binaries) == (one.version, one.folder)
+        starts_stops_and_starts_again(server)
         folder = server.folder
     assert not folder.exists()
     assert processes_of(folder) == []
@@ -227,25 +251,13 @@ def test_it_listens_on_this_host_alone(server: PrivateServer) -> None:
         )
 
 
-def test_servers_of_one_host_live_side_by_side(server: PrivateServer) -> None:
-    with private_server() as other:
-        assert other.target.port != server.target.port
-        assert answers(other)
-        assert answers(server)
+def test_servers_of_one_host_live_side_by_side(server: PrivateServer, other: PrivateServer) -> None:
+    assert other.target.port != server.target.port
+    assert answers(other)
     assert answers(server)
 
 
-def test_a_deep_folder_still_has_a_socket(kind: str) -> None:
-    deep = Path("/var/tmp") / f"hdbkit-test-{os.getpid()}-{'deep' * 20}"
-    with private_server(kind, folder=deep) as server:
-        assert answers(server)
-        sockets = server.place.sockets
-        assert len(str(sockets)) < 100
-    assert not deep.exists()
-    assert not sockets.exists()
-
-
-@pytest.mark.parametrize("end", ["sys.exit()", "raise SystemExit(3)", "os.kill(os.getpid(), 2)"])
+@pytest.mark.parametrize("end", ["raise SystemExit(3)", "os.kill(os.getpid(), 2)"])
 def test_nothing_is_left_when_the_interpreter_ends(end: str) -> None:
     with run_python(OWNER.format(arguments="", end=f"import os; {end}")) as owner:
         assert owner.stdout is not None
@@ -256,7 +268,7 @@ def test_nothing_is_left_when_the_interpreter_ends(end: str) -> None:
     assert processes_of(folder) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(("number", "kind"), [*zip((signal.SIGKILL, signal.SIGTERM), cycle(FRESH), strict=False)])
 def test_nothing_is_left_when_the_owner_is_killed(number: signal.Signals, kind: str) -> None:
     with run_python(OWNER.format(arguments=repr(kind), end="")) as owner:
         assert owner.stdout is not None
@@ -277,19 +289,16 @@ def test_nothing_is_left_when_the_owner_is_killed_while_it_makes_the_server(kind
     assert not Path(name).exists()
 
 
-def test_a_forked_child_does_not_end_the_servers_of_its_parent() -> None:
-    with private_server() as other:
-        child = os.fork()
-        if child == 0:
-            other.close()
-            os._exit(0)
-        os.waitpid(child, 0)
-        assert answers(other)
-        folder = other.folder
-    assert not folder.exists()
+def test_a_forked_child_does_not_end_the_servers_of_its_parent(other: PrivateServer) -> None:
+    child = os.fork()
+    if child == 0:
+        other.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert answers(other)
 
 
-def test_a_kept_server_runs_on_and_can_be_attached_started_and_removed(kind: str) -> None:
+def test_a_kept_server_runs_on_and_is_attached_started_moved_and_removed(kind: str) -> None:
     with run_python(OWNER.format(arguments=f"{kind!r}, keep=True", end="")) as owner:
         assert owner.stdout is not None
         folder, port = json.loads(owner.stdout.readline())
@@ -307,15 +316,6 @@ def test_a_kept_server_runs_on_and_can_be_attached_started_and_removed(kind: str
             assert answers(again)
         assert Path(folder).exists(), "what was kept is removed on request alone"
         assert not kept.running
-    finally:
-        kept.remove()
-
-
-def test_a_kept_server_moves_when_its_port_is_taken_and_stays_when_it_does_not_start(kind: str) -> None:
-    with private_server(kind, keep=True) as kept:
-        folder, port = kept.folder, kept.target.port
-    try:
-        kept.stop()
         with socket.create_server(("127.0.0.1", port)), private_server(folder=folder) as moved:
             assert moved.target.port != port
             assert answers(moved)
@@ -328,6 +328,7 @@ def test_a_kept_server_moves_when_its_port_is_taken_and_stays_when_it_does_not_s
         assert moved.settings_file.is_file()
     finally:
         kept.remove()
+    assert not Path(folder).exists()
 
 
 def test_attaching_owns_nothing(server: PrivateServer) -> None:
@@ -338,12 +339,19 @@ def test_attaching_owns_nothing(server: PrivateServer) -> None:
         PrivateServer.attach("/var/tmp")
 
 
-def test_settings_of_the_beginning_are_in_force_and_are_changes_as_nothing_else_is(kind: str) -> None:
+def test_a_server_in_a_deep_folder_has_a_socket_and_the_settings_of_the_beginning(kind: str) -> None:
+    """These are changes, and nothing else is."""
     names = NAMES[kind]
-    with private_server(kind, settings=names.settings) as server:
+    deep = Path("/var/tmp") / f"hdbkit-test-{os.getpid()}-{'deep' * 20}"
+    with private_server(kind, folder=deep, settings=names.settings) as server:
         session = database(kind).connect(server.target)
         settings = database(kind).settings_of(session)
         session.close()
+        sockets = server.place.sockets
+        assert len(str(sockets)) < 100
+        assert sockets.exists()
+    assert not deep.exists()
+    assert not sockets.exists()
     assert {name: settings[name]["value"] for name in names.read} == names.read
     changed = {name for name, about in settings.items() if about["changed"]}
     assert names.read.keys() <= changed
