@@ -10,12 +10,14 @@ import pandas as pd
 import pytest
 
 import hdbkit
+from hdbkit.analysis.run.summary import summarize
 from hdbkit.config import Load
 from hdbkit.paths import data_folder
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget
+from tests.unit.synthetic import operations, write_run
 
-SHORT = ("-u", 2, "--rampup-s", 0.2, "--duration-s", 1)
+SHORT = ("-u", 2, "--rampup-s", 0, "--duration-s", 0.5)
 OF_THE_HOST = {"steal time", "CPU pressure", "Little's law", "steady state", "window's edges read at once"}
 
 
@@ -31,17 +33,15 @@ def test_a_run_reports_its_figures_checks_and_report(command: HdbkitCommand, nul
     assert Path(path).is_file()
 
 
-def test_options_replace_those_of_the_file(command: HdbkitCommand, null_target: NullTarget, tmp_path: Path) -> None:
+def test_options_replace_those_of_the_file_and_a_failed_check_ends_with_1(
+    command: HdbkitCommand, null_target: NullTarget, tmp_path: Path
+) -> None:
     params = tmp_path / "run.yaml"
     params.write_text("virtual_users: 7\nrampup_s: 0\nduration_s: 0.5\nseed: 42\n")
-    command("run", null_target(latency_us=1000).url, "--params", params, "-u", 2, "--mix", "payment=1")
+    target = null_target(latency_us=500, error_rate=0.2, error_class="constraint")
+    said = command("run", target.url, "--params", params, "-u", 2, "--mix", "payment=1")
     load = Load(**hdbkit.attach().wait().manifest.plan["load"])
     assert (load.virtual_users, load.duration_s, load.seed, load.mix) == (2, 0.5, 42, {"payment": 1})
-
-
-def test_a_failed_check_ends_with_1(command: HdbkitCommand, null_target: NullTarget) -> None:
-    target = null_target(latency_us=500, error_rate=0.2, error_class="constraint")
-    said = command("run", target.url, *SHORT)
     assert said.code == 1
     assert "FAIL  no transaction failed" in said.out
 
@@ -59,37 +59,42 @@ def test_a_failed_run_ends_with_3_and_keeps_what_was_finished(
     assert list(hdbkit.runs("status = 'failed'")["run_id"])
 
 
-def test_runs_are_listed_shown_and_removed(command: HdbkitCommand, null_target: NullTarget, results: Path) -> None:
-    target = null_target(latency_us=1000)
-    first, second = (hdbkit.run(target, load=Load(rampup_s=0, duration_s=0.5), label=name) for name in ("a", "b"))
+def synthetic(results: Path, label: str, number: int, slower: int = 1) -> str:
+    """The id of a finished run with this label; ``slower`` stretches its time."""
+    rows = operations(users=2, seconds=3, seed=number)
+    rows[["t_start_us", "latency_us"]] *= slower
+    rows = rows[rows["t_start_us"] + rows["latency_us"] < 3_000_000].reset_index(drop=True)
+    path = results / f"20260101-00000{number}-{label}"
+    made = write_run(path, users=2, rampup_s=0, duration_s=2, rows=rows, label=label)
+    made.folder.write(made.manifest.model_copy(update={"result": summarize(made.folder, made.manifest)}))
+    return path.name
+
+
+def test_runs_are_listed_shown_and_removed(command: HdbkitCommand, results: Path) -> None:
+    first, second = (synthetic(results, label, number) for number, label in enumerate("ab"))
     listed = command("runs", "list", "--json").json
-    assert [row["run_id"] for row in listed] == sorted([first.run_id, second.run_id], reverse=True)
+    assert [row["run_id"] for row in listed] == sorted([first, second], reverse=True)
     csv = command("runs", "list", "--where", "label = 'b' and nopm > 0", "--csv").out.splitlines()
-    assert [line.split(",")[0] for line in csv] == ["run_id", second.run_id]
-    assert first.run_id in command("runs", "list").out
-    shown = command("runs", "show", first.run_id, "--json").json
-    assert shown["result"]["metric_value"] == pytest.approx(first.metric_value)
-    assert command("runs", "rm", first.run_id, "--yes").code == 0
-    assert not (results / first.run_id).exists()
-    assert [row["run_id"] for row in command("runs", "list", "--json").json] == [second.run_id]
-    assert command("runs", "show", first.run_id).code == 2
+    assert [line.split(",")[0] for line in csv] == ["run_id", second]
+    assert first in command("runs", "list").out
+    shown = command("runs", "show", first, "--json").json
+    assert shown["result"]["metric_value"] == pytest.approx(hdbkit.result(first).metric_value)
+    assert command("runs", "rm", first, "--yes").code == 0
+    assert not (results / first).exists()
+    assert [row["run_id"] for row in command("runs", "list", "--json").json] == [second]
+    assert command("runs", "show", first).code == 2
 
 
-def test_removing_asks_first(
-    command: HdbkitCommand, null_target: NullTarget, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = hdbkit.run(null_target(latency_us=1000), load=Load(rampup_s=0, duration_s=0.5))
+def test_removing_asks_first(command: HdbkitCommand, copied: hdbkit.Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO())  # nobody answers
-    assert command("runs", "rm", kept.run_id).code == 130
-    assert kept.folder.path.is_dir()
+    assert command("runs", "rm", copied.run_id).code == 130
+    assert copied.folder.path.is_dir()
 
 
-@pytest.mark.alone
-def test_compare_fails_below_a_limit(command: HdbkitCommand, null_target: NullTarget) -> None:
-    load = Load(virtual_users=2, rampup_s=0, duration_s=1)
-    for label, latency_us in (("fast", 1000), ("slow", 20_000)):
-        for _ in range(3):
-            hdbkit.run(null_target(latency_us=latency_us), load=load, label=label)
+def test_compare_fails_below_a_limit(command: HdbkitCommand, results: Path) -> None:
+    for number in range(3):
+        synthetic(results, "fast", number)
+        synthetic(results, "slow", number, slower=20)
     said = command("compare", "fast", "slow", "--fail-below", "-2%")
     assert said.code == 1
     assert "target" not in said.out
@@ -126,8 +131,7 @@ def test_doctor_reports_drivers_and_servers(command: HdbkitCommand) -> None:
     assert command("doctor").code == 0
 
 
-def test_a_report_is_written_anew(command: HdbkitCommand, null_target: NullTarget) -> None:
-    made = hdbkit.run(null_target(latency_us=1000), load=Load(rampup_s=0, duration_s=0.5))
-    said = command("report", made.run_id, "--json")
+def test_a_report_is_written_anew(command: HdbkitCommand, copied: hdbkit.Result) -> None:
+    said = command("report", copied.run_id, "--json")
     assert said.code == 0
     assert Path(json.loads(said.out)["report"]).read_text().startswith("<!")
