@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -39,7 +40,7 @@ def test_a_sweep_through_an_agent_leaves_the_server_as_it_was(
         settings={"shared_buffers": ("64MB", "4TB"), "work_mem": ("4MB",)},
         virtual_users=(2,),
         blocks=2,
-        load=Load(rampup_s=0, duration_s=1),
+        load=Load(rampup_s=0, duration_s=60, iterations=100),
     )
     with running_agent(own_target(built, config_file=config), tmp_path) as agent:
         target = agent.target(built)
@@ -67,14 +68,17 @@ def own(null_target: NullTarget) -> Target:
     return null_target().with_(may_change_settings=True)
 
 
+Kill = tuple[EventKind, int]
+
+
 class Sweep:
-    """Four runs, which take no time, through an agent that is killed when one of them first comes to ``killed_at``.
+    """Four runs, which take no time, through an agent that is killed at these steps, each with the number of its run.
 
     Who looks after the agent starts it again where it was.
     """
 
-    def __init__(self, own: Target, folder: Path, results: Path, killed_at: EventKind, wait_s: float) -> None:
-        self._own, self._results, self._killed_at = own, results, killed_at
+    def __init__(self, own: Target, folder: Path, results: Path, killed_at: Sequence[Kill], wait_s: float) -> None:
+        self._own, self._results, self._killed_at = own, results, list(killed_at)
         self.agent = start_agent(own, folder)
         self.reported: list[str] = []
         self.values: list[str] = []
@@ -102,7 +106,8 @@ class Sweep:
     def _watch(self, step: SweepEvent) -> None:
         if step.kind is EventKind.WAITING:
             self.reported.append(step.note)
-        elif step.kind is self._killed_at and not self.reported:
+        elif self._killed_at[:1] == [(step.kind, step.planned.number if step.planned else 0)]:
+            self._killed_at.pop(0)
             self.agent.kill()
 
 
@@ -110,37 +115,40 @@ def speed(own: Target) -> str:
     return control(own).settings()["speed"].value
 
 
-@pytest.mark.parametrize("killed_at", [EventKind.SAVED, EventKind.PREPARING, EventKind.STARTED, EventKind.FINISHED])
 def test_an_agent_that_was_killed_is_waited_for_and_the_sweep_continues(
-    own: Target, tmp_path: Path, results: Path, killed_at: EventKind
+    own: Target, tmp_path: Path, results: Path
 ) -> None:
-    sweep = Sweep(own, tmp_path, results, killed_at, wait_s=120)
-    sweep.agent.look_after(back_after_s=3)
+    """Killed before the first run, and before, during and after another."""
+    kills = [(EventKind.SAVED, 0), (EventKind.PREPARING, 2), (EventKind.STARTED, 3), (EventKind.FINISHED, 4)]
+    sweep = Sweep(own, tmp_path, results, kills, wait_s=120)
+    sweep.agent.look_after(back_after_s=1)
     try:
         folder = sweep.start()
     finally:
         sweep.agent.end()
     assert list(runs_frame(folder)["status"]) == ["done"] * 4
     assert speed(own) == "1"
-    away, back = sweep.reported
-    assert "does not answer" in away
-    assert "at most 120 s" in away
-    assert "answers again after" in back
+    assert len(sweep.reported) == 2 * len(kills)
+    for away, back in zip(sweep.reported[::2], sweep.reported[1::2], strict=True):
+        assert "does not answer" in away
+        assert "at most 120 s" in away
+        assert "answers again after" in back
     assert [line.note for line in folder.journal.lines if line.step is Step.NOTED] == sweep.reported
 
 
-@pytest.mark.parametrize(("killed_at", "runs"), [(EventKind.SAVED, 0), (EventKind.STARTED, 1)])
-def test_a_sweep_that_an_agent_left_for_too_long_is_resumed(
-    own: Target, tmp_path: Path, results: Path, killed_at: EventKind, runs: int
-) -> None:
-    sweep = Sweep(own, tmp_path, results, killed_at, wait_s=0.5)
+def test_a_sweep_that_an_agent_left_for_too_long_is_resumed(own: Target, tmp_path: Path, results: Path) -> None:
+    """Before the first run, and during the second."""
+    sweep = Sweep(own, tmp_path, results, [(EventKind.SAVED, 0), (EventKind.STARTED, 2)], wait_s=0.5)
+    go_on = sweep.start
     try:
-        with pytest.raises(AgentLost, match=r"did not answer.*hdbkit sweep --resume last"):
-            sweep.start()
-        steps = [line.step for line in sweep_folder(results, "sweep-1").journal.lines]
-        assert (steps.count(Step.RUN_FINISHED), steps.count(Step.RUN_FAILED)) == (runs, 0), "no run pays for it"
-        sweep.agent.again()
-        frame = runs_frame(sweep.resume())
+        for runs in (0, 2):
+            with pytest.raises(AgentLost, match=r"did not answer.*hdbkit sweep --resume last"):
+                go_on()
+            steps = [line.step for line in sweep_folder(results, "sweep-1").journal.lines]
+            assert (steps.count(Step.RUN_FINISHED), steps.count(Step.RUN_FAILED)) == (runs, 0), "no run pays for it"
+            sweep.agent.again()
+            go_on = sweep.resume
+        frame = runs_frame(go_on())
     finally:
         sweep.agent.end()
     assert list(frame["status"]) == ["done"] * 4
