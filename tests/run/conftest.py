@@ -9,6 +9,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,9 @@ def null_target() -> Iterator[NullTarget]:
         name = f"t{uuid.uuid4().hex[:12]}"
         target = Target(kind="nulldb", database=name, options={k: str(v) for k, v in options.items()})
         spec = WorkloadSpec(warehouses=2)
-        schema = database(target.kind).schema(target, workload(spec))
-        schema.create(spec.model_dump_json())
-        schema.finish()
-        schema.close()
+        with closing(database(target.kind).schema(target, workload(spec))) as schema:
+            schema.create(spec.model_dump_json())
+            schema.finish()
         made.append(State(target))
         return target
 
@@ -51,7 +51,7 @@ def null_target() -> Iterator[NullTarget]:
 @pytest.fixture(scope="session")
 def finished(null_target: NullTarget, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """A run of two users with a window of one second, in a results folder of its own, to be read."""
-    load = Load(virtual_users=2, rampup_s=0.3, duration_s=1, keep_order_ids=True)
+    load = Load(virtual_users=2, rampup_s=0.3, rampup_max_s=60, duration_s=1, keep_order_ids=True)
     own = Workspace(results=tmp_path_factory.mktemp("finished"))
     return hdbkit.run(null_target(latency_us=1000, spread=0.3), load=load, label="finished", workspace=own)
 

@@ -16,6 +16,8 @@ from hdbkit.config import Load, SweepSpec, WorkloadSpec
 from hdbkit.contracts import Check
 from hdbkit.errors import HdbkitError
 from hdbkit.servers import PrivateServer, find_binaries, private_server, startable_kinds
+from hdbkit.workloads import specification
+from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
 
 SETTINGS: dict[str, list[object]] = {
@@ -24,7 +26,11 @@ SETTINGS: dict[str, list[object]] = {
 }
 
 
-def spec_for(kind: str) -> SweepSpec:
+SOAK = bool(os.environ.get("HDBKIT_SOAK"))
+"""Then the demo is that of TPROC-C on each engine; else that of a schema that is built in a second."""
+
+
+def spec_for(kind: str, workload: WorkloadSpec | None = None) -> SweepSpec:
     """A sweep of one setting, as short as can be."""
     name, *values = SETTINGS[kind]
     return SweepSpec(
@@ -32,8 +38,8 @@ def spec_for(kind: str) -> SweepSpec:
         settings={str(name): values},
         virtual_users=[2],
         blocks=2,
-        workload=WorkloadSpec(warehouses=1),
-        load=Load(rampup_s=0.2, duration_s=1),
+        workload=workload or WorkloadSpec(warehouses=1),
+        load=Load(rampup_s=0, duration_s=60, iterations=100),
     )
 
 
@@ -43,15 +49,14 @@ def servers() -> None:
         pytest.skip("no server binaries here; see: hdbkit doctor")
 
 
-@pytest.mark.parametrize("kind", SETTINGS if os.environ.get("HDBKIT_SOAK") else ["postgresql"])
+@pytest.mark.parametrize("kind", SETTINGS if SOAK else ["postgresql"])
 def test_the_demo_builds_sweeps_and_reports_and_leaves_no_server(kind: str, command: HdbkitCommand) -> None:
     if not any(one.kind == kind for one in find_binaries()):
         pytest.skip(f"no server binaries of {kind} here")
     said: list[str] = []
     watched: set[str] = set()
-    left = api.demo(
-        spec=spec_for(kind), database=kind, say=said.append, watch_run=lambda run: watched.add(run.run_id)
-    )
+    spec = spec_for(kind, None if SOAK else specification(ROOT / "params" / "workloads" / "tpcb-like"))
+    left = api.demo(spec=spec, database=kind, say=said.append, watch_run=lambda run: watched.add(run.run_id))
     done, report = left.sweep, left.report
     assert (len(done.runs), done.failed) == (4, 0)
     assert watched == set(done.runs["run_id"])

@@ -15,15 +15,19 @@ import hdbkit
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import HdbkitError
 from hdbkit.servers import PrivateServer, private_server
+from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import password_of
 
-SWEEP = """
-settings: {synchronous_commit: [off]}
+WORKLOAD = ROOT / "params" / "workloads" / "tpcb-like"
+SWEEP = f"""
+settings: {{synchronous_commit: [off]}}
 blocks: 2
 virtual_users: [2]
-load: {rampup_s: 0.2, duration_s: 1}
+workload: {{kind: custom, folder: {WORKLOAD}}}
+load: {{rampup_s: 0, duration_s: 60, iterations: 50}}
 """
+"""Of a workload whose schema is built in a second."""
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +85,11 @@ def test_no_password_is_left_anywhere(
     monkeypatch.setenv("HDBKIT_TARGETS", str(tmp_path / "targets.yaml"))
     monkeypatch.setenv("HDBKIT_PASSWORD", secrets[0].decode())
     monkeypatch.setenv("HDBKIT_ADMIN_PASSWORD", secrets[1].decode())
-    short = ("-u", 2, "--rampup-s", 0.2, "--duration-s", 1)
+    own = ("--workload", WORKLOAD)
+    short = (*own, "-u", 2, "--rampup-s", 0, "--duration-s", 60, "--iterations", 50)
     with ProcessList() as processes:
         said = [
-            command("build", plain, "--admin", server.admin.with_(password_file=None).url),
+            command("build", plain, *own, "--admin", server.admin.with_(password_file=None).url),
             command("run", plain, *short),
             command("run", plain, *short, "--json"),
             command("sweep", "lab", tmp_path / "sweep.yaml"),

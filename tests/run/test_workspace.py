@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -19,34 +17,36 @@ from hdbkit.errors import InputError
 from hdbkit.servers import find_binaries
 from hdbkit.workspace import Workspace
 from tests.notebooks.conftest import outputs_of
+from tests.run.conftest import NullTarget
 
-LOAD = Load(rampup_s=0, duration_s=0.5)
+LOAD = Load(rampup_s=0, duration_s=0.3)
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[tuple[Workspace, Workspace]]:
+def pair(tmp_path: Path, null_target: NullTarget) -> tuple[Workspace, Workspace]:
     """Two workspaces, in which the name ``lab`` is another database."""
     made = []
     for name in ("one", "two"):
         folder = tmp_path / name
         folder.mkdir()
-        database = f"w{os.getpid()}-{tmp_path.name}-{name}".replace("_", "-")
-        lab = {"kind": "nulldb", "database": database, "may_change_settings": True, "options": {"latency_us": "1000"}}
-        (folder / "targets.yaml").write_text(yaml.safe_dump({"lab": lab}))
+        lab = null_target(latency_us=1000).with_(may_change_settings=True)
+        entry = {"lab": lab.model_dump(mode="json", exclude_defaults=True)}
+        (folder / "targets.yaml").write_text(yaml.safe_dump(entry))
         made.append(Workspace(results=folder / "results", targets=folder / "targets.yaml"))
-        api.connect("lab", workspace=made[-1]).build(warehouses=1)
     one, two = made
-    yield one, two
-    for each in made:
-        api.connect("lab", workspace=each).drop()
+    return one, two
 
 
-def test_a_name_is_looked_up_and_a_run_is_kept_in_its_own_workspace(
-    pair: tuple[Workspace, Workspace], results: Path
+def test_a_name_is_looked_up_and_a_run_that_reads_the_schema_once_is_kept_in_its_own_workspace(
+    pair: tuple[Workspace, Workspace], results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = pair
     assert one.target("lab") != two.target("lab")
+    engine, opened = database("nulldb"), []
+    schema = type(engine).schema
+    monkeypatch.setattr(type(engine), "schema", lambda *given: (opened.append(given), schema(*given))[1])
     first, second = (hdbkit.run("lab", load=LOAD, workspace=each) for each in pair)
+    assert len(opened) == 2
     for each, done in ((one, first), (two, second)):
         assert done.folder.path.parent == each.results
         assert list(api.runs(workspace=each)["run_id"]) == [done.run_id]
@@ -54,15 +54,6 @@ def test_a_name_is_looked_up_and_a_run_is_kept_in_its_own_workspace(
     with pytest.raises(InputError, match=f"there is no run '{first.run_id}'"):
         api.result(first.run_id, workspace=two)
     assert not any(results.iterdir()), "the workspace of the process is another one"
-
-
-def test_a_run_reads_the_schema_once(pair: tuple[Workspace, Workspace], monkeypatch: pytest.MonkeyPatch) -> None:
-    engine, opened = database("nulldb"), []
-    schema = type(engine).schema
-    monkeypatch.setattr(type(engine), "schema", lambda *given: (opened.append(given), schema(*given))[1])
-    running = hdbkit.start("lab", load=LOAD, workspace=pair[0])
-    assert len(opened) == 1
-    running.wait()
 
 
 def test_a_comparison_and_a_profile_are_kept_where_their_runs_are(pair: tuple[Workspace, Workspace]) -> None:
@@ -79,11 +70,11 @@ def test_a_comparison_and_a_profile_are_kept_where_their_runs_are(pair: tuple[Wo
 
 def test_a_sweep_in_a_process_of_its_own_continues_in_its_workspace(pair: tuple[Workspace, Workspace]) -> None:
     one, two = pair
-    spec = SweepSpec(settings={"speed": ("1", "4")}, blocks=2, load=LOAD, cooldown_s=0)
+    spec = SweepSpec(settings={"speed": ("4",)}, blocks=2, load=LOAD, cooldown_s=0)
     done = hdbkit.start_sweep("lab", spec, workspace=one).wait()
-    assert list(done.runs["status"]) == ["done"] * 4
+    assert list(done.runs["status"]) == ["done"] * 2
     assert api.sweep_result(workspace=one).sweep_id == api.attach_sweep(workspace=one).sweep_id == done.sweep_id
-    assert len(api.runs(workspace=one)) == 4
+    assert len(api.runs(workspace=one)) == 2
     assert not two.results.exists() or not len(api.runs(workspace=two))
 
 
