@@ -3,7 +3,7 @@
 #   make demo [QUICK=1]   private server, build, sweep, report
 #   make test             ruff, mypy and all tests
 #   make stress [TIMES=5] make test, repeated beside two busy processes
-#   make soak             long tests: random kills of runs and sweeps, 10,000 damaged files, the demo on each engine
+#   make soak             long tests: random kills of runs and sweeps, 10,000 damaged files, each engine's demo
 #   make lint             ruff, mypy, import-linter
 #   make bench [QUICK=1]  the speed of hdbkit beside other tools; each figure with its target
 #   make lab              JupyterLab with the notebooks
@@ -31,7 +31,7 @@ stress: $(INSTALLED)
 
 soak: $(INSTALLED)
 	@lscpu | sed -n 's/^Model name: */processor: /p; s/^CPU(s): */cores: /p'; uname -sr
-	@HDBKIT_SOAK=1 $(BIN)/python -m pytest --durations=10 tests/soak tests/run/test_cli_demo.py
+	@HDBKIT_SOAK=1 $(BIN)/python -m pytest --durations=10 tests/soak tests/run/test_cli_demo.py tests/run/test_hammerdb.py
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && echo "ruff: clean"

@@ -24,6 +24,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a script's backgroun
 LONGEST_FIRST = ("notebooks", "browser", "widgets", "run", "conformance", "unit", "architecture")
 """Folders of tests in the order in which they start, so that no worker is left with a long file at the end."""
 
+ON_ONE_WORKER = (
+    ("tests/conformance/",),
+    ("tests/run/test_run.py", "tests/run/test_running_sweep.py", "tests/run/test_hammerdb.py"),
+    (
+        "tests/run/test_agent.py",
+        "tests/run/test_agent_sweep.py",
+        "tests/run/test_bad_input.py",
+        "tests/run/test_local_control.py",
+        "tests/run/test_sweep_preparing.py",
+    ),
+)
+"""Files that share servers of session scope: on one worker they start and fill these once."""
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -33,6 +46,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     root = Path(__file__).parent
     place = {name: at for at, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: place.get(item.path.relative_to(root).parts[0], len(place)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Distribute by file, and keep files of ``ON_ONE_WORKER`` together."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            together = next((group for group in ON_ONE_WORKER if nodeid.startswith(group)), None)
+            return together[0] if together else super()._split_scope(nodeid)
+
+    return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)

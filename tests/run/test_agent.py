@@ -221,7 +221,7 @@ def test_no_request_breaks_it_runs_a_command_or_touches_a_file(built: PrivateSer
     for operation, mode in ways:
 
         @given(case=operation.as_strategy(generation_mode=mode))
-        @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=6, deadline=None, database=None, suppress_health_check=list(HealthCheck))
         def hold(case: Any) -> None:
             case.call_and_validate(checks=[not_a_server_error])
 

@@ -84,39 +84,39 @@ def loaders() -> list[psutil.Process]:
     return [one for one in own.children(recursive=True) if one.ppid() != own.pid]
 
 
-def test_a_build_passes_its_own_checks_and_is_not_built_twice(target: Target) -> None:
-    watcher = Watcher()
-    result = build(target, WorkloadSpec(warehouses=1, partitions=2), loaders=2, progress=watcher)
-    assert [check for check in result.checks if not check.passed] == []
-    assert result.passed
-    assert watcher.stages == list(Stage)
-    assert watcher.rows[0][0] == 0
-    assert watcher.rows[-1] == (result.rows, result.rows, result.size_bytes)
-    assert result.rows == pytest.approx(estimate(ONE).rows, rel=0.01)
-    assert result.size_bytes == pytest.approx(estimate(ONE).size_bytes, rel=0.01)
-    with _schema(target) as schema:
-        assert WORK.found(schema) == WorkloadSpec(warehouses=1, partitions=2)
-        assert schema.session.ask("count_new_orders") == [(10 * 3001,)]
-    with pytest.raises(SchemaProblem, match=r"already built \(1 warehouse\); run: hdbkit drop"):
-        build(target, ONE)
-
-
-def test_a_dead_loader_ends_the_build_which_is_resumed(target: Target) -> None:
-    advice = f"loaded parts are kept; to resume, run: hdbkit build {target.url} --warehouses 1 --seed 3$"
+def test_a_dead_loader_ends_the_build_which_is_resumed_passes_its_checks_and_is_not_built_twice(
+    target: Target,
+) -> None:
+    partitioned = ONE.model_copy(update={"storage": {"partitions": 2}})
+    killer = Killer()
+    again = f"hdbkit build {target.url} --warehouses 1 --seed 3 --partitions 2$"
+    advice = f"loaded parts are kept; to resume, run: {again}"
     with pytest.raises(BuildFailed, match=f"loading warehouse-1: its process ended unexpectedly; {advice}"):
-        build(target, ONE, loaders=1, progress=Killer())
+        build(target, partitioned, loaders=1, progress=killer)
+    assert killer.rows[0][0] == 0
     with _schema(target) as schema:
         assert schema.log().parts == {"item": 100_000}
         assert schema.session.ask("count_stock") == [(0,)]
         with pytest.raises(HalfBuilt, match=r"incomplete \(1 of 2 parts"):
             WORK.found(schema)
     with pytest.raises(SchemaProblem, match=r"half built with other options \(seed 3, not 4\)"):
-        build(target, ONE.model_copy(update={"seed": 4}))
+        build(target, partitioned.model_copy(update={"seed": 4}))
     watcher = Watcher()
-    result = build(target, ONE, loaders=1, progress=watcher)
+    result = build(target, partitioned, loaders=2, progress=watcher)
     assert result.parts_kept == 1
-    assert watcher.rows[0][0] == 100_000
+    assert [check for check in result.checks if not check.passed] == []
     assert result.passed
+    assert watcher.stages == list(Stage)
+    assert watcher.rows[0][0] == 100_000
+    rows = 100_000 + result.rows
+    assert watcher.rows[-1] == (rows, rows, result.size_bytes)
+    assert rows == pytest.approx(estimate(ONE).rows, rel=0.01)
+    assert result.size_bytes == pytest.approx(estimate(ONE).size_bytes, rel=0.01)
+    with _schema(target) as schema:
+        assert WORK.found(schema) == partitioned
+        assert schema.session.ask("count_new_orders") == [(10 * 3001,)]
+    with pytest.raises(SchemaProblem, match=r"already built \(1 warehouse\); run: hdbkit drop"):
+        build(target, ONE)
 
 
 @pytest.mark.parametrize(

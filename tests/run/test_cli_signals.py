@@ -58,6 +58,12 @@ def measuring() -> Running:
     raise AssertionError("the run has not begun to measure")
 
 
+def supervisor_pid(running: Running) -> int:
+    pid = running.manifest.supervisor_pid
+    assert pid is not None
+    return pid
+
+
 def interrupt(program: subprocess.Popen[str]) -> None:
     """Ctrl-C: the terminal's driver tells the whole group."""
     os.killpg(program.pid, signal.SIGINT)
@@ -87,18 +93,8 @@ def test_a_second_interrupt_does_not_wait_for_the_clients(null_target: NullTarge
     assert set(hdbkit.attach().wait().table("clients")["ended"]) == {"killed"}
 
 
-def test_sigterm_ends_a_run_gracefully(null_target: NullTarget, command: HdbkitCommand) -> None:
-    assert command("run", null_target(latency_us=1000).url, *LONG, "--detach").code == 0
-    running = measuring()
-    manifest = json.loads((hdbkit.paths.results_folder() / running.run_id / "manifest.json").read_text())
-    os.kill(manifest["supervisor_pid"], signal.SIGTERM)
-    result = running.wait()
-    assert result.manifest.status is Status.STOPPED
-    assert result.metric_value
-
-
 @pytest.mark.skipif(not shutil.which("setsid"), reason="needs the program setsid")
-def test_a_run_continues_when_its_terminal_is_closed(null_target: NullTarget, command: HdbkitCommand) -> None:
+def test_a_run_continues_when_its_terminal_is_closed_and_sigterm_ends_it_gracefully(null_target: NullTarget) -> None:
     ours, theirs = pty.openpty()
     words = ["setsid", "--ctty", "--wait", *PROGRAM, "run", null_target(latency_us=1000).url, *LONG]
     program = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs)
@@ -109,8 +105,10 @@ def test_a_run_continues_when_its_terminal_is_closed(null_target: NullTarget, co
     assert program.returncode != 0
     time.sleep(0.5)
     assert running.status is Status.MEASURING
-    assert command("stop", running.run_id).code == 0
-    assert running.wait().metric_value
+    os.kill(supervisor_pid(running), signal.SIGTERM)
+    result = running.wait()
+    assert result.manifest.status is Status.STOPPED
+    assert result.metric_value
 
 
 def test_an_interrupt_of_attach_detaches_and_the_run_continues(
@@ -133,42 +131,36 @@ def test_an_interrupt_of_attach_detaches_and_the_run_continues(
     assert command("stop", running.run_id).code == 2
 
 
-def test_a_run_whose_supervisor_was_killed_is_reported_and_recovered(
-    null_target: NullTarget, command: HdbkitCommand
+def test_a_run_whose_supervisor_was_killed_is_reported_everywhere_and_recovered_or_removed(
+    null_target: NullTarget, command: HdbkitCommand, results: Path, tmp_path: Path
 ) -> None:
     command("run", null_target(latency_us=1000).url, *LONG, "--detach")
     running = measuring()
-    said = command("recover", running.run_id)
-    assert (said.code, "is still running; stop it first" in said.err) == (2, True)
-    manifest = json.loads((hdbkit.paths.results_folder() / running.run_id / "manifest.json").read_text())
-    os.kill(manifest["supervisor_pid"], signal.SIGKILL)
+    for words in (("recover", running.run_id), ("runs", "rm", running.run_id, "--yes")):
+        said = command(*words)
+        assert (said.code, "is still running; stop it first" in said.err) == (2, True)
+    os.kill(supervisor_pid(running), signal.SIGKILL)
     said = command("attach", running.run_id)
     assert (said.code, "its supervisor died" in said.err) == (3, True)
+    for verb, code in (("attach", 3), ("stop", 2)):
+        said = command(verb, running.run_id)
+        assert (said.code, f"run: hdbkit recover {running.run_id}" in said.err) == (code, True)
+    assert command("runs", "list", "--json").json[0]["status"] == "abandoned"
+    folder, kept = results / running.run_id, tmp_path / "kept"
+    shutil.copytree(folder, kept)
     said = command("recover", running.run_id, "--json")
     assert said.code == 0
     assert said.json["status"] == "stopped"
     assert hdbkit.attach(running.run_id).wait().table("seconds")["committed"].sum() > 0
     said = command("recover", running.run_id)
     assert (said.code, "there is nothing to recover" in said.err) == (2, True)
-
-
-def test_an_abandoned_run_is_reported_everywhere_and_can_be_removed(
-    null_target: NullTarget, command: HdbkitCommand, results: Path
-) -> None:
-    command("run", null_target(latency_us=1000).url, *LONG, "--detach")
-    running = measuring()
-    said = command("runs", "rm", running.run_id, "--yes")
-    assert (said.code, "is still running; stop it first" in said.err) == (2, True)
-    os.kill(json.loads((results / running.run_id / "manifest.json").read_text())["supervisor_pid"], signal.SIGKILL)
-    for verb, code in (("attach", 3), ("stop", 2)):
-        said = command(verb, running.run_id)
-        assert (said.code, f"run: hdbkit recover {running.run_id}" in said.err) == (code, True)
-    assert command("runs", "list", "--json").json[0]["status"] == "abandoned"
-    shutil.rmtree(results / running.run_id / "spools")
+    shutil.rmtree(folder)
+    kept.rename(folder)
+    shutil.rmtree(folder / "spools")
     said = command("recover", running.run_id)
     assert (said.code, f"remove it with: hdbkit runs rm {running.run_id}" in said.err) == (2, True)
     assert command("runs", "rm", running.run_id, "--yes").code == 0
-    assert not (results / running.run_id).exists()
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("by", ["stop", signal.SIGHUP, signal.SIGTERM])

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 import hdbkit
-from hdbkit.config import Load
 from tests.conftest import HdbkitCommand
-from tests.run.conftest import NullTarget
 
 READERS = (("runs", "show"), ("report",), ("compare",))
 DAMAGES: dict[str, Callable[[Path], object]] = {}
@@ -96,13 +94,14 @@ def foreign_files(folder: Path) -> None:
 
 
 @pytest.fixture
-def two(null_target: NullTarget, results: Path) -> tuple[Path, Path]:
+def two(copied: hdbkit.Result, results: Path) -> tuple[Path, Path]:
     """The folders of two runs."""
-    load = Load(virtual_users=1, rampup_s=0, duration_s=0.3)
-    made = [hdbkit.run(null_target(latency_us=1000), load=load) for _ in range(2)]
+    other = results / f"{copied.run_id}-2"
+    shutil.copytree(copied.folder.path, other)
+    rewrite(other, run_id=other.name)
     (results / "foreign").mkdir()
     (results / "foreign.txt").write_text("mine")
-    return made[0].folder.path, made[1].folder.path
+    return copied.folder.path, other
 
 
 def test_every_damage_is_one_sentence_and_the_catalog_is_rebuilt(

@@ -109,19 +109,16 @@ def test_a_killed_supervisor_takes_all_its_processes_with_it(null_target: NullTa
     assert not folder_of(running).spools.exists()
 
 
-def test_a_process_id_that_is_another_s_after_a_reboot_does_not_keep_a_run_alive(null_target: NullTarget) -> None:
+def test_a_run_stays_abandoned_after_a_reboot_and_its_recovery_can_be_killed_and_repeated(
+    null_target: NullTarget,
+) -> None:
+    """After a reboot the supervisor's process id may be that of another process."""
     running = measuring(null_target, LONG)
     supervisor_of(running).kill()
     until(lambda: running.status is Status.ABANDONED, "it is abandoned")
     folder = folder_of(running)
     folder.write(folder.read().model_copy(update={"supervisor_pid": os.getpid()}))
     assert hdbkit.attach(running.run_id).status is Status.ABANDONED
-
-
-def test_a_recovery_that_was_killed_itself_can_be_repeated(null_target: NullTarget) -> None:
-    running = measuring(null_target, LONG)
-    supervisor_of(running).kill()
-    until(lambda: running.status is Status.ABANDONED, "it is abandoned")
     half = f"""
 import os, signal
 from hdbkit.execution import finish

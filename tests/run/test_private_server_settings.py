@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -18,13 +18,25 @@ from tests.run.conftest import password_of
 
 pytestmark = pytest.mark.skipif(not find_binaries(), reason="no server binaries here; see: hdbkit doctor")
 KIND = "postgresql"
-VERSIONS = sorted({one.version.split(".")[0] for one in find_binaries() if one.kind == KIND})
+VERSIONS = sorted({one.version.split(".")[0] for one in find_binaries() if one.kind == KIND}, key=int)
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
     with private_server(KIND, version=request.param) as server:
         yield server
+
+
+def on_each_version(test: Callable[..., None]) -> Callable[..., None]:
+    """A test of what versions may do differently; the others are run on the newest one."""
+    test.__dict__["on_each_version"] = True
+    return test
+
+
+@pytest.fixture(autouse=True)
+def newest(request: pytest.FixtureRequest, server: PrivateServer) -> None:
+    if "on_each_version" not in request.function.__dict__ and not server.place.version.startswith(VERSIONS[-1]):
+        pytest.skip(f"it is tested on {VERSIONS[-1]}")
 
 
 @pytest.fixture
@@ -71,6 +83,7 @@ def test_a_reload_is_enough_where_the_server_says_so(private: ServerControl, ser
     assert shown(server.target, "work_mem") == str(9 * 1024)
 
 
+@on_each_version
 def test_a_restart_is_made_where_the_server_says_so(private: ServerControl, server: PrivateServer) -> None:
     change = private.apply({"shared_buffers": "64MB", "work_mem": "10MB"})
     assert change.applied_by is ApplyBy.RESTART
@@ -177,6 +190,7 @@ def test_an_own_setting_that_wins_is_named(
     assert private.settings()["work_mem"].value == "4096"
 
 
+@on_each_version
 def test_errors_are_reported_all_at_once_and_change_nothing(private: ServerControl, server: PrivateServer) -> None:
     content = server.settings_file.read_bytes()
     reported = private.problems(
@@ -206,6 +220,7 @@ def test_a_restart_is_refused_where_the_target_does_not_allow_it(
     assert "may_restart" in forbidding.problems({"shared_buffers": ["64MB"]})[0]
 
 
+@on_each_version
 def test_through_sql_alone_settings_change_and_come_back(by_sql: ServerControl, server: PrivateServer) -> None:
     by_sql.apply({"random_page_cost": "1.5", "temp_tablespaces": "pg_default,pg_default"})
     before = by_sql.snapshot()
@@ -282,6 +297,7 @@ def test_a_value_that_lets_no_one_connect_is_undone(
         assert shown(server.admin, "session_preload_libraries") == ""
 
 
+@on_each_version
 def test_data_come_back_as_they_were_kept(private: ServerControl, server: PrivateServer) -> None:
     assert private.can_restore_data
     command(server.admin, "CREATE SCHEMA kept AUTHORIZATION hdbkit")
@@ -300,6 +316,7 @@ def test_data_come_back_as_they_were_kept(private: ServerControl, server: Privat
     command(server.target, "DROP SCHEMA kept CASCADE")
 
 
+@on_each_version
 @pytest.mark.parametrize(
     "killed_at",
     [

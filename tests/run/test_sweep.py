@@ -16,7 +16,7 @@ SPEC = SweepSpec(
     name="speed",
     settings={"speed": ("1", "4")},
     virtual_users=(2,),
-    blocks=4,
+    blocks=3,
     load=Load(rampup_s=0.1, duration_s=0.6),
 )
 
@@ -25,7 +25,7 @@ SPEC = SweepSpec(
 def test_a_sweep_finds_the_known_effect_and_puts_the_settings_back(null_target: NullTarget) -> None:
     target = null_target(latency_us=8000).with_(may_change_settings=True)
     done = hdbkit.sweep(target, SPEC)
-    assert list(done.runs["status"]) == ["done"] * 8
+    assert list(done.runs["status"]) == ["done"] * 6
     speed = done.effects[done.effects["setting"] == "speed"].iloc[0]
     assert 1.5 < speed["ratio"] < 6  # four times the speed, less what wake-ups cost
     assert speed["verdict"] == "faster"
