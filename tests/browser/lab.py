@@ -140,33 +140,63 @@ class Lab:
 
 
 @dataclass
-class Notebook:
-    """A notebook open in a page; ``said`` are the console's errors, ``outside`` requests to other addresses."""
+class Desk:
+    """One page of a browser with JupyterLab, in which one notebook after the other is opened.
+
+    A page is opened again only where a test needs that, as it takes 10 s of a processor. ``said`` are the console's
+    errors since the last :meth:`clear`, ``outside`` all requests to other addresses.
+    """
 
     lab: Lab
-    page: Any
-    name: str
+    context: Any
+    page: Any = None
+    name: str = ""
     said: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
 
-    @classmethod
-    def open(cls, lab: Lab, context: Any, name: str) -> Notebook:
-        """Open it and wait until its kernel is there."""
-        page = context.new_page()
-        notebook = cls(lab, page, name)
-        page.on("console", notebook._heard)
-        page.on("pageerror", lambda error: notebook.said.append(str(error)))
-        page.on("request", notebook._asked)
-        page.goto(f"{lab.url}/lab/tree/{name}?reset&token={lab.token}")
-        page.wait_for_selector(".jp-Notebook")
-        return notebook
+    def load(self, path: str = "") -> None:
+        """Open JupyterLab in a new page; a page that was open is closed as by its user."""
+        if self.page is not None:
+            self.page.close()
+        self.page = self.context.new_page()
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", self._asked)
+        self.page.goto(f"{self.lab.url}/lab{path}?reset&token={self.lab.token}")
+        self.page.wait_for_function("() => window.jupyterapp?.shell.currentWidget")
+
+    def open(self, name: str) -> None:
+        """Open a notebook in the page that is there."""
+        self.name = name
+        self.command("docmanager:open", path=name)
+        self.page.wait_for_selector(".jp-Notebook")
+
+    def load_again(self) -> None:
+        """Close the page, and open the notebook in another one."""
+        self.load(f"/tree/{self.name}")
+        self.page.wait_for_selector(".jp-Notebook")
+
+    def clear(self) -> None:
+        """Close every tab, unsaved, and end the kernels."""
+        self.page.evaluate(
+            """() => {
+                for (const tab of [...window.jupyterapp.shell.widgets("main")]) {
+                    if (tab.context) tab.context.model.dirty = false;
+                    tab.close();
+                }
+            }"""
+        )
+        self.page.wait_for_selector(".jp-Notebook", state="detached")
+        self.lab.end_kernels()
+        self.said.clear()
 
     def _heard(self, message: Any) -> None:
         if message.type == "error":
             self.said.append(message.text)
 
     def _asked(self, request: Any) -> None:
-        if not request.url.startswith((self.lab.url, "data:", "blob:")):
+        own = (self.lab.url, self.lab.url.replace("http", "ws"), "data:", "blob:")
+        if not request.url.startswith(own):
             self.outside.append(request.url)
 
     def command(self, name: str, **arguments: Any) -> None:

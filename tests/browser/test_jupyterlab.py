@@ -1,0 +1,255 @@
+"""The JupyterLab of ``make lab``: its tiles, and panels in a real browser: runs, lists, comparisons and sweeps.
+
+All is in one file, so that one worker starts JupyterLab and loads its page for all tests.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hdbkit import api
+from hdbkit.config import Target
+from tests.browser.conftest import PATIENCE_MS, copied
+from tests.browser.lab import Desk, Lab
+from tests.notebooks.conftest import NOTEBOOKS
+
+TILES = [
+    *("Start here", "Build and check", "Run", "Sweep settings", "Compare"),
+    *("Scaling virtual users", "Why processes", "Published results", "Compare engines", "Own workload"),
+]
+
+
+def page_config(lab: Lab) -> dict[str, Any]:
+    """What the page tells the browser's half."""
+    found = re.search(
+        r'<script id="jupyter-config-data" type="application/json">\s*(.*?)\s*</script>', lab.read("lab"), re.S
+    )
+    assert found
+    return json.loads(found[1])
+
+
+def test_it_serves_the_notebooks(lab: Lab) -> None:
+    served = {one["name"] for one in lab.ask("api/contents")["content"]}
+    assert {path.name for path in NOTEBOOKS} <= served
+
+
+def test_it_requests_no_news_updates_or_extensions(lab: Lab) -> None:
+    config = page_config(lab)
+    assert config["news"] == {"disabled": True}
+    assert config["extensionManager"]["can_install"] is False
+    settings = lab.ask("lab/api/settings/@jupyterlab/apputils-extension:notification")
+    assert settings["schema"]["properties"]["fetchNews"]["default"] == "false"
+    assert settings["schema"]["properties"]["checkForUpdates"]["default"] is False
+
+
+def test_it_carries_the_tiles(lab: Lab) -> None:
+    (extension,) = [one for one in page_config(lab)["federated_extensions"] if one["name"] == "hdbkit-launcher"]
+    assert "docmanager:open" in lab.read(f"lab/extensions/hdbkit-launcher/{extension['load']}")
+
+
+@pytest.mark.browser
+def test_a_tile_opens_its_notebook(desk: Desk) -> None:
+    page = desk.page
+    page.wait_for_selector(".jp-LauncherCard:has-text('Published results')")
+    assert tiles(page) == TILES
+    page.click(".jp-LauncherCard:has-text('Published results')")
+    page.wait_for_selector(".jp-Notebook .jp-MarkdownOutput h1:has-text('Published results')")
+    assert desk.said == []
+
+
+def tiles(page: Any) -> list[str]:
+    """The words of our tiles, in their order."""
+    cards = page.query_selector_all(".jp-LauncherCard[data-category='Notebook'] .jp-LauncherCard-label")
+    return [card.inner_text() for card in cards][: len(TILES)]
+
+
+def await_points(desk: Desk, least: int) -> None:
+    """Wait until the live chart has drawn so many points."""
+    drawn = "least => +(document.querySelector('.hdbkit-live')?.dataset.points ?? 0) >= least"
+    desk.page.wait_for_function(drawn, arg=least)
+    assert desk.page.locator(".hdbkit-live path.hdbkit-live-line-1").first.get_attribute("d").count("L")
+
+
+def press(desk: Desk, name: str) -> None:
+    desk.page.locator(".hdbkit-panel").get_by_role("button", name=name, exact=True).first.click()
+
+
+@pytest.mark.browser
+def test_a_run_is_started_watched_stopped_and_stays_with_the_notebook(desk: Desk, built: Target) -> None:
+    name = copied(desk.lab, "02_run.ipynb", target=built.given, virtual_users=1, rampup_s=0.0, duration_s=1.0)
+    desk.open(name)
+    desk.run_all()
+    page = desk.page
+    page.wait_for_selector(".hdbkit-alive")
+    page.get_by_text("report: ").last.wait_for()
+    for label, value in (("Virtual users", "2"), ("Rampup (s)", "0")):
+        page.locator(".hdbkit-panel").get_by_label(label).fill(value)
+        page.keyboard.press("Tab")
+    press(desk, "Run")
+    await_points(desk, 3)
+    page.locator(".hdbkit-state", has_text="measuring: ").wait_for()
+    press(desk, "Stop")
+    page.locator(".hdbkit-alive .hdbkit-card").wait_for()
+    shown = page.locator(".hdbkit-alive .hdbkit-card").inner_text()
+    assert "NOPM, measured over" in shown
+    desk.save()
+    assert desk.said == []
+    desk.lab.end_kernels()
+
+    desk.load_again()
+    still = desk.page.locator(".hdbkit-still")
+    still.locator(".hdbkit-card").wait_for()
+    assert shown.splitlines()[0] in still.inner_text()
+    assert still.locator("img").evaluate("picture => picture.naturalWidth") > 100
+    assert "model not found" not in desk.page.locator("body").inner_text()
+    assert desk.said == []
+
+
+@pytest.mark.browser
+def test_a_notebook_and_a_page_that_are_opened_again_show_the_run_and_stop_it(desk: Desk, built: Target) -> None:
+    cell = f"import hdbkit\nhdbkit.widgets.RunPanel(target={built.given!r}, load=hdbkit.Load(rampup_s=0))"
+    desk.lab.write("again.ipynb", [cell])
+    desk.open("again.ipynb")
+    desk.run_all()
+    desk.page.wait_for_selector(".hdbkit-alive")
+    press(desk, "Run")
+    await_points(desk, 2)
+    desk.save("was in progress")
+
+    desk.command("application:close")
+    desk.page.wait_for_selector(".jp-Notebook", state="detached")
+    desk.open("again.ipynb")
+    desk.page.wait_for_selector(".hdbkit-alive")
+    await_points(desk, 6)
+
+    before = time.monotonic()
+    desk.load_again()
+    desk.page.wait_for_selector(".hdbkit-alive")
+    await_points(desk, 6 + int(time.monotonic() - before) // 2)
+    press(desk, "Stop")
+    desk.page.locator(".hdbkit-alive .hdbkit-card").wait_for()
+    assert desk.said == []
+
+
+class Bench:
+    """A page with ``hdbkit.ui()``, one tab at a time."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.page = desk.page
+        self.panel = self.page.locator(".hdbkit-tabs .hdbkit-panel:visible")
+
+    def go(self, tab: str) -> None:
+        self.page.get_by_role("tab", name=tab, exact=True).click()
+
+    def press(self, name: str) -> None:
+        self.panel.get_by_role("button", name=name, exact=True).click()
+
+    def fill(self, **values: object) -> None:
+        """Fields by their label, an underscore for a blank."""
+        for label, value in values.items():
+            self.panel.get_by_label(label.replace("_", " "), exact=True).fill(str(value))
+            self.page.keyboard.press("Tab")
+
+    def wait(self, text: str) -> Any:
+        """Wait until the panel shows a text, and give where."""
+        found = self.panel.get_by_text(text).first
+        found.wait_for(timeout=PATIENCE_MS)
+        return found
+
+    def run(self, label: str) -> None:
+        """A run to its end."""
+        self.fill(Label=label)
+        self.press("Run")
+        self.panel.get_by_role("button", name="Stop", exact=True, disabled=False).wait_for()
+        self.panel.locator(".hdbkit-card").wait_for()
+
+
+def make_runs(bench: Bench) -> None:
+    """Two runs, one after the other."""
+    bench.go("Run")
+    bench.fill(**{"Rampup_(s)": 0, "Duration_(s)": 1})
+    for label in ("one", "two"):
+        bench.run(label)
+
+
+def list_tag_and_export(bench: Bench) -> None:
+    """Both are in the table; one is tagged, and the file of the table has its tag."""
+    bench.go("Runs")
+    table = bench.panel.locator(".hdbkit-pick")
+    table.get_by_role("button", name="metric_value").click()
+    table.locator("th[aria-sort=descending]").wait_for()
+    table.locator("tbody tr").nth(1).wait_for()
+    assert table.locator("tbody tr").count() == 2
+    table.get_by_text("two", exact=True).click()
+    bench.panel.get_by_placeholder("tags, or a note").fill("kept")
+    bench.press("Tag")
+    table.locator("tr[aria-selected=true]").get_by_text("kept", exact=True).wait_for()
+    bench.press("CSV")
+    with bench.page.expect_download() as download:
+        bench.wait("runs.csv").click()
+    assert "kept" in Path(download.value.path()).read_text(encoding="utf-8")
+
+
+def compare_them(bench: Bench) -> None:
+    """One chart of both."""
+    bench.go("Compare")
+    bench.press("Select all")
+    bench.press("Compare")
+    bench.panel.locator(".hdbkit-chart svg:visible").first.wait_for()
+    bench.wait("2 runs in 2 groups")
+
+
+def sweep_a_setting(bench: Bench) -> None:
+    """Two values of one setting, in two blocks."""
+    bench.go("Sweep")
+    bench.press("Read the server's settings")
+    bench.wait("the server has 3 settings")
+    bench.press("Add to the sweep")
+    bench.panel.get_by_placeholder("values, separated by commas").fill("1, 2")
+    bench.fill(Blocks=2, **{"Rampup_(s)": 0, "Duration_(s)": 0.5})
+    bench.wait("4 runs")
+    bench.wait("about ")
+    bench.panel.get_by_text("Allow hdbkit to change this server's settings").click()
+    bench.press("Start the sweep")
+    bench.wait("block 1 of 2")
+    bench.wait("done: 4 of 4 runs done")
+    ranking = bench.panel.locator("table", has_text="Ranking over the finished runs").locator("tbody tr")
+    ranking.nth(1).wait_for()
+    assert ranking.count() == 2
+
+
+def attach_after_a_restart(bench: Bench, desk: Desk) -> None:
+    """A run outlives its kernel, and is attached again."""
+    bench.go("Run")
+    bench.fill(**{"Duration_(s)": 600})
+    press(desk, "Run")
+    await_points(desk, 2)
+    desk.command("notebook:restart-kernel")
+    desk.page.locator(".jp-Dialog .jp-mod-accept").click()
+    desk.page.wait_for_selector(".hdbkit-alive", state="detached")
+    desk.run_all()
+    desk.page.wait_for_selector(".hdbkit-alive")
+    press(desk, "Attach")
+    await_points(desk, 2)
+    press(desk, "Stop")
+    desk.page.locator(".hdbkit-alive .hdbkit-card").wait_for()
+
+
+@pytest.mark.browser
+def test_runs_are_made_listed_compared_swept_and_attached_by_hand(desk: Desk, built: Target) -> None:
+    desk.lab.write("bench.ipynb", [f"import hdbkit\nhdbkit.ui({built.given!r})"])
+    desk.open("bench.ipynb")
+    desk.run_all()
+    desk.page.wait_for_selector(".hdbkit-alive")
+    bench = Bench(desk)
+    for step in (make_runs, list_tag_and_export, compare_them, sweep_a_setting):
+        step(bench)
+    assert api.connect(built).settings()["value"]["speed"] == "1"
+    assert desk.said == []
+    attach_after_a_restart(bench, desk)
