@@ -19,7 +19,7 @@ from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.api import connect, running_sweeps, start_sweep
 from hdbkit.api.sweeping import plan_checked
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
-from hdbkit.errors import InputError
+from hdbkit.errors import InputError, SweepFailed
 from hdbkit.servers import PrivateServer
 from hdbkit.widgets import Shared, SweepPanel
 from hdbkit.widgets.parts.picked_values import text_of as values_text
@@ -297,6 +297,8 @@ def test_a_sweep_of_another_process_is_attached_closed_killed_resumed_stopped_an
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     until(lambda: "its process was killed" in text_of(panel))
+    with pytest.raises(SweepFailed):
+        running.wait()
     hdbkit.attach().stop()
     until(lambda: panel.resume.layout.display == "")
 

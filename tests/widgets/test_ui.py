@@ -111,7 +111,7 @@ def test_a_sweep_that_is_running_is_listed_and_attached(bench: Workbench, built:
     assert open_tab(bench) is bench.sweep
     until(api.running_runs)
     sweep.stop()
-    until(lambda: sweep.status.ended)
+    sweep.wait()
     assert not any(sweep.sweep_id in line for line in lines(bench))
 
 
