@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,9 +25,13 @@ EXAMPLES = ROOT / "params" / "workloads"
 QUICK = {"rampup_s": 0, "duration_s": 60, "iterations": 100, "seed": 5}
 
 
-@pytest.fixture(scope="module", params=startable_kinds())
+KINDS = list({database(kind).preload: kind for kind in reversed(startable_kinds())}.values())[::-1]
+"""The first engine of each driver; ``make soak`` runs the tests on every engine."""
+
+
+@pytest.fixture(scope="module", params=startable_kinds() if os.environ.get("HDBKIT_SOAK") else KINDS)
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
-    """A private server of each engine."""
+    """A private server of each kind."""
     try:
         server = private_server(request.param)
     except InputError as missing:
@@ -39,13 +44,6 @@ def once(target: Target) -> None:
     """Skip a test in which nothing is the engine's, except on the first engine."""
     if target.kind != startable_kinds()[0]:
         pytest.skip(f"nothing in it is the engine's; it is tested on {startable_kinds()[0]}")
-
-
-def once_per_driver(target: Target) -> None:
-    """Skip what depends on the driver and the form of its statements on the second engine of a driver."""
-    first = next(kind for kind in startable_kinds() if database(kind).preload == database(target.kind).preload)
-    if target.kind != first:
-        pytest.skip(f"its driver is tested on {first}")
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +69,6 @@ def test_a_transfer_runs_and_its_count_is_bracketed(transfers: Target) -> None:
 
 
 def test_statements_one_by_one_do_the_same_work(transfers: Target) -> None:
-    once_per_driver(transfers)
     spec = specification(EXAMPLES / "tpcb-like")
     each = spec.model_copy(update={"definition": spec.definition.model_copy(update={"round_trips": RoundTrips.EACH})})
     result = hdbkit.run(transfers, each, Load(virtual_users=2, **QUICK))
@@ -83,7 +80,6 @@ def test_statements_one_by_one_do_the_same_work(transfers: Target) -> None:
 @pytest.fixture(scope="module")
 def mixed(transfers: Target, tmp_path_factory: pytest.TempPathFactory) -> hdbkit.Result:
     """A run of a workload on these tables: an operation that looks up keys, and one whose second statement fails."""
-    once_per_driver(transfers)
     folder = tmp_path_factory.mktemp("mixed")
     (folder / "workload.yaml").write_text(
         "name: mixed\nschema_name: tpcb_like\ndetails: [aid]\n"

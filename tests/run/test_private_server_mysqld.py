@@ -83,6 +83,7 @@ def test_values_are_reported_in_their_usual_units(private: ServerControl, server
     assert shown(server.target, FLUSH) == "2"
 
 
+@pytest.mark.usefixtures("once")
 def test_settings_come_back_by_file_and_by_value_with_a_restart_where_one_is_needed(
     private: ServerControl, server: PrivateServer
 ) -> None:
@@ -199,6 +200,7 @@ def left_undone(server: PrivateServer) -> dict[str, float]:
     return left
 
 
+@pytest.mark.usefixtures("once")
 def test_data_come_back_as_they_were_kept_and_settings_stay(private: ServerControl, server: PrivateServer) -> None:
     private.apply({FLUSH: "2", "sort_buffer_size": "1M"})
     command(server.target, "CREATE TABLE t (n integer)")
