@@ -22,6 +22,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.readings import HostLoad
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Event, Manifest, Status
+from tests.unit.synthetic import figures
 
 DEFAULTS = {"flush": "on", "memory": "1GB", "untouched": "as it was"}
 DATA = "the data as built"
@@ -160,7 +161,7 @@ def runner(server: FileServer, root: Path) -> Callable[[RunPlan], Manifest]:
         folder.write(manifest)
         server.grow()
         metric_value = 1000.0 * RATIO[plan.sweep.settings["flush"]] + plan.sweep.number
-        done = manifest.model_copy(update={"result": {"metric_value": metric_value}}).moved_to(Status.DONE)
+        done = manifest.model_copy(update={"result": figures(metric_value)}).moved_to(Status.DONE)
         folder.write(done)
         server.doom.step()
         return done

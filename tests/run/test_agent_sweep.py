@@ -22,6 +22,7 @@ from hdbkit.sweep_runner import EventKind, SweepEvent, resume, start
 from tests.run.agents import HOST, TOKEN, own_target, running_agent, start_agent
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import begun
+from tests.unit.synthetic import figures
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +100,7 @@ class Sweep:
         assert self.values[-1] == plan.sweep.settings["speed"]
         folder = RunFolder(self._results / plan.run_id)
         folder.path.mkdir()
-        done = begun(plan).model_copy(update={"result": {"metric_value": 1000.0}}).moved_to(Status.DONE)
+        done = begun(plan).model_copy(update={"result": figures(1000.0)}).moved_to(Status.DONE)
         folder.write(done)
         return done
 

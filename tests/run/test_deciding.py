@@ -22,6 +22,7 @@ from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
 from hdbkit.sweep_runner import resume, start, sweep_progress
 from tests.run.sweep_server import FileServer, runner
+from tests.unit.synthetic import figures
 
 RunOne = Callable[[RunPlan], Manifest]
 
@@ -50,7 +51,7 @@ def noisy(run_one: RunOne, root: Path, noise: float) -> RunOne:
         manifest = run_one(plan)
         assert plan.sweep
         factor = np.exp(np.random.default_rng(plan.sweep.number).normal(0, noise))
-        changed = manifest.model_copy(update={"result": {"metric_value": manifest.result["metric_value"] * factor}})
+        changed = manifest.model_copy(update={"result": figures(manifest.result["metric_value"] * factor)})
         RunFolder(root / plan.run_id).write(changed)
         return changed
 

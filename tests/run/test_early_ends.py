@@ -30,6 +30,7 @@ from hdbkit.sweep_runner.outcomes import outcome
 from hdbkit.widgets.parts.sweep_view import grid_html, progress_words, ranking_html
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import FileServer, begun, runner
+from tests.unit.synthetic import figures
 
 SLOW = "1"
 EARLY = re.compile(r"ended early after [2-4](\.\d+)? s, at most ")
@@ -58,7 +59,7 @@ def found(plan: RunPlan, results: Path, metric_value: float) -> Manifest:
     """What a whole run leaves that found this throughput; only the bad configuration's is done."""
     folder = RunFolder(results / plan.run_id)
     folder.path.mkdir()
-    manifest = begun(plan).model_copy(update={"result": {"metric_value": metric_value}}).moved_to(Status.DONE)
+    manifest = begun(plan).model_copy(update={"result": figures(metric_value)}).moved_to(Status.DONE)
     folder.write(manifest)
     return manifest
 

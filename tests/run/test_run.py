@@ -86,7 +86,9 @@ def test_a_run_has_its_phases_with_their_times(finished: Result) -> None:
     assert manifest.clock is not None
     rampup, window = manifest.phases
     assert [(one.name, one.measured) for one in manifest.phases] == [("rampup", False), ("window", True)]
-    assert (rampup.start_us, rampup.end_us) == (0, pytest.approx(300_000, abs=1000))
+    assert rampup.start_us == 0
+    assert rampup.end_us is not None
+    assert rampup.end_us >= 300_000  # and as long as full-page writes last
     assert window.start_us == pytest.approx(manifest.clock.window_start_us, abs=1000)
     assert window.end_us is not None
     assert window.end_us - window.start_us == pytest.approx(1_000_000, abs=1000)

@@ -34,6 +34,7 @@ from hdbkit.workloads.present import present_schema
 from hdbkit.workloads.tproc_c import NOPM
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import FileServer, begun, runner
+from tests.unit.synthetic import figures
 
 SHORT = Load(rampup_s=0, duration_s=0.5)
 
@@ -103,7 +104,7 @@ def test_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_bac
         """A run that looks at the data that it was promised."""
         planned = dict(plan.workload)["parameters"]["rows"]
         assert rows_of(target, plan.workload) == {10: 11, 20: 20}[planned]
-        done = begun(plan).model_copy(update={"result": {"metric_value": 1000.0}}).moved_to(Status.DONE)
+        done = begun(plan).model_copy(update={"result": figures(1000.0)}).moved_to(Status.DONE)
         folder = RunFolder(root / plan.run_id)
         folder.path.mkdir()
         folder.write(done)

@@ -23,6 +23,7 @@ from hdbkit.results.sweep_folder import SweepFolder, runs_frame, sweep_folder
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
 from hdbkit.sweep_runner import EventKind, SweepEvent, resume, start
 from tests.run.sweep_server import DATA, DEFAULTS, Doom, FileServer, runner
+from tests.unit.synthetic import figures
 
 
 def planned(sweep_id: str = "sweep-1", blocks: int = 2) -> SweepPlan:
@@ -126,7 +127,7 @@ while (manifest := json.load(open(path)))["status"] != "measuring":
     time.sleep(0.01)
 time.sleep(0.6)
 manifest["status"] = sys.argv[2]
-manifest["result"] = {"metric_value": 77.0}
+manifest["result"] = json.loads(sys.argv[3])
 json.dump(manifest, open(path + ".new", "w"))
 __import__("os").replace(path + ".new", path)
 """
@@ -140,7 +141,8 @@ def test_a_run_that_outlives_its_sweep_is_waited_for(tmp_path: Path, results: Pa
     def killed_while_running(plan: RunPlan) -> Manifest:
         path = results / plan.run_id / "manifest.json"
         whole = runner(server, results)(plan)
-        child = subprocess.Popen([sys.executable, "-c", _OUTLIVING, str(path), end.value], start_new_session=True)
+        words = [str(path), end.value, json.dumps(figures(77.0))]
+        child = subprocess.Popen([sys.executable, "-c", _OUTLIVING, *words], start_new_session=True)
         going = whole.model_copy(update={"status": Status.MEASURING, "supervisor_pid": child.pid, "result": {}})
         RunFolder(path.parent).write(going)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -154,4 +156,4 @@ def test_a_run_that_outlives_its_sweep_is_waited_for(tmp_path: Path, results: Pa
     adopted = [line.run_id for line in folder.journal.lines if "ended by itself" in line.note]
     assert len(adopted) == (1 if end is Status.DONE else 0)
     if adopted:
-        assert json.loads((results / adopted[0] / "manifest.json").read_text())["result"] == {"metric_value": 77.0}
+        assert json.loads((results / adopted[0] / "manifest.json").read_text())["result"] == figures(77.0)

@@ -118,7 +118,7 @@ def test_errors_advise_whole_commands_with_the_target_s_name(tmp_path: Path) -> 
     built = specification(path, parameters={"rows": 5}, seed=3, partitions=8)
     with pytest.raises(HalfBuilt, match=f"run: {build} --seed 3 --partitions 8; to remove it, run: {drop}$"):
         found(specification(path), built, finished=False)
-    with pytest.raises(SchemaProblem, match=f"run: {drop}, then: {build.replace('5', '7')}$"):
+    with pytest.raises(SchemaProblem, match=f"run: {drop}, then: {build.replace('rows=5', 'rows=7')}$"):
         found(specification(path, parameters={"rows": 7}), built)
     (other / "workload.yaml").write_text(f"name: other\n{BUILT_YAML}")
     with pytest.raises(SchemaProblem, match=r"with the folder of my-work: hdbkit drop lab --workload FOLDER$"):
