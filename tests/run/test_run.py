@@ -374,13 +374,13 @@ def test_a_disk_that_is_full_when_the_clients_start_is_reported(null_target: Nul
 
 @pytest.fixture(scope="module")
 def watched(built: PrivateServer, own: Workspace) -> tuple[Tick, Result]:
-    """A run on a server, stopped at the first tick that knows what the server uses of the CPU."""
+    """A run on a server, stopped at the first tick with what the server uses of the CPU and a committed new order."""
     load = Load(rampup_s=0, duration_s=60, isolation=Isolation.READ_COMMITTED)
     running = hdbkit.start(built.target, load=load, workspace=own)
     wait_for(running, Status.MEASURING)
     with closing(running.live()) as view:
-        while not (tick := view.tick()).server_cpu_cores > 0:
-            assert not running.status.ended, "no look at the run told of the server's CPU"
+        while not ((tick := view.tick()).server_cpu_cores > 0 and tick.p50_us.get("new_order")):
+            assert not running.status.ended, "no tick reported the server's CPU and a new order"
             time.sleep(0.1)
     running.stop()
     return tick, running.wait()
