@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 _PACKAGE_PARENT = Path(__file__).parents[1]
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+"""The environment of a process that forks: NumPy's own threads, one per core, would be in no fork."""
 _PR_SET_PDEATHSIG = 1
 _PF_KTHREAD = 0x200000
 """The flag of kernel threads, which never have a command line."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -14,7 +15,7 @@ from typing import cast
 from hdbkit.build.loader import Done, Job, Orders, Sent
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import BuildFailed
-from hdbkit.processes import command_of
+from hdbkit.processes import ONE_THREAD, command_of
 
 STOPPED = "it was stopped"
 _EXIT_TIMEOUT_S = 5.0
@@ -38,6 +39,7 @@ class Loaders:
         self._process = subprocess.Popen(
             command_of("hdbkit.build.loader"),
             stdin=building.fileno(),
+            env={**os.environ, **ONE_THREAD},
             pass_fds=orders.pipes,
             start_new_session=True,  # Ctrl-C is handled by the building process
         )

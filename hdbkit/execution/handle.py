@@ -20,7 +20,7 @@ from hdbkit.execution.folder_setup import make_run_folder
 from hdbkit.execution.live import LiveView
 from hdbkit.execution.precheck import Planner, precheck
 from hdbkit.plan import RunPlan
-from hdbkit.processes import command_of, is_alive
+from hdbkit.processes import ONE_THREAD, command_of, is_alive
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import require_readable
@@ -151,7 +151,7 @@ def start(target: Target, wanted: WorkloadSpec, planned: Planner, root: Path) ->
         InputError: it cannot be run; nothing was made.
     """
     folder = make_run_folder(precheck(target, wanted, planned), root)
-    environment = dict(os.environ)
+    environment = {**os.environ, **ONE_THREAD}
     secret = target.secret()
     if secret is not None:
         environment[PASSWORD_VARIABLE] = secret
