@@ -14,6 +14,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALLED := $(VENV)/.installed
 
+unexport PYTHONDONTWRITEBYTECODE # tests, sweeps and bench start hundreds of processes, which read compiled modules
+
 .PHONY: help demo test stress bench soak lint tools lab clean
 .DELETE_ON_ERROR:
 

@@ -1,19 +1,31 @@
-"""A Jupyter kernel that executes several notebooks one after the other: it takes 5 s of a processor to start one."""
+"""A Jupyter kernel that executes several notebooks one after the other: it takes 5 s of a processor to start one.
+
+nbclient and nbformat take 2 s to import, so only a process that starts a kernel imports them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
-from nbclient import NotebookClient
-from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_notebook
+
+if TYPE_CHECKING:
+    from nbclient import NotebookClient
+    from nbformat import NotebookNode
 
 _RESET = "%reset -f\n__spec__ = None"
 """Forgets the names of the notebook before; a module ``__main__`` without ``__spec__`` cannot start processes."""
+
+
+def new_notebook(*cells: str) -> NotebookNode:
+    """A notebook of code cells."""
+    from nbformat import v4
+
+    return v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
 
 
 class Kernel:
@@ -24,7 +36,7 @@ class Kernel:
 
     def execute(self, notebook: NotebookNode) -> NotebookNode:
         """The notebook with its outputs and the state of its widgets; a first cell clears the names."""
-        notebook.cells.insert(0, new_code_cell(_RESET))
+        notebook.cells[:0] = new_notebook(_RESET).cells
         self._notebooks.nb = notebook
         self._notebooks.reset_execution_trackers()
         for index, cell in enumerate(notebook.cells):
@@ -34,8 +46,7 @@ class Kernel:
 
     def outputs(self, *cells: str) -> list[list[NotebookNode]]:
         """The outputs of each of these cells."""
-        notebook = self.execute(new_notebook(cells=[new_code_cell(cell) for cell in cells]))
-        return [cell.outputs for cell in notebook.cells[1:]]
+        return [cell.outputs for cell in self.execute(new_notebook(*cells)).cells[1:]]
 
     @contextmanager
     def client(self, patience_s: float) -> Iterator[BlockingKernelClient]:
@@ -53,6 +64,8 @@ class Kernel:
 @contextmanager
 def kernel(folder: Path, environment: Mapping[str, str]) -> Iterator[Kernel]:
     """A kernel with this working folder and environment, which ends with the block."""
+    from nbclient import NotebookClient
+
     manager = KernelManager(kernel_name="python3")
     manager.start_kernel(cwd=str(folder), env=dict(environment))
     notebooks = NotebookClient(new_notebook(), km=manager, timeout=600, startup_timeout=120)

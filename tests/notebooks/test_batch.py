@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from hdbkit import api
@@ -21,7 +20,7 @@ from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.results.batch_folder import batch_folder, usual_id
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
-from tests.notebooks.conftest import outputs_of, write_params
+from tests.notebooks.conftest import outputs_of, write_notebook, write_params
 
 RUNNER = [sys.executable, "-W", "error", str(ROOT / "runners" / "batch.py")]
 
@@ -42,7 +41,7 @@ def test_a_failed_one_is_no_end_and_is_done_again(
     assert "asked to" in outputs_of(Path(first["notebook"]))
     assert outputs_of(Path(second["notebook"])).count("22") == 1
     assert Path(second["notebook"]).is_relative_to(results / "batches")
-    assert nbformat.read(tiny, as_version=4).cells[1].outputs == []
+    assert json.loads(tiny.read_text())["cells"][1]["outputs"] == []
 
     write_params(tmp_path, first={"fail": False, "n": 11})
     said = command("batch", tiny, *files)
@@ -113,9 +112,7 @@ def test_the_same_batch_does_not_run_twice_at_once(tiny: Path, tmp_path: Path, r
 
 
 def test_a_stopped_batch_ends_its_kernel_and_continues_later(tiny: Path, tmp_path: Path, results: Path) -> None:
-    notebook = nbformat.read(tiny, as_version=4)
-    notebook.cells[1].source = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60 if fail else 0)"
-    nbformat.write(notebook, tiny)
+    write_notebook(tiny, "fail: bool = False", "import time\ntime.sleep(60 if fail else 0)")
     files = write_params(tmp_path, quick={}, slow={"fail": True})
     runner = subprocess.Popen([*RUNNER, str(tiny), *map(str, files)], stderr=subprocess.PIPE, text=True)
     executed = results / "batches"

@@ -9,14 +9,10 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import nbformat
 import pytest
 import yaml
-from nbformat import NotebookNode
-from papermill.iorw import load_notebook_node
-from papermill.parameterize import parameterize_notebook
 
 from hdbkit import api
 from hdbkit.config import Target
@@ -27,13 +23,16 @@ from tests.kernel import Kernel, kernel
 from tests.notebooks.conftest import NOTEBOOKS, write_params
 from tests.run.conftest import password_of
 
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
 SHORT = {"rampup_s": 0.0, "duration_s": 0.4}
 SMALL: dict[str, dict[str, Any]] = {
     "00_start_here": {"newest": 2},
     "01_build_and_check": {"target": "private"},
     "02_run": {"target": "private", "virtual_users": 2, **SHORT},
     "03_sweep_settings": {"target": "suite", "setting": "speed", "values": ["1", "2"], "blocks": 2, **SHORT},
-    "04_compare": {"target": "private", "virtual_users": 1, "repeats": 2, **SHORT},
+    "04_compare": {"target": "private", "virtual_users": 1, "repeats": 1, **SHORT},
     "05_scaling_virtual_users": {"target": "suite", "virtual_users": [1, 2], "repeats": 1, **SHORT},
     "06_why_processes": {"target": "private", "virtual_users": 2, "blocks": 1, **SHORT},
     "07_published_results": {},
@@ -68,6 +67,9 @@ class Notebooks:
 
     def executed(self, name: str, folder: Path) -> NotebookNode:
         """A notebook with its small values; where it needs the server, the one that builds the schema goes first."""
+        from papermill.iorw import load_notebook_node  # not at the top: it takes 3 s
+        from papermill.parameterize import parameterize_notebook
+
         if needs_server(name) and name != BUILT_BY:
             self.executed(BUILT_BY, folder)
         if name not in self.known:
@@ -96,6 +98,10 @@ def notebooks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebooks]:
     api.connect("suite", workspace=place).drop()
 
 
+def cells_of(path: Path) -> list[dict[str, Any]]:
+    return list(json.loads(path.read_text(encoding="utf-8"))["cells"])
+
+
 def names(path: Path) -> str:
     return path.stem
 
@@ -118,6 +124,8 @@ def test_it_runs_from_top_to_bottom(name: str, notebooks: Notebooks, tmp_path: P
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=names)
 def test_it_is_committed_without_outputs(path: Path) -> None:
+    import nbformat
+
     content = nbformat.read(path, as_version=4)
     nbformat.validate(content)
     code = [cell for cell in content.cells if cell.cell_type == "code"]
@@ -129,15 +137,14 @@ def test_it_is_committed_without_outputs(path: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=names)
 def test_its_parameters_are_tagged_and_typed_and_come_first(path: Path) -> None:
     assert read_notebook(path).parameters
-    cells = nbformat.read(path, as_version=4).cells
-    first = next(cell for cell in cells if cell.cell_type == "code")
-    assert first.metadata.tags == ["parameters"]
+    first = next(cell for cell in cells_of(path) if cell["cell_type"] == "code")
+    assert first["metadata"]["tags"] == ["parameters"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=names)
 def test_it_holds_no_logic(path: Path) -> None:
     """What is worth a function belongs in hdbkit; a cell is short and defines nothing."""
-    code = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    code = ["".join(cell["source"]) for cell in cells_of(path) if cell["cell_type"] == "code"]
     assert not [
         text for text in code if re.search(r"^\s*(def|class|if|while|try|with)\b|\blambda\b", text, re.MULTILINE)
     ]
@@ -146,5 +153,5 @@ def test_it_holds_no_logic(path: Path) -> None:
 
 
 def test_the_first_notebook_leads_to_all_others() -> None:
-    first = json.dumps(nbformat.read(NOTEBOOKS[0], as_version=4).cells)
+    first = json.dumps(cells_of(NOTEBOOKS[0]))
     assert not [path.name for path in NOTEBOOKS[1:] if f"]({path.name})" not in first]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import nbformat
 import pytest
 import yaml
-from nbformat.v4 import new_code_cell, new_notebook
 
 import hdbkit
 from hdbkit import api
@@ -16,7 +14,7 @@ from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.servers import find_binaries
 from hdbkit.workspace import Workspace
-from tests.notebooks.conftest import outputs_of
+from tests.notebooks.conftest import outputs_of, write_notebook
 from tests.run.conftest import NullTarget
 
 LOAD = Load(rampup_s=0, duration_s=0.3)
@@ -96,13 +94,8 @@ def test_a_private_server_belongs_to_the_workspace_that_started_it(pair: tuple[W
 
 def test_the_notebooks_of_a_batch_work_in_its_workspace(pair: tuple[Workspace, Workspace], tmp_path: Path) -> None:
     one, _ = pair
-    notebook = tmp_path / "notebook.ipynb"
-    cells = [
-        new_code_cell('target: str = "private"', metadata={"tags": ["parameters"]}),
-        new_code_cell("import hdbkit\nhdbkit.connect(target), str(hdbkit.Workspace().results)"),
-    ]
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": kernel}), notebook)
+    code = "import hdbkit\nhdbkit.connect(target), str(hdbkit.Workspace().results)"
+    notebook = write_notebook(tmp_path / "notebook.ipynb", 'target: str = "private"', code)
     (tmp_path / "lab.yaml").write_text("target: lab\n")
     done = api.batch(notebook, [tmp_path / "lab.yaml"], workspace=one)
     assert (done.failed, done.folder.path.parent) == (0, one.results / "batches"), done.jobs["error"].tolist()

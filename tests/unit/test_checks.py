@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ from hdbkit.analysis.run.bracket import brackets
 from hdbkit.analysis.run.checks import check_run, completed_by_second
 from hdbkit.analysis.run.windows import window_of
 from hdbkit.results import columns
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine
 from tests.unit.synthetic import (
     DETAILS,
@@ -30,9 +33,24 @@ BRACKET = "schema's count bracketed by the clients"
 Write = Callable[..., Synthetic]
 
 
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Synthetic:
+    """A run without a fault, which no test changes."""
+    return write_run(tmp_path_factory.mktemp("sound") / "a-run", duration_s=12)
+
+
 @pytest.fixture
-def write(tmp_path: Path) -> Write:
-    return lambda **changes: write_run(tmp_path / "a-run", **{"duration_s": 12, **changes})
+def write(sound: Synthetic, tmp_path: Path) -> Write:
+    """Writes a run of its own; one without changes is a copy of the sound one."""
+
+    def make(**changes: Any) -> Synthetic:
+        path = tmp_path / "a-run"
+        if changes:
+            return write_run(path, **{"duration_s": 12, **changes})
+        shutil.copytree(sound.folder.path, path)
+        return Synthetic(RunFolder(path), sound.manifest, sound.rows.copy())
+
+    return make
 
 
 def line(run: Synthetic, name: str) -> CheckLine:

@@ -103,7 +103,7 @@ def read_any(path: Path) -> None:
     read_params(path, Load) if path.name.startswith("run") else SweepSpec.read(path)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     name=st.sampled_from([name for name in SOURCES if name != "targets.yaml"]),
     at=st.integers(0, 600),

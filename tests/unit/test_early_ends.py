@@ -37,7 +37,7 @@ def test_half_the_throughput_is_ended_at_the_first_look() -> None:
 
 
 def test_a_run_that_is_just_good_enough_is_ended_as_rarely_as_the_level_says() -> None:
-    ended = [ended_at(one, 1.0) is not None for one in windows(1.0, 3000)]
+    ended = [ended_at(one, 1.0) is not None for one in windows(1.0, 1500)]
     assert np.mean(ended) <= len(LOOKS) * (1 - LEVEL)
 
 

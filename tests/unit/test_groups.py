@@ -58,7 +58,7 @@ def test_noise_is_pooled_so_that_a_single_run_has_an_interval_too() -> None:
 def test_95_of_100_intervals_hold_the_truth() -> None:
     draw = np.random.default_rng(7)
     held = []
-    for _ in range(400):
+    for _ in range(150):
         found = values_by_users(of([(name, 1, float(np.exp(draw.normal(0, 0.05)))) for name in "aabbcc"]))
         held += [low <= 1 <= high for low, high in zip(found["low"], found["high"], strict=True)]
     assert np.mean(held) == pytest.approx(0.95, abs=0.02)

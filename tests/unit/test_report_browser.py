@@ -14,6 +14,7 @@ from tests.unit.synthetic import write_run
 from tests.unit.test_report import runs_of_sweep, write_sweep
 
 pytestmark = pytest.mark.browser
+NEVER_IDLE = "window.requestIdleCallback = () => 0"
 PLOTS = {"run": 5, "sweep": 6, "comparison": 3}
 
 
@@ -32,21 +33,26 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("which", PLOTS)
 def test_a_report_opens_with_the_network_off(chromium: Any, reports: dict[str, Path], which: str) -> None:
+    """A browser that is idle draws all charts at once, one that never is those that are scrolled to."""
     looks = {}
-    for scheme, width in (("light", 1280), ("dark", 400)):
+    for scheme, width, idle in (("light", 1280, True), ("dark", 400, False)):
         said: list[str] = []
         asked: list[str] = []
-        viewport = {"width": width, "height": 900}
+        viewport = {"width": width, "height": 400}
         context = chromium.new_context(color_scheme=scheme, viewport=viewport, offline=True)
         page = context.new_page()
         page.on("console", lambda message, said=said: said.append(message.text))
         page.on("pageerror", lambda error, said=said: said.append(str(error)))
         page.on("request", lambda request, asked=asked: asked.append(request.url))
+        if not idle:
+            page.add_init_script(NEVER_IDLE)
         page.goto(reports[which].as_uri())
         assert page.locator(".plot").count() == PLOTS[which]
         for plot in page.locator(".plot").all():
-            plot.scroll_into_view_if_needed()
-            plot.locator("svg .xtick text").first.wait_for()
+            if not idle:
+                plot.scroll_into_view_if_needed()
+            plot.locator("svg .xtick text").first.wait_for(state="attached" if idle else "visible")
+        assert idle == (page.evaluate("scrollY") == 0)
         assert (said, asked) == ([], [reports[which].as_uri()])
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
         looks[scheme] = (
@@ -61,7 +67,7 @@ def test_charts_below_are_drawn_when_they_are_near_or_printed(chromium: Any, rep
     """In a browser that is never idle."""
     context = chromium.new_context(viewport={"width": 1280, "height": 400}, offline=True)
     page = context.new_page()
-    page.add_init_script("window.requestIdleCallback = () => 0")
+    page.add_init_script(NEVER_IDLE)
     page.goto(reports["sweep"].as_uri())
     drawn = page.locator(".plot:has(.xtick)")
     drawn.first.wait_for()
@@ -71,17 +77,4 @@ def test_charts_below_are_drawn_when_they_are_near_or_printed(chromium: Any, rep
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert drawn.count() == PLOTS["sweep"]
     assert abs(page.evaluate("document.documentElement.scrollHeight") - height) < 30, "drawing moves what is read"
-    context.close()
-
-
-@pytest.mark.parametrize("which", PLOTS)
-def test_all_charts_are_drawn_without_scrolling_when_the_browser_is_idle(
-    chromium: Any, reports: dict[str, Path], which: str
-) -> None:
-    context = chromium.new_context(viewport={"width": 1280, "height": 400}, offline=True)
-    page = context.new_page()
-    page.goto(reports[which].as_uri())
-    for plot in page.locator(".plot").all():
-        plot.locator("svg .xtick text").first.wait_for(state="attached")
-    assert page.evaluate("scrollY") == 0
     context.close()

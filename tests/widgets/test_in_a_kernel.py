@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from hdbkit import api
 from hdbkit.config import Target
 from hdbkit.results.folder import find_run
-from tests.kernel import Kernel, kernel
+from tests.kernel import Kernel, kernel, new_notebook
 from tests.widgets.conftest import build_null
 
 TYPED = "tr0ub4dor-horse-staple"
@@ -75,9 +74,10 @@ def test_an_executed_notebook_holds_a_typed_password_nowhere(one: Kernel, tmp_pa
 
 def saved(one: Kernel, folder: Path, cells: str) -> str:
     """The file of the executed notebook, with the state of its widgets."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells.split("---\n")])
+    from nbformat import write
+
     path = folder / "executed.ipynb"
-    nbformat.write(one.execute(notebook), path)
+    write(one.execute(new_notebook(*cells.split("---\n"))), path)
     content: dict[str, Any] = json.loads(path.read_text())
     assert content["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"]["state"]
     return path.read_text()
