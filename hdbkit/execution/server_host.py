@@ -42,12 +42,13 @@ class ServerHost(threading.Thread):
             self.join(_PATIENCE_S)
 
     def run(self) -> None:
-        """Query and write until ``stop``."""
+        """Query and write at once, each second, until ``stop``."""
         from hdbkit.servers.agent_client import AgentClient
 
         lines = Lines(self._spools / FILE)
         try:
             with AgentClient(self._target.control, keep=True) as agent:
+                lines.try_to_add(_asked(agent))
                 while not self._ended.wait(_EVERY_S):
                     lines.try_to_add(_asked(agent))
         except HdbkitError as error:  # access is denied: a retry would not help
