@@ -111,8 +111,8 @@ class SweepResult:
 
     @property
     def answer(self) -> str:
-        """The sweep's answer in one sentence, and in a second sentence the result of the winners' fresh blocks."""
-        first = answer(self.verdicts, self.plan.spec.smallest_effect)
+        """The strongest conclusion in one sentence, and in a second one the result of the winners' fresh blocks."""
+        first = answer(self.verdicts, self.plan.spec.smallest_effect, self.effects)
         second = winner_answer(self.winners, self.plan.spec.winner_blocks)
         return f"{first} {second}" if second else first
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
+from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import answer, judge
 from tests.unit.sweeps import RATE, failed, synthetic_runs
 
@@ -182,3 +183,19 @@ def test_the_answer_names_the_best() -> None:
 )
 def test_the_answer_says_when_there_is_no_winner(ratios: list[float], noise: float, expected: str) -> None:
     assert answer(judge(synthetic_runs(ratios, noise=noise, seed=5), RATE)).startswith(expected)
+
+
+def test_the_answer_is_the_effect_of_a_setting_where_no_configuration_is_decided() -> None:
+    """Many configurations and few blocks: an effect is the mean of many pairs, a configuration has a few runs."""
+    settings = {"flush": "on", "memory": "1GB"}
+    runs = synthetic_runs([1, 1.7, 1, 1.7], blocks=3, noise=0.25, seed=7)
+    effects = main_effects(runs, RATE, list(settings), settings)
+    judged = judge(runs, RATE)
+    assert "faster" not in set(judged["verdict"])
+    assert list(effects["verdict"]) == ["faster", "undecided"]
+    text = answer(judged, effects=effects)
+    assert text.startswith("On average over the grid, flush=off is 1.")
+    assert "as flush=on (95 % interval 1." in text
+    assert "while no single configuration is shown to be faster than the baseline: 3 of 3 comparisons are" in text
+    small = effects.assign(equivalent=True)
+    assert answer(judged, effects=small) == answer(judged), "an effect that does not matter is no answer"

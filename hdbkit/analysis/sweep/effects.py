@@ -19,7 +19,10 @@ from hdbkit.analysis.wording import Interval, sentence, virtual_users
 from hdbkit.config.metric import Metric
 
 Grid = dict[int, tuple[str, ...]]
-_COLUMNS = ("setting", "value", "reference", "virtual_users", "pairs", "ratio", "low", "high", "verdict", "sentence")
+_COLUMNS = (
+    *("setting", "value", "reference", "virtual_users", "pairs", "ratio", "low", "high"),
+    *("verdict", "equivalent", "sentence"),
+)
 
 
 def main_effects(
@@ -39,8 +42,8 @@ def main_effects(
     Returns:
         A row each with ``setting``, ``value``, ``reference`` (the baseline's value), ``virtual_users`` (0: the mean
         over all counts; a row for each count follows when there are several), ``pairs`` (of configurations),
-        ``ratio`` (of scores: more than 1 is better), ``low``, ``high`` (NaN without replication), ``verdict`` and
-        ``sentence``.
+        ``ratio`` (of scores: more than 1 is better), ``low``, ``high`` (NaN without replication), ``verdict``,
+        ``equivalent`` (the interval lies within +-smallest_effect) and ``sentence``.
     """
     model = BlockModel.fitted(runs, metric)
     grid = grid_of(runs, settings)
@@ -69,7 +72,7 @@ def main_effects(
         estimated = model.estimate(np.mean(contrasts, axis=0))
         tail = _row(metric, subject, reference, estimated, critical, smallest_effect, confidence)
         rows.append(head | {"pairs": len(contrasts)} | tail)
-    return pd.DataFrame(rows, columns=list(_COLUMNS))
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype({"equivalent": bool})
 
 
 def grid_of(runs: pd.DataFrame, settings: Sequence[str]) -> Grid:
@@ -112,8 +115,9 @@ def _row(
     ratio = float(np.exp(estimate))
     if not np.isfinite(critical):
         text = f"{subject}: undecided: too few runs to estimate the noise"
-        return {"ratio": ratio, "low": float("nan"), "high": float("nan"), "verdict": "undecided", "sentence": text}
+        nothing = {"low": float("nan"), "high": float("nan"), "verdict": "undecided", "equivalent": False}
+        return {"ratio": ratio, **nothing, "sentence": text}
     interval = Interval(metric, ratio, low, high)
     text = sentence(subject, reference, interval, smallest_effect, confidence)
-    verdict = interval.verdict(smallest_effect)
-    return {"ratio": ratio, "low": low, "high": high, "verdict": verdict, "sentence": text}
+    verdict, equivalent = interval.verdict(smallest_effect), interval.equivalent(smallest_effect)
+    return {"ratio": ratio, "low": low, "high": high, "verdict": verdict, "equivalent": equivalent, "sentence": text}

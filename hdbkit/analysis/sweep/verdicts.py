@@ -238,8 +238,17 @@ def fastest(verdicts: pd.DataFrame, count: int = FASTEST) -> list[int]:
     return [int(str(one)) for one in means.sort_values(ascending=False).index[:count]]
 
 
-def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02) -> str:
-    """The one-sentence answer of a sweep, from ``verdicts.judge``."""
+def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02, effects: pd.DataFrame | None = None) -> str:
+    """The strongest conclusion that a sweep supports, in one sentence.
+
+    The verdict on a configuration comes first. Where none is faster and some are undecided, a setting's main effect
+    may still be decided, because it uses all pairs of the grid.
+
+    Args:
+        verdicts: as :func:`judge` gives them.
+        smallest_effect: the smallest relative difference that matters.
+        effects: as ``effects.main_effects`` gives them.
+    """
     compared = verdicts[~verdicts["verdict"].isin(["baseline", "failed", ENDED_EARLY])]
     faster = compared[compared["verdict"] == "faster"]
     undecided = compared[compared["verdict"] == "undecided"]
@@ -250,10 +259,8 @@ def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02) -> str:
         best = str(faster.sort_values("ratio").iloc[-1]["sentence"])
         among = "" if len(faster) == 1 else f" (the best of {len(faster)} that are faster)"
         return f"{_capital(best)}{among}."
-    if len(undecided) == len(compared) == 1:
-        return f"{_capital(str(undecided.iloc[0]['sentence']))}."
     if len(undecided):
-        return f"No configuration is shown to be faster than the baseline; {_open(undecided, len(compared))}."
+        return _undecided_answer(undecided, len(compared), _decided_effect(effects))
     if (compared["verdict"] == "slower").all():
         return f"The baseline is the fastest of the {count}: every other configuration is slower."
     return (
@@ -261,6 +268,31 @@ def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02) -> str:
         f"{(compared['verdict'] == 'equivalent').sum()} of {len(compared)} comparisons are equivalent, "
         f"{(compared['verdict'] == 'slower').sum()} are slower."
     )
+
+
+def _undecided_answer(undecided: pd.DataFrame, compared: int, effect: str) -> str:
+    """The answer where no configuration is faster and some are undecided; ``effect`` is a decided one, if any is."""
+    if len(undecided) == compared == 1:
+        return f"{_capital(str(undecided.iloc[0]['sentence']))}."
+    if not effect:
+        return f"No configuration is shown to be faster than the baseline; {_open(undecided, compared)}."
+    return (
+        f"On average over the grid, {effect}, while no single configuration is shown to be faster than the baseline: "
+        f"{_open(undecided, compared)}."
+    )
+
+
+def _decided_effect(effects: pd.DataFrame | None) -> str:
+    """The sentence on the best effect that is faster and matters, else on the worst that is slower; may be empty."""
+    if effects is None or effects.empty:
+        return ""
+    matters = effects[~effects["equivalent"]]
+    for verdict, best in (("faster", -1), ("slower", 0)):
+        found = matters[matters["verdict"] == verdict]
+        overall = found[found["virtual_users"] == 0]
+        if len(found):
+            return str((overall if len(overall) else found).sort_values("ratio").iloc[best]["sentence"])
+    return ""
 
 
 def _open(undecided: pd.DataFrame, compared: int) -> str:
