@@ -175,9 +175,12 @@ def run(result: Result) -> None:
             "failed": summary["failed"],
             "retries": summary["retries"],
             f"client CPU us/{manifest.noun}": summary["client_cpu_us_per_operation"],
+            "with hdbkit's supervisor": summary.get("client_and_supervisor_cpu_us_per_operation"),
             f"server CPU us/{manifest.noun}": summary["server_cpu_us_per_operation"],
         }
         console.print("  " + "   ".join(f"{escape(name)} {cell(value)}" for name, value in figures.items()))
+        if summary.get("server_cpu_unknown"):
+            console.print(f"  server CPU unknown: {summary['server_cpu_unknown']}", markup=False)
         per = {name: value for name, value in summary.get("per_operation", {}).items() if value is not None}
         if per:
             listed = "   ".join(f"{name.replace('_', ' ')} {cell(value)}" for name, value in per.items())

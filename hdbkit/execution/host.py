@@ -43,7 +43,7 @@ class ServerCpu:
 
 
 def sample(server: ServerCpu | None) -> dict[str, float]:
-    """One row of the table ``host``, without its time."""
+    """One row of the table ``host``, without its time; called in the supervisor's process."""
     cpu, memory = psutil.cpu_times(), psutil.virtual_memory()
     disk, net = psutil.disk_io_counters(), psutil.net_io_counters()
     return {
@@ -54,6 +54,7 @@ def sample(server: ServerCpu | None) -> dict[str, float]:
         "cpu_idle_s": cpu.idle,
         "cpu_pressure_s": cpu_pressure_s(),
         "server_cpu_s": server.total_s() if server else math.nan,
+        "supervisor_cpu_s": time.process_time(),
         "memory_used_bytes": memory.total - memory.available,
         "disk_read_bytes": disk.read_bytes if disk else 0,
         "disk_write_bytes": disk.write_bytes if disk else 0,

@@ -144,14 +144,16 @@ class Sampler(threading.Thread):
             self._session.close()
 
     def _answer(self, edge: str, future: Future[float]) -> None:
+        """Sample; the host too before the answer, while the clients are still connected."""
         try:
             middle_ns = self._sample(edge)
         except Exception as error:
             self._forget_session()
+            self._sample_host()
             future.set_exception(error)
         else:
+            self._sample_host()
             future.set_result(middle_ns)
-        self._sample_host()
 
     def _sample_host(self) -> None:
         self._host.try_to_add({"t_ns": time.monotonic_ns(), **host.sample(self._server)})
@@ -198,8 +200,8 @@ class Sampler(threading.Thread):
             self._session = self._database.connect(
                 self._plan.target, self._workload.scope(self._database.dialects), options
             )
-            pid = self._database.server_process(self._session)
-            self._server = None if pid is None else host.ServerCpu(pid)
+            if self._server is None and (pid := self._database.server_process(self._session)) is not None:
+                self._server = host.ServerCpu(pid)  # one for the run: totals of two processes do not compare
         return self._session
 
 

@@ -120,8 +120,12 @@ def figures(manifest: Manifest) -> list[Figure]:
         Figure("failed", f"{result['failed']:,}", f"{result['retries']:,} retries"),
         Figure("client CPU", _us(result["client_cpu_us_per_operation"]), per),
     ]
-    if result["server_cpu_us_per_operation"] is not None:
-        figures.append(Figure("server CPU", _us(result["server_cpu_us_per_operation"]), per))
+    with_supervisor = result.get("client_and_supervisor_cpu_us_per_operation")
+    if with_supervisor is not None:
+        figures.append(Figure("client CPU with hdbkit's supervisor", _us(with_supervisor), per))
+    server_us, unknown = result["server_cpu_us_per_operation"], result.get("server_cpu_unknown")
+    if server_us is not None or unknown:
+        figures.append(Figure("server CPU", _us(server_us), unknown or per))
     return [*figures, Figure("host CPU busy", cpu, f"steal {shares['steal']:.1f} %" if "steal" in shares else "")]
 
 

@@ -73,6 +73,7 @@ HOST: Final = {
     "cpu_idle_s": "float64",
     "cpu_pressure_s": "float64",  # PSI "some", running total; NaN if not available
     "server_cpu_s": "float64",  # the server's processes; NaN on another host
+    "supervisor_cpu_s": "float64",  # the process of hdbkit that samples and supervises the clients
     "memory_used_bytes": "int64",
     "disk_read_bytes": "int64",
     "disk_write_bytes": "int64",

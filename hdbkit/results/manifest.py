@@ -145,7 +145,9 @@ class _Result(_Part):
     operations: dict[str, _Operation]
     errors: dict[str, int]
     client_cpu_us_per_operation: float | None
+    client_and_supervisor_cpu_us_per_operation: float | None = None
     server_cpu_us_per_operation: float | None
+    server_cpu_unknown: str = ""
     per_operation: dict[str, float | None]
     host_cpu_pct: dict[str, float] | None
     server_host: dict[str, Any] | None = None

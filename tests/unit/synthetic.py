@@ -158,7 +158,8 @@ def host_of(seconds: float, cores: int = 2, steal: float = 0.0, pressure: float 
         frame[f"cpu_{part}_s"] = share * cores * t
     frame["cpu_pressure_s"] = pressure * t
     frame["server_cpu_s"] = 0.25 * cores * t
-    for name in list(columns.HOST)[8:]:
+    frame["supervisor_cpu_s"] = 0.05 * t
+    for name in list(columns.HOST)[9:]:
         frame[name] = (t * 1_000_000).astype(np.int64)
     return frame
 

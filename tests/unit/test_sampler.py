@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +38,15 @@ def test_a_counter_that_returns_no_number_is_reported(
     monkeypatch.setattr(NullSession, "ask", lambda *_, **__: answer)
     with pytest.raises(HdbkitError, match=r"^the statement 'count_new_orders' returned no number$"):
         sampler.ask("start").result(5)
+
+
+def test_the_host_is_sampled_before_an_edge_is_answered(
+    sampler: Sampler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NullSession, "ask", lambda *_, **__: [(1,)])
+    middle_ns = sampler.ask("end").result(5)  # now the supervisor lets the clients disconnect
+    sampled = [json.loads(line) for line in (tmp_path / "host.ndjson").read_text().splitlines()]
+    assert sampled[-1]["t_ns"] >= middle_ns
 
 
 def test_the_thread_survives_any_error_between_the_edges(sampler: Sampler, monkeypatch: pytest.MonkeyPatch) -> None:

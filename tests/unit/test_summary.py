@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,10 @@ def test_response_times_are_reported_besides_where_users_think(tmp_path: Path) -
 def test_cpu_time_is_reported_per_transaction(run: Synthetic, result: dict) -> None:
     assert result["client_cpu_us_per_operation"] == pytest.approx(4 * 1e6 / len(run.inside))
     assert result["server_cpu_us_per_operation"] == pytest.approx(0.5 * 40 * 1e6 / result["completed"])
+    supervisor_us = 0.05 * 40 * 1e6 / len(run.inside)
+    both_us = result["client_and_supervisor_cpu_us_per_operation"]
+    assert both_us == pytest.approx(result["client_cpu_us_per_operation"] + supervisor_us)
+    assert result["server_cpu_unknown"] == ""
     assert result["host_cpu_pct"] == pytest.approx({"user": 50, "system": 20, "iowait": 5, "steal": 0, "idle": 25})
 
 
@@ -148,7 +153,28 @@ def test_what_was_not_sampled_is_none_and_not_zero(tmp_path: Path) -> None:
 
 def test_a_server_on_another_host_has_no_cpu_time_here(tmp_path: Path) -> None:
     run = write_run(tmp_path / "remote", duration_s=2, host=host_of(6).assign(server_cpu_s=np.nan))
-    assert summarize(run.folder, run.manifest)["server_cpu_us_per_operation"] is None
+    result = summarize(run.folder, run.manifest)
+    assert result["server_cpu_us_per_operation"] is None
+    assert result["server_cpu_unknown"].startswith("the server is on another host")
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (lambda total: total.where(total.index < 3), "were not known over the whole window"),
+        (lambda total: total.where(total.index < 3, total - 2), "decreased within the window"),
+    ],
+)
+def test_a_server_that_ended_or_restarted_in_the_window_has_no_cpu_time_but_a_reason(
+    tmp_path: Path, changed: Callable[[pd.Series], pd.Series], reason: str
+) -> None:
+    host = host_of(6)
+    run = write_run(
+        tmp_path / "restarted", duration_s=3, host=host.assign(server_cpu_s=changed(host["server_cpu_s"]))
+    )
+    result = summarize(run.folder, run.manifest)
+    assert result["server_cpu_us_per_operation"] is None
+    assert reason in result["server_cpu_unknown"]
 
 
 def test_a_run_in_which_nothing_ended_has_a_result_of_zeros(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from hdbkit.analysis.run import steady
 from hdbkit.analysis.run.bracket import brackets
-from hdbkit.analysis.run.host import MAX_STEAL_PCT, grown, pressure_pct
+from hdbkit.analysis.run.host import MAX_STEAL_PCT, pressure_pct, server_is_here
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window, window_of
@@ -146,7 +146,7 @@ def _pressure(run: _Run) -> Line:
     if waited is None:
         return None, "the kernel does not report CPU pressure (PSI)"
     text = f"some task waited for a core {waited:.1f} % of the time"
-    if grown(run.host, "server_cpu_s", run.window) is not None:
+    if server_is_here(run.host):
         return None, f"{text}; server and clients share this host, so this does not show which of them waited"
     return waited <= MAX_PRESSURE_PCT, f"{text} on the clients' host; at most {MAX_PRESSURE_PCT:g} % is allowed"
 

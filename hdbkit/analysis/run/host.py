@@ -13,6 +13,15 @@ from hdbkit.analysis.run.windows import Window
 CPU_PARTS = ("user", "system", "iowait", "steal", "idle")
 MAX_STEAL_PCT = 2.0
 """The largest share of a host's CPU time that other machines may take."""
+_NOT_SAMPLED, _DECREASED, _GAP = "not sampled", "decreased", "gap"
+"""Why the growth of a running total is unknown."""
+_MIN_SEEN = 0.95
+"""The share of the window that samples must span; what is missing at its edges grew like the rest."""
+_UNKNOWN_SERVER_CPU = {
+    _NOT_SAMPLED: "the server is on another host, or its processes cannot be read here",
+    _DECREASED: "the CPU time of its processes decreased within the window, as at a restart",
+    _GAP: "its processes were not known over the whole window: the server ended or restarted",
+}
 _USED = {
     "round_trips": "sent_segments",
     "sent_bytes": "sent_bytes",
@@ -23,21 +32,38 @@ _USED = {
 
 
 def grown(host: pd.DataFrame | None, column: str, window: Window) -> float | None:
-    """The growth of a running total of the host over the window, between samples in a straight line.
+    """The growth of a running total of the host over the window, straight between samples; None if unknown."""
+    found = _growth(host, column, window)
+    return None if isinstance(found, str) else found
 
-    None if it was not sampled, or decreased between two samples that are used (as by a restart of the server).
+
+def _growth(host: pd.DataFrame | None, column: str, window: Window) -> float | str:
+    """The growth of a running total, or why it is unknown.
+
+    It may not decrease between two samples that are used (as by a restart of the server).
     """
-    if host is None:
-        return None
+    if host is None or column not in host:
+        return _NOT_SAMPLED
     known = host[np.isfinite(host[column].to_numpy(dtype=float))]
+    if known.empty:
+        return _NOT_SAMPLED
     values = known[column].to_numpy(dtype=float)
     times = known["t_us"].to_numpy(dtype=float)
     first = max(int(np.searchsorted(times, window.start_us, "right")) - 1, 0)
     last = int(np.searchsorted(times, window.end_us, "left")) + 1
-    if len(times[first:last]) < 2 or (np.diff(values[first:last]) < 0).any():
-        return None
-    at = np.interp([window.start_us, window.end_us], times, values)
-    return float(at[1] - at[0])
+    if (np.diff(values[first:last]) < 0).any():
+        return _DECREASED
+    seen = np.clip([window.start_us, window.end_us], times[0], times[-1])
+    share = float(seen[1] - seen[0]) / (window.end_us - window.start_us)
+    if share < _MIN_SEEN:
+        return _GAP
+    at = np.interp(seen, times, values)
+    return float((at[1] - at[0]) / share)
+
+
+def server_is_here(host: pd.DataFrame | None) -> bool:
+    """Whether CPU time of the server was sampled: it shares the clients' host."""
+    return host is not None and bool(np.isfinite(host["server_cpu_s"].to_numpy(dtype=float)).any())
 
 
 def host_cpu_pct(host: pd.DataFrame | None, window: Window) -> dict[str, float] | None:
@@ -68,6 +94,20 @@ def client_cpu_us(clients: pd.DataFrame | None, done: pd.Series[int]) -> float |
     ]
     operations = int(done.reindex(users).fillna(0).sum())
     return 1e6 * float(spent_s.sum()) / operations if operations else None
+
+
+def supervisor_cpu_us(host: pd.DataFrame | None, window: Window, done: int) -> float | None:
+    """CPU time of hdbkit's supervisor (sampling, looks at limits) per operation, in microseconds."""
+    spent_s = grown(host, "supervisor_cpu_s", window)
+    return 1e6 * spent_s / done if spent_s is not None and done else None
+
+
+def server_cpu_us(host: pd.DataFrame | None, window: Window, done: int) -> tuple[float | None, str]:
+    """CPU time of the server per operation in microseconds, or None and the reason as a clause."""
+    spent_s = _growth(host, "server_cpu_s", window)
+    if isinstance(spent_s, str):
+        return None, _UNKNOWN_SERVER_CPU[spent_s]
+    return (1e6 * spent_s / done, "") if done else (None, "nothing was completed")
 
 
 def client_use(clients: pd.DataFrame | None) -> dict[str, float | None]:

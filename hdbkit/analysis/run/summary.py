@@ -13,7 +13,7 @@ from typing import Any, assert_never
 import pandas as pd
 
 from hdbkit.analysis.run.counters import RUN_END, RUN_START, Growth, growth, rate, readings
-from hdbkit.analysis.run.host import client_cpu_us, client_use, grown, host_cpu_pct
+from hdbkit.analysis.run.host import client_cpu_us, client_use, host_cpu_pct, server_cpu_us, supervisor_cpu_us
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.server_host import server_host_use
@@ -40,7 +40,9 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
     by_outcome = {outcome: _sum(histogram, outcome) for outcome in Outcome}
     completed = by_outcome[Outcome.COMMITTED] + by_outcome[Outcome.ROLLED_BACK_BY_DESIGN]
     operations = _by_operation(folder, manifest, window, histogram)
-    server_cpu_s = grown(host, "server_cpu_s", window)
+    client_us = client_cpu_us(clients, users["n"])
+    supervisor_us = supervisor_cpu_us(host, window, int(users["n"].sum()))
+    server_us, server_unknown = server_cpu_us(host, window, completed)
     return {
         "metric_value": _metric_value(manifest, window, histogram, grew, operations),
         "engine_tpm": rate(grew, "commits", "rollbacks", per_s=60),
@@ -54,10 +56,12 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         "operations_per_s": completed / window.duration_s,
         "operations": operations,
         "errors": _errors(histogram),
-        "client_cpu_us_per_operation": client_cpu_us(clients, users["n"]),
-        "server_cpu_us_per_operation": (
-            1e6 * server_cpu_s / completed if server_cpu_s is not None and completed else None
+        "client_cpu_us_per_operation": client_us,
+        "client_and_supervisor_cpu_us_per_operation": (
+            None if client_us is None or supervisor_us is None else client_us + supervisor_us
         ),
+        "server_cpu_us_per_operation": server_us,
+        "server_cpu_unknown": server_unknown,
         "per_operation": client_use(clients),
         "host_cpu_pct": host_cpu_pct(host, window),
         "server_host": server_host_use(table(folder, "server_host"), window),
