@@ -237,7 +237,8 @@ class Schema(Protocol):
         ...
 
     def create(self, spec: str) -> None:
-        """Create the schema, the record with ``spec``, and missing tables.
+        """Create the schema, the record with ``spec``, and missing tables; a record of another ``spec`` is replaced
+        and no longer complete.
 
         Raises:
             BuildFailed: a table cannot be created; its cause is the ``TransactionError``.
@@ -485,6 +486,8 @@ class Workload(Protocol):
     """The tables that a build creates and loads, in this order; empty if hdbkit does not build them."""
     routines: tuple[str, ...]
     """The stored routines that a build creates; may be empty."""
+    grows: bool
+    """Whether the parts of a smaller scale are also parts of a larger one, so that a build can add the others."""
     preload: tuple[str, ...]
     """Modules that clients need, imported before their processes are forked."""
 

@@ -17,6 +17,7 @@ from hdbkit.contracts import BuildLog, Capability, Check, Schema
 from hdbkit.databases import database
 from hdbkit.errors import LASTING, BuildFailed, HalfBuilt, InputError, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
+from hdbkit.workloads.built import grown
 from hdbkit.workloads.commands import build_command, drop_command
 
 ROWS_A_SECOND = 140_000
@@ -62,7 +63,7 @@ def build(
     progress: BuildProgress | None = None,
     stop: Event | None = None,
 ) -> BuildResult:
-    """Build a schema with ``loaders`` processes, or resume its earlier build.
+    """Build a schema with ``loaders`` processes, resume its earlier build, or add what a larger scale lacks.
 
     Setting ``stop`` ends the build within a second, or at the end of the current statement.
 
@@ -112,11 +113,10 @@ class _Build:
         return f"loaded parts are kept; to resume, run: {build}"
 
     def _run(self, loaders: int, started: float) -> BuildResult:
-        record = self._workload.record
-        log = self._unfinished(record)
+        log = self._earlier()
         self._check_connections(loaders)
         with self._step(Stage.TABLES):
-            self._schema.create(record)
+            self._schema.create(self._workload.record)
         with Loaders(self._target, self._spec, loaders, self._stop) as pool:
             with self._step(Stage.LOAD):
                 self._load(pool, log)
@@ -142,21 +142,32 @@ class _Build:
         except TransactionError as error:
             raise BuildFailed(stage.value, str(error)) from error
 
-    def _unfinished(self, record: str) -> BuildLog:
-        """The state of an earlier build of this schema. Raises ``SchemaProblem`` if another schema exists."""
-        place, drop = f"schema {self._name} in {self._target.described}", drop_command(self._target, self._spec.named)
+    def _earlier(self) -> BuildLog:
+        """The state of an earlier build of this schema, which this build resumes or enlarges.
+
+        Raises ``SchemaProblem`` if there is another schema.
+        """
+        found = None
         with suppress(HalfBuilt):
             found = self._workload.found(self._schema)
-            if found is not None:
-                scale = workload(found).scale
-                built = f"already built ({scale})" if scale else "already built"
-                raise SchemaProblem(f"{place} is {built}; run: {drop}")
         log = self._schema.log()
-        if log.spec is not None and (different := _difference(log.spec, record)):
-            raise SchemaProblem(
-                f"{place} is half built with other options ({different}); use those options, or run: {drop}"
-            )
-        return log
+        different = log.spec is not None and _difference(log.spec, self._workload.record)
+        if found is None and not different:
+            return log
+        place, drop = f"schema {self._name} in {self._target.described}", drop_command(self._target, self._spec.named)
+        if log.spec and self._workload.grows:
+            there = WorkloadSpec.model_validate_json(log.spec)
+            larger = grown(there, self._workload)
+            if larger and (larger != there or not found):
+                self._spec, self._workload = larger, workload(larger)
+                return log
+        if found is not None:
+            scale = workload(found).scale
+            built = f"already built ({scale})" if scale else "already built"
+            raise SchemaProblem(f"{place} is {built}; run: {drop}")
+        raise SchemaProblem(
+            f"{place} is half built with other options ({different}); use those options, or run: {drop}"
+        )
 
     def _check_connections(self, loaders: int) -> None:
         free = self._engine.free_connections(self._schema.session)

@@ -52,7 +52,9 @@ def build(
     *,
     fields: dict[str, Any],
 ) -> int:
-    """Build a workload's schema and its data, or continue an earlier build, and check the result.
+    """Build a workload's schema and its data, and check the result.
+
+    An earlier build is continued; at a larger scale, what is missing is added.
 
     The administrator's password comes from HDBKIT_ADMIN_PASSWORD, the account's from HDBKIT_PASSWORD.
     """
@@ -68,7 +70,8 @@ def build(
     else:
         show.checks(checks)
         following = shlex.join(["hdbkit", "run", target, *spec.words])
-        show.console.print(f"{done.rows:,} rows in {done.duration_s:.1f} s; next: {following}", markup=False)
+        kept = f", beside {done.parts_kept:,} parts of an earlier build" if done.parts_kept else ""
+        show.console.print(f"{done.rows:,} rows in {done.duration_s:.1f} s{kept}; next: {following}", markup=False)
     return Exit.DONE if done.passed else Exit.CHECK_FAILED
 
 

@@ -101,7 +101,7 @@ class SqlSchema:
         return BuildLog(True, tables, str(spec[0][0]), bool(finished[0][0]), {key: int(rows) for key, rows in parts})
 
     def create(self, spec: str) -> None:
-        """Create what is missing: schema, build record and tables."""
+        """Create what is missing: schema, build record and tables; replace a record of another ``spec``."""
         log = self.log()
         if not log.exists:
             self._create_schema()
@@ -109,6 +109,8 @@ class SqlSchema:
             self.session.query("create_build")
         if log.spec is None:
             self.session.query("insert_build_spec", spec=spec)
+        elif log.spec != spec:
+            self.session.query("update_build_spec", spec=spec)
         for table in self._workload.tables:
             if table not in log.tables:
                 self._create_table(table)

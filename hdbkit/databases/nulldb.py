@@ -148,8 +148,8 @@ class NullSchema:
         return BuildLog(True, spec=record["spec"], finished=record["finished"], parts=parts)
 
     def create(self, spec: str) -> None:
-        """Create the build record."""
-        if not self._state.record(self._name):
+        """Create the build record, or replace that of another ``spec``."""
+        if self._state.record(self._name).get("spec") != spec:
             self._state.write_record(self._name, {"spec": spec, "finished": False})
 
     def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -55,6 +56,29 @@ def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec |
             f"to resume, run: {build_command(schema.target, spec)}; to remove it, run: {drop}"
         )
     return spec
+
+
+def grown(found: WorkloadSpec, asked: Workload) -> WorkloadSpec | None:
+    """``found`` at the scale that is asked for, if a build can add what is missing; else None.
+
+    Only fields that are set in what is asked are compared.
+    """
+    scale, spec = asked.spec.scale_field, asked.spec
+    different = {name: there < value for name, there, value in differences(found, spec) if name == scale}
+    if not asked.grows or not all(different.values()) or len(different) < len(differences(found, spec)):
+        return None
+    return found.model_copy(update={name: getattr(spec, name) for name in different})
+
+
+def differences(found: WorkloadSpec, asked: WorkloadSpec) -> list[tuple[str, Any, Any]]:
+    """The fields that are set and differ: name, value in the database, requested value."""
+    own = [
+        (name, getattr(found, name), getattr(asked, name))
+        for name in type(asked).model_fields
+        if name != "storage" and name in asked.model_fields_set
+    ]
+    stored = [(name, found.storage.get(name, "unset"), value) for name, value in asked.storage.items()]
+    return [(name, there, value) for name, there, value in [*own, *stored] if there != value]
 
 
 def builder(record: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Schema, Workload
 from hdbkit.databases import database
 from hdbkit.errors import SchemaProblem
 from hdbkit.workloads import workload
+from hdbkit.workloads.built import differences, grown
 from hdbkit.workloads.commands import build_command, drop_command
 
 
@@ -48,22 +47,12 @@ def schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
         raise SchemaProblem(
             f"there is no schema of {asked.title} in {target.described}; {asked.advice_to_build(build)}"
         )
-    different = _differences(found, spec)
+    different = differences(found, spec)
     if different:
         name, value, other = different[0]
+        rebuild = build if grown(found, asked) else f"{drop_command(target, spec.named)}, then: {build}"
         raise SchemaProblem(
             f"the schema of {asked.title} in {target.described} has {name} {value}, but the plan needs {other}; "
-            f"omit {name}, or {asked.advice_to_build(f'{drop_command(target, spec.named)}, then: {build}')}"
+            f"omit {name}, or {asked.advice_to_build(rebuild)}"
         )
     return found
-
-
-def _differences(found: WorkloadSpec, asked: WorkloadSpec) -> list[tuple[str, Any, Any]]:
-    """The fields that are set and differ: name, value in the database, requested value."""
-    own = [
-        (name, getattr(found, name), getattr(asked, name))
-        for name in type(asked).model_fields
-        if name != "storage" and name in asked.model_fields_set
-    ]
-    stored = [(name, found.storage.get(name, "unset"), value) for name, value in asked.storage.items()]
-    return [(name, there, value) for name, there, value in [*own, *stored] if there != value]

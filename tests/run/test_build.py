@@ -118,6 +118,25 @@ def test_a_dead_loader_ends_the_build_which_is_resumed_passes_its_checks_and_is_
         assert schema.session.ask("count_new_orders") == [(10 * 3001,)]
     with pytest.raises(SchemaProblem, match=r"already built \(1 warehouse\); run: hdbkit drop"):
         build(target, ONE)
+    _grow(target, partitioned)
+
+
+def _grow(target: Target, there: WorkloadSpec) -> None:
+    """Add a second warehouse, the first time with a loader that dies, and never other tables."""
+    two = WorkloadSpec(warehouses=2)
+    with pytest.raises(BuildFailed, match="--warehouses 2 --seed 3 --partitions 2"):
+        build(target, two, loaders=1, progress=Killer())
+    with _schema(target) as schema, pytest.raises(HalfBuilt, match=r"incomplete \(2 of 3 parts"):
+        WORK.found(schema)
+    with pytest.raises(SchemaProblem, match=r"half built with other options \(warehouses 2, not 1\)"):
+        build(target, there)
+    result = build(target, two, loaders=2)
+    assert (result.parts_kept, result.passed) == (2, True)
+    with _schema(target) as schema:
+        assert WORK.found(schema) == there.model_copy(update={"warehouses": 2})
+    for smaller_or_other in (there, WorkloadSpec(warehouses=3, seed=4)):
+        with pytest.raises(SchemaProblem, match=r"already built \(2 warehouses\); run: hdbkit drop"):
+            build(target, smaller_or_other)
 
 
 @pytest.mark.parametrize(

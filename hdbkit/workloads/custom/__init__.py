@@ -37,6 +37,7 @@ class Custom:
 
     noun = "operation"
     routines: tuple[str, ...] = ()
+    grows = False
     preload: tuple[str, ...] = ("hdbkit.workloads.custom.user",)
     detail_charts: tuple[DetailChart, ...] = ()
 

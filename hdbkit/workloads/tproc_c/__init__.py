@@ -61,6 +61,7 @@ class TprocC:
     )
     tables: Mapping[str, Table] = MappingProxyType(TABLES)
     routines: tuple[str, ...] = TRANSACTIONS
+    grows = True
     preload: tuple[str, ...] = ("hdbkit.workloads.tproc_c.user",)
     group = "tproc_c"
     """Its folder of statements in ``schemas/<engine>``."""

@@ -15,6 +15,10 @@ CREATE TABLE build_part (part VARCHAR(100) NOT NULL PRIMARY KEY, rows BIGINT NOT
 -- name: insert_build_spec
 INSERT INTO build_spec (spec, finished) VALUES (:spec, 0);
 
+-- name: update_build_spec
+-- The schema grows: it is incomplete until the missing parts are loaded.
+UPDATE build_spec SET spec = :spec, finished = 0;
+
 -- name: select_build_spec
 SELECT spec FROM build_spec;
 

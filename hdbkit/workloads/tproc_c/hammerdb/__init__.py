@@ -26,6 +26,7 @@ class HammerDBTprocC(TprocC):
     preload: tuple[str, ...] = ("hdbkit.workloads.tproc_c.hammerdb.user",)
     tables: Mapping[str, Table] = MappingProxyType({})
     routines: tuple[str, ...] = ()
+    grows = False
 
     def load(self, given: Load) -> TprocCLoad:
         """``given`` as HammerDB's routines take it: they draw much of their input themselves, by its rules."""
