@@ -43,6 +43,12 @@ class Load(Extensible):
         default=1, ge=1, le=MAX_USERS, description="number of virtual users, each with one connection"
     )
     users_per_process: int = Field(default=1, ge=1, le=MAX_USERS, description="virtual users per client process")
+    start_delay_ms: int | None = Field(
+        default=None,
+        ge=0,
+        le=60_000,
+        description="milliseconds between the starts of users, before the ramp-up; none: the workload's own, 0",
+    )
     rampup_s: float = Field(
         default=120, ge=0, le=86_400, description="ramp-up before the measured window, in seconds"
     )
@@ -73,14 +79,19 @@ class Load(Extensible):
 
     @property
     def max_duration_s(self) -> float:
-        """The maximum duration of ramp-up and window together, in seconds."""
-        return max(self.rampup_s, self.rampup_max_s) + self.duration_s
+        """The maximum duration of the users' starts, ramp-up and window together, in seconds."""
+        return starting_s(dict(self)) + max(self.rampup_s, self.rampup_max_s) + self.duration_s
 
 
 def client_slices(load: Mapping[str, Any]) -> list[range]:
     """The indices of the users of each client process, for the fields of a load."""
     users, each = load["virtual_users"], load.get("users_per_process", 1)
     return [range(first, min(first + each, users)) for first in range(0, users, each)]
+
+
+def starting_s(load: Mapping[str, Any]) -> float:
+    """Seconds from the start of the first virtual user to that of the last, for the fields of a load."""
+    return float((load["virtual_users"] - 1) * (load.get("start_delay_ms") or 0) / 1000)
 
 
 AnyLoad = SerializeAsAny[Load]

@@ -17,9 +17,9 @@ _MAX_SLEEP_S = 0.1
 class Pacer:
     """Keeps one virtual user to its keying and thinking times."""
 
-    def __init__(self, fields: memoryview) -> None:
+    def __init__(self, fields: memoryview, start_ns: int) -> None:
         self._fields = fields
-        self._free_ns = fields[Field.START_AT_NS]
+        self._free_ns = start_ns
 
     def due_ns(self, prepared: Prepared) -> int:
         """When the operation is due, on the monotonic clock."""

@@ -25,7 +25,7 @@ class Seat:
 
     def __init__(self, virtual_user: VirtualUser) -> None:
         self.written = 0
-        self.due_ns = time.monotonic_ns()
+        self.due_ns = virtual_user.start_ns
         self._one = virtual_user
         self._loop = virtual_user.loop(self, self._postpone)
         self._ahead: Iterator[Prepared] = iter(virtual_user.ahead)

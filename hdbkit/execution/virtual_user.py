@@ -76,6 +76,12 @@ class VirtualUser:
         self.session = session
         self._connections += 1
 
+    @property
+    def start_ns(self) -> int:
+        """When this user starts, on the monotonic clock, once the common start is published."""
+        delay_ns = (self.shared.load.start_delay_ms or 0) * 1_000_000
+        return int(self.shared.fields[Field.START_AT_NS]) + self.plan.index * delay_ns
+
     def draw_ahead(self) -> None:
         """Draw the first operations."""
         self.ahead = self.user.next_batch()
@@ -99,7 +105,7 @@ class VirtualUser:
     def loop(self, recorder: Recorder, pause: Callable[[int], None]) -> Loop:
         """Create the measured loop, after the common start is published."""
         shared, load = self.shared, self.shared.load
-        self.pacer = Pacer(shared.fields) if shared.workload.paced(load) else None
+        self.pacer = Pacer(shared.fields, self.start_ns) if shared.workload.paced(load) else None
         from_results = shared.workload.details_from_results(load)
         return Loop(recorder, shared.fields, self.failures, pause, self.pacer, load.iterations, from_results)
 
@@ -107,6 +113,7 @@ class VirtualUser:
         """Run to the end as the only virtual user of its process; return why it ended."""
         fields = self.shared.fields
         loop = self.loop(self.shared.spool, partial(sleep_until, fields=fields))
+        sleep_until(self.start_ns, fields)
         while True:
             with usage.counted():
                 end = loop.run(self.user)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from hdbkit.config.load import starting_s
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import DamagedResult, HdbkitError
 from hdbkit.processes import is_alive
@@ -122,7 +123,7 @@ def _waited_for(run: RunFolder) -> Manifest | None:
         if manifest.status.ended:
             return manifest
         load = manifest.plan.get("load", {})
-        rampup_s = max(load.get("rampup_s", 0), load.get("rampup_max_s", 0))
+        rampup_s = starting_s(load) + max(load.get("rampup_s", 0), load.get("rampup_max_s", 0))
         until = until or time.monotonic() + _PATIENCE_S + rampup_s + load.get("duration_s", 0)
         if time.monotonic() > until:
             return manifest

@@ -1,12 +1,15 @@
-"""The usual phases of a run: an unmeasured ramp-up and the measured window."""
+"""The usual phases of a run: the users' starts if they are apart, an unmeasured ramp-up and the measured window."""
 
 from __future__ import annotations
 
 from hdbkit.config import Load
+from hdbkit.config.load import starting_s
 from hdbkit.contracts import PlannedPhase
 
 
 def rampup_and_window(load: Load) -> tuple[PlannedPhase, ...]:
     """A ramp-up, extended while the server settles if the load requests that, and one window."""
     rampup = PlannedPhase("rampup", load.rampup_s, measured=False, max_s=load.rampup_max_s)
-    return rampup, PlannedPhase("window", load.duration_s, measured=True)
+    phases = rampup, PlannedPhase("window", load.duration_s, measured=True)
+    apart_s = starting_s(dict(load))
+    return (PlannedPhase("starts", apart_s, measured=False), *phases) if apart_s else phases

@@ -58,6 +58,19 @@ def test_every_transaction_of_the_window_is_kept_and_counted(finished: Result) -
     assert not [check for check in failed if check.name not in ("steal time", "CPU pressure", "Little's law")]
 
 
+def test_users_start_apart_before_the_ramp_up(null_target: NullTarget) -> None:
+    load = Load(virtual_users=3, start_delay_ms=200, rampup_s=0.2, duration_s=0.3)
+    result = hdbkit.run(null_target(latency_us=1000), load=load)
+    started = rows(result, "select virtual_user, min(t_start_us) from {t} group by all order by all")
+    assert [200_000 * user <= at_us for user, at_us in started] == [True] * 3
+    assert [(one.name, one.measured) for one in result.manifest.phases] == [
+        ("starts", False),
+        ("rampup", False),
+        ("window", True),
+    ]
+    assert result.manifest.clock.window_start_us >= 600_000
+
+
 def test_a_run_folder_is_complete_and_has_no_spool_left(finished: Result) -> None:
     names = {path.name for path in finished.folder.path.iterdir()}
     assert {"manifest.json", "settings.json", "operations", "log.ndjson"} <= names

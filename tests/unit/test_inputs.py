@@ -116,6 +116,21 @@ def test_a_terminal_asks_for_the_stock_level_of_its_own_district() -> None:
     assert {terminal(index) for index in range(20)} == {(w, d) for w in (1, 2) for d in range(1, 11)}
 
 
+def test_hammerdb_s_users_draw_their_home_and_keep_it() -> None:
+    spec, load = TprocCSpec(warehouses=50), TprocCLoad(input_rules=InputRules.HAMMERDB)
+
+    def home(index: int, seed: int) -> tuple[int, int]:
+        user = Inputs(spec, load, UserPlan(index, seed), np.random.default_rng(seed))
+        assert {w for w, *_ in user.new_order(20)} == {user.stock_level(1)[0][0]}
+        return user.stock_level(1)[0][:2]
+
+    homes = [home(index, seed=index) for index in range(200)]
+    assert homes == [home(index, seed=index + 1000) for index in range(200)]  # also after a lost connection
+    assert {d for _, d in homes} == set(range(1, 11))
+    assert [w for w, _ in homes[:50]] != list(range(1, 51))
+    assert len({w for w, _ in homes}) > 40
+
+
 def test_spec_rules_skew_customers_and_items_and_hammerdb_s_do_not() -> None:
     spec, hammerdb = inputs().new_order(COUNT), inputs(input_rules="hammerdb").new_order(COUNT)
     assert skew([c for _, _, c, *_ in spec], 3000) > 0.3
@@ -160,7 +175,8 @@ def test_hammerdb_s_routines_are_given_what_its_driver_gives_them() -> None:
     spec, load = TprocCSpec(warehouses=10), TprocCLoad(input_rules=InputRules.HAMMERDB)
     drawn = HammerDBInputs(spec, load, plan, np.random.default_rng(5))
     orders = drawn.new_order(COUNT)
-    assert {order[:2] for order in orders} == {(HOME, 10)}
+    assert {order[1] for order in orders} == {10}
+    assert len({order[0] for order in orders}) == 1
     assert {order[2] for order in orders} == set(range(1, 11))
     assert {order[4] for order in orders} == set(range(5, 16))
     payments = [order[4:] for order in drawn.payment(COUNT)]

@@ -54,6 +54,19 @@ def done(folder: Path) -> Counter[int]:
     return Counter(user for _, records in read_spools(folder) for user in records["virtual_user"].tolist())
 
 
+def test_users_of_one_process_start_apart(tmp_path: Path) -> None:
+    load = Load(virtual_users=3, start_delay_ms=200)
+    three = users(tmp_path, 3, seconds=1, load=load, latency_us=1000)
+    common_ns = three[0].start_ns
+    assert take_turns(three) is End.STOPPED
+    first: dict[int, int] = {}
+    for _, records in read_spools(tmp_path):
+        for user, start_ns in zip(records["virtual_user"].tolist(), records["start_ns"].tolist(), strict=True):
+            first.setdefault(user, start_ns)
+    for index in range(3):
+        assert first[index] >= common_ns + index * 200_000_000
+
+
 def test_a_user_that_pauses_after_failures_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two = users(tmp_path, 2, seconds=1, latency_us=1000, error_rate=1, error_class="resources")
     for user, pause_s in zip(two, (10.0, 0.0), strict=True):

@@ -15,6 +15,7 @@ import ipywidgets
 
 from hdbkit import api
 from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.load import starting_s
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, row
@@ -157,7 +158,7 @@ class RunPanel(Panel):
         self._stops = 0
         self.stop.disabled = False
         self.shared.run_id = running.run_id
-        self.live.begin(manifest, self._load["rampup_s"])
+        self.live.begin(manifest, starting_s(self._load) + self._load["rampup_s"])
         self.live.layout.display = ""
         self.keep(_in_progress(running.run_id, self.workspace))
         self.every(PERIOD_S, self._look)

@@ -6,6 +6,7 @@ from typing import Any
 
 from hdbkit.analysis.wording import plural
 from hdbkit.api import Tick
+from hdbkit.config.load import starting_s
 from hdbkit.results.manifest import Manifest
 
 SILENT_S, SILENT_THINKING_S = 5.0, 60.0
@@ -14,7 +15,7 @@ SILENT_S, SILENT_THINKING_S = 5.0, 60.0
 
 def whole(tick: Tick, load: dict[str, Any], period_s: float) -> bool:
     """Whether the load ran during the whole interval; one cut short by an edge would show a false dip."""
-    max_s = max(load["rampup_s"], load.get("rampup_max_s", 0)) + load["duration_s"]
+    max_s = starting_s(load) + max(load["rampup_s"], load.get("rampup_max_s", 0)) + load["duration_s"]
     in_load = tick.status.value in ("rampup", "measuring") and tick.elapsed_s <= max_s
     return in_load and tick.seconds >= period_s / 2
 
@@ -23,11 +24,14 @@ def doing(tick: Tick, manifest: Manifest, stopping: bool = False) -> str:
     """The state line of a run in progress."""
     load = manifest.plan["load"]
     rampup_s, duration_s, users = load["rampup_s"], load["duration_s"], load["virtual_users"]
-    rampup = f"ramp-up: {min(tick.elapsed_s, rampup_s):,.0f} of {rampup_s:,g} s"
-    measuring = f"measuring: {min(max(0.0, tick.elapsed_s - rampup_s), duration_s):,.0f} of {duration_s:,g} s"
+    elapsed_s = tick.elapsed_s - starting_s(load)
+    rampup = f"ramp-up: {min(elapsed_s, rampup_s):,.0f} of {rampup_s:,g} s"
+    measuring = f"measuring: {min(max(0.0, elapsed_s - rampup_s), duration_s):,.0f} of {duration_s:,g} s"
     if (max_s := load.get("rampup_max_s", 0)) > rampup_s:
-        rampup = f"ramp-up: {tick.elapsed_s:,.0f} s, of {rampup_s:,g} to {max_s:,g} s"
+        rampup = f"ramp-up: {elapsed_s:,.0f} s, of {rampup_s:,g} to {max_s:,g} s"
         measuring = f"measuring for {duration_s:,g} s"
+    if elapsed_s < 0:
+        rampup = f"virtual users start {load['start_delay_ms']:,} ms apart"
     sentence = {
         "starting": f"connecting: {tick.connected} of {users} virtual users are ready",
         "rampup": rampup,

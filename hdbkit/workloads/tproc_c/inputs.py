@@ -1,7 +1,8 @@
 """The inputs of the five transactions, as typed by a terminal's user, drawn by the hundred.
 
 ``spec`` follows TPC-C 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1. ``hammerdb`` differs where HammerDB does: customers and
-items are uniform, amounts are whole, last names have the constant of the load, and 1 of 99 new orders is rolled back.
+items are uniform, amounts are whole, last names have the constant of the load, 1 of 99 new orders is rolled back, and
+a user's home warehouse and district are drawn.
 Each method gives a list of argument tuples, in the order in which the routines take them.
 """
 
@@ -36,14 +37,22 @@ _MAX_AMOUNT: Final = 5_000
 _CARRIERS: Final = 10
 
 
+def _home(spec: TprocCSpec, load: TprocCLoad, plan: UserPlan) -> tuple[int, int]:
+    """The home warehouse and own district of a user: spread evenly, or drawn once, as HammerDB does."""
+    if load.input_rules is InputRules.SPEC:
+        return plan.index % spec.warehouses + 1, plan.index // spec.warehouses % DISTRICTS + 1
+    drawn = np.random.default_rng((load.seed, plan.index)).integers(1, (spec.warehouses, DISTRICTS), endpoint=True)
+    return int(drawn[0]), int(drawn[1])
+
+
 class Inputs:
     """The inputs of one virtual user; everything random comes from ``generator``."""
 
     def __init__(self, spec: TprocCSpec, load: TprocCLoad, plan: UserPlan, generator: np.random.Generator) -> None:
         self._warehouses = spec.warehouses
-        self._home_w_id = None if load.all_warehouses else plan.index % spec.warehouses + 1
-        self._own_d_id = plan.index // spec.warehouses % DISTRICTS + 1
         self._by_spec = load.input_rules is InputRules.SPEC
+        home_w_id, self._own_d_id = _home(spec, load, plan)
+        self._home_w_id = None if load.all_warehouses else home_w_id
         self._one_rolled_back_of = _ROLLED_BACK[load.input_rules]
         self._constants = Constants.of(spec.seed, load.seed)
         self._generator = generator

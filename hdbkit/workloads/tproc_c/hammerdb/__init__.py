@@ -16,6 +16,9 @@ from hdbkit.errors import InputError
 from hdbkit.workloads.tproc_c import TprocC
 from hdbkit.workloads.tproc_c.spec import InputRules, Routines, TprocCLoad
 
+START_DELAY_MS = 500
+"""HammerDB starts its virtual users this far apart: its tables have few rows per page only once they have grown."""
+
 
 class HammerDBTprocC(TprocC):
     """Contract: :class:`hdbkit.contracts.Workload`. It has no population and no definitions: HammerDB makes them."""
@@ -35,7 +38,8 @@ class HammerDBTprocC(TprocC):
             value = getattr(load, name)
             if value is not only and name in load.model_fields_set:
                 raise InputError(f"a schema of HammerDB requires {name} {only.value}, not {value.value}; omit {name}")
-        return load.model_copy(update={"input_rules": InputRules.HAMMERDB})
+        delay_ms = START_DELAY_MS if load.start_delay_ms is None else load.start_delay_ms
+        return load.model_copy(update={"input_rules": InputRules.HAMMERDB, "start_delay_ms": delay_ms})
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
         """The present schema with its number of warehouses; None if there is no schema."""
