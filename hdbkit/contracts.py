@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Protocol
 from hdbkit.config import Isolation, Load, Target, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.config.model import ConfigModel
-from hdbkit.readings import Footprint, HostLoad
+from hdbkit.readings import Footprint, HostLoad, Pooling
 from hdbkit.sql import Statement
 
 Row = tuple[Any, ...]
@@ -57,13 +57,18 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """Options of a new connection. A timeout of 0 means none; ``isolation=None`` means the server's own level."""
+    """Options of a new connection. A timeout of 0 means none; ``isolation=None`` means the server's own level.
+
+    ``pooling`` is what :meth:`Database.pooling` found; with None, a connection that passes a pooler keeps no state in
+    the server's session, which is right for each kind of pooler.
+    """
 
     isolation: Isolation | None = None
     statement_timeout_ms: int = 0
     lock_timeout_ms: int = 0
     connect_timeout_s: int = 10
     application: str = "hdbkit"
+    pooling: Pooling | None = None
 
 
 @dataclass(frozen=True)
@@ -313,6 +318,13 @@ class Database(Protocol):
 
     def version(self, session: Session) -> str:
         """The server's name and version, one line."""
+        ...
+
+    def pooling(self, session: Session, target: Target) -> Pooling:
+        """Whether a connection pooler is between ``session`` and its server, and how it assigns connections.
+
+        Opens further connections to ``target`` if there is one.
+        """
         ...
 
     def free_connections(self, session: Session) -> int | None:

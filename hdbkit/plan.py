@@ -21,6 +21,7 @@ from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.config.words import option_words
 from hdbkit.config.workload_spec import AnyWorkload, WorkloadSpec
 from hdbkit.contracts import UserPlan
+from hdbkit.readings import Pooling
 from hdbkit.workloads import workload
 
 
@@ -68,6 +69,7 @@ class RunPlan(ConfigModel):
     label: str | None = Field(default=None, description="user-defined label")
     sweep: SweepPlace | None = None
     limits: Limits = Limits()
+    pooling: Pooling | None = Field(default=None, description="how connections reach the server, as found")
 
     @property
     def users(self) -> tuple[UserPlan, ...]:

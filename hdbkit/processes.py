@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 _PACKAGE_PARENT = Path(__file__).parents[1]
@@ -14,6 +15,8 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 _PR_SET_PDEATHSIG = 1
 _PF_KTHREAD = 0x200000
 """The flag of kernel threads, which never have a command line."""
+_SAME_AGE_S = 60.0
+"""The largest difference of two ages of one process: a server starts counting late, and clocks are adjusted."""
 _STATE, _FLAGS, _START = 0, 6, 19
 """Positions of fields in ``/proc/PID/stat``, counted after the process name."""
 
@@ -81,6 +84,16 @@ def birth_of(pid: int) -> str:
     except OSError:
         return ""
     return "" if fields[_STATE] in (b"Z", b"X") else f"{boot}/{fields[_START].decode()}"
+
+
+def runs_as_long(pid: int, age_s: float) -> bool:
+    """Whether a process of this host has been running for about ``age_s`` seconds."""
+    try:
+        ticks = int(_fields(pid)[_START])
+    except OSError:
+        return False
+    runs_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return abs(runs_s - age_s) < _SAME_AGE_S
 
 
 def _fields(pid: int) -> list[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 IDLE_BUSY_PCT = 10.0
 """A host counts as idle up to this CPU utilization, in percent of all cores."""
@@ -25,3 +26,25 @@ class HostLoad:
     total_s: float
     dirty_bytes: int
     memory_bytes: int
+
+
+class PoolMode(StrEnum):
+    """When a connection pooler gives a client another connection of the server."""
+
+    DIRECT = "direct"  # there is no pooler
+    SESSION = "session"
+    TRANSACTION = "transaction"
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """How a client's connection reaches the server; ``prepared``: whether it may prepare statements."""
+
+    mode: PoolMode
+    prepared: bool = True
+
+    def __str__(self) -> str:
+        """For example ``transaction pooling, without prepared statements``."""
+        if self.mode is PoolMode.DIRECT:
+            return "no pooler"
+        return f"{self.mode.value} pooling, {'with' if self.prepared else 'without'} prepared statements"

@@ -18,7 +18,8 @@ from hdbkit.contracts import SERVER, Capability, Schema, SchemaOptions, Scope, S
 from hdbkit.databases._mysqlclient_connect import connected, has_password, is_on, password_file, refused_from
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
-from hdbkit.readings import Footprint
+from hdbkit.processes import runs_as_long
+from hdbkit.readings import Footprint, Pooling, PoolMode
 
 if TYPE_CHECKING:
     from hdbkit.databases._mysqlclient import MysqlclientSession
@@ -103,6 +104,11 @@ class MysqlclientDatabase:
         """For example ``MariaDB 10.11.19``."""
         return f"{self.title} {session.ask('server_version')[0][0].partition('-')[0]}"
 
+    def pooling(self, session: Session, target: Target) -> Pooling:
+        """By the number of this connection on both sides; proxies such as ProxySQL keep the state of a session."""
+        ((number,),) = session.ask("backend")
+        return Pooling(PoolMode.DIRECT if number == _own(session).connection.thread_id() else PoolMode.SESSION)
+
     def free_connections(self, session: Session) -> int | None:
         """The minimum of what the server and the account still allow."""
         (limits,) = session.ask("free_connections")
@@ -119,14 +125,18 @@ class MysqlclientDatabase:
         return Footprint(int(data_bytes), cache, int(cache_bytes))
 
     def server_process(self, session: Session) -> int | None:
-        """The server process, if it runs on this host and its pid file is readable."""
+        """The server process, if it runs on this host and its pid file is readable there.
+
+        A server elsewhere, behind a proxy or a tunnel, may name the same file.
+        """
         folder, file = session.ask("process_file")[0]
         try:
             process = int(Path(os.path.join(folder, file)).read_text(encoding="ascii"))  # noqa: PTH118  may be absolute
             name = Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
         except (OSError, ValueError):
             return None
-        return process if name in self.processes else None
+        ((_, uptime_s),) = session.ask("uptime")
+        return process if name in self.processes and runs_as_long(process, float(uptime_s)) else None
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """Every setting of the server; ``changed`` if its value was set explicitly."""

@@ -41,8 +41,8 @@ _CLASSES = {
     "53": ErrorClass.RESOURCES,
 }
 
-Bound = tuple[bytes, list[Any], None, int]
-"""Statement, values as text, formats of values (None: text), format of results."""
+Bound = tuple[Any, ...]
+"""The arguments of libpq's call: statement, values as text, formats of values (None: text), format of results."""
 T = TypeVar("T")
 
 
@@ -53,8 +53,10 @@ class PsycopgSession:
 
     def __init__(self, connection: PGconn, dialects: tuple[str, ...], scope: Scope) -> None:
         self.connection = connection
-        self._exec_prepared = connection.exec_prepared  # looked up once, since it is the measured call
-        self._dialects, self._own = dialects, scope.statements
+        self._execute: Callable[..., PGresult] = connection.exec_prepared  # looked up once: it is the measured call
+        self._send: Callable[..., None] = connection.send_query_prepared
+        self._opening: tuple[bytes, ...] = (b"BEGIN",)
+        self.dialects, self.scope = dialects, scope
         self._prepared: set[str] = set()
         self._readers: dict[str, Transformer] = {}
         self._begun = False
@@ -67,15 +69,17 @@ class PsycopgSession:
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement; ``{word}`` and ``:word`` take arguments."""
         found = self._find(statement)
-        text, values = _filled(found, arguments)
-        self._send_begin()
-        if values:
-            rows = self.rows(self._checked(self._exchanged(self.connection.exec_params, text, values)))
-        else:
-            rows = self.rows(self._checked(self._exchanged(self.connection.exec_, text)))
+        rows = self._rows_for(found, arguments)
         return self._run(rows) if found.makes_commands else rows
 
     ask = query
+
+    def _rows_for(self, statement: Statement, arguments: dict[str, Any]) -> list[Row]:
+        text, values = _filled(statement, arguments)
+        self._send_begin()
+        if values:
+            return self.rows(self._checked(self._exchanged(self.connection.exec_params, text, values)))
+        return self.rows(self._checked(self._exchanged(self.connection.exec_, text)))
 
     def _run(self, commands: list[Row]) -> list[Row]:
         for (text,) in commands:
@@ -124,7 +128,7 @@ class PsycopgSession:
     def perform(self, bound: Bound) -> PGresult:
         """Perform one whole transaction, committed when it returns."""
         try:
-            result = self._exec_prepared(*bound)
+            result = self._execute(*bound)
         except Error as error:
             self._lost(str(error))
         if result.status != _TUPLES:
@@ -167,10 +171,10 @@ class PsycopgSession:
 
     def perform_each(self, bound: Sequence[Bound]) -> list[PGresult]:
         """The same with one round trip per statement."""
-        run, call = self.connection.exec_, self._exec_prepared
+        run, call = self.connection.exec_, self._execute
         self._begun = self._sent_begin = True
         try:
-            self._checked(run(b"BEGIN"))
+            self._checked(run(b";".join(self._opening)))
             results = [self._checked(call(*one)) for one in bound]
             self._checked(run(b"COMMIT"))
         except Error as error:
@@ -214,35 +218,35 @@ class PsycopgSession:
         self.connection.finish()
 
     def _find(self, name: str) -> Statement:
-        return in_scope(self._own, self._dialects, name)
+        return in_scope(self.scope.statements, self.dialects, name)
 
     def _identifier(self, name: str) -> str:
         return pq.Escaping(self.connection).escape_identifier(name.encode()).decode()
 
     def _send_begin(self) -> None:
         if self._begun and not self._sent_begin:
-            self._checked(self._exchanged(self.connection.exec_, b"BEGIN"))
+            self._checked(self._exchanged(self.connection.exec_, b";".join(self._opening)))
             self._sent_begin = True
 
     def _round_trip(self, calls: Sequence[Bound]) -> list[PGresult]:
         if len(calls) == 1 and self._sent_begin:
-            return [self._exchanged(self.connection.exec_prepared, *calls[0])]
+            return [self._exchanged(self._execute, *calls[0])]
         return self._exchanged(self._pipelined, calls)
 
     def _pipelined(self, calls: Sequence[Bound], commit: bool = False) -> list[PGresult]:
         """All calls in one round trip, after a pending BEGIN, and before COMMIT if ``commit`` is set."""
-        connection, ahead = self.connection, 0 if self._sent_begin else 1
+        connection, opening = self.connection, () if self._sent_begin else self._opening
         connection.enter_pipeline_mode()
-        if ahead:
-            connection.send_query_params(b"BEGIN", None)
-            self._sent_begin = True
+        for text in opening:
+            connection.send_query_params(text, None)
+        self._sent_begin = True
         for call in calls:
-            connection.send_query_prepared(*call)
+            self._send(*call)
         if commit:
             connection.send_query_params(b"COMMIT", None)
         connection.pipeline_sync()
         results = []
-        for _ in range(ahead + len(calls) + commit):
+        for _ in range(len(opening) + len(calls) + commit):
             results.append(self._next_result())
             if connection.status != pq.ConnStatus.OK:
                 self._raise_error(results[-1])
@@ -250,7 +254,7 @@ class PsycopgSession:
             connection.get_result()  # the end of one statement's results
         self._next_result()  # the answer to the sync
         connection.exit_pipeline_mode()
-        return results[ahead:]
+        return results[len(opening) :]
 
     def _wait(self) -> None:
         """Wait for the next result without the GIL, which ``get_result`` would hold."""

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import select
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hdbkit.config import Target
 from hdbkit.contracts import SessionOptions
 from hdbkit.errors import CannotConnect, MissingDriver
+from hdbkit.readings import Pooling, PoolMode
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
+T = TypeVar("T")
+OWN_OPTIONS = ("pooling", "prepared")
+"""Options of a target that libpq does not have: what a pooler does, if it is not to be found out."""
+
 _ANOTHER = "create it, name another, or build with an administrator's account"
 _FEWER = "use fewer virtual users or raise the server's limit"
+_FEWER_OR_LARGER_POOL = "use fewer virtual users or a larger pool"
 _RUNS = "check host and port, and that the server runs"
+_NO_SETTINGS = "unsupported startup parameter"
 _ERRORS = (
     # text of libpq or the server, meaning, advice
     (
@@ -56,24 +64,81 @@ _ERRORS = (
         "database '{database}' does not accept connections",
         "use another database, or allow connections",
     ),
+    (
+        _NO_SETTINGS,
+        "a pooler is in front of the server, which refuses settings at startup",
+        "remove the option 'options' of the target",
+    ),
+    ("query_wait_timeout", "the pooler had no free connection of the server in time", _FEWER_OR_LARGER_POOL),
+    ("pgbouncer cannot connect", "the pooler cannot connect to its server", "check that the server runs"),
+    ("no such database", "the pooler has no database '{database}'", "add it to the pooler's configuration"),
     ("invalid connection option", "unknown option of the target", "check the options of the target"),
     ('database "', "there is no database '{database}'", _ANOTHER),
     ('role "', "there is no user '{user}'", _ANOTHER),
 )
 
 
-def connected(target: Target, schema: str, options: SessionOptions) -> PGconn:
-    """Open a libpq connection with search path ``schema``; if empty, the account's own.
+class _TakesNoSettings(CannotConnect):
+    """A pooler refuses settings at startup."""
+
+
+def reached(target: Target, schema: str, options: SessionOptions) -> tuple[PGconn, Pooling | None]:
+    """A libpq connection with its settings, and what is known of a pooler.
+
+    A connection that passes a pooler has no settings yet; None: it may pass one.
 
     Raises:
         CannotConnect: with reason and advice, never with a password.
         MissingDriver: psycopg is not installed.
     """
+    pooling = stated_pooling(target) or options.pooling
+    if pooling is None or pooling.mode is PoolMode.DIRECT:
+        level = {"default_transaction_isolation": options.isolation.replace("_", r"\ ")} if options.isolation else {}
+        settings = {**session_settings(schema, options), "datestyle": "ISO", **level}
+        try:
+            return _connected(target, settings, options), pooling
+        except _TakesNoSettings:
+            pooling = Pooling(PoolMode.TRANSACTION, prepared=False)  # which is right for each kind of pooler
+    return _connected(target, {}, options), pooling
+
+
+def session_settings(schema: str, options: SessionOptions) -> dict[str, Any]:
+    """The settings of a session that are words of SQL; an empty ``schema`` is the account's own search path."""
+    settings = {
+        "search_path": schema,
+        "statement_timeout": options.statement_timeout_ms,
+        "lock_timeout": options.lock_timeout_ms,
+    }
+    return {name: value for name, value in settings.items() if value}
+
+
+def stated_pooling(target: Target) -> Pooling | None:
+    """What the options ``pooling`` and ``prepared`` of the target state about a pooler; None: nothing.
+
+    Raises:
+        CannotConnect: an option has an unknown value.
+    """
+    mode = _stated(target, "pooling", {mode.value: mode for mode in PoolMode})
+    prepared = _stated(target, "prepared", {"true": True, "false": False})
+    if mode is None and prepared is None:
+        return None
+    mode = mode or PoolMode.TRANSACTION
+    return Pooling(mode, mode is not PoolMode.TRANSACTION if prepared is None else prepared)
+
+
+def _stated(target: Target, option: str, known: Mapping[str, T]) -> T | None:
+    given = target.options.get(option)
+    if given is not None and given not in known:
+        raise CannotConnect(target.url, f"the option {option} is '{given}'", f"known values: {', '.join(known)}")
+    return None if given is None else known[given]
+
+
+def _connected(target: Target, settings: Mapping[str, Any], options: SessionOptions) -> PGconn:
     try:
         from psycopg import pq
     except ImportError:
         raise MissingDriver(target.kind, "psycopg", target.kind) from None
-    connection = pq.PGconn.connect_start(_connection_string(target, schema, options))
+    connection = pq.PGconn.connect_start(_connection_string(target, settings, options))
     in_time = _awaited(connection, options.connect_timeout_s)
     if connection.status != pq.ConnStatus.OK:
         text = connection.error_message.decode("utf-8", "replace").strip() if in_time else "timeout expired"
@@ -97,9 +162,10 @@ def _awaited(connection: PGconn, timeout_s: float) -> bool:
     return True
 
 
-def _connection_string(target: Target, schema: str, options: SessionOptions) -> bytes:
-    settings = {
-        **target.options,
+def _connection_string(target: Target, settings: Mapping[str, Any], options: SessionOptions) -> bytes:
+    own = " ".join(f"-c {name}={value}" for name, value in settings.items())
+    fields = {
+        **{name: value for name, value in target.options.items() if name not in OWN_OPTIONS},
         "host": target.host,
         "port": target.port,
         "dbname": target.database,
@@ -109,21 +175,10 @@ def _connection_string(target: Target, schema: str, options: SessionOptions) -> 
         "connect_timeout": options.connect_timeout_s,
         "application_name": options.application,
         "client_encoding": "UTF8",
-        "options": " ".join(filter(None, [target.options.get("options"), *_session_settings(schema, options)])),
+        "options": " ".join(filter(None, [target.options.get("options"), own])) or None,
     }
-    given = {name: str(value) for name, value in settings.items() if value is not None}
+    given = {name: str(value) for name, value in fields.items() if value is not None}
     return " ".join(f"{name}={_quoted(value)}" for name, value in given.items()).encode(errors="surrogateescape")
-
-
-def _session_settings(schema: str, options: SessionOptions) -> list[str]:
-    settings = {
-        "search_path": schema or None,
-        "datestyle": "ISO",
-        "statement_timeout": options.statement_timeout_ms or None,
-        "lock_timeout": options.lock_timeout_ms or None,
-        "default_transaction_isolation": options.isolation.replace("_", r"\ ") if options.isolation else None,
-    }
-    return [f"-c {name}={value}" for name, value in settings.items() if value is not None]
 
 
 def _quoted(value: str) -> str:
@@ -141,6 +196,7 @@ def _connect_error(target: Target, text: str) -> CannotConnect:
     }
     for sign, reason, advice in _ERRORS:
         if sign in text:
-            return CannotConnect(target.url, reason.format(**words), advice)
+            kind = _TakesNoSettings if sign == _NO_SETTINGS else CannotConnect
+            return kind(target.url, reason.format(**words), advice)
     last = text.splitlines()[-1] if text else "no reason given"
     return CannotConnect(target.url, last.removeprefix("FATAL:").strip(), "check the target")

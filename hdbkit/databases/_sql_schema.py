@@ -6,7 +6,7 @@ engine's folder ``server`` has the common statements: ``list_tables``, ``analyze
 
 Storage options are statements too. With ``partitions``, ``create_<table>_partitioned`` replaces ``create_<table>`` if
 it exists, followed by ``create_<table>_partition`` for each partition. ``history_key`` runs ``key_<table>``. Other
-options are set in each building session by the engine's statement ``use_<option>``.
+options are set in each transaction that creates something, by the engine's statement ``use_<option>``.
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ class SqlSchema:
         self._options, self._workload, self.target = options, workload, target
         self._scope = workload.scope(engine.dialects)
         self._capabilities = engine.capabilities
+        known = statements(engine.dialects, SERVER_STATEMENTS)
+        self._used = {name: value for name, value in options if value is not None and f"use_{name}" in known}
         self.session = engine.connect(target, self._scope, SessionOptions(application="hdbkit build"))
         try:
-            self._use_options(statements(engine.dialects, SERVER_STATEMENTS))
+            self._use_options()
         except BaseException:
             self.session.close()
             raise
 
-    def _use_options(self, known: Iterable[str]) -> None:
-        for name, value in self._options:
-            if value is None or f"use_{name}" not in known:
-                continue
+    def _use_options(self) -> None:
+        for name, value in self._used.items():
             try:
                 self.session.query(f"use_{name}", **{name: value})
             except TransactionError as error:
@@ -127,6 +127,7 @@ class SqlSchema:
     def _create_table(self, table: str) -> None:
         try:
             with self._transaction():
+                self._use_options()
                 self._run_create_table(table)
         except TransactionError as error:
             raise BuildFailed(f"create_{table}", str(error)) from error
@@ -176,7 +177,12 @@ class SqlSchema:
     def do(self, name: str) -> None:
         """Run a step: the statement of an index, or ``analyze`` with its table."""
         statement, _, table = name.partition(" ")
-        self.session.query(statement, table=table)
+        if table or not self._used:  # not everything may be part of a transaction
+            self.session.query(statement, table=table)
+            return
+        with self._transaction():
+            self._use_options()
+            self.session.query(statement)
 
     def finish(self) -> None:
         """Record that the schema is complete."""

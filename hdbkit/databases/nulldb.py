@@ -39,7 +39,7 @@ from hdbkit.databases._null_state import ROLLBACKS, State, Totals
 from hdbkit.databases._null_texts import by_design, count_of, is_count
 from hdbkit.databases._schema_options import options_of
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDesign, TransactionError
-from hdbkit.readings import Footprint
+from hdbkit.readings import Footprint, Pooling, PoolMode
 
 _LATENCIES = 1024
 _OPTIONS = {"latency_us", "spread", "seed", "error_rate", "error_class", "connections"}
@@ -219,6 +219,10 @@ class NullDatabase:
     def version(self, session: Session) -> str:
         """Its name."""
         return "null engine"
+
+    def pooling(self, session: Session, target: Target) -> Pooling:
+        """Direct: there is no server."""
+        return Pooling(PoolMode.DIRECT)
 
     def free_connections(self, session: Session) -> int | None:
         """The target's option ``connections``."""

@@ -12,10 +12,11 @@ from pydantic import Field
 from hdbkit.config import Target
 from hdbkit.contracts import SERVER, Capability, Schema, SchemaOptions, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._password_files import in_colon_file
-from hdbkit.databases._psycopg_connect import connected
+from hdbkit.databases._psycopg_connect import reached, stated_pooling
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import MissingDriver
-from hdbkit.readings import Footprint
+from hdbkit.processes import runs_as_long
+from hdbkit.readings import Footprint, Pooling, PoolMode
 
 if TYPE_CHECKING:
     from hdbkit.databases._psycopg import PsycopgSession
@@ -54,10 +55,12 @@ class PostgreSQL:
 
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> PsycopgSession:
         """A session whose search path is the scope's schema, or the account's own."""
-        connection = connected(target, scope.schema, options or SessionOptions())
+        options = options or SessionOptions()
+        connection, pooling = reached(target, scope.schema, options)
         from hdbkit.databases._psycopg import PsycopgSession
+        from hdbkit.databases._psycopg_pooled import fitting_session
 
-        return PsycopgSession(connection, self.dialects, scope)
+        return fitting_session(PsycopgSession(connection, self.dialects, scope), target, pooling, options)
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's schema, in its own schema of the database."""
@@ -66,6 +69,17 @@ class PostgreSQL:
     def version(self, session: Session) -> str:
         """For example ``PostgreSQL 18.4``."""
         return f"{self.title} {session.ask('server_version')[0][0]}"
+
+    def pooling(self, session: Session, target: Target) -> Pooling:
+        """By the server's processes that serve this session and two others; the target's options take precedence."""
+        from hdbkit.databases._psycopg_pooled import found_pooling, is_pooled
+
+        if stated := stated_pooling(target):
+            return stated
+        if not is_pooled(_own(session)):
+            return Pooling(PoolMode.DIRECT)
+        asking = SessionOptions(pooling=Pooling(PoolMode.TRANSACTION))
+        return found_pooling(target, lambda: self.connect(target, SERVER, asking))
 
     def free_connections(self, session: Session) -> int | None:
         """The minimum of what server, database and role still allow."""
@@ -85,12 +99,13 @@ class PostgreSQL:
         return Footprint(*session.ask("footprint")[0])
 
     def server_process(self, session: Session) -> int | None:
-        """The postmaster, if it runs on this host."""
-        connection = _own(session).connection
-        host = connection.host.decode()
+        """The postmaster, if it runs on this host; behind a pooler or a tunnel it may be elsewhere."""
+        host = _own(session).connection.host.decode()
         if not (host.startswith(("/", "@", "127.")) or host in ("", "localhost", "::1")):
             return None
-        return _parent_of(connection.backend_pid)
+        ((backend, uptime_s),) = session.ask("backend")
+        process = _parent_of(backend)
+        return process if process and runs_as_long(process, float(uptime_s)) else None
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """Every setting as this session sees it; ``changed`` if it was set to another value than the default."""

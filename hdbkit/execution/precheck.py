@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.contracts import Database, Session, Workload
+from hdbkit.contracts import Database, Session, SessionOptions, Workload
 from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.plan import RunPlan
+from hdbkit.readings import Pooling, PoolMode
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import schema_in
 
@@ -45,18 +47,28 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner) -> Ready:
     try:
         plan, session = planned(schema_in(schema, target, asked)), schema.session
         _check_capabilities(engine, workload(plan.workload), plan.load)
-        _check_connections(engine, session, plan)
-        server = _server(engine, session)
-        settings = engine.settings_of(session)
-        needs = workload(plan.workload).needs(plan.load)
-        return Ready(plan, server, settings, driver, session.client_path(needs))
+        pooling = engine.pooling(session, target)
+        _check_connections(engine, session, plan, pooling)
+        plan = plan.model_copy(update={"pooling": pooling})
+        server = _server(engine, session, pooling)
+        return Ready(plan, server, engine.settings_of(session), driver, _client_path(engine, plan))
     finally:
         schema.close()
 
 
-def _server(engine: Database, session: Session) -> dict[str, Any]:
+def _client_path(engine: Database, plan: RunPlan) -> str:
+    """The code path of the measured calls, by a session like those of the clients."""
+    work = workload(plan.workload)
+    session = engine.connect(plan.target, work.scope(engine.dialects), SessionOptions(pooling=plan.pooling))
+    with closing(session):
+        return session.client_path(work.needs(plan.load))
+
+
+def _server(engine: Database, session: Session, pooling: Pooling) -> dict[str, Any]:
     """The server's fields in the manifest."""
     facts = {"kind": engine.kind, "title": engine.title, "version": engine.version(session)}
+    if pooling.mode is not PoolMode.DIRECT:
+        facts["pooler"] = str(pooling)
     footprint = engine.footprint(session)
     if footprint is None:
         return facts
@@ -69,7 +81,9 @@ def _check_capabilities(engine: Database, asked: Workload, load: Load) -> None:
         raise InputError(f"{engine.title} has no {needed.value.replace('_', ' ')}, which this load needs")
 
 
-def _check_connections(engine: Database, session: Session, plan: RunPlan) -> None:
+def _check_connections(engine: Database, session: Session, plan: RunPlan, pooling: Pooling) -> None:
+    if pooling.mode is PoolMode.TRANSACTION:  # users share connections of the server
+        return
     free = engine.free_connections(session)
     needed = plan.load.virtual_users + _CONNECTIONS_BESIDE_CLIENTS - 1  # this session is one of the two
     if free is not None and free < needed:

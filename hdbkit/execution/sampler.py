@@ -196,7 +196,8 @@ class Sampler(threading.Thread):
 
     def _connected(self) -> Session:
         if self._session is None:
-            options = SessionOptions(statement_timeout_ms=30_000, application="hdbkit sampler")
+            pooling = self._plan.pooling
+            options = SessionOptions(statement_timeout_ms=30_000, application="hdbkit sampler", pooling=pooling)
             self._session = self._database.connect(
                 self._plan.target, self._workload.scope(self._database.dialects), options
             )

@@ -36,6 +36,7 @@ from hdbkit.execution.local_pool import LocalPool, disk_full
 from hdbkit.execution.sampler import Lines, Sampler
 from hdbkit.execution.server_host import ServerHost
 from hdbkit.plan import RunPlan
+from hdbkit.readings import PoolMode
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, Manifest, Status
 from hdbkit.workloads import workload
@@ -114,7 +115,7 @@ class Supervisor:
             if self._generator.endings():
                 raise Ended("a client ended before the start")
             if time.monotonic() > deadline:
-                raise Ended(f"only {ready} of {clients} clients were ready in {_READY_S:g} s")
+                raise Ended(f"only {ready} of {clients} clients were ready in {_READY_S:g} s{self._pool_advice()}")
             if self._page.fields[Field.STOP_REQUEST]:
                 raise Ended("it was stopped before the start")
             self._generator.wait(_READY_POLL_S)
@@ -123,6 +124,12 @@ class Supervisor:
         clock = Clock(start_monotonic_ns=self._start_ns, start_wall=datetime.now(UTC))
         self._write(self._manifest.model_copy(update={"clock": clock}).moved_to(Status.RAMPUP))
         self._generator.start_at(self._start_ns)
+
+    def _pool_advice(self) -> str:
+        pooling = self._plan.pooling
+        if pooling is None or pooling.mode is not PoolMode.SESSION:
+            return ""
+        return "; with session pooling each user needs a connection of its own: use fewer users or a larger pool"
 
     # -- phases -------------------------------------------------------------------------------------------
 
@@ -323,7 +330,8 @@ class Supervisor:
 
     def _ask_schema(self) -> list[CheckLine]:
         plan, engine = self._plan, database(self._plan.target.kind)
-        options = SessionOptions(statement_timeout_ms=round(_CHECK_S * 1000), application="hdbkit check")
+        timeout_ms = round(_CHECK_S * 1000)
+        options = SessionOptions(statement_timeout_ms=timeout_ms, application="hdbkit check", pooling=plan.pooling)
         try:
             session = engine.connect(plan.target, self._workload.scope(engine.dialects), options)
             try:

@@ -65,7 +65,8 @@ class VirtualUser:
     def connect(self) -> None:
         """Open a session and prepare its operations. Raises ``InputError`` or ``TransactionError``."""
         shared, load = self.shared, self.shared.load
-        options = SessionOptions(load.isolation, load.statement_timeout_ms, load.lock_timeout_ms)
+        pooling = shared.plan.pooling
+        options = SessionOptions(load.isolation, load.statement_timeout_ms, load.lock_timeout_ms, pooling=pooling)
         plan = UserPlan(self.plan.index, reconnect_seed(self.plan, self._connections))
         session = shared.database.connect(shared.plan.target, shared.scope, options)
         try:

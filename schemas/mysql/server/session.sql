@@ -40,6 +40,14 @@ SHOW WARNINGS;
 -- name: server_version
 SELECT version();
 
+-- name: backend
+-- The number of this connection.
+SELECT CONNECTION_ID();
+
+-- name: uptime
+-- How long the server has been running, in seconds.
+SHOW GLOBAL STATUS LIKE 'Uptime';
+
 -- name: process_file
 -- The data folder, and the pid file, which may be relative to it.
 SELECT @@datadir, @@pid_file;

@@ -1,8 +1,8 @@
 -- A workload's schema, which is the only schema of the session's search path: its content, and options of new tables.
 
 -- name: use_tablespace
--- The tablespace of this session's new tables and indexes.
-SELECT set_config('default_tablespace', :tablespace, false);
+-- The tablespace of the transaction's new tables and indexes.
+SELECT set_config('default_tablespace', :tablespace, true);
 
 -- name: schema_exists
 SELECT count(*) FROM pg_namespace WHERE nspname = lower(current_setting('search_path'));
@@ -24,6 +24,8 @@ ORDER BY relname;
 SELECT DISTINCT proname FROM pg_proc JOIN pg_namespace ON pg_namespace.oid = pronamespace
 WHERE nspname = lower(current_setting('search_path')) ORDER BY proname;
 
--- name: analyze
--- Statistics for the planner, and the visibility map, after the load.
-VACUUM (ANALYZE) {table};
+-- commands: analyze
+-- Statistics for the planner, and the visibility map. The command names the schema, since no transaction can hold it.
+SELECT format('VACUUM (ANALYZE) %I.%I', nspname, relname)
+FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE pg_class.oid = to_regclass(:table);

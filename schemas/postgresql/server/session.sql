@@ -1,5 +1,21 @@
 -- Queries of a session; they need no special privileges.
 
+-- name: backend
+-- The process that serves this session, and how long the server has been running, in seconds.
+SELECT pg_backend_pid(), extract(epoch FROM clock_timestamp() - pg_postmaster_start_time());
+
+-- name: set_local
+-- A setting for the rest of the transaction.
+SET LOCAL {name} = {value};
+
+-- name: set_session
+-- A setting for the rest of the session.
+SELECT set_config(:name, :value, false);
+
+-- name: forget_prepared
+-- Removes a prepared statement.
+DEALLOCATE {name};
+
 -- name: counters
 -- Running totals, one per row: over all databases, and autovacuums of this database; and sessions that wait for a
 -- lock.

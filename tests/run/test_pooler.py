@@ -1,0 +1,135 @@
+"""Build, check, run and change settings through a real PgBouncer, in both of its usual modes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import psycopg
+import pytest
+
+import hdbkit
+from hdbkit.config import Isolation, Load, Target
+from hdbkit.contracts import SERVER, SessionOptions
+from hdbkit.databases import database, sql_session
+from hdbkit.errors import CannotConnect
+from hdbkit.execution.precheck import precheck
+from hdbkit.plan import RunPlan
+from hdbkit.readings import Pooling, PoolMode
+from hdbkit.servers import PrivateServer, control
+from hdbkit.workloads import specification, workload
+from tests.run.conftest import password_of
+from tests.run.poolers import pgbouncer
+
+ENGINE = database("postgresql")
+SMALL = specification("params/workloads/key-value", parameters={"rows": 500})
+FOUND = {
+    "session": Pooling(PoolMode.SESSION),
+    "transaction": Pooling(PoolMode.TRANSACTION, prepared=False),
+}
+
+
+@pytest.fixture(scope="module", params=sorted(FOUND))
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def pooled(built: PrivateServer, mode: str) -> Iterator[Target]:
+    with pgbouncer(built, mode) as target:
+        yield target
+
+
+def direct(server: PrivateServer, text: str) -> list[tuple[object, ...]]:
+    """What a connection without the pooler is told."""
+    target = server.target
+    place = {"host": target.host, "port": target.port, "user": target.user, "password": password_of(target)}
+    with psycopg.connect(**place, dbname=target.database, autocommit=True) as connection:
+        return connection.execute(text).fetchall()
+
+
+def test_a_pooler_is_found_with_its_mode(pooled: Target, mode: str, built: PrivateServer) -> None:
+    for target, found in ((pooled, FOUND[mode]), (built.target, Pooling(PoolMode.DIRECT))):
+        with closing(ENGINE.connect(target)) as session:
+            assert ENGINE.pooling(session, target) == found
+
+
+def test_a_run_through_a_pooler(pooled: Target, mode: str) -> None:
+    result = hdbkit.run(pooled, load=Load(virtual_users=2, rampup_s=0.2, duration_s=1, raise_error=True))
+    assert result.summary["failed"] == 0
+    assert result.summary["metric_value"] > 0
+    assert result.summary["server_cpu_us_per_operation"] > 0
+    assert result.manifest.server["pooler"] == str(FOUND[mode])
+    assert ("nothing prepared" in result.manifest.software["client_path"]) is (mode == "transaction")
+    assert not result.checks.query("passed == False and name.str.startswith('schema')")["detail"].tolist()
+
+
+def test_nothing_stays_in_a_connection_of_the_server(built: PrivateServer) -> None:
+    with pgbouncer(built, "transaction", default_pool_size=1) as target:
+        options = SessionOptions(isolation=Isolation.SERIALIZABLE, statement_timeout_ms=777, lock_timeout_ms=777)
+        work = workload(specification(warehouses=1))
+        with closing(sql_session(target, work.scope(ENGINE.dialects), options)) as session:
+            assert session.query("count_new_orders")
+            session.prepare(["call_stock_level"])
+            assert session.rows(session.perform(session.bind("call_stock_level", (1, 1, 15))))
+        place = {"host": target.host, "port": target.port, "user": target.user, "password": target.secret()}
+        with psycopg.connect(**place, dbname=target.database, autocommit=True) as other:
+            for name in ("statement_timeout", "lock_timeout", "search_path", "default_transaction_isolation"):
+                (value,) = other.execute("SELECT current_setting(%s)", [name]).fetchone()
+                assert value in ("0", '"$user", public', "read committed")
+            assert other.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
+
+
+def test_settings_of_a_session_apply_through_a_pooler(pooled: Target) -> None:
+    options = SessionOptions(isolation=Isolation.SERIALIZABLE, statement_timeout_ms=777)
+    for pooling in (None, FOUND["transaction"]):
+        with closing(sql_session(pooled, SERVER, SessionOptions(**{**vars(options), "pooling": pooling}))) as session:
+            session.begin()
+            found = {name: value for name, value, *_ in session.query("read_settings")}
+            session.commit()
+            assert found["statement_timeout"] == "777"
+            assert found["transaction_isolation"] == "serializable"
+
+
+def test_a_schema_is_built_checked_and_dropped_through_a_pooler(pooled: Target, built: PrivateServer) -> None:
+    connection = hdbkit.connect(pooled)
+    assert connection.build(SMALL).passed
+    schema = SMALL.definition.schema_name
+    where = f"relname = 'entries' AND relnamespace = '{schema}'::regnamespace"
+    known = f"SELECT min(reltuples) FROM pg_class WHERE {where}"
+    try:
+        assert direct(built, known) == [(500,)]
+        assert not (connection.check(SMALL)["passed"] == False).any()  # noqa: E712
+    finally:
+        assert connection.drop(SMALL).dropped
+    assert direct(built, f"SELECT count(*) FROM pg_namespace WHERE nspname = '{schema}'") == [(0,)]
+
+
+def test_settings_are_changed_and_restored_through_a_pooler(pooled: Target, built: PrivateServer) -> None:
+    admin = pooled.with_(user="postgres", password=password_of(built.admin), may_change_settings=True)
+    server = control(admin)
+    before = server.snapshot()
+    assert server.apply({"work_mem": "5MB"}).read_back == {"work_mem": "5MB"}
+    assert direct(built, "SELECT current_setting('work_mem')") == [("5MB",)]
+    server.restore(before)
+    assert direct(built, "SELECT current_setting('work_mem')") == [("4MB",)]
+
+
+def test_options_of_a_target_state_what_a_pooler_does(pooled: Target) -> None:
+    stated = pooled.with_(options={"pooling": "transaction", "prepared": "true"})
+    with closing(ENGINE.connect(stated)) as session:
+        assert ENGINE.pooling(session, stated) == Pooling(PoolMode.TRANSACTION, prepared=True)
+    with pytest.raises(CannotConnect, match="known values: direct, session, transaction"):
+        ENGINE.connect(pooled.with_(options={"pooling": "statement"}))
+
+
+def test_many_users_share_a_few_connections(built: PrivateServer) -> None:
+    """The server's limit of connections is not that of the users."""
+    load = Load(virtual_users=150, rampup_s=0, duration_s=1)
+    with pgbouncer(built, "transaction", default_pool_size=3) as target:
+        ready = precheck(
+            target,
+            specification(),
+            lambda spec: RunPlan(run_id="r", target=target, workload=spec, load=workload(spec).load(load)),
+        )
+    assert ready.plan.pooling == FOUND["transaction"]
