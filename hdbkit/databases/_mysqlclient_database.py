@@ -39,6 +39,7 @@ _COUNTERS = {
     "Innodb_row_lock_waits": "row_lock_waits",
     "Innodb_row_lock_time": "row_lock_time_ms",
     "Innodb_os_log_written": "log_bytes",
+    "Handler_read_rnd_next": "scanned_rows",
 }
 """Our names for status variables of the server; not every server has all."""
 

@@ -17,6 +17,7 @@ import pandas as pd
 
 from hdbkit.analysis.run import steady
 from hdbkit.analysis.run.bracket import brackets
+from hdbkit.analysis.run.costs import MIN_S, against_earlier, within
 from hdbkit.analysis.run.host import MAX_STEAL_PCT, pressure_pct, server_is_here
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.summary import summarize
@@ -151,6 +152,22 @@ def _pressure(run: _Run) -> Line:
     return waited <= MAX_PRESSURE_PCT, f"{text} on the clients' host; at most {MAX_PRESSURE_PCT:g} % is allowed"
 
 
+def _no_jump(run: _Run) -> Line:
+    parts = within(run.folder, run.manifest, run.window)
+    before, runs = against_earlier(run.folder, run.manifest.model_copy(update={"result": run.result}))
+    jumps = [*(parts or ()), *before]
+    if jumps:
+        named = "; ".join(str(one) for one in jumps)
+        return False, f"{named}: a plan may have changed; compare plans (EXPLAIN) and analyze the tables"
+    if parts is None and not runs:
+        return None, f"the run is shorter than {MIN_S:g} s, and there is no earlier run of this configuration"
+    compared = [
+        *([] if parts is None else ["within the run"]),
+        *([f"against {many(runs, 'earlier run')}"] if runs else []),
+    ]
+    return True, f"no latency and no work of the server per {run.noun} jumped {' or '.join(compared)}"
+
+
 def _none_failed(run: _Run) -> Line:
     failed, errors = run.result["failed"], run.result["errors"]
     if not failed:
@@ -231,6 +248,7 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
             f"{share(expected)} of {operation} rolled back",
             partial(_rolled_back, operation=operation, expected=expected),
         )
+    yield f"no jump in the cost of a {run.noun}", _no_jump
     yield "Little's law", _littles_law
     yield "steady state", _steady
     yield "steal time", _steal

@@ -70,6 +70,11 @@ def _set_back(counters: pd.DataFrame | None) -> set[str]:
     return set(counters.loc[steps[steps < 0].index, "name"])
 
 
+def is_set_back(counters: pd.DataFrame, name: str) -> bool:
+    """Whether a later reading of this counter was less than an earlier one."""
+    return name in _set_back(counters[counters["name"] == name])
+
+
 def rate(grew: dict[str, Growth], *names: str, per_s: float) -> float | None:
     """The growth of these counters together per ``per_s`` seconds; None when one of them was not read."""
     if any(name not in grew or grew[name].seconds <= 0 for name in names):

@@ -19,11 +19,13 @@ _RATES_FROM = 0.25
 """The share of the window, at its beginning and at its end, that a rate is taken over."""
 _READ = (("blks_read",), ("pages_read",))
 _REQUESTED = (("blks_hit", "blks_read"), ("page_requests",))
+PAGES, SCANNED = "pages requested", "rows read by full scans"
 WORK: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "log written (bytes)": (("wal_bytes",), ("log_bytes",)),
     "log records": (("wal_records",),),
     "full-page images in the log": (("wal_fpi",),),
-    "pages requested": _REQUESTED,
+    PAGES: _REQUESTED,
+    SCANNED: (("scanned_rows",),),
     "pages read from files": _READ,
     "pages evicted from the cache": (("evictions",),),
     "writes to files": (("file_writes",), ("pages_flushed",)),

@@ -17,19 +17,20 @@ SELECT set_config(:name, :value, false);
 DEALLOCATE {name};
 
 -- name: counters
--- Running totals, one per row: over all databases, and autovacuums of this database; and sessions that wait for a
--- lock.
+-- Running totals, one per row: over all databases, and autovacuums and rows of sequential scans in this database; and
+-- sessions that wait for a lock.
 SELECT c.name, c.value
 FROM (SELECT sum(xact_commit) AS commits, sum(xact_rollback) AS rollbacks, sum(deadlocks) AS deadlocks,
              sum(blks_hit) AS blks_hit, sum(blks_read) AS blks_read, sum(temp_bytes) AS temp_bytes
       FROM pg_stat_database) AS d
 CROSS JOIN (SELECT wal_bytes, wal_fpi, wal_records FROM pg_stat_wal) AS w
-CROSS JOIN (SELECT sum(autovacuum_count) AS autovacuums FROM pg_stat_user_tables) AS t
+CROSS JOIN (SELECT sum(autovacuum_count) AS autovacuums, sum(seq_tup_read) AS scanned_rows
+            FROM pg_stat_user_tables) AS t
 CROSS JOIN (SELECT count(*) AS waiting_locks FROM pg_locks WHERE NOT granted) AS l
 CROSS JOIN LATERAL (VALUES
     ('commits', d.commits), ('rollbacks', d.rollbacks), ('deadlocks', d.deadlocks), ('blks_hit', d.blks_hit),
     ('blks_read', d.blks_read), ('temp_bytes', d.temp_bytes), ('wal_bytes', w.wal_bytes), ('wal_fpi', w.wal_fpi),
-    ('wal_records', w.wal_records), ('autovacuums', t.autovacuums),
+    ('wal_records', w.wal_records), ('autovacuums', t.autovacuums), ('scanned_rows', t.scanned_rows),
     ('waiting_locks', l.waiting_locks)) AS c (name, value);
 
 -- name: file_operations

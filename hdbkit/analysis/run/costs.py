@@ -1,0 +1,188 @@
+"""Whether operations cost what they cost before: earlier in the run, and in earlier runs of the same configuration.
+
+A changed plan, a lost index or tables that have grown show as a jump: of one operation's latency, or of the pages and
+rows that the server reads per operation. Costs that fell are no jump.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hdbkit.analysis.run.counters import is_set_back
+from hdbkit.analysis.run.records import table
+from hdbkit.analysis.run.server_work import PAGES, SCANNED, WORK, work_of
+from hdbkit.analysis.run.windows import Window
+from hdbkit.errors import DamagedResult
+from hdbkit.results.columns import LATENCY_BUCKETS_US
+from hdbkit.results.folder import RunFolder, run_folders
+from hdbkit.results.manifest import Manifest, Status
+
+MIN_S = 10.0
+"""The shortest run whose parts are compared."""
+_PARTS = 5
+_MIN_OPERATIONS = 10
+"""The minimum number of operations in a part, for a median of their latencies."""
+_LATENCY = "median latency of {} (ms)"
+_EARLIER, _READ = 5, 50
+"""At most this many earlier runs are compared, of at most so many that are read."""
+_LEAST = {PAGES: (3.0, 20.0), SCANNED: (3.0, 100.0)}
+_LEAST_MS = (4.0, 2.0)
+"""A cost has jumped when it is at least this many times, and this much, above what it was."""
+_OF_A_RUN_ALONE = frozenset(
+    (
+        *("virtual_users", "users_per_process", "start_delay_ms", "rampup_s", "rampup_max_s", "duration_s"),
+        *("iterations", "counter_interval_s", "seed"),
+    )
+)
+"""Options of a load that do not change what an operation costs the server, as long as no user waits for another."""
+
+Costs = dict[str, float]
+"""Costs by their names: the median latency of each operation, and what the server reads per operation."""
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A cost that is far above what it was, ``since``: within the run, or in earlier runs."""
+
+    what: str
+    before: float
+    now: float
+    since: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {_figure(self.now)}, but {_figure(self.before)} {self.since}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def within(folder: RunFolder, manifest: Manifest, window: Window) -> list[Jump] | None:
+    """The costs that are higher in the last part of the run than in an earlier one; None if it is too short.
+
+    The run counts from when all users have started to the end of its window.
+    """
+    begin_us = max([phase.end_us or 0 for phase in manifest.phases if phase.name == "starts"], default=0)
+    if window.end_us - begin_us < MIN_S * 1e6:
+        return None
+    edges_us = np.linspace(begin_us, window.end_us, _PARTS + 1)
+    seconds, counters = table(folder, "seconds"), table(folder, "counters")
+    costs = {} if seconds is None else _latencies(seconds, manifest.operations, edges_us / 1e6)
+    costs |= {what: _per_operation(counters, WORK[what], edges_us) for what in _LEAST}
+    found = ((what, [one for one in series[:-1] if one is not None], series[-1]) for what, series in costs.items())
+    return _jumps(
+        {what: (min(before), now) for what, before, now in found if before and now is not None},
+        "earlier in the run",
+    )
+
+
+def against_earlier(folder: RunFolder, manifest: Manifest) -> tuple[list[Jump], int]:
+    """The costs that are higher than in earlier runs, and with how many of these the run was compared."""
+    now, earlier = _costs(manifest), list(islice(_earlier(folder, manifest), _EARLIER))
+    before = {what: median(known) for what in now if (known := [costs[what] for costs in earlier if what in costs])}
+    since = f"in {len(earlier)} earlier run{'s'[: len(earlier) > 1]}"
+    return _jumps({what: (before[what], now[what]) for what in before}, since), len(earlier)
+
+
+def _jumps(costs: Mapping[str, tuple[float, float]], since: str) -> list[Jump]:
+    found = []
+    for what, (before, now) in costs.items():
+        times, more = _LEAST.get(what, _LEAST_MS)
+        if now >= times * before and now - before >= more:
+            found.append(Jump(what, before, now, since))
+    return found
+
+
+def _latencies(seconds: pd.DataFrame, operations: Sequence[str], edges_s: Any) -> dict[str, list[float | None]]:
+    """The median latency of each operation in each part, in ms, to the precision of the histogram."""
+    upper_ms = np.array([*LATENCY_BUCKETS_US, 2 * LATENCY_BUCKETS_US[-1]]) / 1000
+    part = np.searchsorted(edges_s, seconds["second"].to_numpy(dtype=float) + 0.5, "right") - 1
+    found: dict[str, list[float | None]] = {}
+    for code, name in enumerate(operations):
+        medians: list[float | None] = []
+        for number in range(_PARTS):
+            rows = seconds["histogram"][(part == number) & (seconds["operation"] == code)]
+            counts = np.sum(np.stack(rows.to_list()), axis=0) if len(rows) else np.zeros(1)
+            enough = counts.sum() >= _MIN_OPERATIONS
+            middle = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
+            medians.append(float(upper_ms[middle]) if enough else None)
+        found[_LATENCY.format(name)] = medians
+    return found
+
+
+def _per_operation(
+    counters: pd.DataFrame | None, alternatives: Sequence[Sequence[str]], edges_us: Any
+) -> list[float | None]:
+    """What the server counted in each part, per transaction that ended there; None where it is unknown."""
+    unknown: list[float | None] = [None] * _PARTS
+    if counters is None:
+        return unknown
+    names = next((names for names in alternatives if set(names) <= set(counters["name"])), None)
+    if names is None or any(is_set_back(counters, name) for name in (*names, "commits", "rollbacks")):
+        return unknown
+    done = _totals(counters, ("commits", "rollbacks"), edges_us)
+    read = _totals(counters, names, edges_us)
+    return [float(more / n) if n >= _MIN_OPERATIONS else None for more, n in zip(read, done, strict=True)]
+
+
+def _totals(counters: pd.DataFrame, names: Sequence[str], edges_us: Any) -> Any:
+    """The growth of these counters together in each part, in a straight line between their samples."""
+    at_edges = 0.0
+    for name in names:
+        rows = counters[counters["name"] == name].sort_values("t_returned_us")
+        middle_us = (rows["t_sent_us"] + rows["t_returned_us"]) / 2
+        at_edges = at_edges + np.interp(edges_us, middle_us, rows["value"])
+    return np.diff(at_edges)
+
+
+def _costs(manifest: Manifest) -> Costs:
+    """The costs in the window of a run."""
+    result = manifest.result
+    costs = {
+        _LATENCY.format(name): line["p50_us"] / 1000
+        for name, line in result["operations"].items()
+        if line["p50_us"] is not None and line["count"] >= _MIN_OPERATIONS
+    }
+    each = {one.what: one.each for one in work_of(result)}
+    return costs | {what: cost for what in _LEAST if (cost := each.get(what)) is not None}
+
+
+def _earlier(folder: RunFolder, manifest: Manifest) -> Iterator[Costs]:
+    """The costs in earlier runs of the same configuration, newest first; latencies only of equally many users."""
+    own = _configuration(manifest)
+    alike = re.compile(r"\d{8}-\d{6}-" + re.escape(_shape(folder.run_id)) + r"-u\d+-[a-z]{6}")
+    ids = (one for one in run_folders(folder.path.parent) if one.run_id < folder.run_id)
+    for one in islice((one for one in ids if alike.fullmatch(one.run_id)), _READ):
+        try:
+            other = one.read()
+        except DamagedResult:
+            continue
+        if other.status is Status.DONE and other.result and _configuration(other) == own:
+            same_users = _users(other) == _users(manifest)
+            yield {what: cost for what, cost in _costs(other).items() if same_users or what in _LEAST}
+
+
+def _shape(run_id: str) -> str:
+    """What runs of one database and schema have in common in their ids: ``engine-workload-scale``."""
+    return "-".join(run_id.split("-")[2:-2])
+
+
+def _configuration(manifest: Manifest) -> tuple[Any, ...]:
+    """What must be equal in two runs for the same costs: server, schema, mix, load and settings."""
+    plan, target = manifest.plan, manifest.plan["target"]
+    address = [target.get(name) for name in ("kind", "host", "port", "database", "options")]
+    load = {name: value for name, value in plan["load"].items() if name not in _OF_A_RUN_ALONE}
+    return address, plan["workload"], manifest.mix, load, (plan.get("sweep") or {}).get("settings") or {}
+
+
+def _users(manifest: Manifest) -> tuple[int, int]:
+    load = manifest.plan["load"]
+    return load["virtual_users"], load.get("users_per_process", 1)
