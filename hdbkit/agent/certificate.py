@@ -37,6 +37,16 @@ def given_certificate(file: Path, key: Path) -> Certificate:
         ) from None
 
 
+def check_authorities(file: Path, tls: bool) -> None:
+    """Check a file of authorities that clients' certificates must come from. Raises ``InputError``."""
+    if not tls:
+        raise InputError("client certificates need TLS; omit --no-tls or --client-ca")
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_verify_locations(file)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file} has no certificates of authorities (PEM): {error}") from None
+
+
 def own_certificate(folder: Path, host: str) -> Certificate:
     """Load the agent's self-signed certificate for ``host``; create it the first time."""
     file, key = folder / "certificate.pem", folder / "key.pem"

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from hdbkit.agent.audit import AuditLog
+from hdbkit.agent.gate import Gate
 from hdbkit.agent.tokens import Token, WrongTokens
 
 Scope = MutableMapping[str, Any]
@@ -25,8 +26,8 @@ SETTINGS = "settings"
 class Guard:
     """ASGI middleware: verifies the token, limits wrong tokens and request size, writes one log line per request."""
 
-    def __init__(self, inside: Application, token: Token, audit: AuditLog) -> None:
-        self._inside, self._token, self._audit = inside, token, audit
+    def __init__(self, inside: Application, token: Token, audit: AuditLog, gate: Gate) -> None:
+        self._inside, self._token, self._audit, self._gate = inside, token, audit, gate
         self._wrong = WrongTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,6 +69,7 @@ class Guard:
             self._wrong.note(client)
             reason = "a token is needed: Authorization: Bearer TOKEN, as the agent printed it when it started"
             return await _answer(send, 401, reason, (b"www-authenticate", b"Bearer"))
+        self._gate.known(*scope["client"])
         body = await _whole(receive)
         if body is None:
             return await _answer(send, 413, f"a request may have at most {MAX_REQUEST_BYTES} bytes")

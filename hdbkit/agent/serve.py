@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hdbkit.agent.audit import AuditLog
-from hdbkit.agent.certificate import Certificate, given_certificate, make_state_folder, own_certificate
+from hdbkit.agent.certificate import (
+    Certificate,
+    check_authorities,
+    given_certificate,
+    make_state_folder,
+    own_certificate,
+)
+from hdbkit.agent.gate import MAX_STRANGERS, Gate
 from hdbkit.agent.guard import Guard
 from hdbkit.agent.server import ControlledServer
 from hdbkit.agent.snapshots import Snapshots
@@ -22,7 +30,8 @@ from hdbkit.errors import InputError, MissingDriver
 from hdbkit.servers import control
 
 _BACKLOG = 64
-_MAX_CONNECTIONS = 64
+_RESERVED = 64
+"""Connections beyond those of strangers, for valid tokens."""
 _GRACE_S = 10
 
 
@@ -31,13 +40,15 @@ class AgentOptions:
     """Options of an agent: ``listen`` is ``host:port`` (port 0: any free port); a token file contains only the token.
 
     Without ``certificate`` and ``key`` the agent creates its own in the folder ``state``, which also contains its
-    snapshots and, by default, its log. ``text_settings`` names the text settings that it may change.
+    snapshots and, by default, its log. ``text_settings`` names the text settings that it may change. With
+    ``client_ca`` clients must also show a certificate of one of these authorities.
     """
 
     listen: str = f"127.0.0.1:{AGENT_PORT}"
     token_file: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
+    client_ca: Path | None = None
     tls: bool = True
     state: Path | None = None
     audit_log: Path | None = None
@@ -66,6 +77,8 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
     host, port = _address(options.listen)
     if not (options.tls or is_loopback(host)):
         raise InputError(f"an agent that listens beyond this host ({host}) needs TLS; omit --no-tls")
+    if options.client_ca:
+        check_authorities(options.client_ca, options.tls)
     token, made = _token(options.token_file)
     state = make_state_folder(options.state)
     certificate = _certificate(options, state, host)
@@ -75,13 +88,16 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
     tls: dict[str, Any] = {}
     if certificate:
         tls = {"ssl_certfile": str(certificate.file), "ssl_keyfile": str(certificate.key)}
+    if options.client_ca:
+        tls |= {"ssl_ca_certs": str(options.client_ca), "ssl_cert_reqs": ssl.CERT_REQUIRED}
     config = uvicorn.Config(
-        Guard(make_app(server), token, audit),
+        Guard(make_app(server), token, audit, listening),
+        loop="asyncio",  # its connections pass the gate
         log_level="warning",
         access_log=False,
         server_header=False,
         ws="none",
-        limit_concurrency=_MAX_CONNECTIONS,
+        limit_concurrency=MAX_STRANGERS + _RESERVED,
         timeout_graceful_shutdown=_GRACE_S,
         **tls,
     )
@@ -134,9 +150,9 @@ def _certificate(options: AgentOptions, state: Path, host: str) -> Certificate |
     return own_certificate(state, host)
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listening(host: str, port: int) -> Gate:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server((address[0], port), family=family, backlog=_BACKLOG)
+        return Gate(socket.create_server((address[0], port), family=family, backlog=_BACKLOG))
     except OSError as error:
         raise InputError(f"the agent cannot listen on {host}:{port}: {error.strerror or error}") from None

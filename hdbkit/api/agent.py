@@ -21,6 +21,7 @@ def serve_agent(
     token_file: Path | None = None,
     certificate: Path | None = None,
     key: Path | None = None,
+    client_ca: Path | None = None,
     tls: bool = True,
     state: Path | None = None,
     audit_log: Path | None = None,
@@ -36,6 +37,7 @@ def serve_agent(
         token_file: a file with the token; by default ``HDBKIT_AGENT_TOKEN``, else a generated token.
         certificate: a certificate and its ``key`` (PEM); by default the agent creates its own and keeps it.
         key: the key of ``certificate``.
+        client_ca: authorities (PEM); clients must then show a certificate of one of them, beside the token.
         tls: whether to use TLS.
         state: the folder for certificate, snapshots and log.
         audit_log: the log file; by default in ``state``.
@@ -54,6 +56,7 @@ def serve_agent(
         token_file=token_file,
         certificate=certificate,
         key=key,
+        client_ca=client_ca,
         tls=tls,
         state=state,
         audit_log=audit_log,

@@ -28,6 +28,9 @@ def agent(
     token_file: Annotated[Path | None, typer.Option(help="file with the token [default: a new one]")] = None,
     certificate: Annotated[Path | None, typer.Option(help="certificate (PEM) [default: a self-signed one]")] = None,
     key: Annotated[Path | None, typer.Option(help="the certificate's key (PEM)")] = None,
+    client_ca: Annotated[
+        Path | None, typer.Option(help="authorities (PEM) whose certificates clients must show, beside the token")
+    ] = None,
     tls: Annotated[bool, typer.Option("--tls/--no-tls", help="without TLS: on this host only")] = True,
     state: Annotated[Path | None, typer.Option(help="folder for the certificate, snapshots and the log")] = None,
     audit_log: Annotated[Path | None, typer.Option(help="log of requests [default: in the state folder]")] = None,
@@ -60,6 +63,7 @@ def agent(
         token_file=token_file,
         certificate=certificate,
         key=key,
+        client_ca=client_ca,
         tls=tls,
         state=state,
         audit_log=audit_log,

@@ -53,9 +53,13 @@ class ControlSpec(ConfigModel):
     token_file: Path | None = Field(
         default=None, description="file with the agent's token, unless HDBKIT_AGENT_TOKEN has it"
     )
+    client_certificate: Path | None = Field(
+        default=None, description="certificate of this client (PEM), where the agent requires one"
+    )
+    client_key: Path | None = Field(default=None, description="key of client_certificate (PEM, without passphrase)")
     wait_s: float = Field(default=300.0, ge=0, description="seconds to wait for an unreachable agent")
 
-    @field_validator("config_file", "drop_in", "log", "token_file")
+    @field_validator("config_file", "drop_in", "log", "token_file", "client_certificate", "client_key")
     @classmethod
     def _home_folder(cls, path: Path | None) -> Path | None:
         return path.expanduser() if path else None
@@ -91,6 +95,8 @@ class ControlSpec(ConfigModel):
             raise ValueError(
                 "config_file and drop_in are mutually exclusive; give the one that the server reads last"
             )
+        if (self.client_certificate is None) != (self.client_key is None):
+            raise ValueError("client_certificate and client_key belong together; give both, or neither")
         here = self.config_file or self.drop_in or self.log or self.commands != Commands()
         if self.agent and here:
             raise ValueError("with an agent, commands and files belong in the target of the agent itself")

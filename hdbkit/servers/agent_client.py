@@ -23,6 +23,8 @@ from hdbkit.errors import CannotConnect, ServerFailed
 _CONNECT_S = 10.0
 _TOO_MANY = 429
 _REFUSED = (401, 403)
+_REJECTED = "; if it was started with --client-ca, check client_certificate and client_key of the target"
+"""An agent that rejects a client's certificate closes the connection without an answer."""
 
 
 class AgentAway(Exception):
@@ -70,7 +72,8 @@ class AgentClient:
             content = answer.read()
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise AgentAway(str(error) or type(error).__name__) from None
+            advice = _REJECTED if isinstance(error, ssl.SSLError | http.client.RemoteDisconnected) else ""
+            raise AgentAway((str(error) or type(error).__name__) + advice) from None
         if not self._keep:
             self.close()
         return self._understood(answer.status, content)
@@ -101,6 +104,13 @@ class AgentClient:
         """The TLS context: trusts the pinned certificate, or the system's certificate authorities without a pin."""
         context = ssl.create_default_context()
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if self._spec.client_certificate and self._spec.client_key:
+            try:
+                context.load_cert_chain(self._spec.client_certificate, self._spec.client_key, password="")
+            except (OSError, ValueError) as error:
+                raise CannotConnect(
+                    self.address, f"client_certificate cannot be used: {error}", "give PEM files without passphrase"
+                ) from None
         if self._spec.fingerprint:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

@@ -76,9 +76,9 @@ class Agent:
         """The server as another host sees it."""
         return remote_target(server, **{**self.address, **control})
 
-    def client(self, **control: Any) -> AgentClient:
+    def client(self, keep: bool = False, **control: Any) -> AgentClient:
         """Asks it."""
-        return AgentClient(ControlSpec(**{**self.address, **control}))
+        return AgentClient(ControlSpec(**{**self.address, **control}), keep)
 
     def audit(self, least: int = 0) -> list[dict[str, Any]]:
         """The lines of its log, once there are as many; a line is written behind its answer."""

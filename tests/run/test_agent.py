@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import schemathesis
@@ -17,6 +20,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 
 from hdbkit.agent.app import make_app
+from hdbkit.agent.certificate import make_state_folder, own_certificate
 from hdbkit.agent.server import ControlledServer
 from hdbkit.agent.snapshots import Snapshots
 from hdbkit.config import Commands, ControlSpec
@@ -85,6 +89,39 @@ def test_nothing_is_answered_without_the_token_and_guessing_is_slow(
         assert TOKEN not in (agent.state / "audit.ndjson").read_text()
 
 
+def test_connections_without_a_token_lock_nobody_out(null_target: NullTarget, tmp_path: Path) -> None:
+    """Handshakes that do not begin, headers that do not end; many from one address, and from many addresses."""
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    with ExitStack() as slow, running_agent(null_target().with_(may_change_settings=True), tmp_path) as agent:
+        url = urlsplit(agent.url)
+        for number in range(150):
+            source = "127.0.0.1" if number < 80 else f"127.0.1.{number}"
+            one = socket.create_connection((url.hostname, url.port), 10, source_address=(source, 0))
+            slow.callback(one.close)
+            if number % 2:
+                with suppress(OSError):  # the oldest are closed
+                    one = trusting.wrap_socket(one)
+                    slow.callback(one.close)
+                    one.sendall(b"GET /ping HTTP/1.1\r\nHost: a\r\nX-Slow: ")
+        with agent.client() as client:
+            assert client.get("ping")["agent"] == "hdbkit"
+        with agent.client(keep=True) as client:
+            assert client.get("ping") == client.get("ping")
+
+
+def test_an_agent_can_require_a_client_certificate(null_target: NullTarget, tmp_path: Path) -> None:
+    own = own_certificate(make_state_folder(tmp_path / "client"), "client")
+    other = own_certificate(make_state_folder(tmp_path / "other"), "client")
+    words = ("--client-ca", str(own.file), "--json")
+    with running_agent(null_target().with_(may_change_settings=True), tmp_path / "agent", words) as agent:
+        with agent.client(client_certificate=own.file, client_key=own.key) as client:
+            assert client.get("ping")["agent"] == "hdbkit"
+        for given in ({}, {"client_certificate": other.file, "client_key": other.key}):
+            with agent.client(**given) as client, pytest.raises(AgentAway, match="check client_certificate and"):
+                client.get("ping")
+
+
 def test_a_token_that_is_refused_is_reported_with_what_to_do(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HDBKIT_AGENT_TOKEN", "another token of this length")
     with agent.client() as client, pytest.raises(CannotConnect, match="set HDBKIT_AGENT_TOKEN") as refused:
@@ -108,6 +145,7 @@ def test_it_does_not_listen_beyond_this_host_in_the_clear(command: HdbkitCommand
         (("--listen", "0.0.0.0:0", "--no-tls"), "needs TLS"),
         (("--listen", "8443"), "an address and a port"),
         (("--certificate", "a.pem"), "both, or neither"),
+        (("--client-ca", "a.pem"), "no certificates of authorities"),
     ):
         said = command("agent", "nulldb:///x", "--state", tmp_path, *words)
         assert (said.code, said.out) == (2, "")

@@ -66,6 +66,7 @@ def test_its_checks_recomputed_are_those_it_kept(old: RunFolder, manifest: Manif
     renamed = {"1 % of new orders rolled back": "1 % of new_order rolled back"}
     kept = {renamed.get(check.name, check.name): check.passed for check in manifest.checks}
     again = {check.name: check.passed for check in check_run(old, manifest)}
+    again.pop("no jump in the cost of a transaction")  # younger than that run
     assert again == {name: kept[name] for name in again}
     assert len(again) == 10
 

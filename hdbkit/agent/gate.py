@@ -1,0 +1,71 @@
+"""The socket that an agent listens on: connections that have shown no valid token never fill it.
+
+Such strangers have a limited time to send a request, and a limited number by address and in all. Beyond it the oldest
+of them is closed, never the newcomer: it may be about to send a valid token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import suppress
+from typing import Any
+
+HEADER_S = 10.0
+"""The time to send the headers of a request with a valid token, TLS handshake included."""
+MAX_STRANGERS = 64
+MAX_PER_ADDRESS = 16
+
+
+class _Connection(socket.socket):
+    """An accepted connection; ``key`` is its peer's address and port."""
+
+    gate: Gate | None = None
+    key: tuple[str, int] = ("", 0)
+
+    def close(self) -> None:
+        """Close it, and leave the gate."""
+        if self.gate is not None:
+            self.gate.left(self)
+        super().close()
+
+
+class Gate(socket.socket):
+    """A listening socket for an event loop, in whose thread all is called."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        super().__init__(listening.family, listening.type, listening.proto, listening.detach())
+        self._strangers: dict[tuple[str, int], _Connection] = {}  # the oldest first
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Accept a connection as a stranger, and close the oldest one if there are too many."""
+        accepted, address = super().accept()
+        connection = _Connection(accepted.family, accepted.type, accepted.proto, accepted.detach())
+        connection.gate, connection.key = self, (str(address[0]), int(address[1]))
+        same = [one for one in self._strangers.values() if one.key[0] == connection.key[0]]
+        if len(same) >= MAX_PER_ADDRESS:
+            self._end(same[0])
+        elif len(self._strangers) >= MAX_STRANGERS:
+            self._end(next(iter(self._strangers.values())))
+        self._strangers[connection.key] = connection
+        asyncio.get_running_loop().call_later(HEADER_S, self._expire, connection)
+        return connection, address
+
+    def known(self, host: str, port: int) -> None:
+        """Note that the connection from here has sent a valid token."""
+        self._strangers.pop((host, port), None)
+
+    def left(self, connection: _Connection) -> None:
+        """Note that a connection is closed."""
+        if self._strangers.get(connection.key) is connection:
+            del self._strangers[connection.key]
+
+    def _expire(self, connection: _Connection) -> None:
+        if self._strangers.get(connection.key) is connection:
+            self._end(connection)
+
+    def _end(self, connection: _Connection) -> None:
+        """Have its reader see the end of the connection, and close it."""
+        self.left(connection)
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
