@@ -61,6 +61,9 @@ class Stages:
     def stage(self, stage: Stage) -> None:
         self.began[stage] = time.monotonic()
 
+    def checking(self, what: str) -> None:
+        pass
+
     def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
         pass
 

@@ -266,6 +266,14 @@ class Schema(Protocol):
         """The steps that update the optimizer's statistics; any process can do each."""
         ...
 
+    def unanalyzed(self) -> list[str]:
+        """The tables without useful statistics for the optimizer, each with the reason, if the server knows it."""
+        ...
+
+    def analyze(self) -> None:
+        """Update the optimizer's statistics of the workload's tables, and change nothing else."""
+        ...
+
     def do(self, name: str) -> None:
         """Do one step of ``after_load`` or ``statistics``."""
         ...
@@ -329,6 +337,10 @@ class Database(Protocol):
 
     def free_connections(self, session: Session) -> int | None:
         """How many more connections this account may open; None if the server has no such limit."""
+        ...
+
+    def statement_timeout(self, session: Session) -> tuple[float, str] | None:
+        """The timeout of this session's statements in seconds, and who sets it; None if there is none."""
         ...
 
     def counters(self, session: Session) -> dict[str, float]:
@@ -406,6 +418,28 @@ class Check:
     name: str
     passed: bool | None
     detail: str
+
+
+class Asks(Protocol):
+    """What answers the operations of a check: a session, and what observes one."""
+
+    def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
+        """See :meth:`Session.ask`."""
+        ...
+
+
+@dataclass(frozen=True)
+class PlannedCheck:
+    """A check that ``decide`` carries out.
+
+    ``of_catalog`` means that it only reads the server's catalog, so it is repeated before each run. Without one that
+    is ``required``, the checks after it mean nothing.
+    """
+
+    name: str
+    decide: Callable[[Asks], Check]
+    of_catalog: bool = False
+    required: bool = False
 
 
 @dataclass(frozen=True)
@@ -569,8 +603,8 @@ class Workload(Protocol):
         """A virtual user on a session, with its operations prepared."""
         ...
 
-    def check(self, session: Session, dialects: tuple[str, ...]) -> list[Check]:
-        """Check row counts, indexes, routines and consistency conditions, with the statements of an engine."""
+    def checks(self, dialects: tuple[str, ...]) -> Sequence[PlannedCheck]:
+        """The checks of row counts, indexes, routines and consistency conditions on an engine, in order."""
         ...
 
 

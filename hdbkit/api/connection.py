@@ -26,6 +26,7 @@ from hdbkit.servers import control
 from hdbkit.servers.values import allowed, with_unit
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
+from hdbkit.workloads.checking import Started, run_checks
 from hdbkit.workloads.present import present_schema, schema_in
 from hdbkit.workspace import DEFAULT, Workspace
 
@@ -102,10 +103,22 @@ class Connection:
         finally:
             schema.close()
 
-    def check(self, workload: WorkloadSpec | Path | str | None = None, **fields: Any) -> pd.DataFrame:
+    def check(
+        self,
+        workload: WorkloadSpec | Path | str | None = None,
+        *,
+        progress: Started = lambda _: None,
+        **fields: Any,
+    ) -> pd.DataFrame:
         """Check row counts, indexes, routines and consistency; return one row per check: name, passed, detail.
 
-        ``schema_from="hammerdb"`` checks a schema that HammerDB created, for the conditions that HammerDB keeps.
+        A statement that fails or reaches a timeout leaves its own check undecided, with the reason.
+
+        Args:
+            workload: which schema: as for :meth:`build`. ``schema_from="hammerdb"`` checks a schema that HammerDB
+                created, for the conditions that HammerDB keeps.
+            progress: called with the name of each check and its statement, as that is sent.
+            fields: fields of the specification.
 
         Raises:
             InputError: there is no schema, it has another scale, or the database does not store tables.
@@ -120,7 +133,8 @@ class Connection:
         schema = engine.schema(self.target, asked)
         try:
             found = workload_of(schema_in(schema, self.target, asked))
-            return checks_frame(found.check(schema.session, engine.dialects))
+            planned = found.checks(engine.dialects)
+            return checks_frame(list(run_checks(planned, engine, schema.session, progress)))
         finally:
             schema.close()
 

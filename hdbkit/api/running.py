@@ -44,6 +44,11 @@ class Running:
         """The run's manifest: its plan and its course so far."""
         return self._handle.manifest()
 
+    @property
+    def warnings(self) -> list[str]:
+        """What was wrong with the schema before the run, one sentence each."""
+        return self._handle.warnings
+
     def live(self) -> LiveView:
         """A view whose ``tick()`` reports what happened since the last call (metric, latencies in us, errors)."""
         return self._handle.live()

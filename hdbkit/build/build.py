@@ -18,6 +18,7 @@ from hdbkit.databases import database
 from hdbkit.errors import LASTING, BuildFailed, HalfBuilt, InputError, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import grown
+from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.commands import build_command, drop_command
 
 ROWS_A_SECOND = 140_000
@@ -202,7 +203,8 @@ class _Build:
         notes = [Check("load", None, slow)] if slow else []
         if Capability.TABLES not in self._engine.capabilities:
             return tuple(notes)
-        return (*notes, *self._workload.check(session, self._engine.dialects))
+        planned = self._workload.checks(self._engine.dialects)
+        return (*notes, *run_checks(planned, self._engine, session, self._progress.checking))
 
 
 def _difference(there: str, asked: str) -> str:

@@ -32,6 +32,10 @@ class BuildProgress(Protocol):
         """
         ...
 
+    def checking(self, what: str) -> None:
+        """A statement of a check is sent: the name of the check and the statement."""
+        ...
+
 
 class Silent:
     """Ignores progress."""
@@ -40,4 +44,7 @@ class Silent:
         """Does nothing."""
 
     def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
+        """Does nothing."""
+
+    def checking(self, what: str) -> None:
         """Does nothing."""

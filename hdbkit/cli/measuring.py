@@ -88,6 +88,8 @@ def run(
     spec = specification(workload, **fields)
     if detach:
         running = api.start(target, spec, load, label=label)
+        for warning in running.warnings:
+            show.notes.print(f"warning: {warning}", markup=False)
         show.print_json({"run_id": running.run_id}) if as_json else show.console.print(running.run_id)
         return Exit.DONE
     with RunLines() as lines:

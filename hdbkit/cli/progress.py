@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from types import TracebackType
 
 from rich.markup import escape
@@ -31,6 +32,7 @@ class RunLines:
         self._due = 0.0
         self._view: LiveView | None = None
         self._about = ""
+        self._warned: set[str] = set()
 
     def __enter__(self) -> RunLines:
         return self
@@ -49,13 +51,14 @@ class RunLines:
         if running.run_id != self._run_id:
             self.close()
             self._run_id, self._due = running.run_id, time.monotonic() + _EVERY_S
+            self._warn(running.warnings)
         if time.monotonic() < self._due:
             return
         self._due += _EVERY_S
         self._view = self._view or running.live()
         tick = self._view.tick()
         if tick.status not in (Status.RAMPUP, Status.MEASURING):
-            notes.print(f"  {tick.elapsed_s:6.1f} s  {tick.status.value}")
+            notes.print(f"  {tick.elapsed_s:6.1f} s  {tick.status.value}  {tick.doing}".rstrip(), markup=False)
             return
         described = f"  {about(tick.metric)}; p95: 95 % quantile of the latency of {tick.headline}"
         if described != self._about:
@@ -66,6 +69,13 @@ class RunLines:
             f"  {tick.elapsed_s:6.1f} s  {tick.status.value:9}  {tick.metric.text(tick.metric_value):>16}  "
             f"p95 {p95_ms:7.2f} ms  errors {tick.failed}"
         )
+
+    def _warn(self, warnings: Sequence[str]) -> None:
+        """Print what was not printed for an earlier run of the same sweep."""
+        for warning in warnings:
+            if warning not in self._warned:
+                notes.print(f"  [yellow]warning[/]: {escape(warning)}")
+        self._warned.update(warnings)
 
 
 class BuildBar:
@@ -105,6 +115,10 @@ class BuildBar:
         elapsed_s = max(time.monotonic() - self._started, 1e-3)
         rate = f"{(rows - self._first_rows) / elapsed_s:,.0f} rows/s, {size_bytes / elapsed_s / 1e6:,.0f} MB/s"
         self._bar.update(self._task, completed=rows, total=total_rows, rate=rate)
+
+    def checking(self, what: str) -> None:
+        """A statement of a check is sent."""
+        self._bar.update(self._task, rate=what)
 
 
 class SweepLines:

@@ -6,6 +6,7 @@ import shlex
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from hdbkit import sql
 from hdbkit.api import connect
@@ -80,7 +81,8 @@ def check(
     target: TargetArgument, workload: WorkloadOption = None, as_json: AsJson = False, *, fields: dict[str, Any]
 ) -> int:
     """Check a schema: row counts, indexes, routines and consistency conditions."""
-    found = connect(target).check(workload, **fields)
+    with show.notes.status("checking") as line:
+        found = connect(target).check(workload, progress=lambda what: line.update(escape(what)), **fields)
     if as_json:
         show.print_json(show.frame_json(found))
     else:

@@ -70,6 +70,9 @@ class Load(Extensible):
     counter_interval_s: float = Field(
         default=5, ge=0.1, description="seconds between samples of the server's counters"
     )
+    analyze: bool = Field(
+        default=False, description="update the optimizer's statistics of the workload's tables before the run"
+    )
     seed: int = Field(default=1, ge=0, lt=2**63, description="seed of inputs and of the sequence of operations")
 
     @classmethod

@@ -115,6 +115,11 @@ class MysqlclientDatabase:
         (limits,) = session.ask("free_connections")
         return max(0, min(int(limit) for limit in limits if limit is not None))
 
+    def statement_timeout(self, session: Session) -> tuple[float, str] | None:
+        """The session's timeout; one that is not the server's was set by hdbkit, or comes with the account."""
+        ((milliseconds, setter),) = session.ask("statement_timeout")
+        return (float(milliseconds) / 1000, setter) if milliseconds else None
+
     def counters(self, session: Session) -> dict[str, float]:
         """Totals of the whole server, and its gauges."""
         status = {name: value for name, value in session.ask("status") if name in _COUNTERS}

@@ -174,6 +174,23 @@ class SqlSchema:
         """One step per table."""
         return [f"{_ANALYZE} {table}" for table in self._workload.tables]
 
+    def unanalyzed(self) -> list[str]:
+        """The tables of the schema that the server lists; none if the account may not ask."""
+        return [f"{table} {reason}" for table, reason in self._unanalyzed()]
+
+    def _unanalyzed(self) -> list[tuple[str, str]]:
+        try:
+            rows = self.session.query("list_unanalyzed")
+        except TransactionError:
+            return []
+        own = self._workload.tables
+        return [(table, reason) for table, reason in rows if not own or table in own]
+
+    def analyze(self) -> None:
+        """Each table of the workload; where it names none, each that lacks statistics."""
+        for table in self._workload.tables or [table for table, _ in self._unanalyzed()]:
+            self.session.query("update_statistics", table=table)
+
     def do(self, name: str) -> None:
         """Run a step: the statement of an index, or ``analyze`` with its table."""
         statement, _, table = name.partition(" ")

@@ -173,6 +173,13 @@ class NullSchema:
         """No steps."""
         return []
 
+    def unanalyzed(self) -> list[str]:
+        """No tables."""
+        return []
+
+    def analyze(self) -> None:
+        """Does nothing."""
+
     def do(self, name: str) -> None:
         """Does nothing."""
 
@@ -227,6 +234,10 @@ class NullDatabase:
     def free_connections(self, session: Session) -> int | None:
         """The target's option ``connections``."""
         return _own(session).connections
+
+    def statement_timeout(self, session: Session) -> tuple[float, str] | None:
+        """None: it has no timeouts."""
+        return None
 
     def counters(self, session: Session) -> dict[str, float]:
         """Commits and rollbacks of all sessions."""

@@ -86,6 +86,11 @@ class PostgreSQL:
         (limits,) = session.ask("free_connections")
         return max(0, min(int(limit) for limit in limits if limit is not None))
 
+    def statement_timeout(self, session: Session) -> tuple[float, str] | None:
+        """The timeout as the server reports it, with its source."""
+        ((milliseconds, setter),) = session.ask("statement_timeout")
+        return (milliseconds / 1000, setter) if milliseconds else None
+
     def counters(self, session: Session) -> dict[str, float]:
         """Totals over all databases; a backend reports its own at most once per second."""
         major = _major(session)

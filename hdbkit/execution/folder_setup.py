@@ -69,5 +69,6 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
         command=plan.command,
         software={**software, "driver": ready.driver, "client_path": ready.client_path},
         server=ready.server,
+        warnings=list(ready.warnings),
     )
     folder.write(manifest.moved_to(Status.STARTING))

@@ -58,6 +58,11 @@ class RunHandle:
         """The present status of the run."""
         return self.manifest().status
 
+    @property
+    def warnings(self) -> list[str]:
+        """What was wrong with the schema before the run."""
+        return self.folder.read().warnings
+
     def live(self) -> LiveView:
         """A live view of the run."""
         return LiveView(self.folder)

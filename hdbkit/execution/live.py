@@ -60,6 +60,8 @@ class Tick:
     """CPU of the server between its last two samples; NaN if it runs on another host."""
     silent_s: float = 0.0
     """The seconds without a completed operation, counted at the earliest from the first tick."""
+    doing: str = ""
+    """What is being done after the window, such as the statement of a check."""
     error: str = ""
     """The newest database error in that time, if there was one."""
 
@@ -89,6 +91,7 @@ class LiveView:
         pids, ready = _clients(self._folder)
         return Tick(
             status=manifest.status,
+            doing=manifest.doing,
             elapsed_s=max(now - start_ns, 0) / 1e9,
             seconds=seconds,
             metric=manifest.metric.rate,

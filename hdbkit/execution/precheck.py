@@ -8,15 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.contracts import Database, Session, SessionOptions, Workload
+from hdbkit.contracts import Capability, Database, Schema, Session, SessionOptions, Workload
 from hdbkit.databases import database
-from hdbkit.errors import InputError
+from hdbkit.errors import InputError, TransactionError
 from hdbkit.plan import RunPlan
 from hdbkit.readings import Pooling, PoolMode
 from hdbkit.workloads import workload
+from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.present import schema_in
 
 _CONNECTIONS_BESIDE_CLIENTS = 2
+_LISTED = 5
+"""How many tables a warning lists."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class Ready:
     driver: str = ""
     client_path: str = ""
     """The code path of the measured calls."""
+    warnings: tuple[str, ...] = ()
+    """What is wrong with the schema, though it can be run."""
 
 
 Planner = Callable[[WorkloadSpec], RunPlan]
@@ -51,9 +56,34 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner) -> Ready:
         _check_connections(engine, session, plan, pooling)
         plan = plan.model_copy(update={"pooling": pooling})
         server = _server(engine, session, pooling)
-        return Ready(plan, server, engine.settings_of(session), driver, _client_path(engine, plan))
+        if plan.load.analyze:
+            _analyze(schema, target)
+        warnings = _warnings(engine, schema, plan)
+        return Ready(plan, server, engine.settings_of(session), driver, _client_path(engine, plan), warnings)
     finally:
         schema.close()
+
+
+def _analyze(schema: Schema, target: Target) -> None:
+    try:
+        schema.analyze()
+    except TransactionError as error:
+        raise InputError(f"the statistics in {target.described} cannot be updated: {error.text}") from None
+
+
+def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...]:
+    """Missing indexes and other parts, and missing statistics, one sentence each."""
+    planned = [one for one in workload(plan.workload).checks(engine.dialects) if one.of_catalog]
+    if Capability.TABLES not in engine.capabilities:
+        planned = []
+    found = [one for one in run_checks(planned, engine, schema.session) if one.passed is False]
+    warnings = [f"{one.name} of the schema: {one.detail}" for one in found]
+    if tables := schema.unanalyzed():
+        more = f" and {len(tables) - _LISTED} more" if len(tables) > _LISTED else ""
+        advice = "this account may not update them" if plan.load.analyze else "--analyze updates them"
+        listed = f"{', '.join(tables[:_LISTED])}{more}"
+        warnings.append(f"the optimizer's statistics are missing or stale ({advice}): {listed}")
+    return tuple(warnings)
 
 
 def _client_path(engine: Database, plan: RunPlan) -> str:

@@ -40,6 +40,7 @@ from hdbkit.readings import PoolMode
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, Manifest, Status
 from hdbkit.workloads import workload
+from hdbkit.workloads.checking import run_checks
 
 _POLL_S = 0.1
 _READY_S = 120.0
@@ -49,6 +50,8 @@ _COUNTERS_AGAIN_S = 0.5
 _LAST_COUNTERS_S = 5.0
 _GRACE_S = 10.0
 _CHECKS_S = 600.0
+_SHOWN_S = 1.0
+"""How often the manifest states which statement of a check is running."""
 _CHECK_S = 300.0
 """The timeout of one statement of the schema's checks, so that none continues after the run."""
 
@@ -296,7 +299,7 @@ class Supervisor:
             with suppress(OSError):  # a full disk is reported below
                 self._write(self._manifest)
             if status is Status.DONE:
-                self._write(self._manifest.model_copy(update={"checks": self._schema_checks()}))
+                self._write(self._manifest.model_copy(update={"checks": self._schema_checks(), "doing": ""}))
             manifest = _finish().complete(self._folder, self._manifest)
             self._write(manifest.moved_to(status, note))
         except Exception as error:
@@ -319,28 +322,37 @@ class Supervisor:
         if Capability.TABLES not in database(self._plan.target.kind).capabilities:
             return []
         found: list[CheckLine] = []
-        asking = threading.Thread(target=lambda: found.extend(self._ask_schema()), daemon=True)
+        running: list[str] = []
+        asking = threading.Thread(target=self._ask_schema, args=(found, running), daemon=True)
         asking.start()
-        deadline = time.monotonic() + _CHECKS_S
+        deadline, shown_s = time.monotonic() + _CHECKS_S, time.monotonic()
         while asking.is_alive() and time.monotonic() < deadline and not self._at_once():
             asking.join(_POLL_S)
+            if running and running[-1] != self._manifest.doing and time.monotonic() > shown_s + _SHOWN_S:
+                shown_s = time.monotonic()
+                self._write(self._manifest.model_copy(update={"doing": running[-1]}))
         if asking.is_alive():
-            return [CheckLine(name="schema", passed=None, detail="could not be checked: the server did not answer")]
+            what = running[-1] if running else "the connection"
+            reason = "the run was stopped" if self._at_once() else f"the checks took more than {_CHECKS_S:g} s"
+            return [
+                *found,
+                CheckLine(name="schema", passed=None, detail=f"not checked to the end: {reason} at {what}"),
+            ]
         return found
 
-    def _ask_schema(self) -> list[CheckLine]:
+    def _ask_schema(self, found: list[CheckLine], running: list[str]) -> None:
+        """Add each result to ``found``, and to ``running`` what is being done."""
         plan, engine = self._plan, database(self._plan.target.kind)
         timeout_ms = round(_CHECK_S * 1000)
         options = SessionOptions(statement_timeout_ms=timeout_ms, application="hdbkit check", pooling=plan.pooling)
         try:
             session = engine.connect(plan.target, self._workload.scope(engine.dialects), options)
-            try:
-                found = self._workload.check(session, engine.dialects)
-            finally:
-                session.close()
+            with closing(session):
+                planned = self._workload.checks(engine.dialects)
+                for one in run_checks(planned, engine, session, running.append):
+                    found.append(CheckLine(name=f"schema: {one.name}", passed=one.passed, detail=one.detail))
         except Exception as error:
-            return [CheckLine(name="schema", passed=None, detail=f"could not be checked: {error}")]
-        return [CheckLine(name=f"schema: {one.name}", passed=one.passed, detail=one.detail) for one in found]
+            found.append(CheckLine(name="schema", passed=None, detail=f"could not be checked: {error}"))
 
     # -- notes --------------------------------------------------------------------------------------------
 

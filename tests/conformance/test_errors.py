@@ -85,6 +85,15 @@ def test_a_statement_that_takes_too_long_is_a_statement_timeout(connect: Connect
     assert session.query("count_warehouse") == [(2,)]
 
 
+def test_the_timeout_of_a_session_and_who_sets_it_are_known(engine: Database, connect: Connect) -> None:
+    assert engine.statement_timeout(connect()) is None
+    found = engine.statement_timeout(connect(statement_timeout_ms=2500))
+    assert found is not None
+    seconds, setter = found
+    assert seconds == 2.5
+    assert setter.startswith("hdbkit")
+
+
 def test_a_duplicate_key_is_a_constraint(db: SqlSession) -> None:
     db.begin()
     assert refused(load, db, "warehouse", [warehouse(1)]) is ErrorClass.CONSTRAINT

@@ -67,6 +67,9 @@ class Watcher:
     def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
         self.rows.append((rows, total_rows, size_bytes))
 
+    def checking(self, what: str) -> None:
+        pass
+
 
 class Killer(Watcher):
     """Kills the only loader when the items are there and the first warehouse has begun."""
@@ -201,6 +204,7 @@ from hdbkit.config import Target, WorkloadSpec
 
 class Tell:
     def stage(self, stage): pass
+    def checking(self, what): pass
     def loaded(self, rows, total, size):
         if rows >= 100_000:
             draft = pathlib.Path(sys.argv[1] + ".draft")

@@ -407,3 +407,20 @@ def test_a_storage_engine_that_is_not_there_is_refused_before_anything_is_made(s
 
 def test_both_kinds_share_all_but_their_files() -> None:
     assert all(isinstance(database(kind), MysqlclientDatabase) for kind in KINDS)
+
+
+def test_statistics_of_a_table_that_the_server_believes_to_be_small(server: PrivateServer, connect: Sessions) -> None:
+    session = connect()
+    session.execute("CREATE TABLE padded (id INT PRIMARY KEY, padding CHAR(255)) STATS_AUTO_RECALC = 0")
+    session.execute("INSERT INTO padded VALUES (1, ''), (2, '')")
+    session.execute("SET @id = 2")
+    for _ in range(14):
+        session.execute("INSERT INTO padded SELECT @id := @id + 1, REPEAT('x', 200) FROM padded")
+    try:
+        ((table, reason),) = session.query("list_unanalyzed")
+        assert table == "padded"
+        assert reason.startswith("has statistics of ")
+        session.query("update_statistics", table="padded")
+        assert session.query("list_unanalyzed") == []
+    finally:
+        session.execute("DROP TABLE padded")

@@ -195,6 +195,7 @@ def test_the_p95_on_the_screen_is_that_of_the_headline_operation(
 ) -> None:
     class Seen:
         run_id = "a-run"
+        warnings: tuple[str, ...] = ()
 
         def live(self) -> Seen:
             return self

@@ -233,7 +233,7 @@ def test_statements_of_an_engine_are_built_and_checked_there_only(tmp_path: Path
     for dialects in (("postgresql",), ("mysql", "mariadb"), ()):
         is_here = ["own"] if dialects == ("postgresql",) else []
         assert [part.key for part in work.parts(dialects)] == [f"load_{one}" for one in is_here]
-        assert [one.name for one in work.check(cast(Session, Asked()), dialects)] == is_here
+        assert [one.decide(cast(Session, Asked())).name for one in work.checks(dialects)] == is_here
     assert asked == ["check_own"]
 
 
@@ -245,7 +245,7 @@ def test_a_check_without_a_comment_does_not_repeat_its_name(tmp_path: Path) -> N
         def ask(self, name: str) -> list[tuple[int]]:
             return [(3 if name == "check_plain" else 0,)]
 
-    found = work.check(cast(Session, Asked()), ("postgresql",))
+    found = [one.decide(cast(Session, Asked())) for one in work.checks(("postgresql",))]
     assert [(one.name, one.detail) for one in found] == [("plain", "3 wrong"), ("said", "no row is lost: holds")]
 
 

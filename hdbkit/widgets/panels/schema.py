@@ -49,6 +49,10 @@ class BuildWatch:
             self._first_rows, self._begun_s = rows, self._clock()
         self.rows, self.total_rows, self.size_bytes = rows, total_rows, size_bytes
 
+    def checking(self, what: str) -> None:
+        """A statement of a check is sent."""
+        self.step = f"checks: {what}"
+
     @property
     def share(self) -> float:
         """The share of the rows that is loaded, 0 to 1."""
@@ -220,7 +224,7 @@ class SchemaPanel(Panel):
         def work() -> None:
             connection = self._connect(target)
             self.shared.schema_found(target, connection.schema(wanted))
-            self._show_checks(connection.check(wanted))
+            self._show_checks(connection.check(wanted, progress=lambda what: self.say(f"checking: {what} ...")))
             self.say("")
 
         self._busy(f"checking the schema in {target.url} ...", work)

@@ -36,7 +36,7 @@ def doing(tick: Tick, manifest: Manifest, stopping: bool = False) -> str:
         "starting": f"connecting: {tick.connected} of {users} virtual users are ready",
         "rampup": rampup,
         "measuring": measuring,
-        "finishing": f"finishing: the last {plural(manifest.noun)}, the files and the checks",
+        "finishing": f"finishing: {tick.doing or f'the last {plural(manifest.noun)}, the files and the checks'}",
     }.get(tick.status.value, tick.status.value)
     rate = (
         f"; {tick.metric.text(tick.metric_value)}{silence(tick, manifest)}"

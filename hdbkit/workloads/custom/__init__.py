@@ -10,9 +10,9 @@ from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.contracts import (
     Capability,
-    Check,
     Part,
     PartLoad,
+    PlannedCheck,
     PlannedPhase,
     Schema,
     Scope,
@@ -175,11 +175,11 @@ class Custom:
         own = self.load(load)
         return CustomUser(session, self.spec, self._weights(own), self.details, own, plan)
 
-    def check(self, session: Session, dialects: tuple[str, ...]) -> list[Check]:
-        """Check row counts of the tables, and run the folder's own checks, which count errors."""
-        from hdbkit.workloads.custom.checks import check
+    def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
+        """Check row counts and indexes of the tables, and run the folder's own checks, which count errors."""
+        from hdbkit.workloads.custom.checks import checks
 
-        return check(session, self.spec, self.scope(dialects).statements)
+        return checks(self.spec, self.scope(dialects).statements)
 
 
 def workload(spec: WorkloadSpec) -> Workload:

@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
-from hdbkit.contracts import Check, Session
+from hdbkit.contracts import Asks, Check, PlannedCheck
 from hdbkit.sql import Statement
 from hdbkit.workloads.custom.population import rows_of
 from hdbkit.workloads.custom.spec import CustomSpec
 
-_CHECK = "check_"
+_CHECK, _INDEX = "check_", "index_"
 
 
-def check(session: Session, spec: CustomSpec, statements: Mapping[str, Statement]) -> list[Check]:
-    """One line per table and per statement ``check_...``, which returns a number of errors."""
+def checks(spec: CustomSpec, statements: Mapping[str, Statement]) -> list[PlannedCheck]:
+    """One per table and per statement ``check_...``, which returns a number of errors; the indexes of a build."""
+    indexes = tuple(name.removeprefix(_INDEX) for name in statements if name.startswith(_INDEX))
     return [
-        *(_rows(session, spec, table) for table in spec.definition.tables),
-        *(_own(session, one) for name, one in statements.items() if name.startswith(_CHECK)),
+        *(
+            PlannedCheck(f"rows of {table}", partial(_rows, spec=spec, table=table))
+            for table in spec.definition.tables
+        ),
+        *([PlannedCheck("indexes", partial(_indexes, expected=indexes), of_catalog=True)] if indexes else []),
+        *(
+            PlannedCheck(name.removeprefix(_CHECK), partial(_own, statement=one))
+            for name, one in statements.items()
+            if name.startswith(_CHECK)
+        ),
     ]
 
 
-def _rows(session: Session, spec: CustomSpec, table: str) -> Check:
+def _rows(session: Asks, *, spec: CustomSpec, table: str) -> Check:
     rows, wanted = int(session.ask("count_rows", table=table)[0][0]), rows_of(spec, table)
     return Check(f"rows of {table}", rows >= wanted, f"{rows:,}, at least {wanted:,} expected")
 
 
-def _own(session: Session, statement: Statement) -> Check:
+def _indexes(session: Asks, *, expected: tuple[str, ...]) -> Check:
+    there = {row[0] for row in session.ask("list_indexes")}
+    missing = ", ".join(name for name in expected if name not in there)
+    return Check("indexes", not missing, f"missing: {missing}" if missing else f"all {len(expected)} are there")
+
+
+def _own(session: Asks, *, statement: Statement) -> Check:
     wrong = int(session.ask(statement.name)[0][0] or 0)
     found = "holds" if not wrong else f"{wrong:,} wrong"
     detail = ": ".join(filter(None, [statement.description, found]))

@@ -9,8 +9,8 @@ from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.contracts import (
     Capability,
-    Check,
     Part,
+    PlannedCheck,
     PlannedPhase,
     Schema,
     Scope,
@@ -138,11 +138,11 @@ class TprocC:
 
         return TprocCUser(session, self.spec, self.load(load), plan)
 
-    def check(self, session: Session, dialects: tuple[str, ...]) -> list[Check]:
+    def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
         """Row counts, indexes, routines and the consistency conditions of TPC-C 3.3.2."""
         from hdbkit.workloads.tproc_c import consistency
 
-        return consistency.check(session, self.spec)
+        return consistency.checks(self.spec)
 
 
 def workload(spec: WorkloadSpec) -> Workload:

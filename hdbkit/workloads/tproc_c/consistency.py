@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
-from hdbkit.contracts import Check, Session
+from hdbkit.contracts import Asks, Check, PlannedCheck
 from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import MIN_LINES, TABLES
 
@@ -32,26 +32,24 @@ CONDITIONS: Final = {
 _GROWING: Final = ("history", "orders", "order_line")
 
 
-def check(session: Session, spec: TprocCSpec) -> list[Check]:
+def checks(spec: TprocCSpec) -> list[PlannedCheck]:
     """All checks of a schema that was built as ``spec``; failed ones describe the error."""
-    missing = _missing(session, "list_tables", TABLES)
-    if missing:
-        return [Check("tables", False, f"missing: {missing}")]
     return [
-        *row_counts(session, spec),
-        all_there(session, "indexes", INDEXES),
-        all_there(session, "routines", TRANSACTIONS),
-        *(condition(session, number, spec.warehouses) for number in CONDITIONS),
-        _stock(session),
+        all_there("tables", tuple(TABLES), required=True),
+        *row_counts(spec),
+        all_there("indexes", INDEXES),
+        all_there("routines", TRANSACTIONS),
+        *(condition(number, spec.warehouses) for number in CONDITIONS),
+        PlannedCheck("stock", _stock),
     ]
 
 
-def row_counts(session: Session, spec: TprocCSpec) -> list[Check]:
-    """The row count of each table, one line each; all tables must exist."""
-    return [_rows(session, spec, table) for table in TABLES]
+def row_counts(spec: TprocCSpec) -> list[PlannedCheck]:
+    """The row count of each table; all tables must exist."""
+    return [PlannedCheck(f"rows of {table}", partial(_rows, spec=spec, table=table)) for table in TABLES]
 
 
-def _rows(session: Session, spec: TprocCSpec, table: str) -> Check:
+def _rows(session: Asks, *, spec: TprocCSpec, table: str) -> Check:
     """The cardinality of TPC-C 4.3.3.1; new orders come and go, and lines are 5 to 15 an order."""
     rows = int(session.ask(f"count_{table}")[0][0])
     scale = 1 if table == "item" else spec.warehouses
@@ -65,26 +63,30 @@ def _rows(session: Session, spec: TprocCSpec, table: str) -> Check:
     return Check(f"rows of {table}", rows == wanted, f"{rows}, {wanted} expected")
 
 
-def all_there(session: Session, name: str, expected: tuple[str, ...]) -> Check:
+def all_there(name: str, expected: tuple[str, ...], required: bool = False) -> PlannedCheck:
     """Whether the statement ``list_<name>`` returns all ``expected`` names."""
-    missing = _missing(session, f"list_{name}", expected)
+    return PlannedCheck(name, partial(_all_there, name=name, expected=expected), of_catalog=True, required=required)
+
+
+def _all_there(session: Asks, *, name: str, expected: tuple[str, ...]) -> Check:
+    there = {row[0] for row in session.ask(f"list_{name}")}
+    missing = ", ".join(one for one in expected if one not in there)
     return Check(name, not missing, f"missing: {missing}" if missing else f"all {len(expected)} are there")
 
 
-def _missing(session: Session, statement: str, expected: Iterable[str]) -> str:
-    there = {row[0] for row in session.ask(statement)}
-    return ", ".join(name for name in expected if name not in there)
-
-
-def condition(session: Session, number: int, warehouses: int) -> Check:
+def condition(number: int, warehouses: int) -> PlannedCheck:
     """Whether a condition of TPC-C 3.3.2 holds in the checked warehouses."""
+    return PlannedCheck(f"condition {number}", partial(_condition, number=number, warehouses=warehouses))
+
+
+def _condition(session: Asks, *, number: int, warehouses: int) -> Check:
     ranges = sample(warehouses)
     broken = sum(int(session.ask(f"consistency_{number:02d}", w_low=low, w_high=high)[0][0]) for low, high in ranges)
     detail = f"{CONDITIONS[number]}: {_verdict(broken)}, {_stated(warehouses, ranges)}"
     return Check(f"condition {number}", broken == 0, detail)
 
 
-def _stock(session: Session) -> Check:
+def _stock(session: Asks) -> Check:
     broken = int(session.ask("consistency_stock")[0][0])
     detail = f"s_ytd, s_order_cnt, s_remote_cnt = lines since the build: {_verdict(broken)}, all warehouses"
     return Check("stock", broken == 0, detail)

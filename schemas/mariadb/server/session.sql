@@ -11,6 +11,20 @@ EXECUTE;
 -- name: set_statement_timeout
 SET SESSION max_statement_time = :milliseconds / 1000;
 
+-- name: statement_timeout
+SELECT @@SESSION.max_statement_time * 1000,
+       CASE WHEN @@SESSION.max_statement_time = @@GLOBAL.max_statement_time THEN 'the server'
+            ELSE 'hdbkit or the account' END;
+
+-- name: list_unanalyzed
+-- Tables whose statistics cover less than a tenth of their file, and why. Requires PROCESS.
+SELECT TABLE_NAME, CONCAT('has statistics of ', ROUND((DATA_LENGTH + INDEX_LENGTH) / 1024), ' kB of data, and a file of ',
+                          ROUND(FILE_SIZE / 1048576), ' MB')
+FROM information_schema.TABLES JOIN information_schema.INNODB_SYS_TABLESPACES ON NAME = CONCAT(TABLE_SCHEMA, '/', TABLE_NAME)
+WHERE TABLE_SCHEMA = DATABASE() AND FILE_SIZE > 2097152
+  AND DATA_LENGTH + INDEX_LENGTH < FILE_SIZE / 10
+ORDER BY TABLE_NAME;
+
 -- name: footprint
 -- Size of this database in bytes; name and size in bytes of the server's cache.
 SELECT COALESCE(SUM(DATA_LENGTH + INDEX_LENGTH), 0), 'innodb_buffer_pool_size', @@innodb_buffer_pool_size

@@ -39,6 +39,19 @@ FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE();
 -- name: list_routines
 SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() ORDER BY ROUTINE_NAME;
 
+-- name: list_unanalyzed
+-- Tables whose statistics cover less than a tenth of their file, and why. Requires PROCESS.
+SET SESSION information_schema_stats_expiry = 0;
+SELECT TABLE_NAME, CONCAT('has statistics of ', ROUND((DATA_LENGTH + INDEX_LENGTH) / 1024), ' kB of data, and a file of ',
+                          ROUND(FILE_SIZE / 1048576), ' MB')
+FROM information_schema.TABLES JOIN information_schema.INNODB_TABLESPACES ON NAME = CONCAT(TABLE_SCHEMA, '/', TABLE_NAME)
+WHERE TABLE_SCHEMA = DATABASE() AND FILE_SIZE > 2097152
+  AND DATA_LENGTH + INDEX_LENGTH < FILE_SIZE / 10
+ORDER BY TABLE_NAME;
+
+-- name: update_statistics
+ANALYZE TABLE {table};
+
 -- name: analyze
 -- Statistics for the optimizer, after the load.
 ANALYZE TABLE {table};

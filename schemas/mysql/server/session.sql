@@ -17,6 +17,11 @@ SET SESSION innodb_lock_wait_timeout = :seconds, lock_wait_timeout = :seconds;
 -- For reads only; the server has no timeout for other statements.
 SET SESSION max_execution_time = :milliseconds;
 
+-- name: statement_timeout
+-- The timeout of this session's reads in milliseconds, and who sets it.
+SELECT @@SESSION.max_execution_time,
+       CASE WHEN @@SESSION.max_execution_time = @@GLOBAL.max_execution_time THEN 'the server' ELSE 'hdbkit' END;
+
 -- name: load_from_client
 -- Tab-separated text that the client reads from a local path.
 LOAD DATA LOCAL INFILE :path INTO TABLE {table} CHARACTER SET utf8mb4 ({columns});

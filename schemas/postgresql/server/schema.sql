@@ -24,6 +24,29 @@ ORDER BY relname;
 SELECT DISTINCT proname FROM pg_proc JOIN pg_namespace ON pg_namespace.oid = pronamespace
 WHERE nspname = lower(current_setting('search_path')) ORDER BY proname;
 
+-- name: list_unanalyzed
+-- Tables of more than 64 kB in the search path of which the planner has no statistics, or those of less than half of
+-- the rows; and why. The last are by the server's estimates.
+SELECT c.relname,
+       CASE WHEN c.reltuples < 0 THEN 'was never analyzed'
+            WHEN c.reltuples < s.n_live_tup / 2 - 10000
+            THEN format('had %s rows when it was analyzed, and has %s', c.reltuples::bigint, s.n_live_tup)
+            ELSE 'has no column statistics' END
+FROM pg_class AS c
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+LEFT JOIN pg_stat_user_tables AS s ON s.relid = c.oid
+WHERE n.nspname = ANY (current_schemas(false)) AND c.relkind = 'r' AND pg_relation_size(c.oid) > 65536
+  AND has_table_privilege(c.oid, 'SELECT')
+  AND (c.reltuples < 0 OR c.reltuples < s.n_live_tup / 2 - 10000
+       OR NOT EXISTS (SELECT FROM pg_stats AS p WHERE p.schemaname = n.nspname AND p.tablename = c.relname))
+ORDER BY c.relname;
+
+-- commands: update_statistics
+-- Statistics for the planner alone.
+SELECT format('ANALYZE %I.%I', nspname, relname)
+FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE pg_class.oid = to_regclass(:table);
+
 -- commands: analyze
 -- Statistics for the planner, and the visibility map. The command names the schema, since no transaction can hold it.
 SELECT format('VACUUM (ANALYZE) %I.%I', nspname, relname)

@@ -16,6 +16,20 @@ SELECT set_config(:name, :value, false);
 -- Removes a prepared statement.
 DEALLOCATE {name};
 
+-- name: statement_timeout
+-- The timeout of this session's statements in milliseconds, and who sets it.
+SELECT setting::integer,
+       CASE source
+           WHEN 'client' THEN 'hdbkit'
+           WHEN 'session' THEN 'hdbkit'
+           WHEN 'user' THEN 'the account (ALTER ROLE)'
+           WHEN 'database' THEN 'the database (ALTER DATABASE)'
+           WHEN 'database user' THEN 'the account in this database (ALTER ROLE IN DATABASE)'
+           WHEN 'global' THEN 'a setting for all accounts (ALTER ROLE ALL)'
+           ELSE 'the server (' || source || ')'
+       END
+FROM pg_settings WHERE name = 'statement_timeout';
+
 -- name: counters
 -- Running totals, one per row: over all databases, and autovacuums and rows of sequential scans in this database; and
 -- sessions that wait for a lock.

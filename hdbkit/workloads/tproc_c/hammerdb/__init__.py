@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from hdbkit.config import Load, WorkloadSpec
-from hdbkit.contracts import Check, Schema, Session, Table, User, UserPlan
+from hdbkit.contracts import PlannedCheck, Schema, Session, Table, User, UserPlan
 from hdbkit.errors import InputError
 from hdbkit.workloads.tproc_c import TprocC
 from hdbkit.workloads.tproc_c.spec import InputRules, Routines, TprocCLoad
@@ -57,8 +57,8 @@ class HammerDBTprocC(TprocC):
 
         return HammerDBUser(session, self.spec, self.load(load), plan)
 
-    def check(self, session: Session, dialects: tuple[str, ...]) -> list[Check]:
+    def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
         """Row counts, keys, routines, and the conditions that HammerDB's population and routines keep."""
-        from hdbkit.workloads.tproc_c.hammerdb.check import check
+        from hdbkit.workloads.tproc_c.hammerdb.check import checks
 
-        return check(session, self.spec)
+        return checks(self.spec)

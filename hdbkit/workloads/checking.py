@@ -1,0 +1,54 @@
+"""Runs the checks of a schema one by one; a statement that fails leaves its own check undecided, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from hdbkit.contracts import Check, Database, PlannedCheck, Row, Session
+from hdbkit.errors import ErrorClass, TransactionError
+
+Started = Callable[[str], None]
+"""Called with the name of each check and of each statement of it, as that statement is sent."""
+
+
+def run_checks(
+    planned: Sequence[PlannedCheck], engine: Database, session: Session, started: Started = lambda _: None
+) -> Iterator[Check]:
+    """Yield the result of each check, up to a required one that failed, or a lost connection."""
+    for one in planned:
+        asked = _Asked(session, one.name, started)
+        try:
+            found = one.decide(asked)
+        except TransactionError as error:
+            yield Check(one.name, None, _reason(error, asked.statement, engine, session))
+            if error.error_class is ErrorClass.CONNECTION_LOST:
+                return
+            continue
+        yield found
+        if one.required and found.passed is False:
+            return
+
+
+class _Asked:
+    """Reports each statement, and keeps the name of the last."""
+
+    def __init__(self, session: Session, check: str, started: Started) -> None:
+        self._session, self._check, self._started = session, check, started
+        self.statement = ""
+
+    def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
+        self.statement = operation
+        self._started(f"{self._check} (statement {operation})")
+        return self._session.ask(operation, **arguments)
+
+
+def _reason(error: TransactionError, statement: str, engine: Database, session: Session) -> str:
+    if error.error_class is not ErrorClass.STATEMENT_TIMEOUT:
+        return f"could not be checked: statement {statement}: {error}"
+    try:
+        limit = engine.statement_timeout(session)
+    except TransactionError:
+        limit = None
+    reason = f"the timeout of {limit[0]:g} s, which {limit[1]} sets" if limit else error.text
+    return f"could not be checked: statement {statement} was ended by {reason}"

@@ -1,0 +1,106 @@
+"""What is known before a run and during a check: missing indexes, statistics, statements that reach a timeout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import psycopg
+import pytest
+
+import hdbkit
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.databases import database
+from hdbkit.execution.precheck import Ready, precheck
+from hdbkit.plan import RunPlan
+from hdbkit.servers import PrivateServer
+from hdbkit.workloads import specification, workload
+from tests.conftest import HdbkitCommand
+from tests.run.conftest import password_of
+
+
+@pytest.fixture
+def owner(built: PrivateServer) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+    """A session of the account that owns the schema."""
+    target = built.target
+    place = {"host": target.host, "port": target.port, "user": target.user, "password": password_of(target)}
+    options = "-c search_path=tproc_c"
+    with psycopg.connect(**place, dbname=target.database, autocommit=True, options=options) as connection:
+        yield connection
+
+
+@pytest.fixture
+def locked(owner: psycopg.Connection[tuple[object, ...]]) -> Iterator[None]:
+    """Nobody can read the table of payments, and the account waits for 400 ms at most."""
+    owner.execute("ALTER ROLE CURRENT_USER SET statement_timeout = '400ms'")
+    owner.execute("BEGIN")
+    owner.execute("LOCK TABLE history")
+    yield
+    owner.execute("ROLLBACK")
+    owner.execute("ALTER ROLE CURRENT_USER RESET statement_timeout")
+
+
+def test_a_statement_that_reaches_a_timeout_leaves_its_check_undecided(built: PrivateServer, locked: None) -> None:
+    started: list[str] = []
+    found = hdbkit.connect(built.target).check(progress=started.append).set_index("name")
+    assert found["passed"]["rows of history"] is None
+    assert found["detail"]["rows of history"] == (
+        "could not be checked: statement count_history was ended by the timeout of 0.4 s, "
+        "which the account (ALTER ROLE) sets"
+    )
+    assert found["passed"]["rows of stock"]
+    assert found["passed"]["condition 1"]
+    assert "condition 8 (statement consistency_08)" in started
+
+
+@pytest.fixture
+def small(built: PrivateServer) -> Iterator[WorkloadSpec]:
+    """A schema of its own, small enough to be damaged."""
+    spec = specification("params/workloads/key-value", parameters={"rows": 5000})
+    connection = hdbkit.connect(built.target)
+    connection.build(spec)
+    yield spec
+    connection.drop(spec)
+
+
+def ready(target: Target, spec: WorkloadSpec, **load: object) -> Ready:
+    def plan(found: WorkloadSpec) -> RunPlan:
+        return RunPlan(run_id="r", target=target, workload=found, load=workload(found).load(Load(**load)))
+
+    return precheck(target, spec, plan)
+
+
+def test_missing_statistics_are_reported_before_a_run_and_made_on_request(
+    built: PrivateServer, small: WorkloadSpec, owner: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    assert ready(built.target, small).warnings == ()
+    owner.execute("CREATE TABLE key_value.copied (LIKE key_value.entries) WITH (autovacuum_enabled = off)")
+    owner.execute("INSERT INTO key_value.copied SELECT * FROM key_value.entries")
+    owner.execute("DROP TABLE key_value.entries")
+    owner.execute("ALTER TABLE key_value.copied RENAME TO entries")
+    assert ready(built.target, small).warnings == (
+        "the optimizer's statistics are missing or stale (--analyze updates them): entries was never analyzed",
+    )
+    assert ready(built.target, small, analyze=True).warnings == ()
+    more = "SELECT id + 100000 * n, content FROM key_value.entries, generate_series(1, 9) AS n"
+    owner.execute(f"INSERT INTO key_value.entries {more}")
+    owner.execute("SELECT pg_stat_force_next_flush()")
+    (warning,) = ready(built.target, small).warnings
+    assert "entries had 5000 rows when it was analyzed, and has " in warning
+
+
+def test_a_missing_index_is_reported_before_a_run(
+    built: PrivateServer,
+    owner: psycopg.Connection[tuple[object, ...]],
+    command: HdbkitCommand,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HDBKIT_PASSWORD", password_of(built.target))
+    owner.execute("DROP INDEX customer_by_name")
+    try:
+        said = command("run", built.target.url, "--rampup-s", 0, "--duration-s", 1, "--analyze")
+    finally:
+        with closing(database(built.target.kind).schema(built.target, workload(specification()))) as schema:
+            schema.do("index_customer_by_name")
+    assert said.err.startswith("  warning: indexes of the schema: missing: customer_by_name\n")
+    assert "warning: indexes of the schema: missing: customer_by_name" in said.out
