@@ -307,6 +307,8 @@ class Database(Protocol):
     """The names among its ``counters`` that are gauges, such as the length of a queue."""
     schema_options: type[SchemaOptions]
     """The storage options of this engine."""
+    protected_settings: Mapping[str, str]
+    """Settings that a sweep never changes, each with what it would do: clients and hdbkit would lose the server."""
 
     def driver_version(self) -> str:
         """Name and version of the driver. Raises ``MissingDriver`` if it is not installed."""
@@ -679,12 +681,15 @@ class Power(Protocol):
 class ServerControl(Protocol):
     """Settings of a running server: read, set, apply, verify by reading back, restore."""
 
-    identity: str
-    """Unique identity of the server, for the journal: an address or a folder."""
     say: Callable[[str], None]
     """Called with a sentence on what the control waits for; a sweep writes it to its journal."""
     can_restore_data: bool
     can_restart: bool
+
+    @property
+    def identity(self) -> str:
+        """Unique identity of the server, for the journal: an address or a folder."""
+        ...
 
     @property
     def power(self) -> Power | None:
@@ -699,20 +704,40 @@ class ServerControl(Protocol):
         """The problems with these values of settings: unknown, out of range, not allowed; changes nothing."""
         ...
 
+    def refused(self, configurations: Sequence[Mapping[str, str]]) -> list[str]:
+        """The valid values with which the server would not start, each with its own message; changes nothing.
+
+        Empty as well if that cannot be known in advance.
+        """
+        ...
+
     def snapshot(self) -> dict[str, Any]:
-        """The state that ``restore`` needs, as JSON; taken before the first change."""
+        """The state that ``restore`` needs, as JSON; taken before the first change. A stopped server is started."""
         ...
 
     def apply(self, changes: Mapping[str, str]) -> Change:
         """Set the values, reload or restart as needed, and verify them in a new session.
 
         Raises:
+            ServerDown: the server does not answer, and could not be repaired.
             ServerFailed: with the server's own message; the settings are then unchanged.
         """
         ...
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Restore the state of ``snapshot``. Can be repeated."""
+        """Restore the state of ``snapshot``, also on a server that does not start with its settings. Can be repeated.
+
+        Raises:
+            ServerDown: the server does not answer, and could not be repaired.
+        """
+        ...
+
+    def start(self, before: Mapping[str, Any] | None = None) -> None:
+        """Start a stopped server, if that is permitted; if it does not start, restore the snapshot ``before``.
+
+        Raises:
+            ServerFailed: with the server's own message.
+        """
         ...
 
     def keep_data(self, copy: str = KEPT) -> float:

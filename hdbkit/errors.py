@@ -5,12 +5,14 @@
     |   +-- ConfigErrors        all errors of one file, reported together
     |   +-- MissingDriver       the Python driver of a database is not installed
     |   +-- CannotConnect       wrong host, port, account, database or certificate
+    |   |   +-- NothingListens  no server listens at the address
     |   +-- SchemaProblem       the schema is missing, half built, or has another scale
     |       +-- HalfBuilt       its build is incomplete and can be resumed
     +-- RunFailed               a run started but did not complete (exit 3)
     +-- SweepFailed             the process of a sweep failed or was killed (exit 3)
     +-- BuildFailed             a build started but did not complete; loaded parts are kept (exit 3)
     +-- ServerFailed            a server did not start, did not stop, or rejected a setting
+    |   +-- ServerDown          a server that hdbkit changed is down and could not be repaired (exit 4)
     +-- AgentLost               the agent of a server is unreachable; the sweep can be resumed (exit 3)
     +-- DamagedResult           a run folder cannot be read
     +-- RolledBackByDesign      the workload rolled back an operation on purpose; not a failure
@@ -88,6 +90,10 @@ class CannotConnect(InputError):
         return f"cannot connect to {self.target}: {self.reason}; {self.advice}"
 
 
+class NothingListens(CannotConnect):
+    """No server listens at the address: it is stopped, or the address is wrong."""
+
+
 class SchemaProblem(InputError):
     """The schema is missing, half built, or has another scale than requested."""
 
@@ -131,6 +137,10 @@ class BuildFailed(HdbkitError):
 
 class ServerFailed(HdbkitError):
     """A server did not start, did not stop, or rejected a setting; the text has the server's own message."""
+
+
+class ServerDown(ServerFailed):
+    """A server that hdbkit changed does not answer and could not be repaired; the text states what to do."""
 
 
 class AgentLost(HdbkitError):

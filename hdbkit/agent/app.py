@@ -19,8 +19,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from hdbkit.agent.guard import SETTINGS
 from hdbkit.agent.host_metrics import metrics
 from hdbkit.agent.server import ControlledServer
-from hdbkit.errors import HdbkitError
+from hdbkit.errors import HdbkitError, ServerDown
 from hdbkit.execution import host
+from hdbkit.servers.agent_client import SERVER_DOWN
+from hdbkit.servers.trial import MAX_TRIED
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Value = Annotated[str, StringConstraints(max_length=4000)]
@@ -41,6 +43,12 @@ class Candidates(_Request):
     """Settings and the values to try for each."""
 
     changes: dict[Name, Annotated[list[Value], Field(max_length=10_000)]] = Field(max_length=_MAX_SETTINGS)
+
+
+class Configurations(_Request):
+    """Configurations to try: settings and their values."""
+
+    configurations: list[Annotated[dict[Name, Value], Field(max_length=_MAX_SETTINGS)]] = Field(max_length=MAX_TRIED)
 
 
 class Kept(_Request):
@@ -106,6 +114,11 @@ def _add_settings(app: FastAPI, server: ControlledServer) -> None:
         """The values that the server or the agent would reject; changes nothing."""
         return {"problems": server.problems(asked.changes)}
 
+    @app.post("/refused")
+    def refused(asked: Configurations) -> dict[str, Any]:
+        """The configurations with which the server would not start, by its own program; starts nothing."""
+        return {"refused": server.refused(asked.configurations)}
+
     @app.post("/snapshot")
     def snapshot() -> dict[str, Any]:
         """Keep the server's settings for ``restore``; starts a stopped server if permitted."""
@@ -140,7 +153,8 @@ def _add_orders(app: FastAPI, server: ControlledServer) -> None:
 
 
 async def _failed(_: Request, error: Exception) -> _Answer:
-    return _Answer({"error": str(error)}, 409)
+    down = {SERVER_DOWN: True} if isinstance(error, ServerDown) else {}
+    return _Answer({"error": str(error), **down}, 409)
 
 
 async def _invalid(_: Request, error: Exception) -> _Answer:

@@ -55,6 +55,11 @@ class ControlledServer:
         with self._one_at_a_time:
             return self._problems(changes)
 
+    def refused(self, configurations: Sequence[Mapping[str, str]]) -> list[str]:
+        """The configurations with which the server would not start."""
+        with self._one_at_a_time:
+            return self._control.refused(configurations)
+
     def snapshot(self) -> str:
         """Keep a snapshot of the server's settings; return its name."""
         with self._one_at_a_time:

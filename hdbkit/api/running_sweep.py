@@ -12,9 +12,10 @@ from pathlib import Path
 from hdbkit.api.sweep_process import launch
 from hdbkit.api.sweeping import SweepResult, plan_checked
 from hdbkit.config import SweepSpec, Target
-from hdbkit.errors import DamagedResult, InputError, SweepFailed
+from hdbkit.errors import DamagedResult, InputError, ServerDown, SweepFailed
 from hdbkit.execution.handle import OnPoll, RunHandle
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import SERVER_DOWN
 from hdbkit.results.sweep_folder import SweepFolder, find_sweep, sweep_folders
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan
@@ -69,6 +70,7 @@ class RunningSweep:
 
         Raises:
             SweepFailed: the sweep failed or was killed; its finished runs are kept.
+            ServerDown: the sweep failed, and its server is down.
         """
         follower = Follower(self.folder, watch)
         while True:
@@ -80,6 +82,9 @@ class RunningSweep:
             time.sleep(_POLL_S)
         if self._process:
             self._process.wait()
+        ended = self.folder.journal.state.broken_off
+        if ended and ended.details.get(SERVER_DOWN):
+            raise ServerDown(f"sweep {self.sweep_id} failed: {ended.note}")
         if now.status in (SweepStatus.FAILED, SweepStatus.KILLED):
             raise SweepFailed(self.sweep_id, now.note)
         return self.result

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from hdbkit.errors import HdbkitError, InputError
+from hdbkit.errors import HdbkitError, InputError, ServerDown
 
 
 class Exit(IntEnum):
@@ -22,6 +22,7 @@ class Exit(IntEnum):
     CHECK_FAILED = 1
     WRONG_INPUT = 2
     RUN_FAILED = 3
+    SERVER_DOWN = 4
     STOPPED = 130
 
 
@@ -39,7 +40,7 @@ def guarded(command: Callable[[], object]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = _say("stopped; finished work is kept", Exit.STOPPED)
     except HdbkitError as error:
-        code = _say(str(error), Exit.WRONG_INPUT if isinstance(error, InputError) else Exit.RUN_FAILED)
+        code = _say(str(error), _exit_of(error))
     except BrokenPipeError:  # the reader has closed our output, as in `hdbkit runs list | head`
         code = Exit.DONE
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -47,6 +48,12 @@ def guarded(command: Callable[[], object]) -> int:
         place = error.filename or "a file"
         code = _say(f"{place} cannot be read or written: {error.strerror or error}", Exit.RUN_FAILED)
     return code if isinstance(code, int) else Exit.DONE
+
+
+def _exit_of(error: HdbkitError) -> Exit:
+    if isinstance(error, ServerDown):
+        return Exit.SERVER_DOWN
+    return Exit.WRONG_INPUT if isinstance(error, InputError) else Exit.RUN_FAILED
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases._password_files import in_option_file
-from hdbkit.errors import CannotConnect, MissingDriver
+from hdbkit.errors import CannotConnect, MissingDriver, NothingListens
 from hdbkit.files import is_utf8
 
 _TLS = {"ssl_ca": "ca", "ssl_capath": "capath", "ssl_cert": "cert", "ssl_key": "key", "ssl_cipher": "cipher"}
@@ -204,4 +204,5 @@ def _connect_error(target: Target, code: int, text: str) -> CannotConnect:
         reason, advice = _ENDED
     else:
         reason, advice = _ERRORS.get(code, (text.strip() or "no reason given", "check the target"))
-    return CannotConnect(target.url, reason.format(**words) if code in _ERRORS else reason, advice)
+    kind = NothingListens if (reason, advice) == _RUNS else CannotConnect
+    return kind(target.url, reason.format(**words) if code in _ERRORS else reason, advice)

@@ -6,8 +6,10 @@ The target's database is the schema: it contains the workload's tables directly.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pydantic import Field
@@ -43,6 +45,22 @@ _COUNTERS = {
 }
 """Our names for status variables of the server; not every server has all."""
 
+_ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
+_PROTECTED = MappingProxyType(
+    {
+        **dict.fromkeys(("port", "socket", "bind_address", "skip_networking", "require_secure_transport"), _ADDRESS),
+        **dict.fromkeys(("extra_port", "admin_address", "admin_port"), _ADDRESS),
+        **dict.fromkeys(("mysqlx_port", "mysqlx_socket", "mysqlx_bind_address"), _ADDRESS),
+        **dict.fromkeys(("datadir", "basedir", "plugin_dir", "pid_file", "innodb_data_home_dir"), _FILES),
+        **dict.fromkeys(("innodb_data_file_path", "innodb_log_group_home_dir", "innodb_undo_directory"), _FILES),
+        **dict.fromkeys(
+            ("innodb_page_size", "lower_case_table_names"), "the data were created with its present value"
+        ),
+        "skip_name_resolve": "accounts that are defined by a host name would be locked out",
+        "persisted_globals_load": "the settings could not be restored",
+    }
+)
+
 
 class MysqlclientSchemaOptions(SqlSchemaOptions):
     """The storage options of these engines."""
@@ -64,6 +82,7 @@ class MysqlclientDatabase:
     extra = "mysql"
     gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks"})
     schema_options: type[SchemaOptions] = MysqlclientSchemaOptions
+    protected_settings: Mapping[str, str] = _PROTECTED
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient")
 
     def driver_version(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hdbkit.config import Target
 from hdbkit.contracts import SessionOptions
-from hdbkit.errors import CannotConnect, MissingDriver
+from hdbkit.errors import CannotConnect, MissingDriver, NothingListens
 from hdbkit.readings import Pooling, PoolMode
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ _ANOTHER = "create it, name another, or build with an administrator's account"
 _FEWER = "use fewer virtual users or raise the server's limit"
 _FEWER_OR_LARGER_POOL = "use fewer virtual users or a larger pool"
 _RUNS = "check host and port, and that the server runs"
+_NOTHING = dict.fromkeys(("Connection refused", "No such file or directory"), NothingListens)
 _NO_SETTINGS = "unsupported startup parameter"
 _ERRORS = (
     # text of libpq or the server, meaning, advice
@@ -196,7 +197,7 @@ def _connect_error(target: Target, text: str) -> CannotConnect:
     }
     for sign, reason, advice in _ERRORS:
         if sign in text:
-            kind = _TakesNoSettings if sign == _NO_SETTINGS else CannotConnect
+            kind = {_NO_SETTINGS: _TakesNoSettings, **_NOTHING}.get(sign, CannotConnect)
             return kind(target.url, reason.format(**words), advice)
     last = text.splitlines()[-1] if text else "no reason given"
     return CannotConnect(target.url, last.removeprefix("FATAL:").strip(), "check the target")

@@ -16,6 +16,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from hdbkit.config import Target
@@ -207,6 +208,7 @@ class NullDatabase:
     dialects: tuple[str, ...] = (kind,)
     gauges: frozenset[str] = frozenset()
     schema_options: type[SchemaOptions] = SchemaOptions
+    protected_settings: Mapping[str, str] = MappingProxyType({})
     preload: tuple[str, ...] = ("hdbkit.databases.nulldb",)
 
     def driver_version(self) -> str:

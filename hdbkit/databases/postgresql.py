@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import getpass
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field
@@ -22,6 +24,15 @@ if TYPE_CHECKING:
     from hdbkit.databases._psycopg import PsycopgSession
 
 _KIND = "postgresql"
+_ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
+_PROTECTED = MappingProxyType(
+    {
+        **dict.fromkeys(("port", "listen_addresses", "ssl"), _ADDRESS),
+        **dict.fromkeys(("unix_socket_directories", "unix_socket_group", "unix_socket_permissions"), _ADDRESS),
+        **dict.fromkeys(("data_directory", "config_file", "hba_file", "ident_file", "external_pid_file"), _FILES),
+        "allow_alter_system": "the settings could not be restored",
+    }
+)
 
 
 class PostgreSQLSchemaOptions(SqlSchemaOptions):
@@ -42,6 +53,7 @@ class PostgreSQL:
     dialects: tuple[str, ...] = (_KIND,)
     gauges = frozenset({"waiting_locks"})
     schema_options: type[SchemaOptions] = PostgreSQLSchemaOptions
+    protected_settings: Mapping[str, str] = _PROTECTED
     preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases._psycopg")
 
     def driver_version(self) -> str:

@@ -29,6 +29,9 @@ CHECKS_FAILED: Final = "checks_failed"
 GIVES_UP: Final = "gives_up"
 """Detail of a failed run's line: its configuration does not run in later blocks."""
 
+SERVER_DOWN: Final = "server_down"
+"""Detail of the line of a failed sweep: its server does not answer, and could not be repaired."""
+
 
 class Step(StrEnum):
     """The steps of a sweep that the journal records."""

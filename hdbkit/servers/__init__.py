@@ -29,7 +29,7 @@ def control(target: Target) -> ServerControl:
 
     Raises:
         InputError: the settings of this kind of server cannot be changed, or the target's file or folder is missing.
-        CannotConnect: the agent or the server does not answer, or rejects the token or the account.
+        CannotConnect: the agent does not answer, or rejects the token.
     """
     if Capability.SETTINGS not in database(target.kind).capabilities:
         raise InputError(f"hdbkit cannot change the settings of a server of kind '{target.kind}'")

@@ -7,10 +7,12 @@ changed later, so that these take precedence. No option file of the system is re
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -21,7 +23,8 @@ from hdbkit.errors import ServerFailed
 from hdbkit.processes import is_alive
 from hdbkit.servers._mysqld_control import LOOSE, MysqldControl, option_lines, option_values
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
-from hdbkit.servers.place import Place
+from hdbkit.servers.place import SERVER_UID, Binaries, Place, readable_by, run_as
+from hdbkit.servers.private import Trial
 from hdbkit.sql import find
 
 NAMED = "HDBKIT_MYSQLD"
@@ -37,6 +40,9 @@ _FOR_BENCHMARKS = {
     "max_connections": "200",
 }
 _READY_S = 120.0
+_REFUSAL = re.compile(
+    r"\[ERROR\](?: \[[^]]*\])* (.*)|(?<=\] )(?:Buffered warning: )?(option '[^']*': .* adjusted to .*)"
+)
 _FOLDERS = ("/usr/sbin", "/usr/libexec", "/usr/bin", "/usr/local/sbin", "/usr/local/mysql/bin", "/opt/mysql/bin")
 _QUIETLY = 'pid_file=$1; shift; "$@" </dev/null >>"$0" 2>&1 & echo $! >"$pid_file"; echo $!'
 """Starts a server in the background and writes its pid file at once, even if the starting process is killed."""
@@ -55,6 +61,8 @@ class MysqldServer:
     admin_database = "mysql"
     settings_file = SETTINGS_FILE
     suffix = ".cnf"
+    validates: tuple[str, ...]
+    """Options with which the program checks its settings and ends."""
     special: Mapping[str, str] = {}
     """Options that only this kind of server has."""
 
@@ -114,6 +122,19 @@ class MysqldServer:
     def settings_in(self, text: str) -> dict[str, str]:
         """Parse the text that ``settings_text`` wrote."""
         return option_values(text)
+
+    @contextmanager
+    def trial(self, binaries: Binaries, present: Mapping[str, str]) -> Iterator[Trial]:
+        """Have the program check each setting by itself; it reports a value that it would replace by another."""
+        uid = SERVER_UID if os.geteuid() == 0 else None
+        programs = readable_by(uid, binaries, self.program)
+
+        def refused(values: Mapping[str, str]) -> str:
+            given = [f"--{name}={value}" for name, value in values.items()]
+            done = run_as(uid, [str(programs / self.program), "--no-defaults", *given, *self.validates])
+            return last_lines("\n".join(found[1] or found[2] for found in _REFUSAL.finditer(done.stdout)))
+
+        yield refused
 
     def control(self, target: Target) -> ServerControl:
         """The control that changes settings in an option file and keeps the data as a copied folder."""

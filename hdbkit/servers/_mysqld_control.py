@@ -70,11 +70,11 @@ class MysqldControl(PrivateControl):
 
     def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
         """Write the changes to the option file; all of them are then also set on the running server."""
-        self._write(option_lines({**self._kept_lines(), **changes}, LOOSE).encode())
+        self._file.write(option_lines({**self._kept_lines(), **changes}, LOOSE).encode())
         return changes
 
     def _kept_lines(self) -> dict[str, str]:
-        return option_values(self._file.read_bytes().decode())
+        return option_values((self._file.read() or b"").decode())
 
     def _set_kept(self) -> None:
         """Set, after a start, those settings of the file that are not startup options."""

@@ -18,8 +18,10 @@ from typing import Any
 from hdbkit.config import ControlSpec
 from hdbkit.config.control_spec import AGENT_PORT
 from hdbkit.config.passwords import TOKEN_VARIABLE, find_token
-from hdbkit.errors import CannotConnect, ServerFailed
+from hdbkit.errors import CannotConnect, ServerDown, ServerFailed
 
+SERVER_DOWN = "server_down"
+"""The key of an answer that is true if the agent's server is down and could not be repaired."""
 _CONNECT_S = 10.0
 _TOO_MANY = 429
 _REFUSED = (401, 403)
@@ -142,7 +144,8 @@ class AgentClient:
                 f"the agent {self.address} failed (status {status}); its log on {self._host} contains the reason"
             )
         if status >= 400:
-            raise ServerFailed(reason or f"the agent {self.address} rejected the request with status {status}")
+            kind = ServerDown if answer.get(SERVER_DOWN) else ServerFailed
+            raise kind(reason or f"the agent {self.address} rejected the request with status {status}")
         return answer
 
     @property

@@ -18,6 +18,7 @@ from hdbkit.errors import AgentLost, CannotConnect, HdbkitError, InputError, Ser
 from hdbkit.readings import HostLoad
 from hdbkit.servers.agent_client import AgentAway, AgentClient
 from hdbkit.servers.sql_control import SqlControl, discard
+from hdbkit.servers.trial import MAX_TRIED
 
 _LOOK_S = 0.5
 
@@ -77,6 +78,11 @@ class AgentControl:
             ]
         return found
 
+    def refused(self, configurations: Sequence[Mapping[str, str]]) -> list[str]:
+        """The configurations with which the server would not start, if the agent's host can tell."""
+        content = {"configurations": [dict(one) for one in configurations[:MAX_TRIED]]}
+        return [str(one) for one in self._asked(lambda: self._agent.post("refused", content))["refused"]]
+
     def snapshot(self) -> dict[str, Any]:
         """The name of a snapshot that the agent stores; its content stays on the server's host."""
         kept = self._asked(lambda: self._agent.post("snapshot"))
@@ -106,6 +112,17 @@ class AgentControl:
         if snapshot["identity"] != self.identity:
             raise ServerFailed(f"the settings to restore belong to {snapshot['identity']}, not to {self.identity}")
         self._asked(lambda: self._agent.post("restore", {"snapshot": snapshot["snapshot"]}))
+
+    def start(self, before: Mapping[str, Any] | None = None) -> None:
+        """Have the agent start a stopped server; if it does not start, restore ``before``."""
+        if not self._target.may_change_settings:
+            return
+        try:
+            self.snapshot()
+        except ServerFailed:
+            if before is None:
+                raise
+            self.restore(before)
 
     def restart(self) -> float:
         """Restart the server with its present settings; return the duration in seconds."""

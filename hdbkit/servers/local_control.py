@@ -31,9 +31,9 @@ class LocalControl(FileControl):
 
     def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
         """Write the changes to the file; all of them are then also set on the running server."""
-        others, _, ours = (self._read_file() or b"").partition(OURS)
+        others, _, ours = (self._file.read() or b"").partition(OURS)
         values = {**self._launcher.settings_in(ours.decode()), **changes}
-        self._write(others + OURS + self._launcher.settings_text(values).encode())
+        self._file.write(others + OURS + self._launcher.settings_text(values).encode())
         return changes
 
 

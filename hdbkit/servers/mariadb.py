@@ -20,6 +20,7 @@ class MariaServer(MysqldServer):
     order = 2
     dialects = ("mysql", "mariadb")
     program = "mariadbd"
+    validates = ("--help", "--verbose")
 
     def find(self) -> list[Binaries]:
         """The binaries in the folder named by ``HDBKIT_MYSQLD``, on PATH, and in the system's folders."""

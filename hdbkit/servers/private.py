@@ -12,7 +12,8 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -40,6 +41,9 @@ from hdbkit.servers.place import (
 
 _STOP_PATIENCE_S = 120.0
 _owned: set[PrivateServer] = set()
+
+Trial = Callable[[Mapping[str, str]], str]
+"""Why the server's program would not start with these settings, in its own words; empty if it would."""
 
 
 class Launcher(Protocol):
@@ -90,6 +94,10 @@ class Launcher(Protocol):
 
     def settings_in(self, text: str) -> dict[str, str]:
         """Parse the text that ``settings_text`` wrote."""
+        ...
+
+    def trial(self, binaries: Binaries, present: Mapping[str, str]) -> AbstractContextManager[Trial]:
+        """A function for trials of settings, in addition to those that the server has at ``present``."""
         ...
 
     def control(self, target: Target) -> ServerControl:

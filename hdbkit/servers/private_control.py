@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 
 from hdbkit.config import Target
 from hdbkit.contracts import BUILT, KEPT
@@ -55,7 +56,8 @@ class PrivateControl(FileControl):
     def _kept(self, copy: str) -> str:
         return f"{self._database}_{copy}"
 
-    def _identify(self) -> str:
+    @cached_property
+    def identity(self) -> str:
         """The server's folder, which is known even while the server is stopped."""
         return str(self._server.folder)
 

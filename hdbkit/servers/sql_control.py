@@ -13,22 +13,30 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import KEPT, ApplyBy, Change, Power, Session, Setting
 from hdbkit.databases import database
-from hdbkit.errors import CannotConnect, HdbkitError, ServerFailed, TransactionError
+from hdbkit.errors import CannotConnect, HdbkitError, NothingListens, ServerDown, ServerFailed, TransactionError
 from hdbkit.readings import HostLoad
 from hdbkit.servers.power import power_of
 from hdbkit.servers.resting import wait_until_idle
 from hdbkit.servers.seen import Seen, seen, tried
+from hdbkit.servers.settings_file import SettingsFile
+from hdbkit.servers.trial import refusals
 from hdbkit.servers.values import may_read_back_otherwise, plain_value, problem_in, same_value
 
+_AWAY = (CannotConnect, TransactionError)
+"""What a session raises while the server is down, starts or stops."""
 _RELOAD_PATIENCE_S = 15.0
 _RESTART_PATIENCE_S = 120.0
+_START_PATIENCE_S = 5.0
+_EARLIER = "the sweep's before.json has the earlier lines"
 _ROUNDS = 3
 _LOOK_S = 1.0
 
@@ -45,10 +53,10 @@ class SqlControl:
         self._standby: Session | None = None
         self._undoing = False
         self._tried: dict[str, ApplyBy] = {}
-        self.identity = self._identify()
         self.can_restart = self._may_restart()
 
-    def _identify(self) -> str:
+    @cached_property
+    def identity(self) -> str:
         """The host, and the port and system id that the server reports, or the target's port if it reports none.
 
         The host is part of it because a server made from a copy of another has the same system id.
@@ -59,7 +67,16 @@ class SqlControl:
         except TransactionError:
             rows = []
         own = rows[0][0] if rows else self._target.port or "default"
-        return f"{self._target.kind}://{_host(self._target.host)}:{own}"
+        return f"{self._address}{own}"
+
+    @property
+    def _address(self) -> str:
+        return f"{self._target.kind}://{_host(self._target.host)}:"
+
+    @property
+    def _named(self) -> str:
+        """The server as messages name it, also while it is stopped."""
+        return self._target.described
 
     # -- reading -----------------------------------------------------------------------------------------
 
@@ -73,11 +90,16 @@ class SqlControl:
             return [
                 f"target {self._target.url} does not set 'may_change_settings: true'; its settings are not changed"
             ]
-        known = self.settings()
-        found = []
+        return self._wrong(changes, self.settings())
+
+    def _wrong(self, changes: Mapping[str, Sequence[str]], known: Mapping[str, Setting]) -> list[str]:
+        """The settings that cannot be changed, and the values that are out of range."""
+        found, protected = [], database(self._target.kind).protected_settings
         for name, values in changes.items():
             setting = known.get(name)
-            if setting is None:
+            if name in protected:
+                found.append(f"hdbkit does not change {name}: {protected[name]}")
+            elif setting is None:
                 same = [one for one in known if one.lower() == name.lower()]
                 found.append(f"the server has no setting '{name}'.{did_you_mean(name, same or list(known))}")
             elif setting.apply_by is ApplyBy.FIXED:
@@ -88,18 +110,46 @@ class SqlControl:
                 found += [wrong for value in values if (wrong := problem_in(setting, value))]
         return found
 
+    def refused(self, configurations: Sequence[Mapping[str, str]]) -> list[str]:
+        """The configurations with which the server's own program, on this host, would not start."""
+        with self._session() as session:
+            version = database(self._target.kind).version(session)
+        return refusals(self._target.kind, version, self.settings(), configurations)
+
     def snapshot(self) -> dict[str, Any]:
-        """The entries of the server's own settings file, and the values that it runs with."""
-        return {"identity": self.identity, "entries": self._entries(), "running": self._running()}
+        """The entries of the server's own settings file, the values that it runs with, and the file if it is here.
+
+        A stopped server is started first.
+        """
+        self._start_again()
+        found = {"identity": self.identity, "entries": self._entries(), "running": self._running()}
+        return {**found, "file": self._own_file(found["entries"])}
+
+    def _own_file(self, entries: Collection[str]) -> dict[str, str | None]:
+        """The path of the server's own settings file, and its content if it can be reached from here.
+
+        The content repairs a server that does not start with its settings. It is Latin-1; None if there is no file.
+        """
+        with self._session() as session:
+            path = self._kept_in(session)
+            here = database(self._target.kind).server_process(session) is not None
+        if here and self._may_restart() and path.startswith("/") and self._address.endswith("//localhost:"):
+            with suppress(ServerFailed):
+                content = SettingsFile(Path(path)).text()
+                if all(name in (content or "") for name in entries):
+                    return {"path": path, "content": content}
+        return {"path": path}
 
     # -- changing ----------------------------------------------------------------------------------------
 
     def apply(self, changes: Mapping[str, str]) -> Change:
         """Set the values, reload or restart as needed, and verify; undo the change if anything fails."""
-        wrong = self.problems({name: [value] for name, value in changes.items()})
-        if wrong:
-            raise ServerFailed("; ".join(wrong))
+        if not self._target.may_change_settings:
+            raise ServerFailed("; ".join(self.problems({})))
+        self._start_again()
         known = self.settings()
+        if wrong := self._wrong({name: [value] for name, value in changes.items()}, known):
+            raise ServerFailed("; ".join(wrong))
         plain = {name: plain_value(known[name], value) for name, value in changes.items()}
         before, began = self.snapshot(), time.monotonic()
         with self._session() as session:
@@ -110,14 +160,27 @@ class SqlControl:
                 read_back = self.verified(changes)
             except HdbkitError as error:
                 asked = ", ".join(f"{name} = {value}" for name, value in changes.items())
-                undone = self._undo(before, changes, kept_in)
-                raise ServerFailed(f"{asked} was not applied: {error}; {undone}") from error
+                raise self._undone(before, changes, kept_in, f"{asked} was not applied: {error}") from error
             finally:
                 self._standby = None
         return Change(applied_by, time.monotonic() - began, read_back)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Set the values of the snapshot, remove the others, and apply the result."""
+        """Set the values of the snapshot, remove the others, and apply the result; repair a server that is down."""
+        path = snapshot.get("file", {}).get("path", "its settings file")  # earlier snapshots have no path
+        with self._or_down(f"remove the settings of the sweep from {path} ({_EARLIER})"):
+            if self._silence() is not None:
+                self._repair(snapshot)
+            self._restore_entries(snapshot)
+
+    def _repair(self, snapshot: Mapping[str, Any]) -> None:
+        """Restore the server's own settings file, if it is on this host, and start the server."""
+        file = snapshot.get("file", {})
+        if "content" in file and str(snapshot["identity"]).startswith(self._address):
+            SettingsFile(Path(file["path"])).write_text(file["content"])
+        self._start()
+
+    def _restore_entries(self, snapshot: Mapping[str, Any]) -> None:
         self._check_identity(snapshot)
         wanted, present = snapshot["entries"], self._entries()
         with self._session() as session:
@@ -138,6 +201,15 @@ class SqlControl:
         except TransactionError:
             return 0.0
         return time.monotonic() - began
+
+    def start(self, before: Mapping[str, Any] | None = None) -> None:
+        """Start a stopped server, if that is permitted; if it does not start, restore ``before``."""
+        try:
+            self._start_again()
+        except ServerFailed:
+            if before is None:
+                raise
+            self.restore(before)
 
     def restart(self) -> float:
         """Restart the server, then set again the values that it held only in memory."""
@@ -178,37 +250,77 @@ class SqlControl:
 
     def _restart(self) -> None:
         """Restart, and wait until the server accepts a session and reports a new start time."""
+        if not self._may_restart():
+            raise ServerFailed(f"hdbkit cannot start it; {self._restart_advice()}")
         assert self.power is not None
-        away = (CannotConnect, TransactionError)
         try:
             before = self._times()[1]
-        except away:
+        except _AWAY:
             before = None
         self.power.restart()
-        self._wait(lambda now: now[1] != before, _RESTART_PATIENCE_S, "was not started again", away)
+        self._wait(lambda now: now[1] != before, _RESTART_PATIENCE_S, "was not started again", _AWAY)
 
-    def _undo(self, before: Mapping[str, Any], names: Iterable[str], file: str) -> str:
-        """Restore the settings and describe the outcome, without earlier values: they may be secrets."""
+    def _start_again(self) -> None:
+        """Start a stopped server. Wait a few seconds for one that does not answer: it may be starting or stopping."""
+        end = time.monotonic() + _START_PATIENCE_S
+        while self._may_restart() and (silence := self._silence()) is not None:
+            late = time.monotonic() > end
+            if (self.power is not None and not self.power.running) or (late and isinstance(silence, NothingListens)):
+                self.say(f"the server of {self._named} was stopped; hdbkit starts it again")
+                with self._or_down("make it start"):
+                    return self._start()
+            if late:
+                return None
+            time.sleep(0.1)
+        return None
+
+    def _start(self) -> None:
+        """Start a stopped server; retry, since remaining processes of a killed server may block the start briefly."""
+        end = time.monotonic() + _START_PATIENCE_S
+        while True:
+            try:
+                return self._restart()
+            except ServerFailed:
+                if time.monotonic() > end or not self._may_restart():
+                    raise
+                time.sleep(0.5)
+
+    def _silence(self) -> HdbkitError | None:
+        """Why the server does not answer; None if it does."""
+        try:
+            self._times()
+        except _AWAY as error:
+            return error
+        return None
+
+    @contextmanager
+    def _or_down(self, advice: str) -> Iterator[None]:
+        """Report a failure after which the server does not answer as ``ServerDown``, with ``advice``."""
+        try:
+            yield
+        except HdbkitError as error:
+            if self._silence() is None:
+                raise
+            raise ServerDown(
+                f"the server of {self._named} is down or rejects connections ({error}); {advice}, start it, "
+                "then run: hdbkit sweep --resume last"
+            ) from error
+
+    def _undone(self, before: Mapping[str, Any], names: Iterable[str], file: str, failure: str) -> ServerFailed:
+        """Restore the settings; the error to raise, without earlier values: they may be secrets."""
         self._undoing = True
         try:
             self.restore(before)
+        except ServerDown as down:
+            return ServerDown(f"{failure}; {down}")
         except HdbkitError as error:
-            self._undoing = False
-            return (
-                f"{self._state(error)}; remove the lines of {', '.join(names)} from {file} and start it again "
-                "(the earlier lines are in the sweep's before.json)"
+            return ServerFailed(
+                f"{failure}; the server is running, but the settings could not be restored ({error}); remove the "
+                f"lines of {', '.join(names)} from {file} and start it again ({_EARLIER})"
             )
         finally:
             self._undoing = False
-        return "the settings are as before"
-
-    def _state(self, error: HdbkitError) -> str:
-        """The state after a failed restoration: the server is down, or it still has the changed settings."""
-        try:
-            self._times()
-        except (CannotConnect, TransactionError) as refused:
-            return f"the server is down or rejects connections ({refused}), and the settings are still in its file"
-        return f"the server is running, but the settings could not be restored ({error})"
+        return ServerFailed(f"{failure}; the settings are as before")
 
     def _kept_in(self, session: Session) -> str:
         """The file with changed settings, named for a user who must edit it manually."""

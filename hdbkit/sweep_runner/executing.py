@@ -8,12 +8,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
-from hdbkit.errors import AgentLost, ConfigErrors, HdbkitError, InputError, Problem
+from hdbkit.errors import AgentLost, ConfigErrors, HdbkitError, InputError, Problem, ServerDown
 from hdbkit.plan import RunPlan
-from hdbkit.results.journal import Step
+from hdbkit.results.journal import SERVER_DOWN, Step
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import SweepFolder, only_sweep, sweep_folder, unrestored
 from hdbkit.sweep_plan import PlannedRun, SweepPlan, extended, run_plan
@@ -41,6 +42,7 @@ def start(
         InputError: the sweep exists, another sweep is running on the server, data cannot be restored as requested,
             or a run with the baseline's settings cannot be started.
         ServerFailed: the settings could not be restored; the next sweep restores them.
+        ServerDown: the server does not answer, and could not be repaired; ``resume`` continues once it runs.
         KeyboardInterrupt: stopped; the settings are restored, ``resume`` continues.
     """
     folder = _new_folder(plan, root)
@@ -81,7 +83,10 @@ def resume(
     plan = folder.read_plan(SweepPlan)
     if target is not None:
         plan = plan.model_copy(update={"target": target})
-    identity = folder.journal.state.identity
+    state = folder.journal.state
+    control.say = _waiting(watch, len(plan.runs))
+    control.start((folder.read_before() or None) if state.changed else None)
+    identity = state.identity
     if identity not in (None, control.identity):
         raise InputError(f"{folder.sweep_id} was run on {identity}, not on {control.identity}; resume it there")
     longer = plan if blocks is None else extended(plan, blocks)
@@ -105,6 +110,8 @@ def _check(plan: SweepPlan, control: ServerControl) -> None:
     settings = plan.spec.settings
     problems = [Problem("settings", one) for one in control.problems(settings)] if settings else []
     problems += unprepared(plan, control)
+    if settings and not problems:
+        problems = [Problem("settings", one) for one in control.refused([plan.settings_of(run) for run in plan.runs])]
     if problems:
         raise ConfigErrors(f"the sweep '{plan.spec.name}'", problems)
 
@@ -114,13 +121,17 @@ def _changes(plan: SweepPlan) -> bool:
     return bool(plan.spec.settings) or plan.target.may_change_settings
 
 
+def _waiting(watch: Watcher, total: int) -> Callable[[str], None]:
+    return lambda note: watch(SweepEvent(EventKind.WAITING, total, note=note))
+
+
 @contextmanager
 def _held(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -> Iterator[None]:
     """Reserve the server for this sweep, with the settings from before any killed sweep restored.
 
     Errors are reported before anything is changed, unless a killed sweep must be settled first.
     """
-    control.say = lambda note: watch(SweepEvent(EventKind.WAITING, len(plan.runs), note=note))
+    control.say = _waiting(watch, len(plan.runs))
     if not unrestored(root, control.identity):
         _check(plan, control)
     with only_sweep(root, control.identity):
@@ -148,8 +159,9 @@ def _noted(folder: SweepFolder) -> Iterator[None]:
     except Exception as error:
         known = isinstance(error, HdbkitError)
         note = str(error) if known else f"hdbkit itself failed ({type(error).__name__}: {error})"
+        details: dict[str, Any] = {SERVER_DOWN: True} if isinstance(error, ServerDown) else {}
         with suppress(OSError):
-            folder.append(Step.FAILED, note=note)
+            folder.append(Step.FAILED, note=note, **details)
         raise
 
 
@@ -205,6 +217,7 @@ class _Execution:
         if reason := given_up(self.plan, self.folder, planned):
             self._failed(planned, "", reason)
             return
+        self.control.start()
         run_id = ""
         try:
             self._report(EventKind.PREPARING, planned)
@@ -216,6 +229,9 @@ class _Execution:
             self._report(EventKind.STARTED, planned)
             manifest = self.run_one(plan)
         except AgentLost:
+            raise
+        except ServerDown as error:
+            self._failed(planned, run_id, str(error))
             raise
         except InputError as error:
             if planned.configuration == 0:

@@ -37,8 +37,9 @@ def settle_earlier(root: Path, control: ServerControl) -> list[str]:
     """
     notes = []
     for folder in unrestored(root, control.identity):
+        ended = "ended without restoring the settings" if folder.journal.state.broken_off else "was killed"
         settle(folder, control)
-        notes.append(f"{folder.sweep_id} was killed; the original settings of {control.identity} are restored")
+        notes.append(f"{folder.sweep_id} {ended}; the original settings of {control.identity} are restored")
     return notes
 
 

@@ -51,7 +51,7 @@ class FileServer:
         self.can_restart = True
         self.loads: list[HostLoad] = []
         self.say: Callable[[str], None] = lambda _: None
-        self.refused: dict[str, str] = {}
+        self.rejected: dict[str, str] = {}
         self.calls: list[str] = []
         if not folder.exists():
             folder.mkdir()
@@ -79,13 +79,19 @@ class FileServer:
             f"{name} cannot be {v!r}" for name, values in changes.items() for v in values if v == "impossible"
         ]
 
+    def refused(self, configurations: Sequence[Mapping[str, str]]) -> list[str]:
+        return []
+
+    def start(self, before: Mapping[str, Any] | None = None) -> None:
+        """It always runs."""
+
     def snapshot(self) -> dict[str, Any]:
         return {"settings": self.now()}
 
     def apply(self, changes: Mapping[str, str]) -> Change:
         self._did("apply")
         for name, value in changes.items():
-            if self.refused.get(name) == value:
+            if self.rejected.get(name) == value:
                 raise ServerFailed(f"the server did not start with {name} = {value}: not enough memory")
         self._write("settings", json.dumps({**self.now(), **changes}))
         return Change(ApplyBy.RELOAD, 0.0, dict(changes))

@@ -253,7 +253,7 @@ def test_no_request_breaks_it_runs_a_command_or_touches_a_file(built: PrivateSer
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     before = (config.read_bytes(), server.settings(), sorted(tmp_path.iterdir()))
     operations = [found.ok() for found in schema.get_all_operations()]
-    assert len(operations) == 16
+    assert len(operations) == 17
     ways = [(one, GenerationMode.POSITIVE) for one in operations]
     ways += [(one, GenerationMode.NEGATIVE) for one in operations if one.body]
     for operation, mode in ways:

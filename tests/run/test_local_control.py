@@ -8,13 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.config import Commands, ControlSpec, Target
+from hdbkit.api import RunningSweep
+from hdbkit.cli.exits import Exit, guarded
+from hdbkit.config import Commands, ControlSpec, SweepSpec, Target
 from hdbkit.contracts import ApplyBy, ServerControl
-from hdbkit.errors import ConfigErrors, InputError, ServerFailed
-from hdbkit.servers import PrivateServer, control
+from hdbkit.errors import ConfigErrors, InputError, RunFailed, ServerDown, ServerFailed
+from hdbkit.plan import RunPlan
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.sweep_folder import runs_frame, sweep_folder
+from hdbkit.servers import PrivateServer, control, sql_control
 from hdbkit.servers.file_control import FileControl
 from hdbkit.servers.power import CommandPower
+from hdbkit.sweep_plan import plan_sweep
+from hdbkit.sweep_runner import EventKind, SweepEvent, resume, start
 from tests.run.agents import own_target
+from tests.run.sweep_server import begun
+from tests.unit.synthetic import figures
 
 
 @pytest.fixture
@@ -145,3 +155,106 @@ def test_what_a_target_says_of_its_control_must_fit_together(tmp_path: Path) -> 
 def test_a_restart_command_of_an_earlier_file_is_understood() -> None:
     earlier = Target.model_validate({"kind": "nulldb", "restart_command": ["ssh", "db1"]})
     assert earlier.control == ControlSpec(commands=Commands(restart=("ssh", "db1")))
+
+
+def auto_file(server: PrivateServer) -> Path:
+    """The file that the server itself writes its changed settings to."""
+    return server.place.data / "postgresql.auto.conf"
+
+
+def test_a_server_with_commands_and_no_file_comes_back_from_a_value_that_it_does_not_start_with(
+    built: PrivateServer,
+) -> None:
+    it = control(own_target(built))
+    content = auto_file(built).read_bytes()
+    with pytest.raises(ServerFailed, match=r"superuser_reserved_connections.*the settings are as before"):
+        it.apply({"max_connections": "1"})
+    assert auto_file(built).read_bytes() == content
+    assert value(it, "max_connections") == "200"
+
+
+def test_without_commands_a_server_that_is_down_is_reported_with_what_to_do(
+    built: PrivateServer, config: Path
+) -> None:
+    it = control(own_target(built))
+    before = it.snapshot()
+    assert before["file"] == {"path": str(auto_file(built)), "content": auto_file(built).read_text()}
+    built.stop()
+    only_sql = control(own_target(built).with_(control=ControlSpec()))
+    with pytest.raises(ServerDown, match=r"is down or rejects.*start it, then run: hdbkit sweep --resume"):
+        only_sql.restore({**before, "identity": "anything"})
+    it.start()
+    assert it.snapshot() == before
+
+
+def test_a_sweep_that_left_a_server_down_is_resumed_with_its_file_repaired(built: PrivateServer) -> None:
+    """As after a kill between ``ALTER SYSTEM`` and the restart."""
+    target = own_target(built)
+    it = control(target)
+    content, before = auto_file(built).read_bytes(), it.snapshot()
+    with auto_file(built).open("a") as file:
+        file.write("max_connections = '1'\n")
+    with pytest.raises(ServerFailed):
+        it.restart()
+    assert not built.running
+    control(target).start(before)
+    assert auto_file(built).read_bytes() == content
+    assert value(it, "max_connections") == "200"
+
+
+@pytest.mark.parametrize("name", ["port", "listen_addresses", "data_directory", "unix_socket_directories"])
+def test_what_clients_find_a_server_by_is_never_swept(built: PrivateServer, name: str) -> None:
+    (problem,) = control(own_target(built)).problems({name: ["1", "2"]})
+    assert problem.startswith(f"hdbkit does not change {name}: ")
+
+
+def test_configurations_that_a_server_does_not_start_with_are_found_before_the_first_run(
+    built: PrivateServer,
+) -> None:
+    it = control(own_target(built))
+    tried = [{"max_connections": "1"}, {"max_connections": "50", "work_mem": "8MB"}, {"shared_buffers": "256MB"}]
+    refusal, together = it.refused(
+        [*tried, {"wal_level": "minimal"}, {"wal_level": "minimal", "max_wal_senders": "0"}]
+    )
+    assert refusal.startswith("the server would not start with max_connections = 1: ")
+    assert "superuser_reserved_connections" in refusal
+    assert together.startswith("the server would not start with wal_level = minimal: ")
+    assert "max_wal_senders" in together
+
+
+def test_a_sweep_whose_server_cannot_be_started_again_ends_with_its_own_exit_code_and_is_resumed(
+    built: PrivateServer, results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sql_control, "_START_PATIENCE_S", 0.5)
+    target, broken = own_target(built), results / "cannot start"
+    start_command = ("sh", "-c", f'test ! -e "{broken}" && exec "$@"', "sh", *target.control.commands.start)
+    commands = target.control.commands.model_copy(update={"start": start_command})
+    target = target.with_(control=target.control.model_copy(update={"commands": commands}))
+    spec = SweepSpec(settings={"work_mem": ["4MB", "9MB"]}, blocks=2, cooldown_s=0)
+    plan = plan_sweep(target, spec, "sweep-1")
+
+    def measured(run: RunPlan) -> Manifest:
+        assert run.sweep is not None
+        if run.sweep.number == 2 and not broken.exists():
+            broken.touch()
+            built.kill()
+            raise RunFailed(run.run_id, "the server ended")
+        folder = RunFolder(results / run.run_id)
+        folder.path.mkdir()
+        done = begun(run).model_copy(update={"result": figures(1000.0)}).moved_to(Status.DONE)
+        folder.write(done)
+        return done
+
+    reported: list[SweepEvent] = []
+    assert guarded(lambda: start(plan, results, control(target), measured, reported.append)) == Exit.SERVER_DOWN == 4
+    assert "start it, then run: hdbkit sweep --resume last" in capsys.readouterr().err
+    assert EventKind.RESTORED not in [one.kind for one in reported]
+    folder = sweep_folder(results, "sweep-1")
+    assert list(runs_frame(folder)["status"]) == ["done", "failed", "planned", "planned"]
+    with pytest.raises(ServerDown, match="sweep sweep-1 failed: the server of"):
+        RunningSweep(folder).wait()
+    broken.unlink()
+    resume(folder, control(target), measured, reported.append)
+    assert any("hdbkit starts it again" in one.note for one in reported)
+    assert list(runs_frame(folder)["status"]) == ["done", "failed", "done", "done"]
+    assert "work_mem" not in auto_file(built).read_text()

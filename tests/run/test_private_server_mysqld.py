@@ -103,7 +103,7 @@ def test_settings_come_back_by_file_and_by_value_with_a_restart_where_one_is_nee
 def test_a_value_that_keeps_the_server_from_starting_is_undone(private: ServerControl, server: PrivateServer) -> None:
     before = private.snapshot()
     with pytest.raises(ServerFailed, match="the settings are as before"):
-        private.apply({"innodb_data_file_path": "nonsense"})
+        private.apply({"innodb_temp_data_file_path": "nonsense"})
     assert server.running
     assert private.snapshot() == before
 
@@ -136,6 +136,19 @@ def test_errors_are_reported_all_at_once(private: ServerControl) -> None:
     assert "between" in reported[2]
 
 
+def test_what_the_servers_program_refuses_is_known_without_a_start(
+    private: ServerControl, server: PrivateServer
+) -> None:
+    starter = launcher(server.place.kind)
+    with starter.trial(starter.choose(None, None), {}) as refused:
+        assert "no_such_setting" in refused({"thread_stack": "320K", "no_such_setting": "1"})
+        assert "adjusted to" in refused({"thread_stack": "1"})
+        assert refused({"thread_stack": "320K"}) == ""
+    assert private.refused([{"thread_stack": "320K"}, {FLUSH: "0"}, {}]) == []
+    for name in ("port", "socket", "datadir", "skip_name_resolve"):
+        assert private.problems({name: ["1"]})[0].startswith(f"hdbkit does not change {name}: ")
+
+
 def test_through_sql_alone_settings_change_at_once_and_come_back(
     by_sql: ServerControl, server: PrivateServer
 ) -> None:
@@ -161,11 +174,14 @@ def test_what_is_set_through_sql_where_the_server_keeps_it_outlives_a_restart(
         )
     )
     before = allowing.snapshot()
+    with pytest.raises(ServerFailed, match="the settings are as before"):
+        allowing.apply({"thread_stack": "16T"})
+    assert allowing.snapshot() == before, "a server that did not start is repaired from the file that it wrote"
     change = allowing.apply({METHOD: "O_DIRECT", FLUSH: "2"})
     assert change.applied_by is ApplyBy.RESTART
     assert shown(server.target, FLUSH) == "2"
     allowing.restore(before)
-    assert allowing.snapshot() == before
+    assert {**allowing.snapshot(), "file": before["file"]} == before, "an empty file of the server's is left"
 
 
 def test_an_ordinary_account_changes_nothing_and_is_reported_so(server: PrivateServer) -> None:

@@ -109,7 +109,7 @@ def test_all_errors_are_reported_at_once_and_nothing_is_started(tmp_path: Path, 
 
 
 def test_a_refused_setting_fails_its_runs_with_the_servers_words(server: FileServer, results: Path) -> None:
-    server.refused = {"memory": "2GB"}
+    server.rejected = {"memory": "2GB"}
     reported: list[SweepEvent] = []
     folder = start(planned(), results, server, runner(server, results), reported.append)
     frame = runs_frame(folder)

@@ -25,13 +25,17 @@ EXAMPLES = [
     ConfigErrors("run.yaml", [Problem("seed", "duplicate key", 7), Problem("load.mix", "must be a word")]),
     MissingDriver("nulldb", "nulldriver", "null"),
     CannotConnect("nulldb://bench@db1/tpcc", "connection refused", "start the server, or give its port"),
+    errors.NothingListens("nulldb://bench@db1/tpcc", "nothing listens on db1", "start the server"),
     RunFailed("20261120-2104-nulldb-c-w10-u4-abc", "client 3 was killed"),
     errors.SweepFailed("20261120-2104-memory-abc", "its process was killed"),
     errors.AgentLost("https://db1:8443", 300.0, "Connection refused"),
     BuildFailed("warehouse 7", "the disk was full", "make room on it"),
     TransactionError(ErrorClass.DEADLOCK, "40P01", "deadlock detected"),
     *(one(f"a {one.__name__}") for one in (InputError, errors.SchemaProblem, errors.HalfBuilt)),
-    *(one(f"a {one.__name__}") for one in (errors.ServerFailed, errors.DamagedResult, HdbkitError)),
+    *(
+        one(f"a {one.__name__}")
+        for one in (errors.ServerFailed, errors.ServerDown, errors.DamagedResult, HdbkitError)
+    ),
     errors.RolledBackByDesign("a RolledBackByDesign"),
 ]
 
