@@ -16,7 +16,8 @@ from hdbkit.config import Target
 from hdbkit.databases._null_state import State
 from hdbkit.execution.control import Control
 from hdbkit.paths import results_folder
-from hdbkit.results.folder import RunFolder, find_run
+from hdbkit.results.catalog import find_run
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Status
 
 CLIENTS = (1, 8, 64, 256)

@@ -11,7 +11,7 @@ import hdbkit
 from bench.common import quick_or, scratch, server, show, title
 from hdbkit.execution.control import Control
 from hdbkit.paths import results_folder
-from hdbkit.results.folder import find_run
+from hdbkit.results.catalog import find_run
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
 

@@ -152,7 +152,7 @@ class AgentLost(HdbkitError):
 
     def __str__(self) -> str:
         return (
-            f"the agent {self.address} did not answer for {self.waited_s:.0f} s ({self.reason}); "
+            f"the agent {self.address} did not answer for {self.waited_s:,.0f} s ({self.reason}); "
             "start it again on its host, then continue with: hdbkit sweep --resume last"
         )
 

@@ -42,5 +42,20 @@ def targets_file() -> Path:
     named = os.environ.get("HDBKIT_TARGETS")
     if named:
         return Path(named).expanduser().resolve()
-    here = Path.cwd() / "params" / "targets.yaml"
-    return here if here.is_file() else data_folder("params") / "targets.yaml"
+    here = _targets_here()
+    return here if here.is_file() else _packaged_targets()
+
+
+def places_of_targets(path: Path) -> str:
+    """Where names of targets were looked for, as words, if they were read from ``path``."""
+    if path != _packaged_targets() or path == _targets_here():
+        return str(path)
+    return f"{_targets_here()}, which does not exist, nor in the examples of hdbkit"
+
+
+def _targets_here() -> Path:
+    return Path.cwd() / "params" / "targets.yaml"
+
+
+def _packaged_targets() -> Path:
+    return data_folder("params") / "targets.yaml"

@@ -25,6 +25,7 @@ from pydantic import Field
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
+from hdbkit.config.quantities import duration_text
 from hdbkit.config.sweep_factors import factor_values, load_factors, schema_factors
 from hdbkit.config.sweep_grid import Grid, grid_of
 from hdbkit.config.sweep_spec import Strategy
@@ -350,8 +351,8 @@ def _check_budget(plan: SweepPlan) -> None:
     fit = int(budget_s / (plan.estimated_s / blocks))
     advice = f"write blocks: {fit}" if fit >= MIN_BLOCKS else "give fewer values, shorter phases, or more time"
     raise InputError(
-        f"the sweep '{plan.spec.name}' takes about {plan.estimated_s:.0f} s for {blocks} blocks, more than its "
-        f"time_budget_s of {budget_s:.0f}, enough for {fit}; {advice}"
+        f"the sweep '{plan.spec.name}' takes about {duration_text(plan.estimated_s)} for {blocks} blocks, more than "
+        f"its time_budget_s of {budget_s:.0f} ({duration_text(budget_s)}), enough for {fit}; {advice}"
     )
 
 

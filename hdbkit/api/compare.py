@@ -13,7 +13,15 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.groups import metric_of
 from hdbkit.analysis.comparison.history import HOST_FACTS
-from hdbkit.analysis.comparison.sides import Gate, Ratio, comparison_warnings, gate, ratio_of, ratios_by_users
+from hdbkit.analysis.comparison.sides import (
+    SETTING,
+    Gate,
+    Ratio,
+    comparison_warnings,
+    gate,
+    ratio_of,
+    ratios_by_users,
+)
 from hdbkit.api.result import Result
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
@@ -21,8 +29,8 @@ from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
 from hdbkit.report import compare_card, compare_report
 from hdbkit.report.environment import read_settings, with_unit
-from hdbkit.results.catalog import runs_of_profile, runs_under
-from hdbkit.results.folder import RunFolder, find_run
+from hdbkit.results.catalog import find_run, runs_of_profile, runs_under
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.workspace import DEFAULT, Workspace
 
@@ -227,5 +235,5 @@ def _facts(one: Result) -> dict[str, str]:
     facts = {f"{part}.{name}": str(value) for part, values in parts.items() for name, value in values.items()}
     facts |= {f"software.{name}": value for name, value in one.manifest.software.items()}
     facts["server.version"] = str(one.manifest.server.get("version"))
-    facts |= {f"setting.{name}": with_unit(read) for name, read in read_settings(one.folder).items()}
+    facts |= {f"{SETTING}{name}": with_unit(read) for name, read in read_settings(one.folder).items()}
     return facts

@@ -19,8 +19,8 @@ from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.execution.handle import RunHandle
 from hdbkit.report import run_card, run_report
-from hdbkit.results.catalog import list_runs
-from hdbkit.results.folder import RunFolder, find_run
+from hdbkit.results.catalog import find_run, list_runs
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.workspace import DEFAULT, Workspace
 

@@ -13,8 +13,8 @@ from hdbkit.execution.handle import RunHandle, require_done
 from hdbkit.execution.handle import start as start_run
 from hdbkit.execution.live import LiveView
 from hdbkit.plan import RunPlan, new_run_id
-from hdbkit.results.catalog import list_runs
-from hdbkit.results.folder import RunFolder, find_run
+from hdbkit.results.catalog import find_run, list_runs
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of

@@ -24,6 +24,7 @@ class Exit(IntEnum):
     RUN_FAILED = 3
     SERVER_DOWN = 4
     STOPPED = 130
+    TERMINATED = 143
 
 
 USAGE: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -70,6 +71,24 @@ def stopped_like_ctrl_c() -> Iterator[None]:
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
+
+
+class Terminated(BaseException):
+    """SIGTERM came while this process only watched."""
+
+
+@contextmanager
+def leaving_on_sigterm() -> Iterator[None]:
+    """SIGTERM ends the block with ``Terminated``; what it watches continues in processes of its own."""
+
+    def leave(*_: object) -> NoReturn:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _say(text: str, code: Exit) -> Exit:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from hdbkit import api
+from hdbkit.analysis.comparison.sides import settings_apart
 from hdbkit.analysis.wording import about, percent_of
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
@@ -58,6 +59,9 @@ def compare(
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="also exit with 1 if that is undecided")] = False,
     report: Annotated[bool, typer.Option("--report", help="also write the one-page report")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="also list settings that only one side has, as two engines do")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Compare runs: the ratio of their results with its 95 % confidence interval, latencies, and what differs."""
@@ -72,21 +76,23 @@ def compare(
         head = {"metric": show.metric_json(found.metric), "warnings": found.warnings}
         show.print_json(head | vars(found.ratio) | content | besides)
     else:
-        differences = found.differences
+        show.console.print(found.ratio.sentence, markup=False, style="bold")
+        if gate:
+            show.console.print(gate.sentence, markup=False, style="bold")
+        for warning in found.warnings:
+            show.console.print(f"warning: {warning}", markup=False)
         figures = found.table.rename(index={"metric_value": found.metric.heading})
         changes = figures["change"].map(percent_of, na_action="ignore").astype(object)
         show.console.print(show.table(figures.assign(change=changes).reset_index()))
         show.console.print(f"{about(found.metric)}; a ratio above 1 is better", markup=False)
-        if len(differences):
-            show.console.print(show.table(differences.reset_index(), title="Differences"))
         if len(found.by_users):
             by_users = found.by_users[["virtual_users", "base", "new", "ratio", "low", "high", "verdict"]]
             show.console.print(show.table(by_users, title="By user count, simultaneous 95 % intervals"))
-        show.console.print(found.ratio.sentence, markup=False)
-        for warning in found.warnings:
-            show.console.print(f"warning: {warning}", markup=False)
-        if gate:
-            show.console.print(gate.sentence, markup=False)
+        listed, apart = (found.differences, "") if everything else settings_apart(found.differences)
+        if len(listed):
+            show.console.print(show.table(listed.reset_index(), title="Differences"))
+        if apart:
+            show.console.print(f"{apart}; list them with --all", markup=False)
         if report:
             show.console.print(f"report: {found.report()}", markup=False)
     return Exit.CHECK_FAILED if gate and gate.fails(strict) else Exit.DONE

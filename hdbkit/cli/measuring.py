@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from hdbkit import api
-from hdbkit.cli import show
-from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
+from hdbkit.cli import completion, show
+from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
 from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
 from hdbkit.cli.options import Sectioned, load_options
 from hdbkit.cli.progress import BuildBar, RunLines, SweepLines
@@ -49,7 +49,9 @@ def add_to(app: typer.Typer) -> None:
 def demo(
     quick: Annotated[bool, typer.Option("--quick", help="shorter runs: one to three minutes")] = False,
     blocks: Blocks = None,
-    database: Annotated[str | None, typer.Option(help="kind of private server")] = None,
+    database: Annotated[
+        str | None, typer.Option(help="kind of private server", autocompletion=completion.startable_engines)
+    ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="keep the server running afterwards")] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -93,7 +95,11 @@ def run(
         show.print_json({"run_id": running.run_id}) if as_json else show.console.print(running.run_id)
         return Exit.DONE
     with RunLines() as lines:
-        result = api.run(target, spec, load, label=label, watch=lines)
+        try:
+            with leaving_on_sigterm():
+                result = api.run(target, spec, load, label=label, watch=lines)
+        except Terminated:
+            return _left(lines.run_id, Exit.TERMINATED)
     return _show_run(result, as_json)
 
 
@@ -101,10 +107,16 @@ def run(
 @with_schema
 @stopped_like_ctrl_c()
 def sweep(
-    target: Annotated[str | None, typer.Argument(help="URL without password, or a target's name")] = None,
+    target: Annotated[
+        str | None,
+        typer.Argument(help="URL without password, or a target's name", autocompletion=completion.targets),
+    ] = None,
     spec: Annotated[Path | None, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")] = None,
     workload: WorkloadOption = None,
-    resume: Annotated[str | None, typer.Option(help="continue this sweep ('last': the newest)")] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(help="continue this sweep ('last': the newest)", autocompletion=completion.sweep_names),
+    ] = None,
     blocks: Blocks = None,
     virtual_users: Users = None,
     detach: Annotated[bool, typer.Option("--detach", help="start the sweep and return; see: hdbkit attach")] = False,
@@ -181,15 +193,26 @@ def _spec(
 def attach(run_id: AnyId = "last", as_json: AsJson = False) -> int:
     """Watch a run or a sweep in progress. Ctrl-C detaches; the run or sweep continues."""
     running = _attached(run_id)
+    name = running.sweep_id if isinstance(running, api.RunningSweep) else running.run_id
     try:
-        with RunLines() as lines:
+        with RunLines() as lines, leaving_on_sigterm():
             if isinstance(running, api.RunningSweep):
                 return _show_end(running, running.wait(SweepLines(), None if as_json else lines), as_json)
             return _show_run(running.wait(lines), as_json)
     except KeyboardInterrupt:
-        name = running.sweep_id if isinstance(running, api.RunningSweep) else running.run_id
-        show.notes.print(f"detached; {name} continues. Stop it with: hdbkit stop {name}")
-        return Exit.STOPPED
+        return _left(name, Exit.STOPPED)
+    except Terminated:
+        return _left(name, Exit.TERMINATED)
+
+
+def _left(name: str, code: Exit) -> Exit:
+    """Say that what was watched continues; ``name`` is empty if a run has hardly started."""
+    if not name:
+        show.notes.print("detached; a run that has started continues, see: hdbkit runs list")
+    else:
+        ways = f"Watch it with: hdbkit attach {name}; stop it with: hdbkit stop {name}"
+        show.notes.print(f"detached; {name} continues. {ways}", markup=False, soft_wrap=True)
+    return code
 
 
 def stop(

@@ -7,10 +7,18 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from hdbkit.cli.completion import any_names, run_names
 from hdbkit.errors import InputError
 
-RunId = Annotated[str, typer.Argument(help="a run's id, a unique part of it, or 'last'")]
-AnyId = Annotated[str, typer.Argument(help="the id of a run or a sweep, a unique part of it, or 'last'")]
+RunId = Annotated[
+    str, typer.Argument(help="a run's id, a unique part of it, its label, or 'last'", autocompletion=run_names)
+]
+AnyId = Annotated[
+    str,
+    typer.Argument(
+        help="the id of a run or a sweep, a unique part of it, a run's label, or 'last'", autocompletion=any_names
+    ),
+]
 
 Run = TypeVar("Run")
 Sweep = TypeVar("Sweep")

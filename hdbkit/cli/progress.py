@@ -34,6 +34,11 @@ class RunLines:
         self._about = ""
         self._warned: set[str] = set()
 
+    @property
+    def run_id(self) -> str:
+        """The run that was looked at last; empty if there was none."""
+        return self._run_id
+
     def __enter__(self) -> RunLines:
         return self
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 from hdbkit import sql
 from hdbkit.api import connect
 from hdbkit.api.connection import checks_frame
-from hdbkit.cli import show
+from hdbkit.cli import completion, show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import Sectioned, schema_options
 from hdbkit.cli.progress import BuildBar
@@ -22,7 +22,7 @@ from hdbkit.workloads.present import schema_place
 from hdbkit.workspace import DEFAULT
 
 _TARGET_HELP = "URL without password, name in params/targets.yaml, or folder of a kept private server"
-TargetArgument = Annotated[str, typer.Argument(help=_TARGET_HELP)]
+TargetArgument = Annotated[str, typer.Argument(help=_TARGET_HELP, autocompletion=completion.targets)]
 WorkloadOption = Annotated[
     str | None, typer.Option("--workload", "-w", help="name of a workload, or a folder that defines one")
 ]
@@ -111,7 +111,12 @@ def drop(
 
 
 def sql_show(
-    kind: Annotated[str, typer.Argument(metavar="DATABASE", help="kind of database, such as postgresql")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATABASE", help="kind of database, such as postgresql", autocompletion=completion.engines
+        ),
+    ],
     name: Annotated[str | None, typer.Argument(help="name of a statement [default: list all names]")] = None,
     folder: Annotated[str | None, typer.Option(help="folder of statements, such as server [default: all]")] = None,
     as_json: AsJson = False,

@@ -9,6 +9,7 @@ from pydantic.json_schema import JsonSchemaValue
 
 from hdbkit.config.expressions import Expression, ExpressionError
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.quantities import Dimension, quantity
 from hdbkit.config.sweep_factors import factor_texts, factors_schema
 from hdbkit.config.sweep_values import VALUES_SCHEMA, Formula, is_formula, setting_text, value_texts
 
@@ -46,6 +47,16 @@ def _facts_only(texts: tuple[str, ...], info: ValidationInfo) -> None:
             )
 
 
+def _facts(facts: dict[str, str]) -> dict[str, str]:
+    """Refuse facts that formulas could not use: ``ram`` must be a size and ``cpus`` a number."""
+    for name, text in facts.items():
+        found = quantity(text)
+        known = {"ram": Dimension.SIZE, "cpus": Dimension.PLAIN}.get(name)
+        if known and (found is None or found.dimension is not known or found.amount <= 0):
+            raise ValueError(f"{name} must be {known}, such as {'64GB' if name == 'ram' else '8'}, not '{text}'")
+    return facts
+
+
 def _condition(text: str, info: ValidationInfo) -> str:
     try:
         expression = Expression(text)
@@ -73,6 +84,7 @@ class _FactorsSchema:
 
 Text = Annotated[str, BeforeValidator(setting_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 """A value as written by users: ``64GB``, 8, on."""
+Facts = Annotated[dict[str, Text], AfterValidator(_facts)]
 Values = Annotated[tuple[str, ...], BeforeValidator(_setting_values), WithJsonSchema(VALUES_SCHEMA)]
 Factors = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_factors), _FactorsSchema()]
 Condition = Annotated[str, AfterValidator(_condition)]

@@ -28,7 +28,7 @@ from hdbkit.config.load import MAX_USERS, AnyLoad, Load
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.origin import At, Origin
 from hdbkit.config.problems import did_you_mean
-from hdbkit.config.sweep_fields import Condition, Factors, Text, Values
+from hdbkit.config.sweep_fields import Condition, Factors, Facts, Text, Values
 from hdbkit.config.sweep_values import (
     Formula,
     is_formula,
@@ -98,7 +98,7 @@ class SweepSpec(ConfigModel):
 
     name: str = Field(default="sweep", pattern=_NAME)
     question: str | None = Field(default=None, description="the question the sweep answers, for its report")
-    facts: dict[str, Text] = Field(
+    facts: Facts = Field(
         default_factory=dict,
         description="facts of the database's host for formulas and constraints: {ram: 64GB}",
     )

@@ -20,7 +20,7 @@ from hdbkit.config.model import ConfigModel
 from hdbkit.config.passwords import PASSWORD_VARIABLE, FoundPassword, find_password
 from hdbkit.config.problems import SECRET, did_you_mean
 from hdbkit.errors import ConfigErrors, InputError, Problem
-from hdbkit.paths import targets_file
+from hdbkit.paths import places_of_targets, targets_file
 
 
 class Target(ConfigModel):
@@ -132,8 +132,9 @@ class Target(ConfigModel):
             listed = ", ".join(sorted(map(str, known))) or "none"
             hint = did_you_mean(name, [str(one) for one in known])
             raise InputError(
-                f"there is no target '{name}' in {path} (known: {listed}).{hint} "
-                "A target is a name or a URL such as postgresql://user@host:5432/database"
+                f"there is no target '{name}' in {places_of_targets(path)} (known: {listed}).{hint} "
+                "A target is a URL such as postgresql://user@host:5432/database, or a name in a file: set "
+                "HDBKIT_TARGETS to its path"
             )
         entry = known[name]
         forbidden = {

@@ -14,6 +14,7 @@ from hdbkit.errors import InputError
 from hdbkit.execution.control import Control
 from hdbkit.execution.precheck import Ready
 from hdbkit.files import replace_file
+from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder, make_folder
 from hdbkit.results.manifest import Manifest, Phase, Status
 from hdbkit.results.records import arrow_types
@@ -25,6 +26,24 @@ _RESERVE_BYTES = 256 * 1024
 def reserve_path(folder: RunFolder) -> Path:
     """Space reserved from the start, so that the end of a run can be recorded on a full disk."""
     return folder.spools / "reserve"
+
+
+def note_in_charge(folder: RunFolder, pid: int) -> None:
+    """Note the process that is to execute a run: the one that makes its folder, then its supervisor."""
+    _in_charge(folder).write_text(f"{pid} {birth_of(pid)}", encoding="ascii")
+
+
+def is_in_charge(folder: RunFolder) -> bool:
+    """Whether the process that was noted last is alive."""
+    try:
+        pid, _, birth = _in_charge(folder).read_text(encoding="ascii").partition(" ")
+        return bool(birth) and birth_of(int(pid)) == birth
+    except (OSError, ValueError):
+        return False
+
+
+def _in_charge(folder: RunFolder) -> Path:
+    return folder.spools / "in_charge"
 
 
 def make_run_folder(ready: Ready, root: Path) -> RunFolder:
@@ -44,6 +63,7 @@ def make_run_folder(ready: Ready, root: Path) -> RunFolder:
 
 def _fill(folder: RunFolder, ready: Ready) -> None:
     plan, load = ready.plan, ready.plan.load
+    note_in_charge(folder, os.getpid())
     with reserve_path(folder).open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, _RESERVE_BYTES)
     replace_file(folder.settings, json.dumps(ready.settings, indent=1).encode())

@@ -9,6 +9,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from hdbkit.config import Target, WorkloadSpec
@@ -16,7 +17,7 @@ from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.errors import DamagedResult, InputError, RunFailed
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.finish import complete, remove_spools
-from hdbkit.execution.folder_setup import make_run_folder
+from hdbkit.execution.folder_setup import is_in_charge, make_run_folder, note_in_charge
 from hdbkit.execution.live import LiveView
 from hdbkit.execution.precheck import Planner, precheck
 from hdbkit.plan import RunPlan
@@ -30,7 +31,6 @@ OnPoll = Callable[["RunHandle"], None]
 _supervisors: list[subprocess.Popen[bytes]] = []
 """The processes that this process has started and not yet waited for; prevents zombies and resource warnings."""
 _POLL_S = 0.1
-_STARTED_S = 15.0
 _CLIENTS_END_S = 2.0
 
 
@@ -137,10 +137,14 @@ class RunHandle:
     def _supervised(self, manifest: Manifest) -> bool:
         if self._process is not None:
             return self._process.poll() is None
-        if manifest.supervisor_pid is None:
-            begun = manifest.history[0].at.timestamp() if manifest.history else 0
-            return abs(time.time() - begun) < _STARTED_S  # the wall clock may have been set back
-        return is_alive(manifest.supervisor_pid, self.run_id)
+        return is_supervised(self.folder, manifest)
+
+
+def is_supervised(folder: RunFolder, manifest: Manifest) -> bool:
+    """Whether the supervisor of a run is alive, or the process that is starting it."""
+    if manifest.supervisor_pid is None:
+        return is_in_charge(folder)
+    return is_alive(manifest.supervisor_pid, manifest.run_id)
 
 
 def start(target: Target, wanted: WorkloadSpec, planned: Planner, root: Path) -> RunHandle:
@@ -169,6 +173,8 @@ def start(target: Target, wanted: WorkloadSpec, planned: Planner, root: Path) ->
             env=environment,
             start_new_session=True,
         )
+    with suppress(OSError):  # it may have ended and removed the folder of spools
+        note_in_charge(folder, process.pid)
     _supervisors[:] = [one for one in _supervisors if one.poll() is None] + [process]
     return RunHandle(folder, process)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.load import client_slices
 from hdbkit.contracts import Capability, Database, Schema, Session, SessionOptions, Workload
 from hdbkit.databases import database
 from hdbkit.errors import InputError, TransactionError
@@ -20,6 +22,8 @@ from hdbkit.workloads.present import schema_in
 _CONNECTIONS_BESIDE_CLIENTS = 2
 _LISTED = 5
 """How many tables a warning lists."""
+_FILES_BESIDE = 64
+"""Open files of a process beside the spools that it reads, or the connections that it serves."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner) -> Ready:
         plan, session = planned(schema_in(schema, target, asked)), schema.session
         _check_capabilities(engine, workload(plan.workload), plan.load)
         pooling = engine.pooling(session, target)
+        _allow_open_files(plan.load)
         _check_connections(engine, session, plan, pooling)
         plan = plan.model_copy(update={"pooling": pooling})
         server = _server(engine, session, pooling)
@@ -121,3 +126,18 @@ def _check_connections(engine: Database, session: Session, plan: RunPlan, poolin
             f"{plan.load.virtual_users} virtual users need {needed} more connections, but "
             f"{plan.target.described} allows {free}; use fewer virtual users or raise the server's connection limit"
         )
+
+
+def _allow_open_files(load: Load) -> None:
+    """Raise the limit of open files of this process, and so of the run's, as far as the run needs it."""
+    clients = len(client_slices(dict(load)))
+    needed = max(clients, load.users_per_process) + _FILES_BESIDE
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY in (soft, hard) or needed <= hard:
+        if soft != resource.RLIM_INFINITY and soft < needed:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+        return
+    raise InputError(
+        f"{load.virtual_users} virtual users in {clients} client processes need {needed} open files in one process, "
+        f"but {hard} are allowed; raise the limit (ulimit -n {needed}), or change users_per_process"
+    )

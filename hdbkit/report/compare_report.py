@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Groups, metric_of
-from hdbkit.analysis.comparison.sides import Ratio, comparison_warnings
+from hdbkit.analysis.comparison.sides import Ratio, comparison_warnings, settings_apart
 from hdbkit.analysis.wording import percent, percent_of, percents
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.config.metric import Metric
@@ -118,12 +119,12 @@ def _named(figure: str, metric: Metric) -> str:
 
 def differences_table(differences: pd.DataFrame) -> list[Table]:
     """What differed, as one table; none where nothing did."""
-    rows = [[str(name), base, new] for name, base, new in differences.itertuples()]
-    return (
-        [text_table("What differed between the first runs of both sides", ["what", "base", "new"], rows)]
-        if rows
-        else []
-    )
+    if differences.empty:
+        return []
+    listed, apart = settings_apart(differences)
+    rows = [[str(name), base, new] for name, base, new in listed.itertuples()]
+    table = text_table("What differed between the first runs of both sides", ["what", "base", "new"], rows)
+    return [replace(table, note=f"{apart}; see: hdbkit compare --all." if apart else "")]
 
 
 def _journal(sides: dict[str, list[Manifest]], metric: Metric) -> Table:

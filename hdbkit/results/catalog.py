@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.results.folder import run_folders
+from hdbkit.results.folder import RunFolder, only_match, run_folders
 from hdbkit.results.manifest import Manifest
 
 _COLUMNS = {
@@ -43,6 +43,8 @@ _COLUMNS = {
     "tags": "TEXT",
     "note": "TEXT",
 }
+_LISTED = 10
+"""How many runs of an ambiguous label are listed."""
 _HIDDEN = {"options": "TEXT", "changed_ns": "INTEGER"}
 """Internal columns: the options of schema and load as JSON, and the time of the manifest's last change."""
 _INDEX_VERSION = 2
@@ -88,6 +90,29 @@ def list_runs(root: Path, where: str | None = None) -> Listing:
         for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
             path.with_name(name).unlink(missing_ok=True)
         return _listed(path, root, where)
+
+
+def find_run(root: Path, word: str) -> RunFolder:
+    """The run with this id, a unique part of it, or this label; ``last`` is the newest.
+
+    Accepts the path of a run folder, too. Raises ``InputError`` if there is no such run, or more than one.
+    """
+    if "/" in word and (Path(word) / "manifest.json").is_file():
+        return RunFolder(Path(word).resolve())
+    try:
+        ids = (one.run_id for one in run_folders(root))
+        return RunFolder(root / only_match(ids, word, "run", f"{root}; see: hdbkit runs list"))
+    except InputError:
+        runs = list_runs(root).runs
+        labelled = list(runs.loc[runs["label"] == word, "run_id"])
+        if len(labelled) == 1:
+            return RunFolder(root / labelled[0])
+        if labelled:
+            more = f", and {len(labelled) - _LISTED} more" if len(labelled) > _LISTED else ""
+            raise InputError(
+                f"{len(labelled)} runs have the label '{word}': {', '.join(labelled[:_LISTED])}{more}; give an id"
+            ) from None
+        raise
 
 
 def runs_under(root: Path, label: str) -> list[str]:

@@ -131,17 +131,6 @@ def run_folders(root: Path) -> Iterator[RunFolder]:
             yield RunFolder(root / name)
 
 
-def find_run(root: Path, run_id: str) -> RunFolder:
-    """The run with this id or unique part of an id; ``last`` is the newest.
-
-    Accepts the path of a run folder, too. Raises ``InputError`` if there is no such run, or more than one.
-    """
-    if "/" in run_id and (Path(run_id) / "manifest.json").is_file():
-        return RunFolder(Path(run_id).resolve())
-    ids = (one.run_id for one in run_folders(root))
-    return RunFolder(root / only_match(ids, run_id, "run", f"{root}; see: hdbkit runs list"))
-
-
 def only_match(ids: Iterable[str], word: str, kind: str, where: str) -> str:
     """The id among ``ids`` (newest first) that equals, or uniquely starts or ends with, ``word``; ``last``: the newest.
 

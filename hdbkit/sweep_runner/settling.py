@@ -7,13 +7,12 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 from hdbkit.config.load import starting_s
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import DamagedResult, HdbkitError
-from hdbkit.processes import is_alive
+from hdbkit.execution.handle import is_supervised
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import JournalLine, Step, SweepState
 from hdbkit.results.manifest import Manifest
@@ -24,8 +23,6 @@ from hdbkit.sweep_runner.outcomes import outcome
 _HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TEXTS = ("string", "list")
 _LOOK_S = 0.2
-_STARTING_S = 30.0
-"""The maximum time until a run's manifest names its process."""
 _PATIENCE_S = 120.0
 """The maximum time that a run which outlives its sweep may take beyond its phases."""
 
@@ -117,7 +114,7 @@ def _waited_for(run: RunFolder) -> Manifest | None:
     while True:
         try:
             manifest = run.read()
-            if not manifest.status.ended and not _is_running(manifest):
+            if not manifest.status.ended and not is_supervised(run, manifest):
                 return run.read()  # it may have ended since the manifest was read
         except DamagedResult:
             return None
@@ -129,12 +126,6 @@ def _waited_for(run: RunFolder) -> Manifest | None:
         if time.monotonic() > until:
             return manifest
         time.sleep(_LOOK_S)
-
-
-def _is_running(manifest: Manifest) -> bool:
-    if manifest.supervisor_pid is not None:
-        return is_alive(manifest.supervisor_pid, manifest.run_id)
-    return bool(manifest.history) and (datetime.now(UTC) - manifest.history[0].at).total_seconds() < _STARTING_S
 
 
 @contextmanager

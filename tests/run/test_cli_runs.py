@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -44,6 +46,26 @@ def test_options_replace_those_of_the_file_and_a_failed_check_ends_with_1(
     assert (load.virtual_users, load.duration_s, load.seed, load.mix) == (2, 0.5, 42, {"payment": 1})
     assert said.code == 1
     assert "FAIL  no transaction failed" in said.out
+
+
+def test_too_few_open_files_for_the_users_are_reported_in_advance(null_target: NullTarget, results: Path) -> None:
+    program = (
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (80, {hard})); "
+        "import sys; from hdbkit.cli import main; main()"
+    )
+    words = ["run", null_target(latency_us=5000).url, "-u", "100", "--rampup-s", "0", "--duration-s", "0.5"]
+    said = subprocess.run(
+        [sys.executable, "-c", program.format(hard=100), *words], capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 2
+    assert "100 virtual users in 100 client processes need 164 open files" in said.stderr
+    assert "but 100 are allowed; raise the limit (ulimit -n 164)" in said.stderr
+    assert not list(results.glob("*/manifest.json"))
+    words += ["--users-per-process", "50"]
+    raised = subprocess.run(
+        [sys.executable, "-c", program.format(hard=200), *words], check=False, capture_output=True
+    )
+    assert raised.returncode in (0, 1), raised.stderr
 
 
 def test_a_failed_run_ends_with_3_and_keeps_what_was_finished(

@@ -111,6 +111,27 @@ def test_a_run_continues_when_its_terminal_is_closed_and_sigterm_ends_it_gracefu
     assert result.metric_value
 
 
+@pytest.mark.parametrize("verb", ["run", "attach"])
+def test_sigterm_to_the_watcher_says_that_the_run_continues(
+    null_target: NullTarget, command: HdbkitCommand, verb: str
+) -> None:
+    url = null_target(latency_us=1000).url
+    if verb == "attach":
+        command("run", url, *LONG, "--detach")
+        running = measuring()
+        program = start("attach", running.run_id)
+        assert program.stderr is not None
+        program.stderr.readline()  # the first line of the run
+    else:
+        program = start("run", url, *LONG)
+        running = measuring()
+    program.send_signal(signal.SIGTERM)
+    _, err = program.communicate(timeout=60)
+    assert program.returncode == 143
+    assert f"{running.run_id} continues. Watch it with: hdbkit attach {running.run_id}; stop it with:" in err
+    assert running.status is Status.MEASURING
+
+
 def test_an_interrupt_of_attach_detaches_and_the_run_continues(
     null_target: NullTarget, command: HdbkitCommand
 ) -> None:
@@ -123,7 +144,8 @@ def test_an_interrupt_of_attach_detaches_and_the_run_continues(
     interrupt(program)
     _, err = program.communicate(timeout=60)
     assert program.returncode == 130
-    assert f"detached; {running.run_id} continues. Stop it with: hdbkit stop {running.run_id}" in err
+    assert f"detached; {running.run_id} continues. " in err
+    assert f"stop it with: hdbkit stop {running.run_id}" in err
     assert running.status is Status.MEASURING
     said = command("stop", running.run_id, "--json")
     assert said.code == 0

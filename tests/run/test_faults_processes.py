@@ -17,6 +17,7 @@ from hdbkit.api import Running
 from hdbkit.api import result as result_of
 from hdbkit.config import Load
 from hdbkit.errors import RunFailed
+from hdbkit.execution import handle
 from hdbkit.results.columns import COUNTED
 from hdbkit.results.manifest import Status
 from hdbkit.results.spool import SpoolReader, spool_path
@@ -130,6 +131,18 @@ hdbkit.attach({running.run_id!r}).recover()
     result = running.recover()
     assert result.metric_value
     assert result.checks["name"].is_unique
+
+
+def test_a_supervisor_that_died_before_it_noted_anything_is_known_at_once(
+    null_target: NullTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handle, "command_of", lambda *_: [sys.executable, "-c", ""])
+    running = hdbkit.start(null_target())
+    running._handle._process.wait()
+    again = hdbkit.attach(running.run_id)
+    assert again.status is Status.ABANDONED
+    again.recover()
+    assert again.status is Status.STOPPED
 
 
 def test_a_client_that_hangs_is_ended_and_reported(null_target: NullTarget) -> None:

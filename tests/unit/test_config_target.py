@@ -153,6 +153,22 @@ def test_an_unknown_name_is_reported_with_the_known_ones(named: Path) -> None:
         Target.parse("lba")
 
 
+def test_without_a_file_the_places_that_were_looked_at_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from cron, whose working folder is another one."""
+    monkeypatch.delenv("HDBKIT_TARGETS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        Target.parse("production")
+    text = str(caught.value)
+    assert f"no target 'production' in {tmp_path}/params/targets.yaml, which does not exist, nor in the ex" in text
+    assert text.endswith("or a name in a file: set HDBKIT_TARGETS to its path")
+    monkeypatch.setenv("HDBKIT_TARGETS", "/nowhere/targets.yaml")
+    with pytest.raises(InputError, match=r"there is no file /nowhere/targets\.yaml"):
+        Target.parse("production")
+
+
 def test_the_errors_of_an_entry_have_the_lines_of_the_file(named: Path) -> None:
     with pytest.raises(ConfigErrors) as caught:
         Target.parse("spoilt")

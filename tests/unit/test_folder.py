@@ -13,10 +13,11 @@ import pytest
 
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.results.catalog import list_runs
+from hdbkit.results.catalog import find_run, list_runs
 from hdbkit.results.columns import FORMAT_VERSION
-from hdbkit.results.folder import RunFolder, find_run, run_folders
+from hdbkit.results.folder import RunFolder, run_folders
 from hdbkit.results.manifest import Manifest, Status
+from tests.unit.synthetic import write_run
 
 
 def make(root: Path, run_id: str) -> RunFolder:
@@ -113,6 +114,16 @@ def test_an_id_of_several_runs_or_of_none_is_reported_in_a_sentence(results: Pat
         find_run(results, "20261120")
     with pytest.raises(InputError, match=r"there is no run 'x' in .*; see: hdbkit runs list"):
         find_run(results, "x")
+
+
+def test_a_label_names_its_run_and_an_ambiguous_one_lists_them(tmp_path: Path) -> None:
+    for number, label in enumerate(["mine", "both", "both"]):
+        write_run(tmp_path / f"20261120-{number}", duration_s=1, label=label)
+    assert find_run(tmp_path, "mine").run_id == "20261120-0"
+    with pytest.raises(InputError, match="2 runs have the label 'both': 20261120-2, 20261120-1; give an id"):
+        find_run(tmp_path, "both")
+    with pytest.raises(InputError, match="there is no run 'other'"):
+        find_run(tmp_path, "other")
 
 
 def test_the_last_of_no_runs_is_reported_in_a_sentence(results: Path) -> None:

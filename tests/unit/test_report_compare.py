@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 
 from hdbkit import api
-from hdbkit.analysis.comparison.sides import comparison_warnings
+from hdbkit.analysis.comparison.sides import comparison_warnings, settings_apart
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
+from hdbkit.report.compare_report import differences_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import CheckLine
@@ -174,6 +175,19 @@ def test_a_comparison_of_different_client_code_carries_a_warning() -> None:
     (warning,) = comparison_warnings(differences, {})
     assert "different client code (hdbkit wire code, mysqlclient)" in warning
     assert comparison_warnings(differences.drop("software.client_path"), {}) == []
+
+
+def test_settings_that_one_engine_alone_has_are_summed_up() -> None:
+    names = ["load.duration_s", "setting.a", "setting.b", "setting.c", "setting.shared"]
+    differences = pd.DataFrame({"base": ["1", "1", "", "", "on"], "new": ["2", "", "2", "3", "off"]}, index=names)
+    listed, apart = settings_apart(differences)
+    assert list(listed.index) == ["load.duration_s", "setting.shared"]
+    assert apart == "3 settings of one side that the other does not have (base 1, new 2) are not listed"
+    assert settings_apart(listed)[1] == ""
+    assert settings_apart(differences[:0])[1] == ""
+    (table,) = differences_table(differences)
+    assert len(table.rows) == 2
+    assert table.note.startswith("3 settings of one side")
 
 
 def test_a_comparison_of_runs_on_different_hosts_lists_the_facts_and_carries_a_warning(root: Path) -> None:

@@ -52,6 +52,23 @@ def test_ranges_give_values_as_people_write_them(written: object, found: str) ->
 
 
 @pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        ({"ram": "lots"}, "ram must be a size, such as 64GB, not 'lots'"),
+        ({"ram": "64"}, "ram must be a size"),
+        ({"ram": "-1GB"}, "ram must be a size"),
+        ({"cpus": "8GB"}, "cpus must be a number without unit, such as 8, not '8GB'"),
+        ({"cpus": "0"}, "cpus must be"),
+    ],
+)
+def test_a_fact_that_no_formula_can_use_is_refused(facts: dict[str, str], sentence: str) -> None:
+    with pytest.raises(ConfigErrors, match=sentence):
+        SweepSpec(facts=facts, settings={"x": ["1", "2"]})
+    known = {"ram": "64GB", "cpus": 8, "disk": "slow"}
+    assert SweepSpec(facts=known, settings={"x": ["1", "2"]}).facts["cpus"] == "8"
+
+
+@pytest.mark.parametrize(
     ("written", "sentence"),
     [
         ("4MB", r"settings.x: give a list of values, such as \[4MB\]"),
@@ -222,7 +239,7 @@ def test_the_time_is_that_of_the_phases_of_each_configuration() -> None:
 def test_a_plan_that_takes_longer_than_its_budget_reports_how_many_blocks_fit() -> None:
     load = Load(rampup_s=0, duration_s=44)
     assert planned(load=load, blocks=4, time_budget_s=400).spec.blocks == 4
-    with pytest.raises(InputError, match=r"takes about 600 s for 6 blocks, .* enough for 4; write blocks: 4"):
+    with pytest.raises(InputError, match=r"takes about 10 minutes for 6 blocks, .* enough for 4; write blocks: 4"):
         planned(load=load, blocks=6, time_budget_s=400)
     with pytest.raises(InputError, match="enough for 1; give fewer values"):
         planned(load=load, blocks=6, time_budget_s=110)

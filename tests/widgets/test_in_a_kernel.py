@@ -14,7 +14,7 @@ import pytest
 
 from hdbkit import api
 from hdbkit.config import Target
-from hdbkit.results.folder import find_run
+from hdbkit.results.catalog import find_run
 from tests.kernel import Kernel, kernel, new_notebook
 from tests.widgets.conftest import build_null
 

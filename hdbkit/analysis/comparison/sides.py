@@ -20,7 +20,7 @@ import pandas as pd
 import scipy
 
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
-from hdbkit.analysis.wording import Interval, change, percent, percents, plural, sentence, share, virtual_users
+from hdbkit.analysis.wording import Interval, change, many, percent, percents, plural, sentence, share, virtual_users
 from hdbkit.config.metric import Better, Metric
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest
@@ -39,6 +39,8 @@ _COLUMNS = (
 )
 
 
+SETTING = "setting."
+"""The beginning of the name of a setting among the differences."""
 CLIENT_PATH = "software.client_path"
 """How the clients spoke to the server: with the driver, or past it."""
 
@@ -181,6 +183,24 @@ def _half_width(logs: Sequence[npt.NDArray[np.float64]], confidence: float) -> f
         return 0.0
     df = total**2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, logs, strict=True))
     return float(scipy.special.stdtrit(df, (1 + confidence) / 2)) * math.sqrt(total)
+
+
+def settings_apart(differences: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The differences without settings that only one side has, and a sentence without its full stop about these.
+
+    Two engines have hundreds of settings that the other lacks. The sentence is empty where there are none.
+    """
+    if differences.empty:
+        return differences, ""
+    lacking = (differences[["base", "new"]] == "") & differences.index.str.startswith(SETTING)[:, None]
+    apart = lacking.any(axis=1)
+    if not apart.any():
+        return differences, ""
+    only_base, only_new = int(lacking["new"].sum()), int(lacking["base"].sum())
+    return differences[~apart], (
+        f"{many(int(apart.sum()), 'setting')} of one side that the other does not have (base {only_base:,}, "
+        f"new {only_new:,}) {'is' if apart.sum() == 1 else 'are'} not listed"
+    )
 
 
 def comparison_warnings(differences: pd.DataFrame, sides: Mapping[str, Iterable[Manifest]]) -> list[str]:
