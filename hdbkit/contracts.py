@@ -572,6 +572,10 @@ class Workload(Protocol):
         """Whether ``User.head`` is called for each operation."""
         ...
 
+    def hint(self, load: Load) -> str:
+        """Why this load may measure something else than expected on this schema; a clause, empty if it does not."""
+        ...
+
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
         """The phases of a run in order; measured phases are contiguous."""
         ...

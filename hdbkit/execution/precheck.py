@@ -77,7 +77,7 @@ def _analyze(schema: Schema, target: Target) -> None:
 
 
 def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...]:
-    """Missing indexes and other parts, and missing statistics, one sentence each."""
+    """Missing indexes and other parts, missing statistics, and the workload's own hint; one sentence each."""
     planned = [one for one in workload(plan.workload).checks(engine.dialects) if one.of_catalog]
     if Capability.TABLES not in engine.capabilities:
         planned = []
@@ -88,7 +88,8 @@ def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...
         advice = "this account may not update them" if plan.load.analyze else "--analyze updates them"
         listed = f"{', '.join(tables[:_LISTED])}{more}"
         warnings.append(f"the optimizer's statistics are missing or stale ({advice}): {listed}")
-    return tuple(warnings)
+    hint = workload(plan.workload).hint(plan.load)
+    return (*warnings, hint) if hint else tuple(warnings)
 
 
 def _client_path(engine: Database, plan: RunPlan) -> str:

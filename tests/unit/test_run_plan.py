@@ -1,11 +1,13 @@
-"""The plan of a run: the seeds that it fixes."""
+"""The plan of a run: the seeds that it fixes, and what its load hints at."""
 
 from __future__ import annotations
 
 import pytest
 
+from hdbkit.config import Load, WorkloadSpec
 from hdbkit.contracts import UserPlan
 from hdbkit.plan import reconnect_seed, user_seed
+from hdbkit.workloads import workload
 
 
 @pytest.mark.parametrize("run_seed", [0, 1, 2**63 - 1])
@@ -15,3 +17,18 @@ def test_no_connection_of_any_user_draws_the_inputs_of_another(run_seed: int) ->
     assert len(set(seeds)) == len(seeds)
     assert [reconnect_seed(user, 0) for user in users] == [user.seed for user in users]
     assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+@pytest.mark.parametrize(
+    ("users", "options", "shares"),
+    [
+        (2, {}, False),
+        (3, {}, True),
+        (3, {"all_warehouses": True}, False),
+        (20, {"keying_and_thinking": True}, False),
+        (21, {"keying_and_thinking": True}, True),
+    ],
+)
+def test_users_that_share_home_warehouses_are_hinted_at(users: int, options: dict[str, bool], shares: bool) -> None:
+    hint = workload(WorkloadSpec(warehouses=2)).hint(Load(virtual_users=users, **options))
+    assert ("share 2 warehouses, so they wait for each other's row locks; use at least 3" in hint) is shares

@@ -102,6 +102,10 @@ class Custom:
         """False: all details are variables."""
         return False
 
+    def hint(self, load: Load) -> str:
+        """None: how users share rows is known to the definition alone."""
+        return ""
+
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
         """Ramp-up and window."""
         return rampup_and_window(load)

@@ -36,6 +36,8 @@ NOPM = Metric(
     counter="count_new_orders",
 )
 """New orders per minute: the growth of the schema's own order numbers, without the orders rolled back by design."""
+TERMINALS = 10
+"""Users of a warehouse with keying and thinking times (TPC-C 4.2.1)."""
 DETAILS = MappingProxyType({"w_id": "u4", "d_id": "u1", "o_id": "u4"})
 """The warehouse and district of a transaction, and the order that a new order made (0 unless asked for)."""
 
@@ -100,6 +102,17 @@ class TprocC:
     def details_from_results(self, load: Load) -> bool:
         """Whether order ids are recorded, which only the result of a new order contains."""
         return self.load(load).keep_order_ids
+
+    def hint(self, load: Load) -> str:
+        """That users share home warehouses: each payment changes its warehouse's row."""
+        own = self.load(load)
+        each = TERMINALS if own.keying_and_thinking else 1
+        if own.all_warehouses or own.virtual_users <= each * self.spec.warehouses:
+            return ""
+        return (
+            f"{own.virtual_users:,} virtual users share {self.scale}, so they wait for each other's row locks; "
+            f"use at least {-(-own.virtual_users // each):,} warehouses to measure the server without these waits"
+        )
 
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
         """Ramp-up and window."""
