@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Protocol
 from hdbkit.config import Isolation, Load, Target, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.config.model import ConfigModel
-from hdbkit.readings import Footprint, HostLoad, Pooling
+from hdbkit.readings import Footprint, HostLoad, Pooling, ServerRole
 from hdbkit.sql import Statement
 
 Row = tuple[Any, ...]
@@ -330,6 +330,10 @@ class Database(Protocol):
         """The server's name and version, one line."""
         ...
 
+    def role(self, session: Session) -> ServerRole:
+        """Whether the server accepts changes; a standby replays those of its primary."""
+        ...
+
     def pooling(self, session: Session, target: Target) -> Pooling:
         """Whether a connection pooler is between ``session`` and its server, and how it assigns connections.
 
@@ -346,7 +350,10 @@ class Database(Protocol):
         ...
 
     def counters(self, session: Session) -> dict[str, float]:
-        """The server's running totals and gauges; always includes ``commits`` and ``rollbacks``."""
+        """The server's running totals and gauges; always includes ``commits`` and ``rollbacks``.
+
+        With replication ``replication_lag_s`` is among them: of this standby, or of the slowest standby of a primary.
+        """
         ...
 
     def footprint(self, session: Session) -> Footprint | None:
@@ -525,6 +532,8 @@ class Workload(Protocol):
     slug: str
     """A short form for run ids, with the scale: ``b-100``."""
     operations: tuple[str, ...]
+    reading: frozenset[str]
+    """The operations that change nothing in the database."""
     metric: Metric
     details: Mapping[str, str]
     """Columns that it adds to each record: name and NumPy type, such as ``{"key": "u4"}``."""

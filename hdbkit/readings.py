@@ -9,6 +9,10 @@ IDLE_BUSY_PCT = 10.0
 """A host counts as idle up to this CPU utilization, in percent of all cores."""
 
 
+LAG = "replication_lag_s"
+"""The gauge of a standby's lag, among the counters."""
+
+
 @dataclass(frozen=True)
 class Footprint:
     """The size of the target's database, and of the server's cache; ``cache`` is the name of its setting."""
@@ -34,6 +38,14 @@ class PoolMode(StrEnum):
     DIRECT = "direct"  # there is no pooler
     SESSION = "session"
     TRANSACTION = "transaction"
+
+
+class ServerRole(StrEnum):
+    """Whether a server accepts changes from this account."""
+
+    PRIMARY = "primary"
+    STANDBY = "standby"
+    READ_ONLY = "read-only"
 
 
 @dataclass(frozen=True)

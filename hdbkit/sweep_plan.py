@@ -31,7 +31,7 @@ from hdbkit.config.sweep_grid import Grid, grid_of
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.errors import InputError
 from hdbkit.plan import Limits, RequiredRate, RunPlan, SweepPlace, new_run_id, random_letters
-from hdbkit.workloads import workload
+from hdbkit.workloads import metric_of, workload
 
 ASSUMED_OVERHEAD_S = 6.0
 """Assumed overhead of a run besides its phases: settings, data, clients, checks."""
@@ -77,7 +77,7 @@ class SweepPlan(ConfigModel):
     @property
     def metric(self) -> Metric:
         """The metric that compares the configurations."""
-        return workload(self.spec.workload or WorkloadSpec()).metric
+        return metric_of(workload(self.spec.workload or WorkloadSpec()), self.spec.load)
 
     @property
     def estimated_s(self) -> float:

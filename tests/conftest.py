@@ -34,6 +34,7 @@ ON_ONE_WORKER = (
         "tests/run/test_local_control.py",
         "tests/run/test_checking.py",
         "tests/run/test_pooler.py",
+        "tests/run/test_standby.py",
         "tests/run/test_sweep_preparing.py",
     ),
 )

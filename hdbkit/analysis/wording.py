@@ -60,6 +60,11 @@ def plural(noun: str) -> str:
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
+def all_per_s(rate: float, noun: str) -> str:
+    """Completed operations of all types per second: ``1,234 transactions/s``."""
+    return f"{rate:,.0f} {plural(noun)}/s" if rate >= 100 else f"{rate:.3g} {plural(noun)}/s"
+
+
 def share(fraction: float) -> str:
     """``0.021`` as ``2.1 %``, ``0.02`` as ``2 %``."""
     return f"{round(fraction * 100, 1):g} %"

@@ -91,7 +91,10 @@ class Comparison:
     @property
     def table(self) -> pd.DataFrame:
         """One row per figure: the means of both sides, and the change from base to new (-0.2: 20 % less)."""
-        rows = {"metric_value": [_mean(side, ("metric_value",)) for side in (self.base, self.new)]}
+        rows = {
+            name: [_mean(side, (name,)) for side in (self.base, self.new)]
+            for name in ("metric_value", "operations_per_s")
+        }
         for name in self.base[0].manifest.operations:
             for quantile in ("p50_us", "p95_us", "p99_us"):
                 keys = ("operations", name, quantile)

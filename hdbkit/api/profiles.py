@@ -28,7 +28,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Status
 from hdbkit.workspace import DEFAULT, Workspace
 
-_COLUMNS = ["run_id", "started", "virtual_users", "block", "metric_value"]
+_COLUMNS = ["run_id", "started", "virtual_users", "block", "metric_value", "operations_per_s"]
 
 
 class Profile:
@@ -43,7 +43,8 @@ class Profile:
             raise InputError(f"there is no profile '{name}' (known: {known}); see: hdbkit profile --help")
         self.name = name
         self.runs: pd.DataFrame = mine.assign(block=mine.groupby("virtual_users").cumcount() + 1)[_COLUMNS]
-        """A row per run: run_id, started, virtual_users, block (n: the n-th run at its count), metric_value."""
+        """A row per run: run_id, started, virtual_users, block (n: the n-th run at its count), metric_value,
+        operations_per_s (of all types)."""
 
     @cached_property
     def metric(self) -> Metric:
@@ -52,8 +53,10 @@ class Profile:
 
     @property
     def by_users(self) -> pd.DataFrame:
-        """A row per count of virtual users: runs, metric_value (geometric mean), low and high (95 % each)."""
-        return values_by_users(self.runs.assign(group=self.name)).drop(columns="group")
+        """A row per count of virtual users: runs, metric_value (geometric mean), low and high (95 % each), and
+        operations_per_s (mean, of all types)."""
+        found = values_by_users(self.runs.assign(group=self.name)).drop(columns="group")
+        return found.join(self.runs.groupby("virtual_users")["operations_per_s"].mean(), on="virtual_users")
 
     @property
     def scaling(self) -> pd.DataFrame:

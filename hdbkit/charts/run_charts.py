@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.failures import RETRIED, failures, samples
 from hdbkit.analysis.run.records import table
-from hdbkit.analysis.run.timeline import marks_s, throughput
+from hdbkit.analysis.run.timeline import gauge, marks_s, throughput
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.analysis.wording import many
@@ -23,6 +23,7 @@ from hdbkit.charts.marks import plain
 from hdbkit.charts.server_host_charts import server_host_charts
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
 from hdbkit.config.metric import Measure, Metric
+from hdbkit.readings import LAG
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -73,6 +74,9 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     ]
     if len(failed):
         charts.append(errors_by_class(failed, samples(folder), window, step_s))
+    lag = gauge(folder, LAG)
+    if len(lag):
+        charts.append(lag_over_time(lag, window))
     details = [detail_chart(folder, window, one, manifest.noun) for one in manifest.detail_charts]
     charts += [chart for chart in details if chart]
     return [*charts, *server_host_charts(table(folder, "server_host"), window)]
@@ -156,6 +160,22 @@ def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str) -> 
         )
     table = seconds.drop(columns="operation").reset_index(drop=True)
     return Chart("latency_over_time", f"Did the latency of {operation} stay constant?", fig, words, table)
+
+
+def lag_over_time(samples: pd.DataFrame, window: Window) -> Chart:
+    """How far a standby was behind, along the run; ``samples`` as ``timeline.gauge`` gives them."""
+    fig = figure("seconds since the start", "replication lag (s)", showlegend=False)
+    shade_rampup(fig, window.start_us / 1e6)
+    fig.add_scatter(
+        x=samples["second"].round(2).tolist(), y=samples["value"].tolist(), mode="lines+markers", name="lag",
+        line={"color": colour("series-1"), "width": 2}, hovertemplate="%{x} s: %{y:.3g} s<extra></extra>",
+    )  # fmt: skip
+    fig.update_yaxes(rangemode="tozero")
+    words = (
+        f"In {many(len(samples), 'sample')} the standby was {samples['value'].mean():.3g} s behind on average, and "
+        f"{samples['value'].max():.3g} s at most."
+    )
+    return Chart("replication_lag", "How far was the standby behind?", fig, words, samples)
 
 
 def latency_by_operation(histogram: pd.DataFrame, operations: list[str], noun: str) -> Chart:

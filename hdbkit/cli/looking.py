@@ -18,7 +18,7 @@ from hdbkit.cli.schema import AsJson, Yes
 from hdbkit.errors import InputError
 from hdbkit.paths import results_folder
 
-_SHORT = ("run_id", "status", "metric_value", "metric", "p95_us", "checks_failed", "label")
+_SHORT = ("run_id", "status", "metric_value", "metric", "operations_per_s", "p95_us", "checks_failed", "label")
 _OMITTED = ("p95_us", "checks_failed", "metric", "label")
 """The columns that a narrow screen leaves out, the first first."""
 

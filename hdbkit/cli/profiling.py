@@ -92,7 +92,7 @@ def history(
         show.print_json(head | {"segments": show.frame_json(found.segments)} | path)
         return
     metric = found.metric
-    columns = ["virtual_users", "since", "runs", metric.heading, "ratio", "cause"]
+    columns = ["virtual_users", "since", "runs", metric.heading, "operations_per_s", "ratio", "cause"]
     title = f"Profile {name}: periods without a change, {about(metric)}; a ratio above 1 is better"
     named = found.segments.rename(columns={"metric_value": metric.heading})
     show.console.print(show.table(named, title=title, columns=columns))

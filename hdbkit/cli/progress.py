@@ -9,7 +9,7 @@ from types import TracebackType
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from hdbkit.analysis.wording import about
+from hdbkit.analysis.wording import about, all_per_s
 from hdbkit.api import Running
 from hdbkit.build import Stage
 from hdbkit.cli.show import notes
@@ -72,7 +72,7 @@ class RunLines:
         p95_ms = tick.p95_us.get(tick.headline, float("nan")) / 1000
         notes.print(
             f"  {tick.elapsed_s:6.1f} s  {tick.status.value:9}  {tick.metric.text(tick.metric_value):>16}  "
-            f"p95 {p95_ms:7.2f} ms  errors {tick.failed}"
+            f"{all_per_s(tick.operations_per_s, tick.noun)}  p95 {p95_ms:7.2f} ms  errors {tick.failed}"
         )
 
     def _warn(self, warnings: Sequence[str]) -> None:
@@ -149,4 +149,7 @@ def _outcome(step: SweepEvent) -> str:
         return f"{place}  {settings or f'configuration {planned.configuration}'}  FAILED: {step.note}"
     value = manifest.result.get("metric_value") if manifest else None
     shown = manifest.metric.text(value) if manifest and value is not None else "no result"
+    all_types = manifest.result.get("operations_per_s") if manifest else None
+    if manifest and all_types is not None:
+        shown += f"  {all_per_s(all_types, manifest.noun)}"
     return f"{place}  {shown:>16}  {settings}" + (f"  {step.note}" if step.note else "")

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from hdbkit.analysis.wording import about
+from hdbkit.analysis.wording import about, plural
 from hdbkit.api import Result, SweepResult
 from hdbkit.config import WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
@@ -170,6 +170,7 @@ def run(result: Result) -> None:
         headline = cell(None) if value is None else metric.text(value)
         console.print(f"  {escape(about(metric))}: [bold]{escape(headline)}[/]")
         figures = {
+            f"{plural(manifest.noun)}/s (all types)": summary["operations_per_s"],
             "engine TPM": summary["engine_tpm"],
             "window s": summary["window_s"],
             "failed": summary["failed"],
@@ -239,7 +240,8 @@ def plan(planned: SweepPlan) -> None:
 def sweep(done: SweepResult) -> None:
     """A sweep on the screen: the verdict on each configuration, the effects, the answer."""
     metric = done.plan.metric
-    verdicts = done.verdicts[["label", "virtual_users", "runs", "metric_value", "ratio", "low", "high", "verdict"]]
+    measured = ["metric_value", "operations_per_s", "ratio", "low", "high", "verdict"]
+    verdicts = done.verdicts[["label", "virtual_users", "runs", *measured]]
     verdicts = verdicts.rename(columns={"metric_value": metric.heading})
     console.print(table(verdicts, title=f"{done.sweep_id}: ratios to the baseline, 95 % simultaneous intervals"))
     console.print(f"{about(metric)}; a ratio above 1 is better", markup=False)

@@ -73,6 +73,10 @@ class Load(Extensible):
     analyze: bool = Field(
         default=False, description="update the optimizer's statistics of the workload's tables before the run"
     )
+    read_only: bool = Field(
+        default=False,
+        description="run only the operations that read, as on a standby; their weights keep their ratio",
+    )
     seed: int = Field(default=1, ge=0, lt=2**63, description="seed of inputs and of the sequence of operations")
 
     @classmethod

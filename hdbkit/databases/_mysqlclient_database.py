@@ -21,7 +21,7 @@ from hdbkit.databases._mysqlclient_connect import connected, has_password, is_on
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import Footprint, Pooling, PoolMode
+from hdbkit.readings import LAG, Footprint, Pooling, PoolMode, ServerRole
 
 if TYPE_CHECKING:
     from hdbkit.databases._mysqlclient import MysqlclientSession
@@ -44,6 +44,8 @@ _COUNTERS = {
     "Handler_read_rnd_next": "scanned_rows",
 }
 """Our names for status variables of the server; not every server has all."""
+_SECONDS_BEHIND = 32
+"""The column of a replica's status with its lag in seconds; null while it does not replicate."""
 
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
 _PROTECTED = MappingProxyType(
@@ -80,7 +82,7 @@ class MysqlclientDatabase:
     """Possible names of the server process."""
     capabilities: frozenset[Capability] = frozenset()
     extra = "mysql"
-    gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks"})
+    gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks", LAG})
     schema_options: type[SchemaOptions] = MysqlclientSchemaOptions
     protected_settings: Mapping[str, str] = _PROTECTED
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient")
@@ -124,6 +126,10 @@ class MysqlclientDatabase:
         """For example ``MariaDB 10.11.19``."""
         return f"{self.title} {session.ask('server_version')[0][0].partition('-')[0]}"
 
+    def role(self, session: Session) -> ServerRole:
+        """By read_only; a replica that accepts changes is a primary."""
+        return ServerRole(session.ask("role")[0][0])
+
     def pooling(self, session: Session, target: Target) -> Pooling:
         """By the number of this connection on both sides; proxies such as ProxySQL keep the state of a session."""
         ((number,),) = session.ask("backend")
@@ -142,7 +148,12 @@ class MysqlclientDatabase:
     def counters(self, session: Session) -> dict[str, float]:
         """Totals of the whole server, and its gauges."""
         status = {name: value for name, value in session.ask("status") if name in _COUNTERS}
-        return {_COUNTERS[name]: float(value) for name, value in status.items()}
+        counters = {_COUNTERS[name]: float(value) for name, value in status.items()}
+        with suppress(TransactionError):  # not every account may ask
+            for replica in session.ask("replica_status"):
+                if replica[_SECONDS_BEHIND] is not None:
+                    counters[LAG] = float(replica[_SECONDS_BEHIND])
+        return counters
 
     def footprint(self, session: Session) -> Footprint:
         """The size of tables and indexes of the database, and of the buffer pool."""

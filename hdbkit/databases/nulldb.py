@@ -40,7 +40,7 @@ from hdbkit.databases._null_state import ROLLBACKS, State, Totals
 from hdbkit.databases._null_texts import by_design, count_of, is_count
 from hdbkit.databases._schema_options import options_of
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDesign, TransactionError
-from hdbkit.readings import Footprint, Pooling, PoolMode
+from hdbkit.readings import Footprint, Pooling, PoolMode, ServerRole
 
 _LATENCIES = 1024
 _OPTIONS = {"latency_us", "spread", "seed", "error_rate", "error_class", "connections"}
@@ -228,6 +228,10 @@ class NullDatabase:
     def version(self, session: Session) -> str:
         """Its name."""
         return "null engine"
+
+    def role(self, session: Session) -> ServerRole:
+        """A primary."""
+        return ServerRole.PRIMARY
 
     def pooling(self, session: Session, target: Target) -> Pooling:
         """Direct: there is no server."""

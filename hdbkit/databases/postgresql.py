@@ -18,7 +18,7 @@ from hdbkit.databases._psycopg_connect import reached, stated_pooling
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import MissingDriver
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import Footprint, Pooling, PoolMode
+from hdbkit.readings import LAG, Footprint, Pooling, PoolMode, ServerRole
 
 if TYPE_CHECKING:
     from hdbkit.databases._psycopg import PsycopgSession
@@ -51,7 +51,7 @@ class PostgreSQL:
     capabilities = frozenset(Capability)
     extra = "postgresql"
     dialects: tuple[str, ...] = (_KIND,)
-    gauges = frozenset({"waiting_locks"})
+    gauges = frozenset({"waiting_locks", LAG})
     schema_options: type[SchemaOptions] = PostgreSQLSchemaOptions
     protected_settings: Mapping[str, str] = _PROTECTED
     preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases._psycopg")
@@ -82,6 +82,10 @@ class PostgreSQL:
         """For example ``PostgreSQL 18.4``."""
         return f"{self.title} {session.ask('server_version')[0][0]}"
 
+    def role(self, session: Session) -> ServerRole:
+        """By recovery, and by the account's transactions, which may be read-only by default."""
+        return ServerRole(session.ask("role")[0][0])
+
     def pooling(self, session: Session, target: Target) -> Pooling:
         """By the server's processes that serve this session and two others; the target's options take precedence."""
         from hdbkit.databases._psycopg_pooled import found_pooling, is_pooled
@@ -109,7 +113,9 @@ class PostgreSQL:
         rows = session.ask("counters") + (session.ask("file_operations") if major >= 16 else [])
         totals = {name: float(value or 0) for name, value in rows}
         before = "" if major >= 17 else "_before_17"
-        return {**totals, "checkpoints": float(session.ask(f"checkpoints{before}")[0][0])}
+        ((lag_s,),) = session.ask("replication_lag")
+        lag = {} if lag_s is None else {LAG: float(lag_s)}
+        return {**totals, **lag, "checkpoints": float(session.ask(f"checkpoints{before}")[0][0])}
 
     def footprint(self, session: Session) -> Footprint:
         """The size of the database with all its schemas, and of the shared buffers."""

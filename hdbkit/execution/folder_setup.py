@@ -18,7 +18,7 @@ from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder, make_folder
 from hdbkit.results.manifest import Manifest, Phase, Status
 from hdbkit.results.records import arrow_types
-from hdbkit.workloads import workload
+from hdbkit.workloads import metric_of, workload
 
 _RESERVE_BYTES = 256 * 1024
 
@@ -79,7 +79,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
         mix=kind.mix(load),
         rollback_shares=kind.rollback_shares(load),
         details=arrow_types(kind.details),
-        metric=kind.metric,
+        metric=metric_of(kind, load),
         paced=kind.paced(load),
         workload_title=kind.title,
         noun=kind.noun,

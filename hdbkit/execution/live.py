@@ -45,6 +45,8 @@ class Tick:
     """The metric of ``metric_value``: the run's metric if it is a rate, else operations per second."""
     headline: str
     """The operation whose latency is shown in headlines."""
+    noun: str = "operation"
+    """The workload's term for an operation."""
     p50_us: dict[str, float] = field(default_factory=dict)
     p95_us: dict[str, float] = field(default_factory=dict)
     p99_us: dict[str, float] = field(default_factory=dict)
@@ -96,6 +98,7 @@ class LiveView:
             seconds=seconds,
             metric=manifest.metric.rate,
             headline=manifest.headline,
+            noun=manifest.noun,
             connected=_users_of(ready, manifest.plan["load"]),
             client_cpu_cores=self._client_cpu_s(pids) / seconds,
             server_cpu_cores=_server_cpu_cores(self._folder.spools / "host.ndjson"),

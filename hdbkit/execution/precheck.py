@@ -14,7 +14,7 @@ from hdbkit.contracts import Capability, Database, Schema, Session, SessionOptio
 from hdbkit.databases import database
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.plan import RunPlan
-from hdbkit.readings import Pooling, PoolMode
+from hdbkit.readings import Pooling, PoolMode, ServerRole
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.present import schema_in
@@ -56,11 +56,13 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner) -> Ready:
     try:
         plan, session = planned(schema_in(schema, target, asked)), schema.session
         _check_capabilities(engine, workload(plan.workload), plan.load)
+        role = engine.role(session)
+        _check_role(role, plan)
         pooling = engine.pooling(session, target)
         _allow_open_files(plan.load)
         _check_connections(engine, session, plan, pooling)
         plan = plan.model_copy(update={"pooling": pooling})
-        server = _server(engine, session, pooling)
+        server = _server(engine, session, pooling, role)
         if plan.load.analyze:
             _analyze(schema, target)
         warnings = _warnings(engine, schema, plan)
@@ -100,11 +102,13 @@ def _client_path(engine: Database, plan: RunPlan) -> str:
         return session.client_path(work.needs(plan.load))
 
 
-def _server(engine: Database, session: Session, pooling: Pooling) -> dict[str, Any]:
+def _server(engine: Database, session: Session, pooling: Pooling, role: ServerRole) -> dict[str, Any]:
     """The server's fields in the manifest."""
     facts = {"kind": engine.kind, "title": engine.title, "version": engine.version(session)}
     if pooling.mode is not PoolMode.DIRECT:
         facts["pooler"] = str(pooling)
+    if role is not ServerRole.PRIMARY:
+        facts["role"] = role.value
     footprint = engine.footprint(session)
     if footprint is None:
         return facts
@@ -115,6 +119,20 @@ def _server(engine: Database, session: Session, pooling: Pooling) -> dict[str, A
 def _check_capabilities(engine: Database, asked: Workload, load: Load) -> None:
     for needed in sorted(asked.needs(load) - engine.capabilities):
         raise InputError(f"{engine.title} has no {needed.value.replace('_', ' ')}, which this load needs")
+
+
+def _check_role(role: ServerRole, plan: RunPlan) -> None:
+    work = workload(plan.workload)
+    weights = work.mix(plan.load) or dict.fromkeys(work.operations, 1.0)
+    changing = [name for name, weight in weights.items() if weight and name not in work.reading]
+    if role is ServerRole.PRIMARY or not changing:
+        return
+    what = "a standby" if role is ServerRole.STANDBY else "read-only"
+    advice = f"--read-only runs only {' and '.join(sorted(work.reading))}, or " if work.reading else ""
+    raise InputError(
+        f"the server of {plan.target.described} is {what}, and {', '.join(changing)} change its data; "
+        f"{advice}name the primary"
+    )
 
 
 def _check_connections(engine: Database, session: Session, plan: RunPlan, pooling: Pooling) -> None:

@@ -24,7 +24,7 @@ from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
 from hdbkit.plan import RunPlan
 from hdbkit.results.columns import COUNTED
-from hdbkit.workloads import workload
+from hdbkit.workloads import metric_of, workload
 
 RUN_EDGES = ("run_start", "run_end")
 """Before the first and after the last operation; the size of the data is read there, outside the window."""
@@ -174,7 +174,7 @@ class Sampler(threading.Thread):
     def _sample(self, edge: str) -> float:
         session = self._connected()
         sent = time.monotonic_ns()
-        counter = self._workload.metric.counter
+        counter = metric_of(self._workload, self._plan.load).counter
         total = math.nan if counter is None else _count(session, counter)
         returned = time.monotonic_ns()
         engine_sent = time.monotonic_ns()

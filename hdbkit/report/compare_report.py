@@ -114,7 +114,7 @@ def users_table(by_users: pd.DataFrame, metric: Metric) -> list[Table]:
 def _named(figure: str, metric: Metric) -> str:
     """``payment p95_us`` as ``payment p95 (us)``."""
     *operation, what = figure.split(" ")
-    return " ".join([*operation, heading(what) if operation else metric.name])
+    return " ".join([*operation, metric.name if what == "metric_value" else heading(what)])
 
 
 def differences_table(differences: pd.DataFrame) -> list[Table]:
@@ -129,12 +129,14 @@ def differences_table(differences: pd.DataFrame) -> list[Table]:
 
 def _journal(sides: dict[str, list[Manifest]], metric: Metric) -> Table:
     rows = [
-        [name, one.run_id, one.plan["load"]["virtual_users"], one.result.get("metric_value"), one.status.value,
+        [name, one.run_id, one.plan["load"]["virtual_users"], one.result.get("metric_value"),
+         one.result.get("operations_per_s"), one.status.value,
          ", ".join(check.name for check in one.checks if check.passed is False) or "none"]
         for name, side in sides.items()
         for one in side
     ]  # fmt: skip
-    return text_table("The runs", ["side", "run id", "virtual users", metric.name, "status", "failed checks"], rows)
+    head = ["side", "run id", "virtual users", metric.name, heading("operations_per_s"), "status", "failed checks"]
+    return text_table("The runs", head, rows)
 
 
 def _value(figures: pd.DataFrame, side: str, metric: Metric) -> str:

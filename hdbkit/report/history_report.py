@@ -16,7 +16,7 @@ from hdbkit.config.metric import Metric
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
-from hdbkit.report.tables import Table, cell, frame_table, text_table
+from hdbkit.report.tables import Table, cell, frame_table, heading, text_table
 from hdbkit.results.folder import RunFolder, make_folder
 
 
@@ -71,8 +71,9 @@ def history_report(
 
 
 def _runs_table(runs: pd.DataFrame, metric: Metric) -> Table:
-    shown = runs[["run_id", "started", "virtual_users", "metric_value"]]
-    shown = shown.assign(started=shown["started"].map(_minute), metric_value=shown["metric_value"].map(compact))
+    shown = runs[["run_id", "started", "virtual_users", "metric_value", "operations_per_s"]]
+    texts = {name: shown[name].map(compact) for name in ("metric_value", "operations_per_s")}
+    shown = shown.assign(started=shown["started"].map(_minute), **texts)
     return frame_table(shown.rename(columns={"metric_value": metric.name}), "The runs")
 
 
@@ -89,8 +90,18 @@ def _changes_table(changes: Sequence[str]) -> Table:
 def _segments_table(segments: pd.DataFrame, metric: Metric) -> Table:
     rows = [
         [cell(row["virtual_users"]), _minute(row["since"]), cell(row["runs"]), metric.number(row["metric_value"]),
-         cell(None) if pd.isna(row["ratio"]) else percent(row["ratio"], metric), row["cause"], row["what"]]
+         cell(row["operations_per_s"]), cell(None) if pd.isna(row["ratio"]) else percent(row["ratio"], metric),
+         row["cause"], row["what"]]
         for row in segments.to_dict("records")
     ]  # fmt: skip
-    head = ["users", "since", "runs", f"mean {metric.name}", "change", "cause", "what differs"]
-    return Table("Segments without a change", head, rows, [True, False, True, True, True, False, False])
+    head = [
+        "users",
+        "since",
+        "runs",
+        f"mean {metric.name}",
+        heading("operations_per_s"),
+        "change",
+        "cause",
+        "what differs",
+    ]
+    return Table("Segments without a change", head, rows, [True, False, True, True, True, True, False, False])

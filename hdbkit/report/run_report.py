@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.analysis.run.warnings import run_warnings
-from hdbkit.analysis.wording import many, plural
+from hdbkit.analysis.wording import all_per_s, many, plural
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.config.metric import Better, Measure, Metric
@@ -87,6 +87,7 @@ def answer(manifest: Manifest) -> str:
     words = f"{metric.name} is unknown" if value is None else _value_words(metric, value)
     p95 = result["operations"].get(manifest.headline, {}).get("p95_us")
     latency = f"; 95 % of {manifest.headline} took at most {milliseconds(p95)} ms" if p95 is not None else ""
+    words += f" ({all_per_s(result['operations_per_s'], manifest.noun)} of all types)"
     return f"{words}, measured over {result['window_s']:.1f} s{latency}. {_verdict(manifest)}"
 
 
@@ -116,6 +117,7 @@ def figures(manifest: Manifest) -> list[Figure]:
     cpu = f"{100 - shares['idle']:.0f} %" if "idle" in shares else cell(None)
     figures = [
         Figure(metric.name, cell(None) if value is None else metric.text(value), _basis(metric)),
+        Figure(f"{plural(manifest.noun)}/s", cell(result["operations_per_s"]), "completed, of all types"),
         Figure("engine TPM", _whole(result["engine_tpm"]), "compare within one engine only"),
         Figure("failed", f"{result['failed']:,}", f"{result['retries']:,} retries"),
         Figure("client CPU", _us(result["client_cpu_us_per_operation"]), per),

@@ -47,6 +47,8 @@ def server_work(manifest: Manifest) -> list[Table]:
         ("sessions that wait for a lock, on average", result.get("waiting_locks")),
     ):
         rows += [[what, "", number(share)]] if share is not None else []
+    if lag := result.get("replication_lag_s"):
+        rows.append(["replication lag, mean and maximum (s)", "", f"{number(lag['mean'])}, {number(lag['max'])}"])
     data = result.get("data")
     if data and data["bytes_before"]:
         rows.append(["size of the data before the run", "", size_text(data["bytes_before"])])

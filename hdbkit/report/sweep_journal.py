@@ -9,7 +9,7 @@ from datetime import datetime
 import pandas as pd
 
 from hdbkit.config.metric import Metric
-from hdbkit.report.tables import UNKNOWN, Table, cell, text_table
+from hdbkit.report.tables import UNKNOWN, Table, cell, heading, text_table
 from hdbkit.results.journal import JournalLine, Step, SweepState
 
 _PREPARED = {
@@ -111,6 +111,7 @@ def order_table(runs: pd.DataFrame, metric: Metric, labels: Mapping[int, str], j
                 labels[row["configuration"]],
                 cell(row["virtual_users"]),
                 UNKNOWN if pd.isna(row["metric_value"]) else metric.number(row["metric_value"]),
+                cell(row["operations_per_s"]),
                 cell(row["status"]),
                 _clock(line.at) if line else UNKNOWN,
                 _prepared(line) if line else UNKNOWN,
@@ -123,12 +124,13 @@ def order_table(runs: pd.DataFrame, metric: Metric, labels: Mapping[int, str], j
         "configuration",
         "users",
         metric.name,
+        heading("operations_per_s"),
         "status",
         "started (UTC)",
         "prepared (s)",
         "run id",
     ]
-    numeric = [True, False, False, True, True, False, False, False, False]
+    numeric = [True, False, False, True, True, True, False, False, False, False]
     return Table("Order of the runs", head, rows, numeric, note=_NOTE)
 
 

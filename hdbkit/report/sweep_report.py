@@ -22,7 +22,7 @@ from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.server_work import growth_table, work_by_configuration
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
-from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell
+from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import JournalLine
 from hdbkit.results.manifest import Manifest
@@ -131,8 +131,9 @@ def verdict_matrix(verdicts: pd.DataFrame, metric: Metric) -> Table:
         )
     head = ["configuration", *(virtual_users(int(users)) for users in counts)]
     note = (
-        f"Mean {axis_title(metric)}; its change against the baseline at the same virtual users, with the 95 % "
-        "confidence interval; the verdict, and how many blocks would settle what is undecided."
+        f"Mean {axis_title(metric)}; completed operations of all types per second; the change of the metric against "
+        "the baseline at the same virtual users, with the 95 % confidence interval; the verdict, and how many blocks "
+        "would settle what is undecided."
     )
     return Table(_AGAINST, head, rows, [False, *[True] * len(counts)], note=note, cell_marks=marks)
 
@@ -140,18 +141,19 @@ def verdict_matrix(verdicts: pd.DataFrame, metric: Metric) -> Table:
 def _verdict_cell(row: dict[Hashable, Any] | None, metric: Metric) -> str:
     if row is None:
         return UNKNOWN
-    _, _, _, value, change, interval, verdict, _ = _verdict_row(row, metric)
+    _, _, _, value, per_s, change, interval, verdict, _ = _verdict_row(row, metric)
     needed = f", {row['blocks_needed']:.0f} blocks" if pd.notna(row["blocks_needed"]) else ""
     words = "" if verdict == "baseline" else f"{verdict}{needed}"
-    return "\n".join(filter(None, [value, change, interval.replace(" % to", " to"), words]))
+    return "\n".join(filter(None, [value, f"{per_s} /s", change, interval.replace(" % to", " to"), words]))
 
 
 def verdict_table(verdicts: pd.DataFrame, metric: Metric, title: str = _AGAINST) -> Table:
     """The verdict on each configuration, marked by what it is."""
     rows = [_verdict_row(row, metric) for row in verdicts.to_dict("records")]
     marks = [MARKS.get(str(verdict), "") for verdict in verdicts["verdict"]]
-    head = ["configuration", "users", "runs", f"mean {metric.name}", "change", "95 % interval", "verdict", "in words"]
-    numeric = [False, True, True, True, True, True, False, False]
+    head = ["configuration", "users", "runs", f"mean {metric.name}", heading("operations_per_s")]
+    head += ["change", "95 % interval", "verdict", "in words"]
+    numeric = [False, True, True, True, True, True, True, False, False]
     return Table(title, head, rows, numeric, marks)
 
 
@@ -215,7 +217,16 @@ def _verdict_row(row: dict[Hashable, Any], metric: Metric) -> list[str]:
     change = percent(row["ratio"], metric) if pd.notna(row["ratio"]) and row["verdict"] != "baseline" else ""
     interval = percents(row["low"], row["high"], metric) if change and pd.notna(row["low"]) else ""
     counts = [cell(row["virtual_users"]), cell(row["runs"])]
-    return [cell(row["label"]), *counts, value, change, interval, cell(row["verdict"]), cell(row["sentence"])]
+    return [
+        cell(row["label"]),
+        *counts,
+        value,
+        cell(row["operations_per_s"]),
+        change,
+        interval,
+        cell(row["verdict"]),
+        cell(row["sentence"]),
+    ]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -72,7 +72,9 @@ def text_table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]], m
 
 
 def heading(name: str) -> str:
-    """A column's name for readers: ``p95_us`` as ``p95 (us)``."""
+    """A column's name for readers: ``p95_us`` as ``p95 (us)``, ``operations_per_s`` as ``operations/s``."""
+    if name.endswith("_per_s"):
+        return f"{name.removesuffix('_per_s').replace('_', ' ')}/s"
     for unit in ("us", "ms", "s", "pct", "bytes"):
         if name.endswith(f"_{unit}"):
             return f"{name.removesuffix(f'_{unit}').replace('_', ' ')} ({'%' if unit == 'pct' else unit})"

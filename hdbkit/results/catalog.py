@@ -34,6 +34,7 @@ _COLUMNS = {
     "duration_s": "REAL",
     "metric": "TEXT",
     "metric_value": "REAL",
+    "operations_per_s": "REAL",
     "engine_tpm": "REAL",
     "p95_us": "REAL",
     "failed": "INTEGER",
@@ -47,7 +48,7 @@ _LISTED = 10
 """How many runs of an ambiguous label are listed."""
 _HIDDEN = {"options": "TEXT", "changed_ns": "INTEGER"}
 """Internal columns: the options of schema and load as JSON, and the time of the manifest's last change."""
-_INDEX_VERSION = 2
+_INDEX_VERSION = 3
 """Changes with the content of the rows: an index of another version is rebuilt."""
 _TOKEN = re.compile(
     r"""'(?:[^']|'')*' | "(?P<quoted>(?:[^"]|"")*)" | `[^`]*` | \[[^\]]*\] | --[^\n]* | /\*.*?\*/ | \w+ | .""",
@@ -201,6 +202,7 @@ def _row(manifest: Manifest) -> dict[str, Any]:
         "duration_s": load["duration_s"],
         "metric": manifest.metric.name,
         "metric_value": result.get("metric_value"),
+        "operations_per_s": result.get("operations_per_s"),
         "engine_tpm": result.get("engine_tpm"),
         "p95_us": result.get("operations", {}).get(manifest.headline, {}).get("p95_us"),
         "failed": result.get("failed"),

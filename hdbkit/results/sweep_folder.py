@@ -27,12 +27,12 @@ from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import replace_file, sync_folder
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder, is_run, make_folder, only_match
-from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, Journal, JournalLine, Step
+from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, Journal, JournalLine, Step
 from hdbkit.results.manifest import Manifest
 
 RUN_COLUMNS = (
     *("number", "block", "configuration", "virtual_users"),
-    *("run_id", "status", "metric_value", "note", "checks_failed", "fresh"),
+    *("run_id", "status", "metric_value", "operations_per_s", "note", "checks_failed", "fresh"),
 )
 """The columns of a runs frame that are not settings."""
 
@@ -230,7 +230,8 @@ def runs_frame(folder: SweepFolder) -> pd.DataFrame:
     """The planned runs of a sweep in order, one row each, with their outcome.
 
     ``status`` is ``planned``, ``running``, ``done``, ``ended early``, ``failed`` or ``missing`` (its folder was
-    removed). ``metric_value`` is NaN unless the run is done or ended early; it is then that of the shorter window.
+    removed). ``metric_value`` is NaN unless the run is done or ended early; it is then that of the shorter window;
+    so is ``operations_per_s``, of all types.
     ``note`` is the reason why a run failed or ended early; ``checks_failed`` is a tuple of the names of the checks
     that failed in a run that is done. One more column for each setting.
 
@@ -255,6 +256,7 @@ class _Outcome(NamedTuple):
     status: str
     run_id: str = ""
     metric_value: float = float("nan")
+    operations_per_s: float = float("nan")
     note: str = ""
     checks_failed: tuple[str, ...] = ()
 
@@ -270,11 +272,14 @@ def _outcome(root: Path, line: JournalLine | None) -> _Outcome:
         facts = _facts(root, line)
     except DamagedResult as error:
         return _Outcome("missing", line.run_id, note=str(error))
-    value = facts.get(METRIC_VALUE)
-    measured = float("nan") if value is None else float(value)
+    value, per_s = (_number(facts.get(name)) for name in (METRIC_VALUE, PER_S))
     if line.step is Step.RUN_ENDED_EARLY:
-        return _Outcome(ENDED_EARLY, line.run_id, measured, line.note)
-    return _Outcome("done", line.run_id, measured, checks_failed=tuple(facts.get(CHECKS_FAILED, ())))
+        return _Outcome(ENDED_EARLY, line.run_id, value, per_s, line.note)
+    return _Outcome("done", line.run_id, value, per_s, checks_failed=tuple(facts.get(CHECKS_FAILED, ())))
+
+
+def _number(fact: Any) -> float:
+    return float("nan") if fact is None else float(fact)
 
 
 def _facts(root: Path, line: JournalLine) -> Mapping[str, Any]:
@@ -290,4 +295,5 @@ def _facts(root: Path, line: JournalLine) -> Mapping[str, Any]:
 def run_facts(manifest: Manifest) -> dict[str, Any]:
     """The facts of an ended run that the journal stores, so that a runs frame does not read manifests."""
     failed = [check.name for check in manifest.checks if check.passed is False]
-    return {METRIC_VALUE: manifest.result.get("metric_value"), CHECKS_FAILED: failed}
+    measured = {name: manifest.result.get(name) for name in (METRIC_VALUE, PER_S)}
+    return {**measured, CHECKS_FAILED: failed}

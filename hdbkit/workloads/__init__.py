@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config.metric import Metric
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import Workload
 from hdbkit.errors import InputError
@@ -67,3 +68,12 @@ def specification(named: WorkloadSpec | Path | str | None = None, **fields: Any)
 def workload(spec: WorkloadSpec) -> Workload:
     """The workload of a specification."""
     return cast(Workload, importlib.import_module(f"{__name__}.{spec.kind}").workload(spec))
+
+
+def metric_of(work: Workload, load: Load) -> Metric:
+    """The metric of a load: the workload's own, or operations per second if that includes some that do not run."""
+    own = work.metric
+    counted = {*(own.operations or work.operations)}
+    if not load.read_only or (own.counter is None and counted <= work.reading):
+        return own
+    return Metric(name="reads/s", title=f"read-only {work.noun}s per second", unit="reads/s")

@@ -365,6 +365,7 @@ def sweep_frames(
                     "run_id": f"20260101-{len(runs):06d}-nulldb-c-w4-u{count}-abc",
                     "status": "done",
                     "metric_value": rate if metric.better is Better.HIGHER else 1e4 / rate,
+                    "operations_per_s": rate,
                     "note": "",
                     "fresh": False,
                 }

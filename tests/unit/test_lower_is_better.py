@@ -137,6 +137,7 @@ def test_the_history_says_when_it_became_slower(metric: Metric) -> None:
     level = np.r_[np.full(12, 0.5), np.full(12, 0.6)] * np.exp(draw.normal(0, 0.01, 24))
     days = [f"2026-01-{day + 1:02d}T03:00:00" for day in range(24)]
     runs = pd.DataFrame({"run_id": days, "started": days, "virtual_users": 4, "metric_value": level})
+    runs["operations_per_s"] = 1 / level
     found = segments(runs, metric, {day: {} for day in days})
     assert list(found["cause"]) == ["first", "change point"]
     assert found["ratio"][1] == pytest.approx(5 / 6, rel=0.02)
@@ -261,7 +262,8 @@ def test_the_count_at_the_edges_is_checked_where_the_schema_keeps_one(
 def test_the_page_of_a_run_reads_right(run: Synthetic) -> None:
     page = " ".join(run_report(run.folder).read_text(encoding="utf-8").split())
     value = MEAN_TIME.text(run.manifest.result["metric_value"])
-    assert f"mean query time {value}, measured over 12.0 s" in page
+    assert f"mean query time {value} (" in page
+    assert "/s of all types), measured over 12.0 s" in page
     assert "What is the geometric mean of the query times of" in page
     assert "lower is better" in page and "Queries of the window" in page
     assert "NOPM" not in page

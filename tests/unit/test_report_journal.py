@@ -38,8 +38,8 @@ def test_every_run_is_reported_in_its_order_with_what_was_done_before_it() -> No
     labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
     rows = order_table(runs, METRIC, labels, WHOLE).rows
     assert [row[0] for row in rows] == [str(number) for number in range(1, 13)]
-    assert rows[0][6:8] == ["12:00:02", "restart 1.2, data 0.5, host then 3 % busy"]
-    assert rows[2][6:8] == ["\N{EN DASH}"] * 2
+    assert rows[0][7:9] == ["12:00:02", "restart 1.2, data 0.5, host then 3 % busy"]
+    assert rows[2][7:9] == ["\N{EN DASH}"] * 2
 
 
 def test_what_happened_besides_is_reported_as_a_sentence_and_runs_that_went_well_are_not() -> None:

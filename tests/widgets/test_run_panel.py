@@ -255,8 +255,8 @@ def tick(status: str, **given: Any) -> api.Tick:
     ("now", "words"),
     [
         (tick("starting", connected=3), "connecting: 3 of 8 virtual users are ready"),
-        (tick("rampup", elapsed_s=12.2, metric_value=1234), "ramp-up: 12 of 120 s; 1,234 NOPM"),
-        (tick("measuring", elapsed_s=130, metric_value=9), "measuring: 10 of 300 s; 9.00 NOPM"),
+        (tick("rampup", elapsed_s=12.2, metric_value=1234), "ramp-up: 12 of 120 s; 1,234 NOPM, 1 transactions/s"),
+        (tick("measuring", elapsed_s=130, metric_value=9), "measuring: 10 of 300 s; 9.00 NOPM, 1 transactions/s"),
         (tick("finishing"), "finishing: the last transactions, the files and the checks"),
     ],
 )
@@ -277,7 +277,8 @@ def test_the_state_line_says_that_nothing_succeeds_and_shows_the_error(
     thinking: bool, silent_s: float, words: str
 ) -> None:
     now = tick("measuring", elapsed_s=130, silent_s=silent_s, error="no space left\nand more\n")
-    assert doing(now, MANIFEST.model_copy(update={"paced": thinking})) == f"measuring: 10 of 300 s; 0 NOPM{words}"
+    line = doing(now, MANIFEST.model_copy(update={"paced": thinking}))
+    assert line == f"measuring: 10 of 300 s; 0 NOPM, 1 transactions/s{words}"
 
 
 def test_a_run_in_which_every_transaction_fails_is_silent(null_target: Target) -> None:
@@ -301,4 +302,4 @@ def test_a_run_in_which_every_transaction_fails_is_silent(null_target: Target) -
     ],
 )
 def test_only_a_look_that_saw_the_load_all_the_time_is_a_point(now: api.Tick, drawn: bool) -> None:
-    assert whole(now, {"rampup_s": 4, "duration_s": 6}, 0.5) is drawn
+    assert whole(now, {"virtual_users": 1, "rampup_s": 4, "duration_s": 6}, 0.5) is drawn

@@ -21,7 +21,18 @@ from hdbkit.results.manifest import Manifest
 
 HOST_FACTS = ("name", "system", "processor", "cores", "memory_bytes")
 """The facts of the clients' host that two runs must share to be comparable."""
-_COLUMNS = ("virtual_users", "since", "run_id", "runs", "metric_value", "ratio", "cause", "p", "what")
+_COLUMNS = (
+    "virtual_users",
+    "since",
+    "run_id",
+    "runs",
+    "metric_value",
+    "operations_per_s",
+    "ratio",
+    "cause",
+    "p",
+    "what",
+)
 Environment = dict[str, str]
 
 
@@ -48,15 +59,16 @@ def segments(
 
     Args:
         runs: one row per run: ``run_id``, ``started`` (text that sorts by time), ``virtual_users``, ``metric_value``
-        (above 0).
+        (above 0), ``operations_per_s``.
         environments: by run_id, as :func:`environment_of` gives them.
         error_rate: the probability of a false change point, over all user counts.
 
     Returns:
         A row each with ``virtual_users``, ``since`` (start of its first run), ``run_id`` of that, ``runs`` (that
-        count), ``metric_value`` (their geometric mean), ``ratio`` of scores to the segment before (NaN for the
-        first), ``cause`` (first, change point, environment), ``p`` of a change point's test, ``what`` differs in the
-        environment. At most the newest ``change_points.MAX_RUNS`` runs of a count are searched.
+        count), ``metric_value`` (their geometric mean), ``operations_per_s`` (mean), ``ratio`` of scores to the
+        segment before (NaN for the first), ``cause`` (first, change point, environment), ``p`` of a change point's
+        test, ``what`` differs in the environment. At most the newest ``change_points.MAX_RUNS`` runs of a count are
+        searched.
     """
     rows: list[dict[str, Any]] = []
     counts = sorted(runs["virtual_users"].unique())
@@ -89,6 +101,7 @@ def _segments(
                 "run_id": part["run_id"].iloc[0],
                 "runs": len(part),
                 "metric_value": mean,
+                "operations_per_s": float(part["operations_per_s"].astype(float).mean()),
                 "ratio": metric.score(mean / rows[-1]["metric_value"]) if rows else float("nan"),
                 "cause": "environment" if start in forced else "change point" if start in tested else "first",
                 "p": tested.get(start, float("nan")),

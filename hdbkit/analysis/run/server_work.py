@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.run.counters import END, START
+from hdbkit.readings import LAG
 
 WAITING = "waiting_locks"
 """The gauge that counts sessions which wait for a lock of another."""
@@ -71,6 +72,12 @@ def mean_waiting(counters: pd.DataFrame | None) -> float | None:
     """The mean number of sessions that waited for a lock in the samples of the window; None if not sampled."""
     seen = _inside(counters, WAITING)
     return float(seen.mean()) if len(seen) else None
+
+
+def replication_lag(counters: pd.DataFrame | None) -> dict[str, float] | None:
+    """The mean and the maximum of a standby's lag in the samples of the window, in seconds; None if not sampled."""
+    seen = _inside(counters, LAG)
+    return {"mean": float(seen.mean()), "max": float(seen.max())} if len(seen) else None
 
 
 def full_page_rates(counters: pd.DataFrame | None) -> dict[str, float] | None:

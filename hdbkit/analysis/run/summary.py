@@ -17,7 +17,7 @@ from hdbkit.analysis.run.host import client_cpu_us, client_use, host_cpu_pct, se
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.server_host import server_host_use
-from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting
+from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.config.metric import Measure
 from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
@@ -68,6 +68,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         "littles_law": _littles_law(users, window, int(manifest.plan["load"]["virtual_users"])),
         "counters": {name: one.value for name, one in grew.items()},
         "waiting_locks": mean_waiting(counters),
+        "replication_lag_s": replication_lag(counters),
         "full_pages": full_page_rates(counters),
         "data": _data(counters),
         "clients_lost": None if clients is None else int((clients["ended"] != "done").sum()),

@@ -44,6 +44,15 @@ def committed_by_second(folder: RunFolder, manifest: Manifest) -> pd.Series[int]
     return counted.groupby("second")["committed"].sum()
 
 
+def gauge(folder: RunFolder, name: str) -> pd.DataFrame:
+    """The samples of a gauge of the server over the whole run: second and value."""
+    counters = table(folder, "counters")
+    known = counters[counters["name"] == name].sort_values("t_returned_us") if counters is not None else None
+    if known is None:
+        return pd.DataFrame({"second": [], "value": []})
+    return pd.DataFrame({"second": (known["t_returned_us"] / 1e6).tolist(), "value": known["value"].tolist()})
+
+
 def marks_s(folder: RunFolder, name: str) -> list[float]:
     """When a sample first showed that a counter had grown, from the run's start on, in seconds since then."""
     counters = table(folder, "counters")

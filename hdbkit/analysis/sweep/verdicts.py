@@ -64,9 +64,9 @@ def judge(
 
     Returns:
         A row each with ``configuration``, ``virtual_users``, ``label``, ``runs`` (that count), ``metric_value``
-        (their geometric mean), ``ratio`` (of scores: more than 1 is better), ``low``, ``high`` (NaN where there is
-        none), ``verdict``, ``equivalent`` (the interval lies within +-smallest_effect), ``blocks_needed`` (in all,
-        for an undecided one; NA when unknown) and ``sentence``.
+        (their geometric mean), ``operations_per_s`` (mean, of all types), ``ratio`` (of scores: more than 1 is
+        better), ``low``, ``high`` (NaN where there is none), ``verdict``, ``equivalent`` (the interval lies within
+        +-smallest_effect), ``blocks_needed`` (in all, for an undecided one; NA when unknown) and ``sentence``.
     """
     question = _question(runs, metric, baseline, smallest_effect, confidence, level or confidence)
     labels = configuration_labels(runs, baseline)
@@ -76,19 +76,21 @@ def judge(
         key: (len(values), float(np.exp(np.log(values).mean())))
         for key, values in usable(runs).groupby(["virtual_users", "configuration"])["metric_value"]
     }
+    per_s = usable(runs).groupby(["virtual_users", "configuration"])["operations_per_s"].mean().to_dict()
     rows = []
     for cell in cells:
         users, configuration = cell
         subject = labels[configuration] + (f" at {virtual_users(users)}" if several else "")
         count, mean = means.get(cell, (0, float("nan")))
         head = {"configuration": configuration, "virtual_users": users, "label": labels[configuration]}
-        measured = {"runs": count, "metric_value": mean}
+        measured = {"runs": count, "metric_value": mean, "operations_per_s": per_s.get(cell, float("nan"))}
         rows.append(head | measured | _row(question, runs, cell, count, subject))
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype({"blocks_needed": "Int64", "equivalent": bool})
 
 
 _COLUMNS = (
-    *("configuration", "virtual_users", "label", "runs", "metric_value", "ratio", "low", "high"),
+    *("configuration", "virtual_users", "label", "runs", "metric_value", "operations_per_s"),
+    *("ratio", "low", "high"),
     *("verdict", "equivalent", "blocks_needed", "sentence"),
 )
 

@@ -33,6 +33,7 @@ COLUMNS = (
     "scale",
     "metric_value",
     "metric",
+    "operations_per_s",
     "p95_us",
     "failed",
     "label",

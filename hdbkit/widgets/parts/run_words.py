@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hdbkit.analysis.wording import plural
+from hdbkit.analysis.wording import all_per_s, plural
 from hdbkit.api import Tick
 from hdbkit.config.load import starting_s
 from hdbkit.results.manifest import Manifest
@@ -38,11 +38,10 @@ def doing(tick: Tick, manifest: Manifest, stopping: bool = False) -> str:
         "measuring": measuring,
         "finishing": f"finishing: {tick.doing or f'the last {plural(manifest.noun)}, the files and the checks'}",
     }.get(tick.status.value, tick.status.value)
-    rate = (
-        f"; {tick.metric.text(tick.metric_value)}{silence(tick, manifest)}"
-        if tick.status.value in ("rampup", "measuring")
-        else ""
-    )
+    rate = ""
+    if tick.status.value in ("rampup", "measuring"):
+        of_all = all_per_s(tick.operations_per_s, manifest.noun)
+        rate = f"; {tick.metric.text(tick.metric_value)}, {of_all}{silence(tick, manifest)}"
     return f"{'stopping; ' if stopping else ''}{sentence}{rate}"
 
 

@@ -16,7 +16,7 @@ import ipywidgets
 import pandas as pd
 
 from hdbkit import api
-from hdbkit.analysis.wording import percent_within
+from hdbkit.analysis.wording import all_per_s, percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.config.metric import Metric
@@ -170,7 +170,7 @@ class LiveLine:
         if not tick.p95_us:
             return f"{tick.status.value}{silence(tick, self._manifest)}"
         p95_ms = tick.p95_us.get(tick.headline, math.nan) / 1000
-        rate = tick.metric.text(tick.metric_value)
+        rate = f"{tick.metric.text(tick.metric_value)}, {all_per_s(tick.operations_per_s, tick.noun)}"
         return f"{tick.status.value}: {rate}, p95 {p95_ms:.2f} ms, {tick.failed} errors"
 
     def close(self) -> None:

@@ -49,6 +49,7 @@ class Custom:
         self.scale = definition.scale.format_map({name: f"{value:,}" for name, value in spec.parameters.items()})
         self.slug = definition.name
         self.operations = tuple(definition.operations)
+        self.reading = frozenset(name for name, one in definition.operations.items() if one.reads_only)
         self.metric: Metric = definition.metric
         self.details: Mapping[str, str] = dict.fromkeys(definition.details, "i8")
         self.tables: Mapping[str, Table] = {
@@ -74,13 +75,15 @@ class Custom:
                 load.noun, [Problem("weights", f"there is no operation '{unknown[0]}' (known: {listed})")]
             )
         if not sum(self._weights(load).values()):
-            raise ConfigErrors(load.noun, [Problem("weights", "at least one operation needs a weight above 0")])
+            which = "operation with reads_only: true" if load.read_only else "operation"
+            raise ConfigErrors(load.noun, [Problem("weights", f"at least one {which} needs a weight above 0")])
         return load
 
     def _weights(self, load: CustomLoad) -> dict[str, float]:
-        if load.weights is not None:
-            return {name: load.weights.get(name, 0.0) for name in self.operations}
-        return {name: one.weight for name, one in self.spec.definition.operations.items()}
+        own = {name: one.weight for name, one in self.spec.definition.operations.items()}
+        weights = own if load.weights is None else load.weights
+        runs = self.reading if load.read_only else {*self.operations}
+        return {name: weights.get(name, 0.0) if name in runs else 0.0 for name in self.operations}
 
     def mix(self, load: Load) -> dict[str, float]:
         """The weight of each operation."""

@@ -247,6 +247,7 @@ class Operation(ConfigModel):
         default=1.0, ge=0, le=MAX_WEIGHT, description="how often it is drawn, relative to the others"
     )
     statements: tuple[str, ...] = Field(default=(), description="names of statements; none: the operation's own name")
+    reads_only: bool = Field(default=False, description="it changes nothing, so that it can run on a standby")
 
 
 def _or_defaults(written: Any) -> Any:

@@ -38,7 +38,7 @@ class CustomUser:
         drawing = Drawing(spec.parameters, self._generator, plan.index, load.virtual_users)
         variables = spec.definition.variables
         self._operations = [
-            _Operation(session, spec.definition.round_trips, one.statements or (key,))
+            _Operation(session, spec.definition.round_trips, one.statements or (key,), weights[key] > 0)
             for key, one in spec.definition.operations.items()
         ]
         used = {name for one in self._operations for name in one.variables}
@@ -72,12 +72,12 @@ class CustomUser:
 
 
 class _Operation:
-    """The statements of an operation on a session, prepared."""
+    """The statements of an operation on a session, prepared if it is ever drawn: a standby prepares no changes."""
 
-    def __init__(self, session: Session, round_trips: RoundTrips, names: Sequence[str]) -> None:
+    def __init__(self, session: Session, round_trips: RoundTrips, names: Sequence[str], is_drawn: bool) -> None:
         self._parameters = [(name, session.parameters(name)) for name in names]
         self.variables = {variable for _, variables in self._parameters for variable in variables}
-        session.prepare(names)
+        session.prepare(names if is_drawn else ())
         self.perform: Callable[[Any], Any] = session.perform
         self._bind_all: Callable[[Calls], Any] | None = None
         self._bind = session.bind

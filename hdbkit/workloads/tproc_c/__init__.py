@@ -24,7 +24,7 @@ from hdbkit.contracts import (
 from hdbkit.errors import InputError
 from hdbkit.sql import statements
 from hdbkit.workloads.phases import rampup_and_window
-from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
+from hdbkit.workloads.tproc_c.spec import READING, TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import TABLES
 
 NOPM = Metric(
@@ -51,6 +51,7 @@ class TprocC:
     )
     noun = "transaction"
     operations: tuple[str, ...] = TRANSACTIONS
+    reading = READING
     metric = NOPM
     details: Mapping[str, str] = DETAILS
     detail_charts: tuple[DetailChart, ...] = (
@@ -88,7 +89,8 @@ class TprocC:
 
     def rollback_shares(self, load: Load) -> dict[str, float]:
         """1 % of new orders by the specification (TPC-C 2.4.1.4); other rules are not held to a share."""
-        return {"new_order": 0.01} if self.load(load).input_rules is InputRules.SPEC else {}
+        own = self.load(load)
+        return {"new_order": 0.01} if own.input_rules is InputRules.SPEC and not own.read_only else {}
 
     def needs(self, load: Load) -> frozenset[Capability]:
         """Stored routines, or client SQL."""

@@ -26,6 +26,8 @@ _STATEMENTS: Final = tuple(
         *("update_carrier", "update_lines", "update_receiver", "count_low_stock"),
     )
 )
+_READING: Final = ("client_select_named", "client_select_last_order", "client_select_lines", "client_count_low_stock")
+"""Those of the transactions that only read."""
 _BY_ARRAYS: Final = ("client_insert_order_lines",)
 
 _CENT: Final = Decimal("0.01")
@@ -48,8 +50,10 @@ def _transaction(work: Callable[[SqlSession, Arguments], Row]) -> Callable[[SqlS
     return whole
 
 
-def statements(session: SqlSession) -> tuple[str, ...]:
-    """The statements that these transactions send on a session, to be prepared."""
+def statements(session: SqlSession, read_only: bool = False) -> tuple[str, ...]:
+    """The statements that these transactions send on a session, to be prepared; a standby prepares no others."""
+    if read_only:
+        return _READING
     return _STATEMENTS + _BY_ARRAYS if session.takes_arrays else _STATEMENTS
 
 

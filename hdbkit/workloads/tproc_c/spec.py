@@ -6,15 +6,16 @@ Kept light: configuration files are read with it, and every client process impor
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from hdbkit import config
 from hdbkit.config.problems import did_you_mean
 from hdbkit.workloads import Models
 
 TRANSACTIONS: Final = ("new_order", "payment", "order_status", "delivery", "stock_level")
+READING: Final = frozenset({"order_status", "stock_level"})
 SPEC_MIX: Final = {"new_order": 45.0, "payment": 43.0, "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0}
 HAMMERDB_MIX: Final = {"new_order": 10.0, "payment": 10.0, "order_status": 1.0, "delivery": 1.0, "stock_level": 1.0}
 
@@ -93,11 +94,19 @@ class TprocCLoad(config.Load):
             raise ValueError("at least one transaction needs a weight above 0")
         return mix
 
+    @model_validator(mode="after")
+    def _mix_reads(self) -> Self:
+        if not sum(self.weights.values()):
+            raise ValueError(f"read_only needs a weight above 0 for {' or '.join(sorted(READING))}")
+        return self
+
     @property
     def weights(self) -> dict[str, float]:
-        """The weight of every transaction, from ``mix`` or from the input rules' own."""
+        """The weight of every transaction, from ``mix`` or from the input rules' own; of those that may run."""
         own = SPEC_MIX if self.input_rules is InputRules.SPEC else HAMMERDB_MIX
-        return dict(own) if self.mix is None else {name: self.mix.get(name, 0.0) for name in TRANSACTIONS}
+        mix = own if self.mix is None else self.mix
+        runs = READING if self.read_only else {*TRANSACTIONS}
+        return {name: mix.get(name, 0.0) if name in runs else 0.0 for name in TRANSACTIONS}
 
 
 MODELS = Models("TPROC-C", TprocCSpec, TprocCLoad, order=0)

@@ -81,7 +81,7 @@ class TprocCUser:
     def _prepared(self, session: Session, load: TprocCLoad) -> list[Call]:
         if load.routines is Routines.STORED:
             return stored(session, [f"call_{name}" for name in TRANSACTIONS])
-        return _client(cast(SqlSession, session))
+        return _client(cast(SqlSession, session), load.read_only)
 
     def _add_waits(self, batch: list[Prepared], kinds: NDArray[np.int64]) -> None:
         thinking = np.minimum(self._generator.standard_exponential(len(kinds)), _MAX_MEANS) * _THINKING_S[kinds]
@@ -95,11 +95,11 @@ def stored(session: Session, calls: Sequence[str]) -> list[Call]:
     return [(session.perform, partial(session.bind, call)) for call in calls]
 
 
-def _client(session: SqlSession) -> list[Call]:
+def _client(session: SqlSession, read_only: bool) -> list[Call]:
     """Each transaction as SQL that the client sends."""
     from hdbkit.workloads.tproc_c import client
 
-    session.prepare(client.statements(session))
+    session.prepare(client.statements(session, read_only))
     return [(partial(getattr(client, name), session), _as_it_is) for name in TRANSACTIONS]
 
 

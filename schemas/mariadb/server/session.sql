@@ -3,6 +3,19 @@
 -- name: set_isolation
 SET SESSION tx_isolation = :level;
 
+-- name: role
+-- Whether the server accepts changes; accounts with special privileges are exempt.
+SELECT CASE WHEN @@read_only AND NOT EXISTS (
+                SELECT * FROM information_schema.USER_PRIVILEGES
+                WHERE PRIVILEGE_TYPE IN ('SUPER', 'READ ONLY ADMIN', 'READ_ONLY ADMIN')
+                  AND GRANTEE = CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@',
+                                       QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)))) THEN 'read-only'
+            ELSE 'primary' END;
+
+-- name: replica_status
+-- One row on a replica. Requires REPLICATION CLIENT or SLAVE MONITOR.
+SHOW SLAVE STATUS;
+
 -- name: execute_with_values
 -- The keyword before a prepared statement's name; values may follow directly, so that one statement suffices. Client
 -- SQL takes a quarter to a third less time than as full text.

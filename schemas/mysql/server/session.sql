@@ -53,6 +53,21 @@ SELECT CONNECTION_ID();
 -- How long the server has been running, in seconds.
 SHOW GLOBAL STATUS LIKE 'Uptime';
 
+-- name: role
+-- Whether the server accepts changes; accounts with special privileges are exempt from read_only, but not from
+-- super_read_only.
+SELECT CASE WHEN @@super_read_only THEN 'read-only'
+            WHEN @@read_only AND NOT EXISTS (
+                SELECT * FROM information_schema.USER_PRIVILEGES
+                WHERE PRIVILEGE_TYPE IN ('SUPER', 'CONNECTION_ADMIN')
+                  AND GRANTEE = CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@',
+                                       QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)))) THEN 'read-only'
+            ELSE 'primary' END;
+
+-- name: replica_status
+-- One row on a replica. Requires REPLICATION CLIENT.
+SHOW REPLICA STATUS;
+
 -- name: process_file
 -- The data folder, and the pid file, which may be relative to it.
 SELECT @@datadir, @@pid_file;

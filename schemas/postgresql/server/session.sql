@@ -4,6 +4,21 @@
 -- The process that serves this session, and how long the server has been running, in seconds.
 SELECT pg_backend_pid(), extract(epoch FROM clock_timestamp() - pg_postmaster_start_time());
 
+-- name: role
+-- Whether the server accepts changes.
+SELECT CASE WHEN pg_is_in_recovery() THEN 'standby'
+            WHEN current_setting('transaction_read_only') = 'on' THEN 'read-only'
+            ELSE 'primary' END;
+
+-- name: replication_lag
+-- In seconds: on a standby, the age of what it replayed last, 0 if it has replayed all that it received; on a primary,
+-- the lag of the slowest standby that the account may see. Null without replication.
+SELECT CASE WHEN NOT pg_is_in_recovery()
+            THEN (SELECT max(coalesce(extract(epoch FROM replay_lag), 0))
+                  FROM pg_stat_replication WHERE replay_lsn IS NOT NULL)
+            WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
+            ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) END;
+
 -- name: set_local
 -- A setting for the rest of the transaction.
 SET LOCAL {name} = {value};

@@ -1,0 +1,41 @@
+"""A standby: the full mix is refused in one sentence, its read-only part runs, its lag is sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import hdbkit
+from hdbkit.config import Load, Target
+from hdbkit.errors import InputError
+from hdbkit.servers import PrivateServer
+from tests.run.standbys import standby
+
+
+@pytest.fixture(scope="module")
+def replica(built: PrivateServer) -> Iterator[Target]:
+    with standby(built) as target:
+        yield target
+
+
+def test_the_full_mix_is_refused_in_one_sentence(replica: Target) -> None:
+    with pytest.raises(InputError) as refused:
+        hdbkit.run(replica, load=Load(rampup_s=0, duration_s=1))
+    assert str(refused.value) == (
+        f"the server of {replica.described} is a standby, and new_order, payment, delivery change its data; "
+        "--read-only runs only order_status and stock_level, or name the primary"
+    )
+
+
+@pytest.mark.parametrize("routines", ["stored", "client"])
+def test_the_read_only_part_runs_with_a_metric_of_its_own(replica: Target, routines: str) -> None:
+    load = Load(rampup_s=0, duration_s=1, read_only=True, routines=routines, raise_error=True)
+    result = hdbkit.run(replica, load=load)
+    assert result.metric.name == "reads/s"
+    assert result.metric_value and result.metric_value > 0
+    done = {name: one["committed"] for name, one in result.summary["operations"].items() if one["committed"]}
+    assert done.keys() == {"order_status", "stock_level"}
+    assert result.manifest.server["role"] == "standby"
+    assert result.summary["replication_lag_s"]["max"] >= 0
+    assert result.checks.set_index("name")["passed"]["mix as asked"]
