@@ -19,6 +19,9 @@ from typing import Any
 
 import psutil
 
+_CLOSED = "Disposed"
+"""JupyterLab raises it where a notebook is closed while something of it is on its way."""
+
 
 @dataclass
 class Lab:
@@ -144,7 +147,8 @@ class Desk:
     """One page of a browser with JupyterLab, in which one notebook after the other is opened.
 
     A page is opened again only where a test needs that, as it takes 10 s of a processor. ``said`` are the console's
-    errors since the last :meth:`clear`, ``outside`` all requests to other addresses.
+    errors since the last :meth:`clear`, without those of JupyterLab's requests to its own server, which fails some of
+    them on a busy host; ``outside`` are all requests to other addresses.
     """
 
     lab: Lab
@@ -160,7 +164,7 @@ class Desk:
             self.page.close()
         self.page = self.context.new_page()
         self.page.on("console", self._heard)
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("pageerror", self._raised)
         self.page.on("request", self._asked)
         self.page.goto(f"{self.lab.url}/lab{path}?reset&token={self.lab.token}")
         self.page.wait_for_function("() => window.jupyterapp?.shell.currentWidget")
@@ -191,8 +195,13 @@ class Desk:
         self.said.clear()
 
     def _heard(self, message: Any) -> None:
-        if message.type == "error":
+        of_jupyter = message.location["url"].startswith(f"{self.lab.url}/api/")
+        if message.type == "error" and not of_jupyter:
             self.said.append(message.text)
+
+    def _raised(self, error: Any) -> None:
+        if str(error) != _CLOSED:
+            self.said.append(str(error))
 
     def _asked(self, request: Any) -> None:
         own = (self.lab.url, self.lab.url.replace("http", "ws"), "data:", "blob:")
