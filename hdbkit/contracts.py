@@ -511,6 +511,20 @@ class PlannedPhase:
     max_s: float = 0.0
 
 
+@dataclass(frozen=True)
+class Serial:
+    """Numbers without gaps that a schema gives to the results of ``operation``, by which a lost commit is noticed.
+
+    ``number`` counts within ``group``; these are detail columns. The operation ``last`` returns the columns of
+    ``group`` and their last number.
+    """
+
+    operation: str
+    group: tuple[str, ...]
+    number: str
+    last: str
+
+
 class Workload(Protocol):
     """A workload of one specification, made by the function ``workload(spec)`` of its package in ``workloads/``.
 
@@ -535,6 +549,8 @@ class Workload(Protocol):
     reading: frozenset[str]
     """The operations that change nothing in the database."""
     metric: Metric
+    serial: Serial | None
+    """Numbers by which a lost commit is noticed; None if the schema gives none."""
     details: Mapping[str, str]
     """Columns that it adds to each record: name and NumPy type, such as ``{"key": "u4"}``."""
     detail_charts: tuple[DetailChart, ...]

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.failures import RETRIED, failures, samples
+from hdbkit.analysis.run.faults import course_of_faults
 from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.timeline import gauge, marks_s, throughput
 from hdbkit.analysis.run.windows import Window, window_of
@@ -19,6 +20,7 @@ from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_column import detail_chart
+from hdbkit.charts.fault_chart import faults_over_time
 from hdbkit.charts.marks import plain
 from hdbkit.charts.server_host_charts import server_host_charts
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
@@ -72,6 +74,8 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
             histogram[histogram["outcome"] != Outcome.FAILED.value], manifest.operations, manifest.noun
         ),
     ]
+    if manifest.result.get("faults"):
+        charts.insert(0, faults_over_time(manifest, course_of_faults(folder), window))
     if len(failed):
         charts.append(errors_by_class(failed, samples(folder), window, step_s))
     lag = gauge(folder, LAG)

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hdbkit.analysis.run.faults import effect_text
 from hdbkit.analysis.wording import about, plural
 from hdbkit.api import Result, SweepResult
 from hdbkit.config import WorkloadSpec
@@ -187,6 +188,8 @@ def run(result: Result) -> None:
             listed = "   ".join(f"{name.replace('_', ' ')} {cell(value)}" for name, value in per.items())
             console.print(f"  per {manifest.noun}: {listed}")
         console.print(table(result.latencies.reset_index(), columns=_LATENCIES))
+        for effect in summary.get("faults", []):
+            console.print(f"  fault: {effect_text(effect, metric)}", markup=False)
     checks(_without_passed_conditions(result.checks))
     for warning in result.warnings:
         console.print(f"  [yellow]warning[/]: {escape(warning)}")

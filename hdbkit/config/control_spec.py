@@ -25,6 +25,7 @@ class Commands(ConfigModel):
     start: tuple[str, ...] = ()
     status: tuple[str, ...] = ()
     restart: tuple[str, ...] = Field(default=(), description="default: stop, then start")
+    failover: tuple[str, ...] = Field(default=(), description="makes another server the primary one")
 
     @property
     def can_restart(self) -> bool:

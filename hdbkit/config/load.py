@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from pydantic import Field, SerializeAsAny
+from pydantic import Field, SerializeAsAny, model_validator
 
 from hdbkit.config.extensible import Extensible
+from hdbkit.config.fault import Fault, parse_faults
 
 MAX_USERS = 10_000
 _RENAMED = {"rampup_most_s": "rampup_max_s"}
@@ -78,11 +79,26 @@ class Load(Extensible):
         description="run only the operations that read, as on a standby; their weights keep their ratio",
     )
     seed: int = Field(default=1, ge=0, lt=2**63, description="seed of inputs and of the sequence of operations")
+    fault: str | None = Field(
+        default=None, description="faults to cause in the window, separated by ;, such as 'kill server at 30 s'"
+    )
 
     @classmethod
     def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Rename keys of earlier versions."""
         return {_RENAMED.get(name, name): value for name, value in values.items()}
+
+    @model_validator(mode="after")
+    def _faults_end_in_the_window(self) -> Self:
+        late = [one for one in self.faults if one.end_s >= self.duration_s]
+        if late:
+            raise ValueError(f"fault '{late[0]}' is not over before the end of the window ({self.duration_s:g} s)")
+        return self
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """The faults that the run causes, in the order of their times."""
+        return parse_faults(self.fault or "")
 
     @property
     def max_duration_s(self) -> float:

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.faults import effects, lost_commits
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.config.load import client_slices
 from hdbkit.execution import failures, server_host, usage
+from hdbkit.execution.folder_setup import FAULTS, SERIALS
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.manifest import CheckLine, Clock, Manifest
+from hdbkit.results.manifest import CheckLine, Clock, FaultLine, Manifest
 from hdbkit.results.writer import read_lines, write_operations, write_rows, write_table
 
 MAX_EDGE_MS = 500.0
@@ -48,9 +50,11 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     clients = [*read_lines(folder.spools / "clients.ndjson"), *usage.saved(folder.spools)]
     write_rows(folder.table("clients"), columns.CLIENTS, _clients(manifest, clients, counts))
     write_rows(folder.table("errors"), columns.ERRORS, _errors(folder.spools, start_ns))
+    manifest = manifest.model_copy(update={"faults": _faults(folder.spools, start_ns)})
     folder.write(manifest)
     if clock.window_end_us is not None:
-        manifest = manifest.model_copy(update={"result": summarize(folder, manifest)})
+        result = {**summarize(folder, manifest), **_of_faults(folder, manifest)}
+        manifest = manifest.model_copy(update={"result": result})
         edges = [] if manifest.metric.counter is None else [_edges_read(samples)]
         checks = [*check_run(folder, manifest), *edges, *manifest.checks]
         manifest = manifest.model_copy(update={"checks": checks})
@@ -67,6 +71,26 @@ def remove_spools(folder: RunFolder) -> None:
 
 def _us(t_ns: float, start_ns: int) -> int:
     return round((t_ns - start_ns) / 1000)
+
+
+def _faults(spools: Path, start_ns: int) -> list[FaultLine]:
+    """The faults that began, in the order of their beginnings; one without an end was not undone by its process."""
+    found: dict[str, FaultLine] = {}
+    for line in read_lines(spools / FAULTS):
+        at_us, name = _us(line["t_ns"], start_ns), line["fault"]
+        known = found.setdefault(name, FaultLine(fault=name, start_us=at_us))
+        time = {"begin": "start_us", "effective": "effective_us", "end": "end_us"}[line["event"]]
+        found[name] = known.model_copy(update={time: at_us, "error": line["error"]})
+    return list(found.values())
+
+
+def _of_faults(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
+    """What the faults did, as part of the result; empty if there was none."""
+    if not manifest.faults:
+        return {}
+    serials = folder.spools / SERIALS
+    lost = lost_commits(folder, manifest, json.loads(serials.read_bytes())) if serials.is_file() else None
+    return {"faults": effects(folder, manifest), "lost_commits": lost}
 
 
 def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
+from hdbkit.config.fault import Thing
 from hdbkit.config.load import client_slices
 from hdbkit.errors import InputError
 from hdbkit.execution.control import Control
@@ -20,6 +21,10 @@ from hdbkit.results.manifest import Manifest, Phase, Status
 from hdbkit.results.records import arrow_types
 from hdbkit.workloads import metric_of, workload
 
+FAULTS = "faults.ndjson"
+"""The file in the spool folder with a line for the beginning and the end of each fault."""
+SERIALS = "serials.json"
+"""The file in the spool folder with the last numbers that the schema gave (``Workload.serial``), for fault runs."""
 _RESERVE_BYTES = 256 * 1024
 
 
@@ -61,6 +66,12 @@ def make_run_folder(ready: Ready, root: Path) -> RunFolder:
     return folder
 
 
+def _client_path(ready: Ready) -> str:
+    """The code path of the measured calls; a proxy for network faults is part of it."""
+    proxied = any(fault.thing is Thing.NETWORK for fault in ready.plan.load.faults)
+    return f"{ready.client_path} through the proxy of network faults" if proxied else ready.client_path
+
+
 def _fill(folder: RunFolder, ready: Ready) -> None:
     plan, load = ready.plan, ready.plan.load
     note_in_charge(folder, os.getpid())
@@ -87,7 +98,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
         detail_charts=list(kind.detail_charts),
         phases=[Phase(name=phase.name, measured=phase.measured) for phase in kind.phases(load)],
         command=plan.command,
-        software={**software, "driver": ready.driver, "client_path": ready.client_path},
+        software={**software, "driver": ready.driver, "client_path": _client_path(ready)},
         server=ready.server,
         warnings=list(ready.warnings),
     )

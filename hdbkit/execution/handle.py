@@ -159,7 +159,7 @@ def start(target: Target, wanted: WorkloadSpec, planned: Planner, root: Path) ->
     Raises:
         InputError: it cannot be run; nothing was made.
     """
-    folder = make_run_folder(precheck(target, wanted, planned), root)
+    folder = make_run_folder(precheck(target, wanted, planned, root), root)
     environment = {**os.environ, **ONE_THREAD}
     secret = target.secret()
     if secret is not None:

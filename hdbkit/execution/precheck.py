@@ -6,6 +6,7 @@ import resource
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Load, Target, WorkloadSpec
@@ -44,8 +45,10 @@ Planner = Callable[[WorkloadSpec], RunPlan]
 """Makes the plan of a run from the specification of the schema in the database."""
 
 
-def precheck(target: Target, wanted: WorkloadSpec, planned: Planner) -> Ready:
+def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Path) -> Ready:
     """Read the schema, make the plan for it, and check with the server that it can be run; in one connection.
+
+    ``results`` is where the run's folder will be.
 
     Raises:
         InputError: with one sentence for the first obstacle; nothing was changed.
@@ -61,6 +64,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner) -> Ready:
         pooling = engine.pooling(session, target)
         _allow_open_files(plan.load)
         _check_connections(engine, session, plan, pooling)
+        _check_faults(plan, session, results)
         plan = plan.model_copy(update={"pooling": pooling})
         server = _server(engine, session, pooling, role)
         if plan.load.analyze:
@@ -114,6 +118,13 @@ def _server(engine: Database, session: Session, pooling: Pooling, role: ServerRo
         return facts
     here = engine.server_process(session) is not None
     return {**facts, "cache": footprint.cache, "cache_bytes": footprint.cache_bytes, "on_this_host": here}
+
+
+def _check_faults(plan: RunPlan, session: Session, results: Path) -> None:
+    if plan.load.faults:
+        from hdbkit.faults.actions import check
+
+        check(plan.target, plan.load.faults, session, results)
 
 
 def _check_capabilities(engine: Database, asked: Workload, load: Load) -> None:

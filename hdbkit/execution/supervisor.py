@@ -10,6 +10,7 @@ from __future__ import annotations
 import concurrent.futures
 import errno
 import importlib
+import json
 import math
 import os
 import signal
@@ -19,18 +20,19 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from hdbkit.contracts import Capability, PlannedPhase, SessionOptions
+from hdbkit.contracts import Capability, PlannedPhase, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
 from hdbkit.execution.control import HEAD_START_S, Control, Field, Stop
 from hdbkit.execution.early_end import EarlyEnd
-from hdbkit.execution.folder_setup import reserve_path
+from hdbkit.execution.folder_setup import FAULTS, SERIALS, reserve_path
 from hdbkit.execution.load_generator import Ending, LoadGenerator
 from hdbkit.execution.local_pool import LocalPool, disk_full
 from hdbkit.execution.sampler import Lines, Sampler
@@ -41,6 +43,9 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, Manifest, Status
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
+
+if TYPE_CHECKING:
+    from hdbkit.faults.injector import Injector
 
 _POLL_S = 0.1
 _READY_S = 120.0
@@ -83,6 +88,7 @@ class Supervisor:
         self._generator: LoadGenerator = LocalPool(folder, self._plan)
         self._sampler = Sampler(self._plan, folder.spools, self._plan.load.counter_interval_s)
         self._server_host = ServerHost(self._plan.target, folder.spools)
+        self._injector: Injector | None = None
         self._losses: set[int] = set()
         self._start_ns = 0
 
@@ -101,6 +107,7 @@ class Supervisor:
             itself = f"hdbkit itself failed ({type(error).__name__}: {error})"
             status, note = Status.FAILED, disk_full(self._folder.path) if full else itself
         finally:
+            self._undo_faults()
             self._end_clients()
         return self._complete(status, note)
 
@@ -108,6 +115,7 @@ class Supervisor:
 
     def _begin(self) -> None:
         """Wait until the clients are ready, read the first counters, publish the start."""
+        self._prepare_faults()
         clients = self._generator.prepare(self._plan.users)  # forks, so no thread runs yet
         self._sampler.start()
         self._server_host.start()
@@ -163,8 +171,13 @@ class Supervisor:
         self._write(self._manifest.moved_to(Status.MEASURING))
         lengths = [self._phases[i].duration_s for i in window]
         window_s = None if None in lengths else sum(length or 0.0 for length in lengths)
+        if self._injector:
+            self._injector.begin(opened_ns, [one.pid for one in self._generator.readings()])
         with closing(EarlyEnd(self._folder, self._plan, self._manifest, opened_ns, window_s)) as early:
             reason = self._in_turn(window, opened_ns, early.due)
+        if reason is None:
+            self._await_faults()
+        self._undo_faults()
         if reason == "enough":
             self._write(self._manifest.model_copy(update={"ended_early": early.reason}))
         if not self._at_once():
@@ -198,6 +211,26 @@ class Supervisor:
             reason = self._wait_until(begin_ns + round(phase.max_s * 1e9), self._settled)
             return None if reason == "enough" else reason, time.monotonic_ns()
         return reason, end_ns if reason is None else time.monotonic_ns()
+
+    def _prepare_faults(self) -> None:
+        """Start the process that causes the faults; network faults have the clients connect to its proxy."""
+        load = self._plan.load
+        if load.faults:
+            from hdbkit.faults.injector import Injector  # heavy, and most runs cause none
+
+            self._injector = Injector(self._plan.target, load.faults, load.seed, self._folder.spools / FAULTS)
+            reached = self._plan.model_copy(update={"target": self._injector.target})
+            self._generator = LocalPool(self._folder, reached)
+
+    def _await_faults(self) -> None:
+        """Keep the window open until the last fault is over, for a server that takes long to start."""
+        while self._injector and not self._injector.over() and not self._at_once():
+            self._generator.wait(_POLL_S)
+
+    def _undo_faults(self) -> None:
+        """Undo at once what has not ended."""
+        if self._injector:
+            self._injector.close()
 
     def _note_phase(self, index: int, **times: int) -> None:
         phases = list(self._manifest.phases)
@@ -284,6 +317,7 @@ class Supervisor:
         for client, ending in endings.items():
             self._clients.try_to_add({"client": client, "ended": ending.value})
         self._read_the_end()
+        self._read_serials()
         self._server_host.stop()
         self._sampler.stop()
         self._sampler.join(5) if self._sampler.is_alive() else None
@@ -292,6 +326,29 @@ class Supervisor:
         """Read the counters and the size of the data after all operations; the reading may be missing."""
         if self._sampler.is_alive() and not self._at_once():
             concurrent.futures.wait([self._sampler.ask("run_end")], timeout=_LAST_COUNTERS_S)
+
+    def _read_serials(self) -> None:
+        """Read the last numbers that the schema gave, by which lost commits are found; they may be missing."""
+        serial = self._workload.serial
+        if not self._injector or serial is None or self._at_once():
+            return
+        try:
+            with closing(self._connected()) as session:
+                rows = session.ask(serial.last)
+            last = [[int(value) for value in row] for row in rows]
+            if not last:
+                return
+            text = json.dumps({**asdict(serial), "last": last})
+            (self._folder.spools / SERIALS).write_text(text, encoding="utf-8")
+        except (HdbkitError, OSError) as error:
+            self._note("serial numbers not read", reason=str(error))
+
+    def _connected(self) -> Session:
+        """A session of its own with the workload's statements."""
+        plan, engine = self._plan, database(self._plan.target.kind)
+        timeout_ms = round(_CHECK_S * 1000)
+        options = SessionOptions(statement_timeout_ms=timeout_ms, application="hdbkit check", pooling=plan.pooling)
+        return engine.connect(plan.target, self._workload.scope(engine.dialects), options)
 
     def _complete(self, status: Status, note: str) -> Status:
         self._manifest = self._manifest.moved_to(Status.FINISHING)
@@ -342,12 +399,9 @@ class Supervisor:
 
     def _ask_schema(self, found: list[CheckLine], running: list[str]) -> None:
         """Add each result to ``found``, and to ``running`` what is being done."""
-        plan, engine = self._plan, database(self._plan.target.kind)
-        timeout_ms = round(_CHECK_S * 1000)
-        options = SessionOptions(statement_timeout_ms=timeout_ms, application="hdbkit check", pooling=plan.pooling)
+        engine = database(self._plan.target.kind)
         try:
-            session = engine.connect(plan.target, self._workload.scope(engine.dialects), options)
-            with closing(session):
+            with closing(self._connected()) as session:
                 planned = self._workload.checks(engine.dialects)
                 for one in run_checks(planned, engine, session, running.append):
                     found.append(CheckLine(name=f"schema: {one.name}", passed=one.passed, detail=one.detail))

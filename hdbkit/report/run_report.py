@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hdbkit.analysis.run.faults import RECOVERED, lost_text
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.wording import all_per_s, many, plural
 from hdbkit.charts.chart import Chart
@@ -40,7 +41,7 @@ def run_report(folder: RunFolder) -> Path:
         warnings=[*errors, *warnings(manifest)],
         tables=tables(manifest) if result else [],
         charts=charts,
-        evidence=[*server_work(manifest), *server_host_work(result)] if result else [],
+        evidence=[*_faults(manifest), *server_work(manifest), *server_host_work(result)] if result else [],
         checks=manifest.checks,
         environment=environment(manifest, read_settings(folder)),
         journal=[_course(manifest)],
@@ -62,6 +63,32 @@ def _place(manifest: Manifest) -> str:
         return ""
     tried = ", ".join(f"{name}={value}" for name, value in place["settings"].items())
     return f", run {place['number']} of the sweep {place['sweep_id']} (block {place['block']}, {tried})"
+
+
+def _faults(manifest: Manifest) -> list[Table]:
+    """What each fault did; nothing for a run without."""
+    result, rate = manifest.result, manifest.metric.rate
+    if "faults" not in result:
+        return []
+    head = ["fault", "at (s)", "first success after (s)", "longest time without a commit (s)"]
+    head += [
+        f"{rate.name} before",
+        "lowest second",
+        f"back to {RECOVERED:.0%} after (s)".replace("%", " %"),
+        "failures",
+    ]
+    rows = [
+        [
+            one["fault"],
+            *(number(one[name]) for name in ("start_s", "first_success_after_s", "outage_s")),
+            *("" if one[name] is None else rate.number(one[name]) for name in ("rate_before", "lowest_rate")),
+            "not in the window" if one["recovered_after_s"] is None else number(one["recovered_after_s"]),
+            one["error"] or ", ".join(f"{name} {count:,}" for name, count in one["errors"].items()) or "none",
+        ]
+        for one in result["faults"]
+    ]
+    lost = lost_text(result.get("lost_commits"))
+    return [text_table(f"What each fault did; {lost}", head, rows)]
 
 
 def _course(manifest: Manifest) -> Table:

@@ -72,6 +72,20 @@ class Phase(BaseModel):
     end_us: int | None = None
 
 
+class FaultLine(BaseModel):
+    """A fault that the run caused, with its times in microseconds since the run's start; ``error``: why it failed.
+
+    It is in effect from ``effective_us`` on, once all processes are killed, for example.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+    fault: str
+    start_us: int
+    effective_us: int | None = None
+    end_us: int | None = None
+    error: str = ""
+
+
 class _Part(BaseModel):
     """What readers rely on in a part of the manifest that is otherwise free."""
 
@@ -157,6 +171,8 @@ class _Result(_Part):
     data: dict[str, float | None] | None = None
     counters: dict[str, float | None]
     clients_lost: int | None = None
+    faults: list[dict[str, Any]] = Field(default_factory=list)
+    lost_commits: int | None = None
 
 
 PARTS: Mapping[str, type[BaseModel]] = {"plan": _Plan, "server": _Server, "result": _Result}
@@ -197,6 +213,7 @@ class Manifest(BaseModel):
     clock: Clock | None = None
     result: dict[str, Any] = Field(default_factory=dict, description="analysis.summary.summarize")
     checks: list[CheckLine] = Field(default_factory=list)
+    faults: list[FaultLine] = Field(default_factory=list, description="faults that the run caused on purpose")
     tags: list[str] = Field(default_factory=list)
     note: str = ""
 

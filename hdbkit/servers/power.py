@@ -34,7 +34,7 @@ class CommandPower:
     @property
     def running(self) -> bool:
         """Whether the status command reports a running server; true without a status command."""
-        return not self._commands.status or _run(self._commands.status)[0] == 0
+        return not self._commands.status or run_command(self._commands.status)[0] == 0
 
     def start(self) -> None:
         """Run the start command."""
@@ -74,7 +74,7 @@ class CommandPower:
     def _run(self, command: Sequence[str], what: str) -> None:
         if not command:
             raise ServerFailed(f"the target gives no command to {what} its server (control.commands.{what})")
-        code, output = _run(command)
+        code, output = run_command(command)
         if code:
             reason = " | ".join(one for one in (output, self.last_log_lines()) if one)
             raise ServerFailed(f"the command {command[0]} failed with exit code {code}: {reason or NO_MESSAGE}")
@@ -85,7 +85,7 @@ def power_of(spec: ControlSpec) -> CommandPower | None:
     return CommandPower(spec.commands, spec.log) if spec.commands.can_restart else None
 
 
-def _run(command: Sequence[str]) -> tuple[int, str]:
+def run_command(command: Sequence[str]) -> tuple[int, str]:
     """Run a command; return its exit code and its last lines of output. Raises ``ServerFailed`` if it cannot run."""
     environment = {name: value for name, value in os.environ.items() if not SECRET.search(name)}
     with tempfile.TemporaryFile() as output:

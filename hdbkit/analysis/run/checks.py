@@ -18,12 +18,14 @@ import pandas as pd
 from hdbkit.analysis.run import steady
 from hdbkit.analysis.run.bracket import brackets
 from hdbkit.analysis.run.costs import MIN_S, against_earlier, within
+from hdbkit.analysis.run.faults import lost_text
 from hdbkit.analysis.run.host import MAX_STEAL_PCT, pressure_pct, server_is_here
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.statistics.tails import binomial_range, chi_square_tail
 from hdbkit.analysis.wording import many, percents, plural, share
+from hdbkit.config.fault import parse_faults
 from hdbkit.config.load import client_slices
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
@@ -177,6 +179,32 @@ def _none_failed(run: _Run) -> Line:
     return False, f"{many(failed, run.noun)} failed in the window: {classes}"
 
 
+def _disturbed(check: Check) -> Check:
+    """``check``, undecided where a run that caused faults on purpose does not pass it."""
+
+    def checked(run: _Run) -> Line:
+        passed, detail = check(run)
+        if passed is False and run.manifest.faults:
+            return None, f"{detail}; the run caused faults on purpose"
+        return passed, detail
+
+    return checked
+
+
+def _kept(run: _Run) -> Line:
+    lost = run.result.get("lost_commits")
+    return (None if lost is None else lost == 0), lost_text(lost)
+
+
+def _caused(run: _Run) -> Line:
+    faults = run.manifest.faults
+    planned = len(parse_faults(run.manifest.plan["load"]["fault"]))
+    bad = [f"{one.fault}: {one.error or 'it did not end'}" for one in faults if one.error or one.end_us is None]
+    if bad:
+        return False, "; ".join(bad)
+    return len(faults) == planned, f"{len(faults)} of {planned} began and ended"
+
+
 def _clients_ended(run: _Run) -> Line:
     if run.clients is None:
         return None, "how the clients ended was not recorded"
@@ -239,8 +267,8 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
     if manifest.metric.counter:
         yield "schema's count bracketed by the clients", _bracketed
     yield f"every {run.noun} accounted for", _accounted
-    yield f"no {run.noun} failed", _none_failed
-    yield "clients ended as planned", _clients_ended
+    yield f"no {run.noun} failed", _disturbed(_none_failed)
+    yield "clients ended as planned", _disturbed(_clients_ended)
     if manifest.mix:
         yield "mix as asked", _mix
     for operation, expected in manifest.rollback_shares.items():
@@ -248,8 +276,11 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
             f"{share(expected)} of {operation} rolled back",
             partial(_rolled_back, operation=operation, expected=expected),
         )
-    yield f"no jump in the cost of a {run.noun}", _no_jump
-    yield "Little's law", _littles_law
-    yield "steady state", _steady
+    yield f"no jump in the cost of a {run.noun}", _disturbed(_no_jump)
+    if manifest.plan["load"].get("fault"):
+        yield "faults caused", _caused
+        yield "acknowledged commits kept", _kept
+    yield "Little's law", _disturbed(_littles_law)
+    yield "steady state", _disturbed(_steady)
     yield "steal time", _steal
     yield "CPU pressure", _pressure

@@ -10,6 +10,8 @@ from hdbkit.results.folder import RunFolder
 
 RETRIED = "retried"
 """Stands among the classes for errors after which the operation was retried."""
+CLASS_NAMES = dict(enumerate(ERROR_CLASSES)) | {0: "other"}
+"""The name of each class of failures, by its code in the records."""
 
 
 def failures(folder: RunFolder, step_s: int = 1) -> pd.DataFrame:
@@ -26,8 +28,7 @@ def failures(folder: RunFolder, step_s: int = 1) -> pd.DataFrame:
         )
         counted: pd.DataFrame = found.df()
     retried = counted.groupby("second")["retries"].sum().rename("count").reset_index()
-    names = dict(enumerate(ERROR_CLASSES)) | {0: "other"}
-    classified = counted.assign(error_class=counted["code"].map(names))
+    classified = counted.assign(error_class=counted["code"].map(CLASS_NAMES))
     lost = classified.loc[classified["code"] >= 0, ["second", "error_class", "count"]]
     both = pd.concat([lost, retried.assign(error_class=RETRIED)])
     kept = both.loc[both["count"] > 0, ["second", "error_class", "count"]].astype({"second": int, "count": int})

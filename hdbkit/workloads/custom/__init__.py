@@ -16,6 +16,7 @@ from hdbkit.contracts import (
     PlannedPhase,
     Schema,
     Scope,
+    Serial,
     Session,
     Table,
     User,
@@ -38,6 +39,7 @@ class Custom:
     noun = "operation"
     routines: tuple[str, ...] = ()
     grows = False
+    serial: Serial | None = None
     preload: tuple[str, ...] = ("hdbkit.workloads.custom.user",)
     detail_charts: tuple[DetailChart, ...] = ()
 

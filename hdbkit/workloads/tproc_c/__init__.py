@@ -14,6 +14,7 @@ from hdbkit.contracts import (
     PlannedPhase,
     Schema,
     Scope,
+    Serial,
     Session,
     Table,
     TableLoad,
@@ -53,6 +54,7 @@ class TprocC:
     operations: tuple[str, ...] = TRANSACTIONS
     reading = READING
     metric = NOPM
+    serial: Serial | None = Serial("new_order", ("w_id", "d_id"), "o_id", "last_order_ids")
     details: Mapping[str, str] = DETAILS
     detail_charts: tuple[DetailChart, ...] = (
         DetailChart(
@@ -102,8 +104,9 @@ class TprocC:
         return self.load(load).keying_and_thinking
 
     def details_from_results(self, load: Load) -> bool:
-        """Whether order ids are recorded, which only the result of a new order contains."""
-        return self.load(load).keep_order_ids
+        """Whether order ids are recorded, which only the result of a new order contains; a fault run needs them."""
+        own = self.load(load)
+        return own.keep_order_ids or bool(own.faults)
 
     def hint(self, load: Load) -> str:
         """That users share home warehouses: each payment changes its warehouse's row."""

@@ -27,6 +27,10 @@ SELECT count(*) FROM stock;
 -- name: count_item
 SELECT count(*) FROM item;
 
+-- name: last_order_ids
+-- Orders of a district are numbered without a gap.
+SELECT d_w_id, d_id, d_next_o_id - 1 FROM district;
+
 -- name: count_new_orders
 -- The running total of new orders, whose growth is the throughput.
 SELECT CAST(sum(d_next_o_id) AS BIGINT) FROM district;

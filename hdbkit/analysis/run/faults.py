@@ -1,0 +1,192 @@
+"""What the faults of a run did: outage, dip and recovery of the throughput, errors, and lost commits.
+
+A lost commit is one that the server had acknowledged and that its schema does not have after the run. It is found by
+numbers that the schema gives without gaps: after a loss a number is given again, or is beyond the last one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hdbkit.analysis.run.failures import CLASS_NAMES, RETRIED, failures
+from hdbkit.analysis.run.records import metric_codes, operations_of
+from hdbkit.analysis.run.timeline import throughput
+from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.analysis.wording import many
+from hdbkit.config.metric import Metric
+from hdbkit.results.columns import Outcome
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import FaultLine, Manifest
+
+BEFORE_S, MIN_BEFORE_S = 10, 0.5
+"""The time before a fault, at most and at least, whose rate is what the throughput recovers to."""
+RECOVERED = 0.9
+"""The share of that rate that counts as recovered, in ``STEADY_S`` seconds in a row."""
+STEADY_S = 3
+
+
+def effects(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
+    """A dict per fault, as plain JSON; times in seconds, those of ``_after_s`` from the fault's beginning on.
+
+    ``first_success_after_s``: the end of the first committed operation that began when the fault was in effect.
+    ``outage_s``: the longest time without a commit, from the fault's beginning to the recovery.
+    ``rate_before``, ``lowest_rate``: the metric's rate before the fault, and in its lowest second.
+    ``recovered_after_s``: from when on the rate is at least 90 % of that before, for 3 s; None: not in the window.
+    ``errors``: failures by class until then. None stands for what is unknown.
+    """
+    window = window_of(manifest)
+    course = throughput(folder, manifest).set_index("second")["rate"]
+    course = course.reindex(range(window.end_us // 1_000_000), fill_value=0.0)  # its end may lie in an outage
+    starts = [line.start_us / 1e6 for line in manifest.faults]
+    found, earlier_s = [], window.start_us / 1e6
+    for line, next_s in zip(manifest.faults, [*starts[1:], math.inf], strict=True):
+        one = _effect(folder, manifest, line, course, window, earlier_s)
+        recovered_s = math.inf if one["recovered_after_s"] is None else one["start_s"] + one["recovered_after_s"]
+        over_s = min(next_s, max(recovered_s, one["end_s"] or 0.0), window.end_us / 1e6)
+        until_us = max(round(over_s * 1e6), line.start_us + 1)
+        one["errors"] = _errors(folder, line.start_us, until_us)
+        one["outage_s"] = _outage_s(folder, line.start_us, until_us, window.end_us)
+        found.append(one)
+        earlier_s = over_s if recovered_s <= over_s else one["end_s"] or over_s
+    return found
+
+
+def effect_text(effect: Mapping[str, Any], metric: Metric) -> str:
+    """What a fault did, in a sentence; ``effect`` as ``effects`` gives it."""
+    if effect["error"]:
+        return f"{effect['fault']}: it failed: {effect['error']}"
+    rate, success, recovered = metric.rate, effect["first_success_after_s"], effect["recovered_after_s"]
+    parts = [
+        "no commit after it" if success is None else f"first success after {success:.3g} s",
+        f"{effect['outage_s']:.3g} s without a commit",
+        "" if effect["lowest_rate"] is None else f"lowest second {rate.text(effect['lowest_rate'])}",
+    ]
+    if effect["rate_before"]:
+        before = f"of the {rate.text(effect['rate_before'])} before"
+        back = "not in the window" if recovered is None else f"after {recovered:.3g} s"
+        parts.append(f"back to {RECOVERED:.0%} {before} {back}".replace("%", " %"))
+    errors = ", ".join(f"{name} {count:,}" for name, count in effect["errors"].items())
+    parts.append(f"failures: {errors or 'none'}")
+    return f"{effect['fault']}: {'; '.join(filter(None, parts))}"
+
+
+def lost_text(lost: int | None) -> str:
+    """How many acknowledged commits the faults lost, in a sentence."""
+    if lost is None:
+        return "whether acknowledged commits were lost is unknown: the schema gives no numbers that show it"
+    return "no acknowledged commit was lost" if not lost else f"{many(lost, 'acknowledged commit')} lost"
+
+
+def course_of_faults(folder: RunFolder) -> pd.DataFrame:
+    """Columns second, committed, and one per class of failures: operations per second over the whole run."""
+    with operations_of(folder) as rows:
+        done = rows.filter(f"outcome != {Outcome.FAILED.value}")
+        ended: pd.DataFrame = done.aggregate(
+            "(t_end_us // 1000000)::INTEGER AS second, count(*)::BIGINT AS committed",
+            "(t_end_us // 1000000)::INTEGER",
+        ).df()
+    failed = failures(folder)
+    lost = failed[failed["error_class"] != RETRIED].pivot_table(
+        index="second", columns="error_class", values="count", aggfunc="sum"
+    )
+    both = ended.set_index("second").join(lost, how="outer")
+    last = int(both.index.max()) if len(both) else 0  # the last second is not a whole one
+    return both.reindex(range(last)).fillna(0).astype(int).rename_axis("second").reset_index()
+
+
+def _effect(
+    folder: RunFolder,
+    manifest: Manifest,
+    line: FaultLine,
+    course: pd.Series[float],
+    window: Window,
+    earlier_s: float,
+) -> dict[str, Any]:
+    start_s = line.start_us / 1e6
+    after = course[(course.index >= math.floor(start_s)) & (course.index + 1 <= window.end_us / 1e6)]
+    rate = _rate_before(folder, manifest, max(earlier_s, start_s - BEFORE_S), start_s)
+    recovered_s = _recovered_s(after, rate) if rate else None
+    span = after if recovered_s is None else after[after.index <= max(recovered_s, math.floor(start_s))]
+    return {
+        "fault": line.fault,
+        "error": line.error,
+        "start_s": round(start_s, 3),
+        "end_s": None if line.end_us is None else round(line.end_us / 1e6, 3),
+        "first_success_after_s": _first_success_after_s(folder, line),
+        "rate_before": rate,
+        "lowest_rate": float(span.min()) if len(span) else None,
+        "recovered_after_s": None if recovered_s is None else round(max(recovered_s - start_s, 0.0), 3),
+    }
+
+
+def _rate_before(folder: RunFolder, manifest: Manifest, from_s: float, to_s: float) -> float | None:
+    """The metric's rate in this time; None if it is too short."""
+    if to_s - from_s < MIN_BEFORE_S:
+        return None
+    counted = f"operation IN {metric_codes(manifest)} AND outcome = {Outcome.COMMITTED.value}"
+    with operations_of(folder, Window(round(from_s * 1e6), round(to_s * 1e6))) as rows:
+        ((n,),) = rows.filter(counted).aggregate("count(*)").fetchall()
+    return float(n) * manifest.metric.rate.per_s / (to_s - from_s)
+
+
+def _recovered_s(after: pd.Series[float], rate: float) -> float | None:
+    """The first second that begins ``STEADY_S`` recovered ones, fewer at the end; None if there is none."""
+    good = (after >= RECOVERED * rate).to_numpy()
+    for at in range(len(good)):
+        if good[at : at + STEADY_S].all():
+            return float(after.index[at])
+    return None
+
+
+def _first_success_after_s(folder: RunFolder, line: FaultLine) -> float | None:
+    if line.effective_us is None:
+        return None
+    done = f"outcome = {Outcome.COMMITTED.value} AND t_start_us >= {line.effective_us}"
+    with operations_of(folder) as rows:
+        ((end_us,),) = rows.filter(done).aggregate("min(t_end_us)").fetchall()
+    return None if end_us is None else round((end_us - line.start_us) / 1e6, 3)
+
+
+def _outage_s(folder: RunFolder, start_us: int, until_us: int, end_us: int) -> float:
+    """The longest time without a commit that begins between the first two times; it ends with the window at last."""
+    done = f"outcome = {Outcome.COMMITTED.value} AND t_end_us >= {start_us} AND t_end_us < {end_us}"
+    with operations_of(folder) as rows:
+        ends = np.sort(rows.filter(done).project("t_end_us").fetchnumpy()["t_end_us"])
+    times = np.concatenate([[start_us], ends, [end_us]])
+    return round(float(np.diff(times)[times[:-1] < until_us].max()) / 1e6, 3)
+
+
+def _errors(folder: RunFolder, start_us: int, end_us: int) -> dict[str, int]:
+    """Failures by class that ended in this time."""
+    failed = f"outcome = {Outcome.FAILED.value} AND t_end_us >= {start_us} AND t_end_us < {end_us}"
+    with operations_of(folder) as rows:
+        found = rows.filter(failed).aggregate("error_class::INTEGER, count(*)", "error_class").fetchall()
+    return {CLASS_NAMES[code]: int(count) for code, count in sorted(found)}
+
+
+def lost_commits(folder: RunFolder, manifest: Manifest, serials: Mapping[str, Any]) -> int:
+    """How many acknowledged operations the schema does not have after the run.
+
+    Args:
+        folder: the run.
+        manifest: its manifest.
+        serials: ``operation``, the columns ``group`` and ``number``, and ``last``: rows of the columns of ``group``
+            with their last number, as read after the run.
+    """
+    columns = [*serials["group"], serials["number"]]
+    last = pd.DataFrame(serials["last"], columns=columns)
+    names = ", ".join(columns)
+    with operations_of(folder) as rows:
+        of_serial = f"operation = {manifest.operations.index(serials['operation'])}"
+        kept = rows.filter(f"{of_serial} AND outcome = {Outcome.COMMITTED.value}").aggregate(
+            f"{names}, count(*)::BIGINT AS n", names
+        )
+        numbers: pd.DataFrame = kept.df()
+    known = numbers.merge(last, on=list(serials["group"]), how="left", suffixes=("", "_last"))
+    beyond = known[serials["number"]] > known[f"{serials['number']}_last"].fillna(-1)
+    return int((known["n"] - 1).sum() + beyond.sum())

@@ -1,0 +1,47 @@
+"""The chart of a run's faults: what was committed and what failed, on one time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from hdbkit.analysis.run.faults import effect_text, lost_text
+from hdbkit.analysis.run.windows import Window
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.style import colour, figure, log_axis, series, shade_rampup
+from hdbkit.config.metric import Metric
+from hdbkit.results.manifest import Manifest
+
+
+def faults_over_time(manifest: Manifest, course: pd.DataFrame, window: Window) -> Chart:
+    """Committed and failed operations per second; ``course`` as ``course_of_faults`` gives it.
+
+    A second with none of them is a break of the line, since its axis is logarithmic.
+    """
+    effects: Sequence[Mapping[str, Any]] = manifest.result["faults"]
+    metric: Metric = manifest.metric
+    fig = figure("seconds since the start", "operations per second (log)", showlegend=True)
+    shade_rampup(fig, window.start_us / 1e6)
+    for effect in effects:
+        start_s, end_s = effect["start_s"], effect["end_s"] or effect["start_s"]
+        fig.add_vrect(start_s, end_s, fillcolor=colour("shade"), line_width=0, layer="below")
+        fig.add_vline(start_s, line_color=colour("muted"), line_dash="dash", line_width=1.5)
+    for index, name in enumerate(one for one in course if one != "second"):
+        look = series(index)
+        fig.add_scatter(
+            x=(course["second"] + 0.5).tolist(), y=[float(n) if n else None for n in course[name]], name=name,
+            mode="lines+markers", line={"color": look["color"], "dash": look["dash"], "width": 2}, marker={"size": 4},
+            hovertemplate="%{x:.0f} s: %{y:,.0f} per second<extra>%{fullData.name}</extra>",
+        )  # fmt: skip
+    fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y if value))
+    words = " ".join(f"{_capital(effect_text(effect, metric))}." for effect in effects)
+    words += (
+        f" {_capital(lost_text(manifest.result.get('lost_commits')))}. Dashed lines mark the beginnings of faults."
+    )
+    return Chart("faults", "What did each fault do, and how long until all was as before?", fig, words, course)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,91 @@
+"""A TCP proxy on the loopback interface between clients and server, which delays, holds back or resets connections.
+
+A delay applies to what the server sends, so that each answer arrives later by as much.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+
+_CHUNK_BYTES = 65_536
+_RESET = struct.pack("ii", 1, 0)
+"""``SO_LINGER`` with which closing a connection resets it."""
+
+
+class Proxy:
+    """Forwards connections to ``host`` and ``port``; all its state belongs to one event loop."""
+
+    delay_s = 0.0
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host, self._port = host, port
+        self._open = asyncio.Event()
+        self._open.set()
+        self._resetting = False
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def listen(self) -> int:
+        """Start to accept connections; return the port."""
+        server = await asyncio.start_server(self._forward, "127.0.0.1", 0)
+        return int(server.sockets[0].getsockname()[1])
+
+    def cut(self) -> None:
+        """Hold back all data; connections stay open."""
+        self._open.clear()
+
+    def mend(self) -> None:
+        """Forward data again, those held back first, and accept connections."""
+        self._open.set()
+        self._resetting, self.delay_s = False, 0.0
+
+    def reset(self) -> None:
+        """Reset all connections, and new ones until ``mend``."""
+        self._resetting = True
+        for writer in list(self._writers):
+            _reset(writer)
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection of a client."""
+        if self._resetting:
+            _reset(writer)
+            return
+        await self._open.wait()
+        try:
+            to_read, to_write = await asyncio.open_connection(self._host, self._port)
+        except OSError:
+            _reset(writer)
+            return
+        both = {writer, to_write}
+        self._writers |= both
+        try:
+            ways = (self._pump(reader, to_write, lambda: 0.0), self._pump(to_read, writer, lambda: self.delay_s))
+            await asyncio.wait([asyncio.ensure_future(way) for way in ways], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._writers -= both
+            for one in both:
+                one.close()
+
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_s: Callable[[], float]
+    ) -> None:
+        """Forward one direction until it ends."""
+        with suppress(OSError):
+            while data := await reader.read(_CHUNK_BYTES):
+                await self._open.wait()
+                if wait_s := delay_s():
+                    await asyncio.sleep(wait_s)
+                writer.write(data)
+                await writer.drain()
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """Close a connection with a reset instead of an orderly end."""
+    own = writer.get_extra_info("socket")
+    if own is not None:
+        with suppress(OSError):
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    writer.transport.abort()

@@ -1,0 +1,120 @@
+"""Faults that a run causes itself: what they do, what the result says, and that nothing stays broken."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+import hdbkit
+from hdbkit.api import Result
+from hdbkit.build import build
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.errors import HdbkitError, InputError
+from hdbkit.results.manifest import Status
+from hdbkit.servers import PrivateServer, find_binaries, private_server
+from tests.run.faults import ask, folder_of, rows, supervisor_of, until, wait_for
+
+SOME = Load(virtual_users=4, rampup_s=0.3, duration_s=8, counter_interval_s=0.5)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PrivateServer]:
+    if not find_binaries():
+        pytest.skip("no server binaries here; see: hdbkit doctor")
+    with private_server() as server:
+        build(server.target, WorkloadSpec(warehouses=1))
+        ask(server, "CHECKPOINT")
+        yield server
+
+
+def run(server: PrivateServer, fault: str, duration_s: float = 8) -> Result:
+    return hdbkit.run(server.target, load=SOME.model_copy(update={"fault": fault, "duration_s": duration_s}))
+
+
+def passed(result: Result, name: str) -> Any:
+    return result.checks.set_index("name").loc[name, "passed"]
+
+
+def answers(server: PrivateServer) -> bool:
+    with suppress(Exception):
+        return bool(ask(server, "SELECT 1"))
+    return False
+
+
+def test_each_fault_has_its_effect_and_no_acknowledged_commit_is_lost(server: PrivateServer) -> None:
+    faults = (
+        "delay network at 0.5 s for 0.7 s by 60 ms; cut network at 2 s for 0.8 s; reset network at 3.5 s; "
+        "kill client at 4 s; kill server at 5 s for 0.5 s"
+    )
+    result = run(server, faults)
+    assert [line.fault for line in result.manifest.faults] == faults.split("; ")
+    delayed, cut, reset, client, killed = result.summary["faults"]
+    within = f"t_start_us >= {1e6 * delayed['start_s']} and t_start_us + latency_us < {1e6 * delayed['end_s']}"
+    ((n, shortest_us),) = rows(result, f"select count(*), min(latency_us) from {{t}} where {within}")
+    assert n > 0
+    assert shortest_us >= 60_000
+    assert 0.79 <= cut["outage_s"] <= cut["first_success_after_s"]
+    assert (delayed["errors"], cut["errors"], client["errors"]) == ({}, {}, {})
+    assert reset["errors"]["connection_lost"] == 4
+    assert killed["errors"]["connection_lost"] >= 3
+    assert killed["outage_s"] > 0.4
+    assert killed["lowest_rate"] < killed["rate_before"]
+    assert passed(result, "faults caused")
+    assert passed(result, "acknowledged commits kept")
+    assert passed(result, "clients ended as planned") is None
+    assert result.passed
+    assert result.manifest.software["client_path"].endswith("through the proxy of network faults")
+    assert "Kill server at 5 s for 0.5 s: first success after" in result.charts()["faults"].alternative
+    assert "no acknowledged commit was lost" in result.report().read_text()
+
+
+def test_commits_that_a_server_acknowledged_and_lost_are_counted(server: PrivateServer) -> None:
+    """It acknowledges them before they are written, and writes them every ten seconds."""
+    for setting in ("synchronous_commit = off", "wal_writer_delay = '10s'", "wal_writer_flush_after = '1GB'"):
+        ask(server, f"ALTER SYSTEM SET {setting}")
+    ask(server, "SELECT pg_reload_conf()")
+    try:
+        result = run(server, "kill server at 1 s", duration_s=3)
+    finally:
+        ask(server, "ALTER SYSTEM RESET ALL")
+        ask(server, "SELECT pg_reload_conf()")
+    assert result.summary["lost_commits"] > 0
+    assert passed(result, "acknowledged commits kept") == False  # noqa: E712  NumPy's
+    assert f"{result.summary['lost_commits']:,} acknowledged commit" in result.checks.to_string()
+
+
+@pytest.mark.parametrize("fault", ["pause server at 0.3 s for 60 s", "stop server at 0.3 s for 60 s"])
+def test_a_fault_is_undone_when_its_run_is_stopped_or_killed(server: PrivateServer, fault: str) -> None:
+    load = SOME.model_copy(update={"fault": fault, "duration_s": 600})
+    running = hdbkit.start(server.target, load=load)
+    wait_for(running, Status.MEASURING)
+    until((folder_of(running).spools / "faults.ndjson").is_file, "the fault begins")
+    time.sleep(0.5)
+    if "pause" in fault:
+        supervisor_of(running).send_signal(signal.SIGKILL)
+    else:
+        running.stop()
+        result = running.wait()
+        assert result.manifest.status is Status.STOPPED
+        assert passed(result, "faults caused")
+    until(lambda: answers(server), "the server is back", 30)
+
+
+def test_what_cannot_be_caused_is_refused_before_the_run(server: PrivateServer) -> None:
+    target = server.target
+    for other, fault, reason in (
+        (target.with_(may_restart=False), "kill server at 1 s", "must set 'may_restart: true'"),
+        (target, "failover server at 1 s", r"needs the command 'control\.commands\.failover'"),
+        (target, "pause disk at 1 s for 1 s", "file system"),
+        (Target.parse("nulldb:///x"), "cut network at 1 s for 1 s", "needs host and port"),
+    ):
+        with suppress(HdbkitError):
+            build(other, WorkloadSpec(warehouses=1))
+        with pytest.raises(InputError, match=reason):
+            hdbkit.start(other, load=SOME.model_copy(update={"fault": fault}))
+    assert answers(server)

@@ -1,0 +1,72 @@
+"""Sentences that name a fault, and what a run's records say about one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from hdbkit.config import Load
+from hdbkit.config.fault import FORMS, Fault, Thing, parse_faults
+from hdbkit.errors import ConfigErrors
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kill server at 30 s",
+        "kill server at 30 s for 5 s",
+        "stop server at 1.5 s for 10 s",
+        "restart server at 0 s",
+        "pause server at 30 s for 0.5 s",
+        "failover server at 30 s",
+        "kill client at 30 s",
+        "kill 3 clients at 30 s",
+        "delay network at 30 s for 10 s by 50 ms",
+        "cut network at 30 s for 10 s",
+        "reset network at 30 s",
+        "pause disk at 30 s for 2 s",
+    ],
+)
+def test_a_sentence_is_read_and_written_again(text: str) -> None:
+    fault = Fault.parse(text)
+    assert str(fault) == text
+    assert (fault.action, fault.thing) in FORMS
+    shouted = re.sub(r" (M?S)( |$)", r"\1\2", text.upper())
+    assert Fault.parse(f"  {shouted}\n") == fault
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("kill", "is not a fault; known: kill server at 30 s"),
+        ("kill network at 3 s", "is not a fault"),
+        ("kill server", "is not a fault"),
+        ("kill server at 3 min", "is not a fault"),
+        ("kill server at -3 s", "is not a fault"),
+        ("stop server at 3 s", "must read like 'stop server at 30 s for 5 s'"),
+        ("restart server at 3 s for 3 s", "must read like 'restart server at 30 s'"),
+        ("kill 2 servers at 3 s", "must read like"),
+        ("kill 0 clients at 3 s", "must be 1 or more"),
+        ("delay network at 3 s for 2 s", "by 50 ms'"),
+        ("cut network at 3 s for 2 s by 5 ms", "must read like"),
+    ],
+)
+def test_another_sentence_is_an_error_that_shows_the_right_one(text: str, reason: str) -> None:
+    with pytest.raises(ConfigErrors, match=reason):
+        Load(fault=text)
+
+
+def test_faults_are_sorted_and_those_of_one_thing_do_not_overlap() -> None:
+    faults = Load(fault="kill client at 20 s; cut network at 3 s for 4 s;").faults
+    assert [fault.thing for fault in faults] == [Thing.NETWORK, Thing.CLIENT]
+    assert parse_faults("") == Load().faults == ()
+    with pytest.raises(
+        ConfigErrors, match="'kill server at 4 s' begins before 'pause server at 1 s for 5 s' is over"
+    ):
+        Load(fault="pause server at 1 s for 5 s; kill server at 4 s")
+
+
+def test_a_fault_is_over_before_the_window_ends() -> None:
+    with pytest.raises(ConfigErrors, match=r"'cut network at 8 s for 2 s' is not over before the end of the window"):
+        Load(duration_s=10, fault="cut network at 8 s for 2 s")
