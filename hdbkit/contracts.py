@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from signal import Signals
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
@@ -309,6 +310,8 @@ class Database(Protocol):
     """The storage options of this engine."""
     protected_settings: Mapping[str, str]
     """Settings that a sweep never changes, each with what it would do: clients and hdbkit would lose the server."""
+    reload_signal: Signals | None
+    """The signal that makes the server's main process read its settings file; None if there is none."""
 
     def driver_version(self) -> str:
         """Name and version of the driver. Raises ``MissingDriver`` if it is not installed."""
@@ -362,6 +365,15 @@ class Database(Protocol):
 
     def server_process(self, session: Session) -> int | None:
         """The process id of the server's main process if it runs on this host, else None."""
+        ...
+
+    def missing_grants(
+        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
+    ) -> list[str]:
+        """The commands that grant the session's account what it lacks to change these settings.
+
+        ``kept``: the server itself keeps them, through SQL. ``applied``: they take effect through SQL.
+        """
         ...
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:

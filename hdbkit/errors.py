@@ -197,3 +197,12 @@ class TransactionError(HdbkitError):
 
     def __str__(self) -> str:
         return f"{self.error_class.value} ({self.code}): {self.text}"
+
+
+def innermost_reason(error: BaseException) -> str:
+    """The reason of the innermost of our errors that caused this one: what equal failures of several runs share."""
+    while isinstance(error.__cause__, HdbkitError):
+        error = error.__cause__
+    if isinstance(error, TransactionError):
+        return error.text
+    return error.reason if isinstance(error, RunFailed | CannotConnect) else str(error)

@@ -31,6 +31,7 @@ ON_ONE_WORKER = (
         "tests/run/test_agent.py",
         "tests/run/test_agent_sweep.py",
         "tests/run/test_bad_input.py",
+        "tests/run/test_control_privileges.py",
         "tests/run/test_local_control.py",
         "tests/run/test_checking.py",
         "tests/run/test_pooler.py",

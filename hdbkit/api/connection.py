@@ -18,7 +18,7 @@ from hdbkit.build import BuildProgress, BuildResult
 from hdbkit.build import build as build_schema
 from hdbkit.build import drop as drop_schema
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.config.passwords import PASSWORD_VARIABLE
+from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
 from hdbkit.contracts import Capability, Check, Database
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HalfBuilt, InputError, TransactionError
@@ -29,8 +29,6 @@ from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.checking import Started, run_checks
 from hdbkit.workloads.present import present_schema, schema_in
 from hdbkit.workspace import DEFAULT, Workspace
-
-ADMIN_PASSWORD_VARIABLE = "HDBKIT_ADMIN_PASSWORD"  # noqa: S105  the name of a variable
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from hdbkit.build import Stage
 from hdbkit.cli.show import notes
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.live import LiveView
+from hdbkit.results.journal import RESTORED
 from hdbkit.results.manifest import Status
 from hdbkit.sweep_runner import EventKind, SweepEvent
 
@@ -134,7 +135,7 @@ class SweepLines:
         if step.kind in (EventKind.SETTLED, EventKind.WAITING):
             notes.print(f"  {escape(step.note)}")
         elif step.kind is EventKind.RESTORED:
-            notes.print("  the server's settings are restored")
+            notes.print(f"  {escape(step.note or RESTORED)}")
         elif step.kind in (EventKind.FINISHED, EventKind.ENDED_EARLY, EventKind.FAILED) and step.planned:
             notes.print(f"  run {step.planned.number:3} of {step.total}  {escape(_outcome(step))}")
 

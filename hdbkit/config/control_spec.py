@@ -26,6 +26,9 @@ class Commands(ConfigModel):
     status: tuple[str, ...] = ()
     restart: tuple[str, ...] = Field(default=(), description="default: stop, then start")
     failover: tuple[str, ...] = Field(default=(), description="makes another server the primary one")
+    reload: tuple[str, ...] = Field(
+        default=(), description="makes the server read its settings file; default: by SQL, else by a signal"
+    )
 
     @property
     def can_restart(self) -> bool:
@@ -47,6 +50,11 @@ class ControlSpec(ConfigModel):
     )
     drop_in: Path | None = Field(
         default=None, description="folder of the server's configuration files; hdbkit adds a file to it"
+    )
+    user: str | None = Field(
+        default=None,
+        min_length=1,
+        description="administrator's account for control only; its password is in HDBKIT_ADMIN_PASSWORD",
     )
     log: Path | None = Field(default=None, description="log of the server, shown if it does not start")
     agent: str | None = Field(default=None, description="address of the agent on the server's host: https://db1:8443")
@@ -98,9 +106,12 @@ class ControlSpec(ConfigModel):
             )
         if (self.client_certificate is None) != (self.client_key is None):
             raise ValueError("client_certificate and client_key belong together; give both, or neither")
-        here = self.config_file or self.drop_in or self.log or self.commands != Commands()
+        here = self.config_file or self.drop_in or self.log or self.user or self.commands != Commands()
         if self.agent and here:
-            raise ValueError("with an agent, commands and files belong in the target of the agent itself")
+            raise ValueError(
+                "with an agent, commands, files and an administrator's account belong in the target of the agent "
+                "itself"
+            )
         return self
 
     @property

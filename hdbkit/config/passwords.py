@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from hdbkit.errors import InputError
 
 PASSWORD_VARIABLE = "HDBKIT_PASSWORD"  # noqa: S105  the name of a variable, not a password
+ADMIN_PASSWORD_VARIABLE = "HDBKIT_ADMIN_PASSWORD"  # noqa: S105  the name of another variable
 TOKEN_VARIABLE = "HDBKIT_AGENT_TOKEN"  # noqa: S105  the name of a variable, too
 KEYRING_SERVICE = "hdbkit"
 
@@ -28,11 +29,11 @@ class FoundPassword:
     place: str
 
 
-def find_password(address: str | None) -> FoundPassword | None:
+def find_password(address: str | None, variable: str = PASSWORD_VARIABLE) -> FoundPassword | None:
     """The password from the environment, else from the keyring for an address (a URL without options), else None."""
-    named = os.environ.get(PASSWORD_VARIABLE)
+    named = os.environ.get(variable)
     if named is not None:
-        return FoundPassword(SecretStr(named), PASSWORD_VARIABLE)
+        return FoundPassword(SecretStr(named), variable)
     kept = _ask_keyring(address)[0] if address else None
     return FoundPassword(SecretStr(kept), "the keyring") if kept else None
 

@@ -17,7 +17,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from hdbkit.config.control_spec import ControlSpec
 from hdbkit.config.files import read_yaml, validate
 from hdbkit.config.model import ConfigModel
-from hdbkit.config.passwords import PASSWORD_VARIABLE, FoundPassword, find_password
+from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE, FoundPassword, find_password
 from hdbkit.config.problems import SECRET, did_you_mean
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.paths import places_of_targets, targets_file
@@ -186,6 +186,14 @@ class Target(ConfigModel):
             return FoundPassword(SecretStr(""), "the private server's password file")
         return find_password(None if self.password_file else self.with_(options={}).url)
 
+    @property
+    def control_account(self) -> Target:
+        """The same database with the account that changes the server's settings; clients never use it."""
+        if self.control.user is None:
+            return self
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return ControlAccount(**{**fields, "user": self.control.user, "password": None, "name": None})
+
     def secret(self) -> str | None:
         """The password of :meth:`found_password` as text."""
         found = self.found_password()
@@ -207,6 +215,15 @@ class Target(ConfigModel):
         if changes.keys() - {"password"}:
             fields["name"] = None
         return type(self)(**{**fields, **changes})
+
+
+class ControlAccount(Target):
+    """An administrator's account: its password is never that of the measured account."""
+
+    def found_password(self) -> FoundPassword | None:
+        """The password from ``HDBKIT_ADMIN_PASSWORD`` or the keyring; if empty, the driver uses a password file."""
+        address = None if self.password_file else self.with_(options={}).url
+        return find_password(address, ADMIN_PASSWORD_VARIABLE) or FoundPassword(SecretStr(""), "a password file")
 
 
 def target_names(targets: Path) -> list[str]:

@@ -6,9 +6,11 @@ The target's database is the schema: it contains the workload's tables directly.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
+from signal import Signals
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -16,7 +18,17 @@ from pydantic import Field
 
 from hdbkit.config import Target
 from hdbkit.config.passwords import PASSWORD_VARIABLE
-from hdbkit.contracts import SERVER, Capability, Schema, SchemaOptions, Scope, Session, SessionOptions, Workload
+from hdbkit.contracts import (
+    SERVER,
+    ApplyBy,
+    Capability,
+    Schema,
+    SchemaOptions,
+    Scope,
+    Session,
+    SessionOptions,
+    Workload,
+)
 from hdbkit.databases._mysqlclient_connect import connected, has_password, is_on, password_file, refused_from
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
@@ -47,6 +59,8 @@ _COUNTERS = {
 _SECONDS_BEHIND = 32
 """The column of a replica's status with its lag in seconds; null while it does not replicate."""
 
+_PRIVILEGES = re.compile(r"you need \(at least one of\) the (.+) privilege\(s\)")
+"""How the server names privileges that it misses, the narrowest last."""
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
 _PROTECTED = MappingProxyType(
     {
@@ -85,6 +99,7 @@ class MysqlclientDatabase:
     gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks", LAG})
     schema_options: type[SchemaOptions] = MysqlclientSchemaOptions
     protected_settings: Mapping[str, str] = _PROTECTED
+    reload_signal: Signals | None = None
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient")
 
     def driver_version(self) -> str:
@@ -174,6 +189,17 @@ class MysqlclientDatabase:
         ((_, uptime_s),) = session.ask("uptime")
         return process if name in self.processes and runs_as_long(process, float(uptime_s)) else None
 
+    def missing_grants(
+        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
+    ) -> list[str]:
+        """What the server names when it refuses a setting's present value, and what persisting requires."""
+        ((account,),) = session.ask("account_name")
+        wanted = [str(name) for (name,) in session.ask("privileges_to_persist")] if kept else []
+        for name, by in changes.items():
+            if by is not ApplyBy.RESTART and (kept or applied):
+                wanted += _refused_privilege(session, name)
+        return [f"GRANT {privilege} ON *.* TO {account}" for privilege in dict.fromkeys(wanted)]
+
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """Every setting of the server; ``changed`` if its value was set explicitly."""
         return {
@@ -230,6 +256,16 @@ class MysqlclientDatabase:
     def _identified_by(self, password: str) -> dict[str, Any]:
         """The arguments of the statement ``create_role`` for a password."""
         raise NotImplementedError
+
+
+def _refused_privilege(session: Session, name: str) -> list[str]:
+    """The narrowest privilege that would allow to set a setting; empty if the account may set it."""
+    try:
+        session.ask("try_setting", name=name)
+    except TransactionError as refused:
+        if found := _PRIVILEGES.search(refused.text):
+            return [re.split(", | or ", found[1])[-1]]
+    return []
 
 
 def _own(session: Session) -> MysqlclientSession:

@@ -16,12 +16,14 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from signal import Signals
 from types import MappingProxyType
 from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import (
     SERVER,
+    ApplyBy,
     Arguments,
     BuildLog,
     Capability,
@@ -209,6 +211,7 @@ class NullDatabase:
     gauges: frozenset[str] = frozenset()
     schema_options: type[SchemaOptions] = SchemaOptions
     protected_settings: Mapping[str, str] = MappingProxyType({})
+    reload_signal: Signals | None = None
     preload: tuple[str, ...] = ("hdbkit.databases.nulldb",)
 
     def driver_version(self) -> str:
@@ -258,6 +261,12 @@ class NullDatabase:
     def server_process(self, session: Session) -> int | None:
         """None: it has no process."""
         return None
+
+    def missing_grants(
+        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
+    ) -> list[str]:
+        """None: there are no accounts."""
+        return []
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """Its three settings."""

@@ -6,13 +6,24 @@ import getpass
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from signal import Signals
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field
 
 from hdbkit.config import Target
-from hdbkit.contracts import SERVER, Capability, Schema, SchemaOptions, Scope, Session, SessionOptions, Workload
+from hdbkit.contracts import (
+    SERVER,
+    ApplyBy,
+    Capability,
+    Schema,
+    SchemaOptions,
+    Scope,
+    Session,
+    SessionOptions,
+    Workload,
+)
 from hdbkit.databases._password_files import in_colon_file
 from hdbkit.databases._psycopg_connect import reached, stated_pooling
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
@@ -54,6 +65,7 @@ class PostgreSQL:
     gauges = frozenset({"waiting_locks", LAG})
     schema_options: type[SchemaOptions] = PostgreSQLSchemaOptions
     protected_settings: Mapping[str, str] = _PROTECTED
+    reload_signal: Signals | None = Signals.SIGHUP
     preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases._psycopg")
 
     def driver_version(self) -> str:
@@ -129,6 +141,15 @@ class PostgreSQL:
         ((backend, uptime_s),) = session.ask("backend")
         process = _parent_of(backend)
         return process if process and runs_as_long(process, float(uptime_s)) else None
+
+    def missing_grants(
+        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
+    ) -> list[str]:
+        """What ALTER SYSTEM, reading its file and a reload require; functions are granted in each database."""
+        asked = [session.ask("grants_to_set", name=name) for name in changes] if kept else []
+        asked += [session.ask("grants_to_read_file")] if kept else []
+        asked += [session.ask("grants_to_reload")] if applied else []
+        return [str(command) for rows in asked for (command,) in rows]
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """Every setting as this session sees it; ``changed`` if it was set to another value than the default."""

@@ -10,7 +10,7 @@ import pandas as pd
 
 from hdbkit.config.metric import Metric
 from hdbkit.report.tables import UNKNOWN, Table, cell, heading, text_table
-from hdbkit.results.journal import JournalLine, Step, SweepState
+from hdbkit.results.journal import RESTORED, UNCHANGED, JournalLine, Step, SweepState
 
 _PREPARED = {
     "applied_s": "{applied_by}",
@@ -34,7 +34,7 @@ _WORDS = {
     Step.RUN_ENDED_EARLY: "run {number} {note}",
     Step.RUN_FAILED: "run {number} failed: {note}",
     Step.RUN_DISCARDED: "run {number} is repeated: {note}",
-    Step.SETTINGS_RESTORED: "the server's settings are restored",
+    Step.SETTINGS_RESTORED: "{restored}",
     Step.DATA_RESTORED: "the data are restored",
     Step.NOTED: "{note}",
     Step.EXTENDED: "extended to {blocks} blocks",
@@ -74,12 +74,13 @@ def settings_table(tried: Mapping[str, Sequence[str]], journal: Journal) -> list
 def restored(journal: Journal) -> str:
     """When the server's settings were restored; empty where they are not, or were never changed."""
     state = SweepState(list(journal))
-    if not state.restored or state.changed:
+    if not state.restored or state.changed or state.restored.note == UNCHANGED:
         return ""
     after = state.restored.details.get("found", {})
     read = f" Read back: {', '.join(f'{name}={value}' for name, value in after.items())}." if after else ""
-    at = _clock(state.restored.at)
-    return f"At {at} UTC all settings of the server were restored.{read}"
+    at, note = _clock(state.restored.at), state.restored.note or RESTORED
+    done = "all settings of the server were restored" if note == RESTORED else note
+    return f"At {at} UTC {done}.{read}"
 
 
 def unrestored(journal: Journal, sweep_id: str) -> list[str]:
@@ -159,7 +160,9 @@ def _words(line: JournalLine, first: bool) -> str:
     """A line of the journal as a sentence; empty for a successful run."""
     if line.step is Step.STARTED and not first:
         return "another process continues the sweep"
-    words = defaultdict(lambda: "?", {**line.details, "number": line.number, "note": line.note})
+    words = defaultdict(
+        lambda: "?", {**line.details, "number": line.number, "note": line.note, "restored": line.note or RESTORED}
+    )
     return _WORDS[line.step].format_map(words).removesuffix(": ")
 
 

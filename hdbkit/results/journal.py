@@ -30,6 +30,12 @@ CHECKS_FAILED: Final = "checks_failed"
 GIVES_UP: Final = "gives_up"
 """Detail of a failed run's line: its configuration does not run in later blocks."""
 
+RESTORED: Final = "the server's settings are restored"
+"""Note of the line of a restoration that reading back confirmed; also what an earlier line without a note means."""
+UNCHANGED: Final = "the sweep changed no setting of the server"
+"""Note of this line for a sweep that changes none."""
+CAUSE: Final = "cause"
+"""Detail of a failed run's line: the innermost error, without what differs between runs."""
 SERVER_DOWN: Final = "server_down"
 """Detail of the line of a failed sweep: its server does not answer, and could not be repaired."""
 

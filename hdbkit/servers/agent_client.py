@@ -20,6 +20,8 @@ from hdbkit.config.control_spec import AGENT_PORT
 from hdbkit.config.passwords import TOKEN_VARIABLE, find_token
 from hdbkit.errors import CannotConnect, ServerDown, ServerFailed
 
+CAUSE = "cause"
+"""The key of an answer with the innermost reason of an error."""
 SERVER_DOWN = "server_down"
 """The key of an answer that is true if the agent's server is down and could not be repaired."""
 _CONNECT_S = 10.0
@@ -145,7 +147,9 @@ class AgentClient:
             )
         if status >= 400:
             kind = ServerDown if answer.get(SERVER_DOWN) else ServerFailed
-            raise kind(reason or f"the agent {self.address} rejected the request with status {status}")
+            raise kind(
+                reason or f"the agent {self.address} rejected the request with status {status}"
+            ) from ServerFailed(str(answer.get(CAUSE) or reason))
         return answer
 
     @property

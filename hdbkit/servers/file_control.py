@@ -21,6 +21,8 @@ from hdbkit.servers.sql_control import SqlControl
 class FileControl(SqlControl):
     """``contracts.ServerControl`` through a settings file; ``power`` starts and stops the server, if given."""
 
+    keeps_by_sql = False
+
     def __init__(self, target: Target, admin: Target | None, power: Power | None, file: Path) -> None:
         self._file = SettingsFile(file)
         super().__init__(target, admin, power)

@@ -11,7 +11,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
@@ -74,15 +74,20 @@ class CommandPower:
     def _run(self, command: Sequence[str], what: str) -> None:
         if not command:
             raise ServerFailed(f"the target gives no command to {what} its server (control.commands.{what})")
-        code, output = run_command(command)
-        if code:
-            reason = " | ".join(one for one in (output, self.last_log_lines()) if one)
-            raise ServerFailed(f"the command {command[0]} failed with exit code {code}: {reason or NO_MESSAGE}")
+        run_or_fail(command, self.last_log_lines)
 
 
 def power_of(spec: ControlSpec) -> CommandPower | None:
     """The commands that start and stop a target's server; None if the target gives none."""
     return CommandPower(spec.commands, spec.log) if spec.commands.can_restart else None
+
+
+def run_or_fail(command: Sequence[str], log: Callable[[], str] = str) -> None:
+    """Run a command. Raises ``ServerFailed`` with its output, and with what ``log`` returns, if it fails."""
+    code, output = run_command(command)
+    if code:
+        reason = " | ".join(one for one in (output, log()) if one)
+        raise ServerFailed(f"the command {command[0]} failed with exit code {code}: {reason or NO_MESSAGE}")
 
 
 def run_command(command: Sequence[str]) -> tuple[int, str]:

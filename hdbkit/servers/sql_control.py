@@ -11,6 +11,7 @@ values in ``running_settings``, so that they can be set again; one that reads a 
 from __future__ import annotations
 
 import ipaddress
+import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,12 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
+from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import KEPT, ApplyBy, Change, Power, Session, Setting
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HdbkitError, NothingListens, ServerDown, ServerFailed, TransactionError
 from hdbkit.readings import HostLoad
-from hdbkit.servers.power import power_of
+from hdbkit.servers.power import power_of, run_or_fail
 from hdbkit.servers.resting import wait_until_idle
 from hdbkit.servers.seen import Seen, seen, tried
 from hdbkit.servers.settings_file import SettingsFile
@@ -45,13 +47,15 @@ class SqlControl:
     """``contracts.ServerControl`` through SQL; see the protocol for what each method promises."""
 
     can_restore_data = False
+    keeps_by_sql = True
+    """Whether the server itself keeps the changed settings."""
 
     def __init__(self, target: Target, admin: Target | None = None, power: Power | None = None) -> None:
-        self._target, self._admin = target, admin or target
+        self._target, self._admin = target, admin or target.control_account
         self.power: Power | None = power or power_of(target.control)
         self.say: Callable[[str], None] = discard
         self._standby: Session | None = None
-        self._undoing = False
+        self._undoing = self._unmaintained = False
         self._tried: dict[str, ApplyBy] = {}
         self.can_restart = self._may_restart()
 
@@ -90,7 +94,25 @@ class SqlControl:
             return [
                 f"target {self._target.url} does not set 'may_change_settings: true'; its settings are not changed"
             ]
-        return self._wrong(changes, self.settings())
+        known = self.settings()
+        return self._wrong(changes, known) or self._ungranted({name: known[name].apply_by for name in changes})
+
+    def _ungranted(self, changes: Mapping[str, ApplyBy]) -> list[str]:
+        """What the account lacks to change these settings, with the commands that grant it."""
+        engine = database(self._target.kind)
+        with self._session() as session:
+            other_way = self._target.control.commands.reload or self._may_restart() or self._may_signal(session)
+            try:
+                missing = engine.missing_grants(session, changes, kept=self.keeps_by_sql, applied=not other_way)
+            except TransactionError:  # a server that cannot answer; the first run shows what is missing
+                missing = []
+        if not missing:
+            return []
+        return [
+            f"account {self._admin.user} lacks privileges to change the settings; run as an administrator in "
+            f"database {self._admin.database}: {'; '.join(missing)}; or name an administrator's account in "
+            "'control.user' of the target"
+        ]
 
     def _wrong(self, changes: Mapping[str, Sequence[str]], known: Mapping[str, Setting]) -> list[str]:
         """The settings that cannot be changed, and the values that are out of range."""
@@ -198,7 +220,10 @@ class SqlControl:
                 session.ask("remove_old_rows")
                 session.ask("checkpoint")
                 wait_until_idle(session, database(self._target.kind))
-        except TransactionError:
+        except TransactionError as refused:
+            if not self._unmaintained:
+                self.say(f"maintenance between runs is incomplete (account {self._admin.user}): {refused.text}")
+            self._unmaintained = True
             return 0.0
         return time.monotonic() - began
 
@@ -336,20 +361,50 @@ class SqlControl:
 
     def _take_effect(self, kept: Collection[str], running: Mapping[str, str]) -> ApplyBy:
         """Reload and set the running values; restart the server if one of them needs it."""
-        before = self._times()
-        with self._session() as session:
-            session.ask("reload_settings")
-        self._wait(lambda now: now[0] > before[0], _RELOAD_PATIENCE_S, "did not reload its settings", ())
+        before, reloaded = self._times(), self._reload()
+        if reloaded:
+            self._wait(lambda now: now[0] > before[0], _RELOAD_PATIENCE_S, "did not reload its settings", ())
         read = self._read(self._admin)
-        waiting = [name for name in kept if name in read and read[name].waiting]
+        waiting = [name for name in kept if name in read and (read[name].waiting or not reloaded)]
         wanted = {name: value for name, value in running.items() if name in kept}
         waiting += [name for name in self._unlike(wanted) if read[name].setting.apply_by is ApplyBy.RESTART]
         if waiting and not self._may_restart():
             raise ServerFailed(f"{', '.join(waiting)} needs a restart of the server; {self._restart_advice()}")
         if waiting:
             self._restart()
-        self._set_running(running)
+        try:
+            self._set_running(running)
+        except TransactionError:
+            if waiting or not self._may_restart():
+                raise
+            waiting = [*wanted]
+            self._restart()
+            self._set_running(running)
         return ApplyBy.RESTART if waiting else ApplyBy.RELOAD
+
+    def _reload(self) -> bool:
+        """Make the server read its settings file: by command, SQL or signal; False if none of them is permitted."""
+        if self._target.control.commands.reload:
+            run_or_fail(self._target.control.commands.reload)
+            return True
+        engine = database(self._target.kind)
+        with self._session() as session:
+            with suppress(TransactionError):
+                session.ask("reload_settings")
+                return True
+            return self._may_signal(session, engine.reload_signal)
+
+    def _may_signal(self, session: Session, number: int | None = 0) -> bool:
+        """Send a signal to the server's main process on this host (0: only ask); whether that is permitted."""
+        engine = database(self._target.kind)
+        process = engine.server_process(session) if engine.reload_signal else None
+        if process is None or process == 1 or number is None:
+            return False
+        try:
+            os.kill(process, number)
+        except (PermissionError, ProcessLookupError):
+            return False
+        return True
 
     def _set_running(self, wanted: Mapping[str, str]) -> None:
         """Set these values on the running server; some limit others, so this may need several rounds."""
@@ -451,11 +506,14 @@ class SqlControl:
     @contextmanager
     def _session(self, target: Target | None = None) -> Iterator[Session]:
         """A new session; while undoing a change that prevents new ones, the session from before the change."""
+        account = target or self._admin
         try:
-            session = database(self._target.kind).connect(target or self._admin)
-        except CannotConnect:
+            session = database(self._target.kind).connect(account)
+        except CannotConnect as error:
             if self._standby is None or not self._undoing:
-                raise
+                variable = ADMIN_PASSWORD_VARIABLE if account is not self._target else PASSWORD_VARIABLE
+                advice = error.advice.replace(PASSWORD_VARIABLE, variable)
+                raise type(error)(error.target, error.reason, advice) from None
             yield self._standby
             return
         try:

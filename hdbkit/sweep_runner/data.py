@@ -19,6 +19,8 @@ from hdbkit.errors import BuildFailed, Problem, SchemaProblem, ServerFailed
 from hdbkit.sweep_plan import PlannedRun, SweepPlan
 from hdbkit.workloads.present import present_schema
 
+_ADVICE = "the next run that needs this schema builds it anew"
+
 
 def restores_data(plan: SweepPlan, control: ServerControl) -> bool:
     """Whether the data is restored before each run: as requested, or by default if the server can."""
@@ -69,10 +71,13 @@ def _build(target: Target, wanted: WorkloadSpec, control: ServerControl) -> tupl
     began = time.monotonic()
     with suppress(SchemaProblem):  # there is no schema
         drop(target, wanted)
-    built = build(target, wanted, loaders=os.cpu_count() or 1)
+    try:
+        built = build(target, wanted, loaders=os.cpu_count() or 1)
+    except BuildFailed as error:  # its own advice continues a build outside a sweep
+        raise BuildFailed(error.step, error.reason, _ADVICE) from error.__cause__
     if not built.passed:
         failed = ", ".join(check.name for check in built.checks if check.passed is False)
-        raise BuildFailed("the checks", f"{failed} did not pass")
+        raise BuildFailed("the checks", f"{failed} did not pass", _ADVICE)
     control.keep_data(BUILT)
     return control.restore_data(BUILT), time.monotonic() - began
 

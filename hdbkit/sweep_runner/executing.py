@@ -12,9 +12,18 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
-from hdbkit.errors import AgentLost, ConfigErrors, HdbkitError, InputError, Problem, ServerDown
+from hdbkit.errors import (
+    AgentLost,
+    ConfigErrors,
+    HdbkitError,
+    InputError,
+    Problem,
+    ServerDown,
+    SweepFailed,
+    innermost_reason,
+)
 from hdbkit.plan import RunPlan
-from hdbkit.results.journal import SERVER_DOWN, Step
+from hdbkit.results.journal import CAUSE, GIVES_UP, SERVER_DOWN, Step
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import SweepFolder, only_sweep, sweep_folder, unrestored
 from hdbkit.sweep_plan import PlannedRun, SweepPlan, extended, run_plan
@@ -42,6 +51,7 @@ def start(
         InputError: the sweep exists, another sweep is running on the server, data cannot be restored as requested,
             or a run with the baseline's settings cannot be started.
         ServerFailed: the settings could not be restored; the next sweep restores them.
+        SweepFailed: all runs of the first block failed for the same reason; ``resume`` repeats them.
         ServerDown: the server does not answer, and could not be repaired; ``resume`` continues once it runs.
         KeyboardInterrupt: stopped; the settings are restored, ``resume`` continues.
     """
@@ -158,11 +168,15 @@ def _noted(folder: SweepFolder) -> Iterator[None]:
         raise
     except Exception as error:
         known = isinstance(error, HdbkitError)
-        note = str(error) if known else f"hdbkit itself failed ({type(error).__name__}: {error})"
+        note = _reason(error) if known else f"hdbkit itself failed ({type(error).__name__}: {error})"
         details: dict[str, Any] = {SERVER_DOWN: True} if isinstance(error, ServerDown) else {}
         with suppress(OSError):
             folder.append(Step.FAILED, note=note, **details)
         raise
+
+
+def _reason(error: Exception) -> str:
+    return error.reason if isinstance(error, SweepFailed) else str(error)
 
 
 @dataclass
@@ -188,9 +202,10 @@ class _Execution:
             self._save()
             while (planned := self._next()) is not None:
                 self._one(planned)
+                self._stop_if_hopeless(planned)
         finally:
-            settle(self.folder, self.control)
-            self._report(EventKind.RESTORED)
+            if note := settle(self.folder, self.control):
+                self._report(EventKind.RESTORED, note=note)
 
     def _waits(self, note: str) -> None:
         with suppress(OSError):
@@ -230,15 +245,12 @@ class _Execution:
             manifest = self.run_one(plan)
         except AgentLost:
             raise
-        except ServerDown as error:
-            self._failed(planned, run_id, str(error))
-            raise
-        except InputError as error:
-            if planned.configuration == 0:
-                raise
-            self._failed(planned, run_id, str(error))
         except HdbkitError as error:
-            self._failed(planned, run_id, str(error))
+            if isinstance(error, InputError) and planned.configuration == 0:
+                raise
+            self._failed(planned, run_id, str(error), cause=innermost_reason(error))
+            if isinstance(error, ServerDown):
+                raise
         else:
             self._ended(planned, manifest)
 
@@ -252,9 +264,31 @@ class _Execution:
             reason = next((event.note for event in reversed(manifest.history) if event.note), "")
             self._failed(planned, manifest.run_id, reason or f"it ended as {manifest.status.value}", manifest)
 
-    def _failed(self, planned: PlannedRun, run_id: str, note: str, manifest: Manifest | None = None) -> None:
-        self.folder.append(Step.RUN_FAILED, planned.number, run_id, note)
+    def _failed(
+        self, planned: PlannedRun, run_id: str, note: str, manifest: Manifest | None = None, cause: str = ""
+    ) -> None:
+        details = {CAUSE: cause} if cause not in ("", note) else {}
+        self.folder.append(Step.RUN_FAILED, planned.number, run_id, note, **details)
         self._report(EventKind.FAILED, planned, manifest, note)
+
+    def _stop_if_hopeless(self, planned: PlannedRun) -> None:
+        """End the sweep if all runs of its first block failed for the same reason; they are repeated on resume."""
+        first = [one for one in self.plan.runs if one.block == self.plan.runs[0].block]
+        if planned != first[-1] or len(first) < 2:
+            return
+        lines = [self.folder.journal.state.runs[one.number] for one in first]
+        causes = {str(line.details.get(CAUSE, line.note)) for line in lines}
+        if len(causes) > 1 or any(line.step is not Step.RUN_FAILED or line.details.get(GIVES_UP) for line in lines):
+            return
+        for line in lines:
+            self.folder.append(
+                Step.RUN_DISCARDED, line.number, line.run_id, "it is repeated when the sweep is resumed"
+            )
+        raise SweepFailed(
+            self.folder.sweep_id,
+            f"all {len(first)} runs of the first block failed for the same reason: {causes.pop()}; correct it, then "
+            f"run: hdbkit sweep --resume {self.folder.sweep_id}",
+        )
 
     def _report(
         self, kind: EventKind, planned: PlannedRun | None = None, manifest: Manifest | None = None, note: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from hdbkit.contracts import ServerControl
 from hdbkit.errors import DamagedResult, HdbkitError
 from hdbkit.execution.handle import is_supervised
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.journal import JournalLine, Step, SweepState
+from hdbkit.results.journal import RESTORED, UNCHANGED, JournalLine, Step, SweepState
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import SweepFolder, unrestored
 from hdbkit.servers.values import with_unit
@@ -40,8 +40,8 @@ def settle_earlier(root: Path, control: ServerControl) -> list[str]:
     return notes
 
 
-def settle(folder: SweepFolder, control: ServerControl) -> None:
-    """Restore settings and data to their state before the sweep; does nothing if they are unchanged.
+def settle(folder: SweepFolder, control: ServerControl) -> str:
+    """Restore settings and data to their state before the sweep; what is known of it, empty if they were unchanged.
 
     The settings come first: nothing is written before them, so that a full disk cannot prevent their restoration. The
     journal records them last, so that everything is repeated after a kill. A run that is still running is awaited,
@@ -49,12 +49,14 @@ def settle(folder: SweepFolder, control: ServerControl) -> None:
     """
     state = folder.journal.state
     manifest: Manifest | None = None
+    note = ""
     try:
         if state.open_run:
             manifest = _waited_for(RunFolder(folder.root / state.open_run.run_id))
     finally:
         with _signals_held():
-            _restore(folder, control, state, manifest)
+            note = _restore(folder, control, state, manifest)
+    return note
 
 
 def settings_now(control: ServerControl, names: Iterable[str]) -> dict[str, str]:
@@ -71,10 +73,10 @@ def settings_now(control: ServerControl, names: Iterable[str]) -> dict[str, str]
     return {one.name: with_unit(one, one.value) for one in found}
 
 
-def _restore(folder: SweepFolder, control: ServerControl, state: SweepState, manifest: Manifest | None) -> None:
+def _restore(folder: SweepFolder, control: ServerControl, state: SweepState, manifest: Manifest | None) -> str:
     """Restore settings and data, then write the journal; ``manifest`` is that of the unfinished run."""
+    before = folder.read_before() if state.changed else {}
     if state.changed:
-        before = folder.read_before()
         if before:
             control.restore(before)
         if state.data_kept:
@@ -82,12 +84,29 @@ def _restore(folder: SweepFolder, control: ServerControl, state: SweepState, man
     if state.open_run:
         _close(folder, state.open_run, manifest)
     if not state.changed:
-        return
+        return ""
     if state.data_kept:
         folder.append(Step.DATA_RESTORED)
     if control.can_restore_data:
         control.drop_kept_data()
-    folder.append(Step.SETTINGS_RESTORED, found=settings_now(control, state.found))
+    found = settings_now(control, state.found)
+    note = _restored(state.found, found) if before else UNCHANGED
+    folder.append(Step.SETTINGS_RESTORED, note=note, found=found)
+    return note
+
+
+def _restored(before: Mapping[str, str], found: Mapping[str, str]) -> str:
+    """What reading the settings back shows after they were restored."""
+    unlike = [
+        f"{name} is {found[name]} and was {value}"
+        for name, value in before.items()
+        if found.get(name, value) != value
+    ]
+    if unlike:
+        return f"the server's settings were restored, but {'; '.join(unlike)}"
+    if before and not found:
+        return "the server's settings were restored, but they could not be read back"
+    return RESTORED
 
 
 def _close(folder: SweepFolder, line: JournalLine, manifest: Manifest | None) -> None:

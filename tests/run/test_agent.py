@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import socket
@@ -19,15 +20,15 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 
-from hdbkit.agent.app import make_app
+from hdbkit.agent.app import _failed, make_app
 from hdbkit.agent.certificate import make_state_folder, own_certificate
 from hdbkit.agent.server import ControlledServer
 from hdbkit.agent.snapshots import Snapshots
 from hdbkit.config import Commands, ControlSpec
 from hdbkit.contracts import ServerControl
-from hdbkit.errors import CannotConnect, InputError, ServerFailed
+from hdbkit.errors import CannotConnect, InputError, ServerDown, ServerFailed
 from hdbkit.servers import PrivateServer, control
-from hdbkit.servers.agent_client import AgentAway
+from hdbkit.servers.agent_client import AgentAway, AgentClient
 from tests.conftest import HdbkitCommand
 from tests.run.agents import TOKEN, Agent, commands_of, own_target, running_agent, start_agent
 from tests.run.conftest import NullTarget
@@ -266,6 +267,23 @@ def test_no_request_breaks_it_runs_a_command_or_touches_a_file(built: PrivateSer
         hold()
     assert not ran.exists()
     assert (config.read_bytes(), server.settings(), sorted(tmp_path.iterdir())) == before
+
+
+def test_an_agent_without_a_settings_file_repairs_its_server_too(built: PrivateServer, tmp_path: Path) -> None:
+    own = own_target(built)
+    server = ControlledServer(own, control(own), Snapshots(tmp_path / "snapshots"))
+    with pytest.raises(ServerFailed, match=r"superuser_reserved_connections.*the settings are as before"):
+        server.apply({"max_connections": "1"})
+    assert server.settings()["max_connections"].value == "200"
+    (refusal,) = server.refused([{"max_connections": "1"}])
+    assert refusal.startswith("the server would not start with max_connections = 1")
+
+
+def test_a_server_that_an_agent_could_not_bring_back_is_known_as_such() -> None:
+    client = AgentClient(ControlSpec(agent="http://127.0.0.1:1"))
+    answer = asyncio.run(_failed(None, ServerDown("it is down")))  # type: ignore[arg-type]
+    with pytest.raises(ServerDown, match="it is down"):
+        client._understood(answer.status_code, bytes(answer.body))
 
 
 KILLS_ITS_AGENT_ONCE = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import resource
@@ -14,12 +15,14 @@ import pytest
 
 import hdbkit
 from hdbkit.api import result as result_of
-from hdbkit.config import Load
-from hdbkit.errors import RunFailed
+from hdbkit.config import Load, SweepSpec
+from hdbkit.errors import HdbkitError, RunFailed
 from hdbkit.execution.sampler import Lines
 from hdbkit.results.manifest import Status
 from hdbkit.results.spool import SpoolReader, SpoolWriter
 from hdbkit.results.writer import read_lines
+from hdbkit.servers import control
+from hdbkit.sweep_runner import EventKind, SweepEvent
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget
 from tests.run.faults import full, rows, wait_for
@@ -116,3 +119,32 @@ def test_the_record_that_meets_a_full_disk_is_kept(tmp_path: Path, monkeypatch: 
     reader = SpoolReader(tmp_path / "0.spool")
     assert reader.read().size == finished
     reader.close()
+
+
+def test_a_disk_that_fills_during_a_sweep_leaves_the_server_as_it_was_and_the_sweep_is_resumed(
+    small: Path, null_target: NullTarget
+) -> None:
+    target = null_target().with_(may_change_settings=True)
+    spec = SweepSpec(
+        name="full",
+        settings={"speed": ["1", "2"]},
+        blocks=2,
+        virtual_users=[1],
+        cooldown_s=0,
+        load=Load(rampup_s=0, duration_s=1),
+    )
+    heard: list[SweepEvent] = []
+    with contextlib.ExitStack() as disk:
+
+        def fill(event: SweepEvent) -> None:
+            heard.append(event)
+            if event.kind is EventKind.STARTED and event.planned and event.planned.number == 3:
+                disk.enter_context(full(small))
+
+        with pytest.raises((OSError, HdbkitError), match=r"No space left|is full"):
+            hdbkit.sweep(target, spec, watch=fill)
+        assert control(target).settings()["speed"].value == "1"
+    done = hdbkit.sweep(resume_id="last", watch=heard.append)
+    assert set(done.runs["status"]) <= {"done", "failed"}
+    assert (done.runs["status"] == "done").sum() >= 3
+    assert done.restored

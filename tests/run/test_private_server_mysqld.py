@@ -192,6 +192,26 @@ def test_an_ordinary_account_changes_nothing_and_is_reported_so(server: PrivateS
     assert shown(server.target, FLUSH) == "1"
 
 
+def test_the_server_itself_names_the_privileges_that_an_account_lacks(server: PrivateServer) -> None:
+    ordinary = control(server.target.with_(server_folder=None, may_restart=False))
+    tried = {FLUSH: "2", "max_connections": "150"}
+    wanted = {name: [text] for name, text in tried.items()}
+    (problem,) = ordinary.problems(wanted)
+    grants = problem.partition(f"in database {server.target.database}: ")[2].partition("; or name")[0].split("; ")
+    try:
+        for grant in grants:
+            assert grant.startswith("GRANT ") and " ON *.* TO 'hdbkit'@'" in grant
+            command(server.maintenance, grant)
+        before = ordinary.snapshot()
+        assert ordinary.problems(wanted) == []
+        assert ordinary.apply(tried).read_back == tried
+        ordinary.restore(before)
+        assert shown(server.target, FLUSH) == "1"
+    finally:
+        for grant in grants:
+            command(server.maintenance, grant.replace("GRANT", "REVOKE").replace(" TO ", " FROM "))
+
+
 def test_rest_leaves_nothing_undone_and_every_setting_as_it_was(
     private: ServerControl, server: PrivateServer
 ) -> None:

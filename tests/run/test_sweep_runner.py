@@ -10,13 +10,21 @@ from pathlib import Path
 import pytest
 
 from hdbkit.config import Reset, SweepSpec, Target
-from hdbkit.errors import ConfigErrors, InputError, RunFailed, ServerFailed
+from hdbkit.errors import (
+    ConfigErrors,
+    ErrorClass,
+    InputError,
+    RunFailed,
+    ServerFailed,
+    SweepFailed,
+    TransactionError,
+)
 from hdbkit.plan import RunPlan
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import SweepFolder, only_sweep, runs_frame, sweep_folder
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
-from hdbkit.sweep_runner import EventKind, SweepEvent, resume, settling, start
+from hdbkit.sweep_runner import EventKind, SweepEvent, resume, settling, start, sweep_progress
 from tests.run.sweep_server import DATA, DEFAULTS, FileServer, runner
 
 
@@ -144,12 +152,8 @@ def test_settings_are_restored_whatever_ends_the_sweep(
     server: FileServer, results: Path, error: BaseException
 ) -> None:
     server.maintain = lambda: (_ for _ in ()).throw(error)
-    plan = planned()
-    if isinstance(error, ServerFailed):
-        start(plan, results, server, runner(server, results))
-    else:
-        with pytest.raises(type(error)):
-            start(plan, results, server, runner(server, results))
+    with pytest.raises(SweepFailed if isinstance(error, ServerFailed) else type(error)):
+        start(planned(), results, server, runner(server, results))
     assert (server.now(), server.data()) == (DEFAULTS, DATA)
 
 
@@ -293,8 +297,65 @@ def test_an_interrupt_ends_the_wait_for_a_run_but_not_the_restoring(
         assert "restore" not in server.calls, "a run that goes on must not lose its settings"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(settling, "is_alive", interrupted)
+    monkeypatch.setattr(settling, "is_supervised", interrupted)
     with pytest.raises(KeyboardInterrupt):
         start(planned(), results, server, goes_on)
     assert server.now() == DEFAULTS
     assert Step.RUN_DISCARDED in steps(sweep_folder(results, "sweep-1"))
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_sweep_whose_first_block_failed_for_one_reason_ends_there_and_repeats_it(
+    server: FileServer, results: Path, resumed: bool
+) -> None:
+    """As with an account that may not reload the settings: the text of each run names its own values."""
+
+    def refused(plan: RunPlan) -> Manifest:
+        if server.folder.joinpath("corrected").exists():
+            return runner(server, results)(plan)
+        error = ServerFailed(f"{plan.sweep.settings if plan.sweep else ''} was not applied")
+        raise error from TransactionError(ErrorClass.OTHER, "42501", "permission denied for function pg_reload_conf")
+
+    with pytest.raises(SweepFailed) as ended:
+        start(planned(), results, server, refused)
+    assert str(ended.value) == (
+        "sweep sweep-1 failed: all 4 runs of the first block failed for the same reason: permission denied for "
+        "function pg_reload_conf; correct it, then run: hdbkit sweep --resume sweep-1"
+    )
+    assert (server.now(), server.data()) == (DEFAULTS, DATA)
+    folder = sweep_folder(results, "sweep-1")
+    assert sweep_progress(folder).note == ended.value.reason
+    if resumed:
+        (server.folder / "corrected").touch()
+        resume(folder, server, refused)
+        assert list(runs_frame(folder)["status"]) == ["done"] * 8
+    else:
+        with pytest.raises(SweepFailed):
+            resume(folder, server, refused)
+
+
+def test_a_sweep_whose_runs_failed_for_different_reasons_continues(server: FileServer, results: Path) -> None:
+    def refused(plan: RunPlan) -> Manifest:
+        raise RunFailed(plan.run_id, f"reason {plan.sweep.number % 2 if plan.sweep else 0}")
+
+    assert list(runs_frame(start(planned(), results, server, refused))["status"]) == ["failed"] * 8
+
+
+def test_what_is_not_known_of_the_restored_settings_is_said(server: FileServer, results: Path) -> None:
+    heard: list[SweepEvent] = []
+
+    def ended(plan: RunPlan) -> Manifest:
+        server.settings = lambda: (_ for _ in ()).throw(ServerFailed("not now"))  # type: ignore[method-assign]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        start(planned(), results, server, ended, heard.append)
+    assert [one.note for one in heard if one.kind is EventKind.RESTORED] == [
+        "the server's settings were restored, but they could not be read back"
+    ]
+    other = FileServer(server.folder.with_name("other"))
+    other.snapshot = lambda: (_ for _ in ()).throw(ServerFailed("no snapshot"))  # type: ignore[method-assign]
+    heard.clear()
+    with pytest.raises(ServerFailed, match="no snapshot"):
+        start(planned().model_copy(update={"sweep_id": "sweep-2"}), results, other, ended, heard.append)
+    assert EventKind.RESTORED not in [one.kind for one in heard], "nothing was saved, so nothing was restored"

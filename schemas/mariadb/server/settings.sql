@@ -59,6 +59,12 @@ SELECT 'its option files';
 -- The port of the server, and an id derived from its host and data folder.
 SELECT concat(@@port, '/', md5(concat(@@hostname, @@datadir)));
 
+-- name: privileges_to_persist
+-- None: the server has no persisted settings.
+SELECT variable_name
+FROM information_schema.system_variables
+WHERE 0;
+
 -- commands: set_setting
 -- Sets a setting until the next restart; settings cannot be persisted. Numbers are not quoted.
 SELECT concat(

@@ -69,6 +69,27 @@ FROM (SELECT string_agg(quote_ident(p.part), '.' ORDER BY p.position) AS quoted,
 SELECT 'ALTER SYSTEM RESET ' || string_agg(quote_ident(p.part), '.' ORDER BY p.position)
 FROM unnest(string_to_array(:name::text, '.')) WITH ORDINALITY AS p (part, position);
 
+-- name: grants_to_set
+-- The command that lets this account change a setting; no row if it may.
+SELECT 'GRANT ALTER SYSTEM ON PARAMETER ' || string_agg(quote_ident(p.part), '.' ORDER BY p.position)
+       || ' TO ' || quote_ident(current_user)
+FROM unnest(string_to_array(:name::text, '.')) WITH ORDINALITY AS p (part, position)
+HAVING NOT has_parameter_privilege(:name::text, 'ALTER SYSTEM');
+
+-- name: grants_to_read_file
+-- The commands that let this account read which settings were changed; no row if it may.
+SELECT 'GRANT ' || g.granted || ' TO ' || quote_ident(current_user)
+FROM (VALUES
+          ('SELECT ON pg_file_settings', has_table_privilege('pg_file_settings', 'SELECT')),
+          ('EXECUTE ON FUNCTION pg_show_all_file_settings()',
+           has_function_privilege('pg_show_all_file_settings()', 'EXECUTE'))) AS g (granted, permitted)
+WHERE NOT g.permitted;
+
+-- name: grants_to_reload
+-- The command that lets this account make the server reload its files; no row if it may.
+SELECT 'GRANT EXECUTE ON FUNCTION pg_reload_conf() TO ' || quote_ident(current_user)
+WHERE NOT has_function_privilege('pg_reload_conf()', 'EXECUTE');
+
 -- name: reload_settings
 -- Makes the server reload its files, asynchronously.
 SELECT pg_reload_conf();
