@@ -14,10 +14,13 @@ from typing import Any
 import pytest
 
 from hdbkit import api
-from hdbkit.config import Target
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.plan import RunPlan
+from hdbkit.results.manifest import CheckLine, Status
 from tests.browser.conftest import PATIENCE_MS, copied
 from tests.browser.lab import Desk, Lab
 from tests.notebooks.conftest import NOTEBOOKS
+from tests.unit.synthetic import with_result, write_errors, write_run
 
 TILES = [
     *("Start here", "Build and check", "Run", "Sweep settings", "Compare"),
@@ -253,3 +256,81 @@ def test_runs_are_made_listed_compared_swept_and_attached_by_hand(desk: Desk, bu
     assert api.connect(built).settings()["value"]["speed"] == "1"
     assert desk.said == []
     attach_after_a_restart(bench, desk)
+
+
+HOSTILE = """</script><script>window.pwned=1</script>"'><img src=x onerror="window.pwned=1"><b>hostile</b>"""
+"""A text that runs a script where it is taken for HTML; ``hostile`` is what a reader sees of it."""
+
+
+def hostile_runs(results: Path) -> None:
+    """Two runs whose label, addresses, tags, note, messages, errors and checks are hostile."""
+    for number in (1, 2):
+        load = Load(virtual_users=2, rampup_s=1, duration_s=2 + number)
+        target = Target(name=HOSTILE, kind="nulldb", host="db1", database=HOSTILE, user=HOSTILE)
+        run_id = f"2026010{number}-000000-nulldb-c-w2-u2-aaaaa{'ab'[number - 1]}"
+        plan = RunPlan(run_id=run_id, target=target, workload=WorkloadSpec(warehouses=2), load=load, label=HOSTILE)
+        run = with_result(write_run(results / run_id, plan=plan, failed=0.01))
+        write_errors(run.folder, text=HOSTILE)
+        hostile = {"tags": [HOSTILE], "note": HOSTILE, "warnings": [HOSTILE], "notice": HOSTILE, "scale": HOSTILE}
+        checks = [CheckLine(name=HOSTILE, passed=False, detail=HOSTILE)]
+        changed = run.manifest.model_copy(
+            update={**hostile, "checks": checks, "server": {"version": HOSTILE}, "host": {"name": HOSTILE}}
+        ).moved_to(Status.FAILED, HOSTILE)
+        run.folder.write(changed.moved_to(Status.DONE, HOSTILE))
+
+
+def choose_a_target(bench: Bench, built: Target) -> None:
+    """One that does not exist, then one that does."""
+    bench.go("Target")
+    bench.fill(Name_or_URL=f"x{HOSTILE}")
+    bench.wait("there is no target")
+    bench.fill(Name_or_URL=built.given)
+
+
+def run_and_list(bench: Bench) -> None:
+    """A run with a hostile label, and the list with a hostile filter; a hostile run, its report and its chart."""
+    bench.go("Run")
+    bench.fill(**{"Rampup_(s)": 0, "Duration_(s)": 0.5})
+    bench.run(HOSTILE)
+    bench.go("Runs")
+    rows = bench.panel.locator(".hdbkit-pick tbody tr")
+    rows.nth(2).wait_for()
+    bench.fill(Where=f"label = '{HOSTILE}")
+    bench.wait("is not a valid filter")
+    bench.fill(Where="")
+    rows.nth(2).wait_for()
+    rows.nth(1).click()
+    bench.wait("hostile")
+    bench.press("Report")
+    bench.wait("report.html")
+    bench.press("Settings and results")
+
+
+@pytest.mark.browser
+def test_no_text_of_a_run_or_target_is_executed(desk: Desk, built: Target) -> None:
+    """Labels, names, notes, warnings, errors and what a user types, in every panel, card, chart and report."""
+    hostile_runs(desk.lab.results)
+    targets = desk.lab.home / "hostile.yaml"
+    targets.write_text(json.dumps({HOSTILE: {"kind": "nulldb", "host": "db1"}}))
+    place = f"hdbkit.Workspace(results={str(desk.lab.results)!r}, targets={str(targets)!r})"
+    desk.lab.write("hostile.ipynb", [f"import hdbkit\nhdbkit.ui({built.given!r}, workspace={place})"])
+    desk.open("hostile.ipynb")
+    desk.run_all()
+    desk.page.wait_for_selector(".hdbkit-alive")
+    bench = Bench(desk)
+    choose_a_target(bench, built)
+    run_and_list(bench)
+    bench.go("Compare")
+    bench.press("Select all")
+    bench.press("Compare")
+    bench.panel.locator(".hdbkit-chart svg:visible").first.wait_for()
+    desk.page.wait_for_timeout(500)
+    assert desk.page.evaluate("window.pwned") is None
+    assert desk.page.locator("img[src=x], b:text-is('hostile')").count() == 0
+    assert desk.said == []
+    report = desk.context.new_page()
+    report.goto(next(desk.lab.results.glob("2026*/report.html")).as_uri())
+    report.wait_for_load_state()
+    assert report.evaluate("window.pwned") is None
+    assert report.locator("img[src=x]").count() == 0
+    report.close()

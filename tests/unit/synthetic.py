@@ -311,12 +311,12 @@ def with_result(made: Synthetic) -> Synthetic:
     return replace(made, manifest=manifest)
 
 
-def write_errors(folder: RunFolder) -> None:
+def write_errors(folder: RunFolder, text: str = "something else") -> None:
     """Deadlocks of new_order, some of them retried, and other errors of payment."""
     kinds = {
         "error_class": ["deadlock", "other"],
         "code": ["40P01", "XX000"],
-        "text": ["deadlock detected", "something else"],
+        "text": ["deadlock detected", text],
         "operation": ["new_order", "payment"],
         "count": [9, 12],
         "retried": [3, 0],
