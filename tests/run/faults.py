@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import psutil
 import psycopg
+import pytest
 
 from hdbkit.api import Result, Running
+from hdbkit.config import Target
 from hdbkit.execution.control import Control
 from hdbkit.paths import results_folder
 from hdbkit.results.folder import RunFolder
@@ -94,19 +98,33 @@ def kept_orders(result: Result) -> set[Order]:
 
 def ask(server: PrivateServer, text: str) -> list[tuple[Any, ...]]:
     """What the administrator is told, in a database of his own."""
-    place = server.maintenance
-    account = {"host": place.host, "port": place.port, "user": place.user, "password": password_of(place)}
-    with psycopg.connect(**account, dbname=place.database, autocommit=True) as connection:
-        cursor = connection.execute(text)
-        return cursor.fetchall() if cursor.description else []
+    return _answered(server.maintenance, text)
 
 
 def schema_orders(server: PrivateServer) -> set[Order]:
     """The keys of all orders that the schema holds."""
-    place = server.admin
+    schema = "tproc_c." if server.place.kind == "postgresql" else ""
+    return set(_answered(server.admin, f"SELECT o_w_id, o_d_id, o_id FROM {schema}orders"))
+
+
+def _answered(place: Target, text: str) -> list[tuple[Any, ...]]:
     account = {"host": place.host, "port": place.port, "user": place.user, "password": password_of(place)}
-    with psycopg.connect(**account, dbname=place.database) as connection:
-        return set(connection.execute("SELECT o_w_id, o_d_id, o_id FROM tproc_c.orders").fetchall())
+    if place.kind == "postgresql":
+        with psycopg.connect(**account, dbname=place.database, autocommit=True) as connection:
+            cursor = connection.execute(text)
+            return cursor.fetchall() if cursor.description else []
+    with closing(import_module("MySQLdb").connect(**account, database=place.database, autocommit=True)) as connection:
+        cursor = connection.cursor()
+        cursor.execute(text)
+        return list(cursor.fetchall())
+
+
+def sessions_of(server: PrivateServer) -> int:
+    """The number of sessions of the measured account."""
+    user, table = server.target.user, "information_schema.processlist WHERE user"
+    if server.place.kind == "postgresql":
+        table = "pg_stat_activity WHERE usename"
+    return int(ask(server, f"SELECT count(*) FROM {table} = '{user}'")[0][0])
 
 
 def server_processes(server: PrivateServer) -> list[psutil.Process]:
@@ -146,3 +164,19 @@ def full(folder: Path) -> Iterator[None]:
         yield
     finally:
         filler.unlink()
+
+
+@contextmanager
+def small_file_system(server: PrivateServer, size: str) -> Iterator[Path]:
+    """A folder that the server may write to, on a small file system of its own."""
+    mount = Path("/tmp") / f"hdbkit-small-disk-{os.getpid()}"
+    mount.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", mount], check=False).returncode:
+        mount.rmdir()
+        pytest.skip("only root may mount a small file system")
+    try:
+        server.place.give(mount)
+        yield mount
+    finally:
+        subprocess.run(["umount", "-l", mount], check=True)
+        mount.rmdir()

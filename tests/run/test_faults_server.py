@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -32,7 +31,9 @@ from tests.run.faults import (
     rows,
     schema_orders,
     server_processes,
+    sessions_of,
     signal_all,
+    small_file_system,
     supervisor_of,
     until,
     wait_for,
@@ -212,22 +213,6 @@ def test_a_server_out_of_connections(server: PrivateServer) -> None:
     assert connecting["text"].str.contains("no more connections are allowed").any()
 
 
-@contextmanager
-def small_file_system(server: PrivateServer, size: str) -> Iterator[Path]:
-    """A folder that the server may write to, on a small file system of its own."""
-    mount = Path("/tmp") / f"hdbkit-small-disk-{os.getpid()}"
-    mount.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", mount], check=False).returncode:
-        mount.rmdir()
-        pytest.skip("only root may mount a small file system")
-    try:
-        server.place.give(mount)
-        yield mount
-    finally:
-        subprocess.run(["umount", "-l", mount], check=True)
-        mount.rmdir()
-
-
 @pytest.fixture
 def small_disk(server: PrivateServer) -> Iterator[Path]:
     """The folder of a small file system on which the measured database lies."""
@@ -321,8 +306,7 @@ def test_after_a_killed_supervisor_schema_and_parquet_hold_the_same_new_orders(s
     supervisor.kill()
     until(lambda: running.status is Status.ABANDONED, "it is abandoned")
     result = running.recover()
-    of_the_run = f"SELECT count(*) FROM pg_stat_activity WHERE usename = '{server.target.user}'"
-    until(lambda: ask(server, of_the_run) == [(0,)], "the server has noticed")
+    until(lambda: sessions_of(server) == 0, "the server has noticed")
     kept, there = kept_orders(result), schema_orders(server) - before
     assert len(kept) > 20
     assert kept - there == set()

@@ -16,13 +16,13 @@ from hdbkit.build import build
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.errors import HdbkitError
 from hdbkit.results.manifest import Status
-from hdbkit.servers import PrivateServer, private_server
+from hdbkit.servers import PrivateServer, find_binaries, private_server
 from tests.run.faults import (
-    ask,
     client_pids,
     kept_orders,
     kill_server,
     schema_orders,
+    sessions_of,
     supervisor_of,
     until,
     wait_for,
@@ -32,14 +32,29 @@ USERS = 4
 LOAD = Load(virtual_users=USERS, rampup_s=0.2, duration_s=600, counter_interval_s=0.2, keep_order_ids=True)
 
 
+DURABLE = {
+    "postgresql": {"fsync": "on", "synchronous_commit": "on"},
+    "mariadb": {"innodb_flush_log_at_trx_commit": "1"},
+    "mysql": {"innodb_flush_log_at_trx_commit": "1"},
+}
+SEEDS = {"postgresql": 20, "mariadb": 7, "mysql": 7}
+"""Rounds of each victim, by engine."""
+
+
 @pytest.fixture(scope="module")
-def server() -> Iterator[PrivateServer]:
-    with private_server(settings={"fsync": "on", "synchronous_commit": "on"}) as server:
+def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
+    if request.param not in {one.kind for one in find_binaries()}:
+        pytest.skip(f"no server of {request.param} here; see: hdbkit doctor")
+    with private_server(request.param, settings=DURABLE[request.param]) as server:
         build(server.target, WorkloadSpec(warehouses=2))
         yield server
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    ("server", "seed"),
+    [(kind, seed) for kind, rounds in SEEDS.items() for seed in range(rounds)],
+    indirect=["server"],
+)
 @pytest.mark.parametrize("victim", ["client", "supervisor", "server"])
 def test_no_acknowledged_new_order_is_lost(server: PrivateServer, victim: str, seed: int) -> None:
     draw = random.Random(f"{victim}/{seed}")
@@ -65,8 +80,7 @@ def test_no_acknowledged_new_order_is_lost(server: PrivateServer, victim: str, s
     if running.status is Status.ABANDONED:
         running.recover()
     result = result_of(running.run_id)
-    of_the_run = f"SELECT count(*) FROM pg_stat_activity WHERE usename = '{server.target.user}'"
-    until(lambda: ask(server, of_the_run) == [(0,)], "the server has noticed")
+    until(lambda: sessions_of(server) == 0, "the server has noticed")
     kept, there = kept_orders(result), schema_orders(server) - before
     assert len(kept) > 50
     assert kept - there == set()
@@ -74,6 +88,7 @@ def test_no_acknowledged_new_order_is_lost(server: PrivateServer, victim: str, s
     assert result.checks.set_index("name").loc["schema's count bracketed by the clients", "passed"]
 
 
+@pytest.mark.parametrize("server", SEEDS, indirect=True)
 def test_a_run_after_all_that_is_sound(server: PrivateServer) -> None:
     result = hdbkit.run(server.target, load=LOAD.model_copy(update={"duration_s": 5}))
     failed = result.checks.query("passed == False")["name"]
