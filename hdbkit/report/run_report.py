@@ -80,15 +80,21 @@ def _faults(manifest: Manifest) -> list[Table]:
     rows = [
         [
             one["fault"],
-            *(number(one[name]) for name in ("start_s", "first_success_after_s", "outage_s")),
+            number(one["start_s"]),
+            _in_window(one["first_success_after_s"]),
+            number(one["outage_s"]),
             *("" if one[name] is None else rate.number(one[name]) for name in ("rate_before", "lowest_rate")),
-            "not in the window" if one["recovered_after_s"] is None else number(one["recovered_after_s"]),
+            _in_window(one["recovered_after_s"]),
             one["error"] or ", ".join(f"{name} {count:,}" for name, count in one["errors"].items()) or "none",
         ]
         for one in result["faults"]
     ]
     lost = lost_text(result.get("lost_commits"))
     return [text_table(f"What each fault did; {lost}", head, rows)]
+
+
+def _in_window(seconds: float | None) -> str:
+    return "not in the window" if seconds is None else number(seconds)
 
 
 def _course(manifest: Manifest) -> Table:

@@ -66,10 +66,10 @@ def test_each_fault_has_its_effect_and_no_acknowledged_commit_is_lost(server: Pr
     assert killed["lowest_rate"] < killed["rate_before"]
     assert passed(result, "faults caused")
     assert passed(result, "acknowledged commits kept")
-    assert passed(result, "clients ended as planned") is None
-    assert result.passed
+    for disturbed in ("no transaction failed", "clients ended as planned", "Little's law", "steady state"):
+        assert passed(result, disturbed) is not False, result.checks.to_string()
     assert result.manifest.software["client_path"].endswith("through the proxy of network faults")
-    assert "Kill server at 5 s for 0.5 s: first success after" in result.charts()["faults"].alternative
+    assert "Kill server at 5 s for 0.5 s: " in result.charts()["faults"].alternative
     assert "no acknowledged commit was lost" in result.report().read_text()
 
 

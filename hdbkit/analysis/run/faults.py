@@ -50,7 +50,7 @@ def effects(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
         over_s = min(next_s, max(recovered_s, one["end_s"] or 0.0), window.end_us / 1e6)
         until_us = max(round(over_s * 1e6), line.start_us + 1)
         one["errors"] = _errors(folder, line.start_us, until_us)
-        one["outage_s"] = _outage_s(folder, line.start_us, until_us, window.end_us)
+        one["outage_s"] = _outage_s(folder, line.start_us, until_us)
         found.append(one)
         earlier_s = over_s if recovered_s <= over_s else one["end_s"] or over_s
     return found
@@ -152,13 +152,12 @@ def _first_success_after_s(folder: RunFolder, line: FaultLine) -> float | None:
     return None if end_us is None else round((end_us - line.start_us) / 1e6, 3)
 
 
-def _outage_s(folder: RunFolder, start_us: int, until_us: int, end_us: int) -> float:
-    """The longest time without a commit that begins between the first two times; it ends with the window at last."""
-    done = f"outcome = {Outcome.COMMITTED.value} AND t_end_us >= {start_us} AND t_end_us < {end_us}"
+def _outage_s(folder: RunFolder, start_us: int, until_us: int) -> float:
+    """The longest time without a commit in this time."""
+    done = f"outcome = {Outcome.COMMITTED.value} AND t_end_us >= {start_us} AND t_end_us < {until_us}"
     with operations_of(folder) as rows:
         ends = np.sort(rows.filter(done).project("t_end_us").fetchnumpy()["t_end_us"])
-    times = np.concatenate([[start_us], ends, [end_us]])
-    return round(float(np.diff(times)[times[:-1] < until_us].max()) / 1e6, 3)
+    return round(float(np.diff(np.concatenate([[start_us], ends, [until_us]])).max()) / 1e6, 3)
 
 
 def _errors(folder: RunFolder, start_us: int, end_us: int) -> dict[str, int]:
