@@ -19,7 +19,7 @@ from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.contracts import Session
 from hdbkit.databases import database
-from hdbkit.errors import ConfigErrors
+from hdbkit.errors import BuildFailed, ConfigErrors
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
@@ -27,7 +27,7 @@ from hdbkit.results.manifest import Event, Manifest, Status
 from hdbkit.results.sweep_folder import runs_frame
 from hdbkit.servers import find_binaries, private_server
 from hdbkit.sweep_plan import plan_sweep
-from hdbkit.sweep_runner import start
+from hdbkit.sweep_runner import data, start
 from hdbkit.sweep_runner.outcomes import rule_broken
 from hdbkit.workloads import specification, workload
 from hdbkit.workloads.present import present_schema
@@ -55,6 +55,20 @@ def test_a_sweep_of_factors_alone_needs_no_leave_and_finds_their_effect(null_tar
 def test_a_schema_is_rebuilt_only_where_the_data_can_be_kept(null_target: NullTarget) -> None:
     with pytest.raises(ConfigErrors, match="factors: partitions need the schema to be rebuilt, but the data"):
         hdbkit.sweep(null_target(), SweepSpec(factors={"partitions": [0, 2]}, blocks=2, load=SHORT))
+
+
+def test_the_advice_after_a_failed_build_is_that_of_the_sweep(
+    null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failed(*_: object, **__: object) -> None:
+        raise BuildFailed("part 7", "the disk is full", "continue it with: hdbkit build")
+
+    monkeypatch.setattr(data, "build", failed)
+    with pytest.raises(BuildFailed) as said:
+        data._build(null_target(), WorkloadSpec(warehouses=2), FileServer(tmp_path / "server"))
+    assert str(said.value) == (
+        "the build failed at part 7: the disk is full; the next run that needs this schema builds it anew"
+    )
 
 
 @pytest.fixture
