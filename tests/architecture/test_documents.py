@@ -41,6 +41,10 @@ def parse(line: str) -> None:
     command = typer.main.get_command(app)
     while True:
         name = words.pop(0)
+        if name.startswith("-"):  # an option of the program itself, which would act at once
+            if not any(name in parameter.opts for parameter in command.params):
+                raise KeyError(name)
+            return
         command = command.commands[name]  # type: ignore[attr-defined]
         if not hasattr(command, "commands"):
             if words:  # else the text names the command and no more
