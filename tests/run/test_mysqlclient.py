@@ -26,6 +26,7 @@ from hdbkit.databases import database
 from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
 from hdbkit.databases._mysqlclient_wire import Call
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
+from hdbkit.readings import ServerRole
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.sql import statements
 from hdbkit.workloads import workload
@@ -424,3 +425,14 @@ def test_statistics_of_a_table_that_the_server_believes_to_be_small(server: Priv
         assert session.query("list_unanalyzed") == []
     finally:
         session.execute("DROP TABLE padded")
+
+
+def test_a_read_only_server_is_one_for_ordinary_accounts(server: PrivateServer, connect: Sessions, admin: Any) -> None:
+    engine = database(server.target.kind)
+    assert engine.role(connect()) is ServerRole.PRIMARY
+    admin.execute("SET GLOBAL read_only = 1")
+    try:
+        assert engine.role(connect()) is ServerRole.READ_ONLY
+        assert engine.role(admin) is ServerRole.PRIMARY
+    finally:
+        admin.execute("SET GLOBAL read_only = 0")

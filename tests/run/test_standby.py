@@ -39,3 +39,9 @@ def test_the_read_only_part_runs_with_a_metric_of_its_own(replica: Target, routi
     assert result.manifest.server["role"] == "standby"
     assert result.summary["replication_lag_s"]["max"] >= 0
     assert result.checks.set_index("name")["passed"]["mix as asked"]
+
+
+def test_an_account_whose_transactions_are_read_only(built: PrivateServer) -> None:
+    target = built.target.with_(options={"options": "-c default_transaction_read_only=on"})
+    with pytest.raises(InputError, match=r"is read-only, and new_order, payment, delivery change its data"):
+        hdbkit.start(target, load=Load(rampup_s=0, duration_s=1))
