@@ -355,7 +355,8 @@ class Database(Protocol):
     def counters(self, session: Session) -> dict[str, float]:
         """The server's running totals and gauges; always includes ``commits`` and ``rollbacks``.
 
-        With replication ``replication_lag_s`` is among them: of this standby, or of the slowest standby of a primary.
+        ``uptime_s`` is the time since the server was started. With replication ``replication_lag_s`` is among them:
+        of this standby, or of the slowest standby of a primary.
         """
         ...
 

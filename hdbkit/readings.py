@@ -11,6 +11,8 @@ IDLE_BUSY_PCT = 10.0
 
 LAG = "replication_lag_s"
 """The gauge of a standby's lag, among the counters."""
+UPTIME = "uptime_s"
+"""The counter of the seconds since the server was started."""
 
 
 @dataclass(frozen=True)

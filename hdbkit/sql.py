@@ -6,6 +6,9 @@ inserted into the text. A statement replaces the statement of the same name in t
 
 A statement after ``-- commands: set_setting`` is a query that returns commands as text, for commands that take no
 parameters. The session runs these commands; the caller uses it like any other statement.
+
+A statement after ``-- attempt: call_order`` returns no row if its work was rolled back by design, which ``perform``
+raises. An error instead would be written to the server's log with its statement.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from hdbkit.paths import data_folder
 
 SERVER_STATEMENTS = "server"
 """The folder of an engine's own statements, which every session has."""
-_NAME = re.compile(r"^--\s*(name|commands):\s*(\S+)\s*$", re.MULTILINE)
+_NAME = re.compile(r"^--\s*(name|commands|attempt):\s*(\S+)\s*$", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _VALUE = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 _WORD = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
@@ -41,6 +44,8 @@ class Statement:
     description: str
     makes_commands: bool = False
     """Whether each row of its result is a command, which the session then runs."""
+    may_roll_back: bool = False
+    """Whether a result without a row means that the work was rolled back by design."""
     line: int = 0
     """The line of its name in ``origin``."""
 
@@ -169,7 +174,8 @@ def read_statements(path: Path) -> tuple[dict[str, Statement], list[Problem]]:
             first = found[name].line
             problems.append(Problem(name, f"two statements named '{name}'; the first is in line {first}", line))
             continue
-        found[name] = replace(made(name, body, path), makes_commands=what == "commands", line=line)
+        commands, attempt = what == "commands", what == "attempt"
+        found[name] = replace(made(name, body, path), makes_commands=commands, may_roll_back=attempt, line=line)
     return found, problems
 
 

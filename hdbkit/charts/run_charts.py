@@ -43,11 +43,13 @@ class Mark:
     colour: str
 
 
+RESTARTS = "restarts"
 MARKS = {
     "checkpoints": Mark("checkpoint", "dotted", "dot", "series-5"),
     "autovacuums": Mark("automatic vacuum", "dash-dotted", "dashdot", "series-4"),
+    RESTARTS: Mark("restart of the server", "solid", "solid", "series-3"),
 }
-"""Counters whose growth may explain a dip of the throughput."""
+"""What may explain a dip of the throughput: counters that grow, and restarts."""
 MAX_POINTS = 400
 """Points of a line; a longer run is drawn in steps of more than a second."""
 
@@ -67,7 +69,8 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
             window,
             manifest.metric,
             manifest.result.get("metric_value"),
-            {name: marks_s(folder, name) for name in MARKS},
+            {name: marks_s(folder, name) for name in MARKS if name != RESTARTS}
+            | {RESTARTS: manifest.result.get("server_restarts_s") or []},
         ),
         latency_over_time(of_headline, window, manifest.headline),
         latency_by_operation(

@@ -9,6 +9,7 @@ from typing import Any
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SessionOptions
+from hdbkit.databases._connecting import CONNECT_TIMEOUT, connect_timeout_s, tls_failure
 from hdbkit.databases._password_files import in_option_file
 from hdbkit.errors import CannotConnect, MissingDriver, NothingListens
 from hdbkit.files import is_utf8
@@ -18,10 +19,10 @@ _SSL_MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY
 _PASSED_ON = ("auth_plugin", "server_public_key_path", "init_command", "read_default_group")
 _SWITCHES = {"compress": None, "local_infile": 0}
 """Switches, and the driver's value for off; None omits the option, since any value turns compression on."""
-OPTIONS = ("socket", *_TLS, "ssl_mode", *_PASSED_ON, *_SWITCHES, "prepared")
+OPTIONS = ("socket", *_TLS, "ssl_mode", *_PASSED_ON, *_SWITCHES, "prepared", CONNECT_TIMEOUT)
 """The options of a target: the socket's path, TLS (``ssl_mode`` is DISABLED, PREFERRED, REQUIRED, VERIFY_CA or
 VERIFY_IDENTITY) with the certificates of the authority and, for mutual TLS, of the client; some of the driver's own;
-and ``prepared``: whether the server prepares calls of routines."""
+``prepared``: whether the server prepares calls of routines; and the timeout of a connection in seconds."""
 
 _ANOTHER = "create it, name another, or build with an administrator's account"
 _FEWER = "use fewer virtual users or raise the server's limit"
@@ -63,6 +64,7 @@ _NO_PASSWORD = ("a password is required, but none was given", "set HDBKIT_PASSWO
 _REFUSED = (1045, 1130, 1698)
 _FROM = re.compile(r"'@'([^']*)'|Host '([^']*)'")
 """Where the server's refusal names the host that it sees."""
+_TLS_FAILED = 2026
 _TIMED_OUT, _RESET = "(110)", "error: 104"
 
 
@@ -118,7 +120,7 @@ def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
         "user": target.user,
         "password": _password(target),
         "database": target.database,
-        "connect_timeout": options.connect_timeout_s,
+        CONNECT_TIMEOUT: connect_timeout_s(target, options.connect_timeout_s),
         "charset": "utf8mb4",
         "conv": CONVERTERS,
         "client_flag": CLIENT.MULTI_STATEMENTS | CLIENT.MULTI_RESULTS,
@@ -196,6 +198,8 @@ def _connect_error(target: Target, code: int, text: str) -> CannotConnect:
         "host": host,
         "place": f"{host}, port {target.port or 'not given'}",
     }
+    if code == _TLS_FAILED and (failure := tls_failure(target, text, "ssl_ca")):
+        return failure
     if code == 1045 and "using password: NO" in text:
         reason, advice = _NO_PASSWORD
     elif code in (2002, 2003) and _TIMED_OUT in text:

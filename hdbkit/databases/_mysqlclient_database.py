@@ -33,7 +33,7 @@ from hdbkit.databases._mysqlclient_connect import connected, has_password, is_on
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import LAG, Footprint, Pooling, PoolMode, ServerRole
+from hdbkit.readings import LAG, UPTIME, Footprint, Pooling, PoolMode, ServerRole
 
 if TYPE_CHECKING:
     from hdbkit.databases._mysqlclient import MysqlclientSession
@@ -53,6 +53,7 @@ _COUNTERS = {
     "Innodb_row_lock_waits": "row_lock_waits",
     "Innodb_row_lock_time": "row_lock_time_ms",
     "Innodb_os_log_written": "log_bytes",
+    "Uptime": UPTIME,
     "Handler_read_rnd_next": "scanned_rows",
 }
 """Our names for status variables of the server; not every server has all."""

@@ -58,6 +58,8 @@ class PsycopgSession:
         self._opening: tuple[bytes, ...] = (b"BEGIN",)
         self.dialects, self.scope = dialects, scope
         self._prepared: set[str] = set()
+        self._attempts: set[bytes] = set()
+        """The first of ``bind`` of statements whose empty result is a rollback by design."""
         self._readers: dict[str, Transformer] = {}
         self._begun = False
         self._sent_begin = False
@@ -120,6 +122,11 @@ class PsycopgSession:
                 text = self._find(name).rendered(lambda _, index: f"${index}").encode()
                 self._checked(self._exchanged(self.connection.prepare, name.encode(), text))
                 self._prepared.add(name)
+                self._note_attempt(name, name.encode())
+
+    def _note_attempt(self, name: str, bound: bytes) -> None:
+        if self._find(name).may_roll_back:
+            self._attempts.add(bound)
 
     def bind(self, statement: str, arguments: Arguments) -> Bound:
         """A call as bytes, ready for ``perform``. Results are binary, which saves the server their conversion."""
@@ -133,6 +140,8 @@ class PsycopgSession:
             self._lost(str(error))
         if result.status != _TUPLES:
             self._checked(result)
+        if not result.ntuples and bound[0] in self._attempts:
+            raise RolledBackByDesign
         return result
 
     def rows(self, raw: PGresult) -> list[Row]:

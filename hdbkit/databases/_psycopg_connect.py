@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import select
+import struct
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hdbkit.config import Target
 from hdbkit.contracts import SessionOptions
+from hdbkit.databases._connecting import CONNECT_TIMEOUT, connect_timeout_s, handshake_problem, tls_failure
 from hdbkit.errors import CannotConnect, MissingDriver, NothingListens
 from hdbkit.readings import Pooling, PoolMode
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
 T = TypeVar("T")
+_UNTRUSTED = "certificate verify failed"
+_SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 OWN_OPTIONS = ("pooling", "prepared")
 """Options of a target that libpq does not have: what a pooler does, if it is not to be found out."""
 
@@ -140,7 +145,7 @@ def _connected(target: Target, settings: Mapping[str, Any], options: SessionOpti
     except ImportError:
         raise MissingDriver(target.kind, "psycopg", target.kind) from None
     connection = pq.PGconn.connect_start(_connection_string(target, settings, options))
-    in_time = _awaited(connection, options.connect_timeout_s)
+    in_time = _awaited(connection, connect_timeout_s(target, options.connect_timeout_s))
     if connection.status != pq.ConnStatus.OK:
         text = connection.error_message.decode("utf-8", "replace").strip() if in_time else "timeout expired"
         connection.finish()
@@ -173,7 +178,7 @@ def _connection_string(target: Target, settings: Mapping[str, Any], options: Ses
         "user": target.user,
         "password": target.secret(),
         "passfile": target.password_file,
-        "connect_timeout": options.connect_timeout_s,
+        CONNECT_TIMEOUT: connect_timeout_s(target, options.connect_timeout_s),
         "application_name": options.application,
         "client_encoding": "UTF8",
         "options": " ".join(filter(None, [target.options.get("options"), own])) or None,
@@ -187,6 +192,15 @@ def _quoted(value: str) -> str:
     return f"'{escaped}'"
 
 
+def _certificate_problem(target: Target, text: str) -> str:
+    """What libpq said; of a certificate that it does not trust, the reason, which it keeps to itself."""
+    if _UNTRUSTED not in text or not target.host or target.host.startswith("/"):
+        return text
+    named = target.options.get("sslrootcert") or str(Path.home() / ".postgresql" / "root.crt")
+    authorities = None if named == "system" else named
+    return handshake_problem(target, target.port or 5432, _SSL_REQUEST, b"S", authorities)
+
+
 def _connect_error(target: Target, text: str) -> CannotConnect:
     host = target.host or "the local socket"
     words = {
@@ -195,6 +209,8 @@ def _connect_error(target: Target, text: str) -> CannotConnect:
         "host": host,
         "place": f"{host}, port {target.port or 'not given'}",
     }
+    if failure := tls_failure(target, _certificate_problem(target, text), "sslrootcert"):
+        return failure
     for sign, reason, advice in _ERRORS:
         if sign in text:
             kind = {_NO_SETTINGS: _TakesNoSettings, **_NOTHING}.get(sign, CannotConnect)

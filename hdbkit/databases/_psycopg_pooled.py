@@ -17,7 +17,7 @@ from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Arguments, Capability, Row, SessionOptions
 from hdbkit.databases._psycopg import Bound, PsycopgSession
 from hdbkit.databases._psycopg_connect import session_settings
-from hdbkit.errors import CannotConnect, TransactionError
+from hdbkit.errors import CannotConnect, RolledBackByDesign, TransactionError
 from hdbkit.readings import Pooling, PoolMode
 from hdbkit.sql import SERVER_STATEMENTS, Statement, find
 
@@ -68,6 +68,7 @@ class PooledSession(PsycopgSession):
             return
         for name in statements:
             self._texts[name] = self._find(name).rendered(lambda _, index: f"${index}").encode()
+            self._note_attempt(name, self._texts[name])
 
     def bind(self, statement: str, arguments: Arguments) -> Bound:
         """A call as bytes, with the statement's text unless it is prepared."""
@@ -76,7 +77,10 @@ class PooledSession(PsycopgSession):
 
     def perform(self, bound: Bound) -> Any:
         """Perform one whole transaction: its begin, settings and commit are in the same round trip."""
-        return self.perform_all([bound])[0]
+        result = self.perform_all([bound])[0]
+        if not result.ntuples and bound[0] in self._attempts:
+            raise RolledBackByDesign
+        return result
 
 
 def fitting_session(

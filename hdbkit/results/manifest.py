@@ -167,6 +167,7 @@ class _Result(_Part):
     server_host: dict[str, Any] | None = None
     littles_law: _Law
     full_pages: dict[Literal["first", "last"], float] | None = None
+    server_restarts_s: list[float] | None = None
     replication_lag_s: dict[Literal["mean", "max"], float] | None = None
     data: dict[str, float | None] | None = None
     counters: dict[str, float | None]

@@ -129,6 +129,9 @@ def test_a_server_restarted_in_the_window(server: PrivateServer) -> None:
     connecting = result.table("errors").query("operation == '(connecting)'")
     assert connecting["text"].str.contains("nothing listens on").any()
     assert USERS <= connecting["count"].sum() < 100
+    (at_s,) = result.summary["server_restarts_s"]
+    assert any(f"was restarted during the run, {at_s:.0f} s after its start" in one for one in result.warnings)
+    assert "1 restart of the server" in result.charts()["throughput"].alternative
 
 
 def test_a_server_that_is_away_at_the_start_of_the_window_opens_it_later(server: PrivateServer) -> None:

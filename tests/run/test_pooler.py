@@ -12,11 +12,12 @@ import hdbkit
 from hdbkit.config import Isolation, Load, Target
 from hdbkit.contracts import SERVER, SessionOptions
 from hdbkit.databases import database, sql_session
-from hdbkit.errors import CannotConnect
+from hdbkit.errors import CannotConnect, RolledBackByDesign
 from hdbkit.execution.precheck import precheck
 from hdbkit.plan import RunPlan
 from hdbkit.readings import Pooling, PoolMode
 from hdbkit.servers import PrivateServer, control
+from hdbkit.servers.log import read_since
 from hdbkit.workloads import specification, workload
 from tests.run.conftest import password_of
 from tests.run.poolers import pgbouncer
@@ -133,3 +134,17 @@ def test_many_users_share_a_few_connections(built: PrivateServer) -> None:
             lambda spec: RunPlan(run_id="r", target=target, workload=spec, load=workload(spec).load(load)),
         )
     assert ready.plan.pooling == FOUND["transaction"]
+
+
+def test_a_rollback_by_design_is_no_error_in_the_log_of_the_server(built: PrivateServer, pooled: Target) -> None:
+    work = workload(specification(warehouses=1))
+    for target in (built.target, pooled):
+        seen = built.place.log.stat().st_size
+        with closing(sql_session(target, work.scope(ENGINE.dialects))) as session:
+            before = session.query("count_new_orders")
+            session.prepare(["call_new_order"])
+            bound = session.bind("call_new_order", (1, 1, 1, (1, 2, 100_001), (1, 1, 1), (5, 5, 5)))
+            with pytest.raises(RolledBackByDesign):
+                session.perform(bound)
+            assert session.query("count_new_orders") == before
+        assert read_since(built.place.log, seen) == ""

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pandas as pd
+
+from hdbkit.readings import UPTIME
 
 RUN_START = "run_start"
 RUN_END = "run_end"
 START = "start"
 END = "end"
+_LATER_S = 2.0
+"""How much later a server must have been started than by the sample before: some count whole seconds."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,16 @@ def _set_back(counters: pd.DataFrame | None) -> set[str]:
 def is_set_back(counters: pd.DataFrame, name: str) -> bool:
     """Whether a later reading of this counter was less than an earlier one."""
     return name in _set_back(counters[counters["name"] == name])
+
+
+def restarts_s(counters: pd.DataFrame | None) -> list[float]:
+    """When the server was started again during the run, in seconds since the run's start."""
+    if counters is None:
+        return []
+    rows = counters[counters["name"] == UPTIME].sort_values("t_sent_us")
+    sampled_s = (rows["t_sent_us"] + rows["t_returned_us"]) / 2e6
+    started_s = (sampled_s - rows["value"]).tolist()
+    return [round(now, 1) for before, now in pairwise(started_s) if now > before + _LATER_S]
 
 
 def rate(grew: dict[str, Growth], *names: str, per_s: float) -> float | None:

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 import pandas as pd
 
-from hdbkit.analysis.run.counters import RUN_END, RUN_START, Growth, growth, rate, readings
+from hdbkit.analysis.run.counters import RUN_END, RUN_START, Growth, growth, rate, readings, restarts_s
 from hdbkit.analysis.run.host import client_cpu_us, client_use, host_cpu_pct, server_cpu_us, supervisor_cpu_us
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
 from hdbkit.analysis.run.records import operations_of, table
@@ -69,6 +69,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         "counters": {name: one.value for name, one in grew.items()},
         "waiting_locks": mean_waiting(counters),
         "replication_lag_s": replication_lag(counters),
+        "server_restarts_s": restarts_s(counters),
         "full_pages": full_page_rates(counters),
         "data": _data(counters),
         "clients_lost": None if clients is None else int((clients["ended"] != "done").sum()),

@@ -12,7 +12,7 @@ from hdbkit.readings import IDLE_BUSY_PCT
 from hdbkit.results.manifest import Manifest
 
 DATA, FULL_PAGES, BUSY, EARLY = "data", "full pages", "busy", "early end"
-SCHEMA = "schema"
+SCHEMA, RESTART = "schema", "restart"
 SERVER_CPU, SERVER_STEAL, SERVER_DISK = "server host CPU", "server host steal", "server host disk"
 """The kinds of warning."""
 _MANY_IMAGES = 0.05
@@ -24,10 +24,19 @@ _FULL_PCT = 95.0
 def run_warnings(manifest: Manifest) -> dict[str, str]:
     """Each warning of a run by its kind: one sentence without its full stop."""
     found = {DATA: _fit(manifest), FULL_PAGES: _full_pages(manifest), BUSY: _busy(manifest)}
+    found[RESTART] = _restarted(manifest)
     found[SCHEMA] = "; ".join(manifest.warnings)
     found[EARLY] = f"it {manifest.ended_early}" if manifest.ended_early else ""
     found |= _server_host(manifest.result.get("server_host"))
     return {kind: sentence for kind, sentence in found.items() if sentence}
+
+
+def _restarted(manifest: Manifest) -> str:
+    times = manifest.result.get("server_restarts_s")
+    if not times:
+        return ""
+    listed = " and ".join(f"{at:.0f} s" for at in times)
+    return f"the server was restarted during the run, {listed} after its start: the result includes its recovery"
 
 
 def _fit(manifest: Manifest) -> str:

@@ -60,7 +60,8 @@ CROSS JOIN LATERAL (VALUES
     ('commits', d.commits), ('rollbacks', d.rollbacks), ('deadlocks', d.deadlocks), ('blks_hit', d.blks_hit),
     ('blks_read', d.blks_read), ('temp_bytes', d.temp_bytes), ('wal_bytes', w.wal_bytes), ('wal_fpi', w.wal_fpi),
     ('wal_records', w.wal_records), ('autovacuums', t.autovacuums), ('scanned_rows', t.scanned_rows),
-    ('waiting_locks', l.waiting_locks)) AS c (name, value);
+    ('waiting_locks', l.waiting_locks),
+    ('uptime_s', extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()))) AS c (name, value);
 
 -- name: file_operations
 -- Running totals of I/O on tables and indexes, one per row: of all processes, and of client backends. Version 16 and

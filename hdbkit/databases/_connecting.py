@@ -1,0 +1,74 @@
+"""What engines have in common when they connect: the timeout, and why a TLS handshake failed."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from contextlib import suppress
+
+from hdbkit.config import Target
+from hdbkit.errors import CannotConnect
+
+CONNECT_TIMEOUT = "connect_timeout"
+"""The option of a target that replaces the usual timeout of a connection, in seconds."""
+_RENEW = "renew it on the server"
+_AUTHORITY = "name the file of its authority in the option {authority} of the target"
+_UNKNOWN = f"the authority that signed the server's certificate is not trusted here; {_AUTHORITY}"
+_OTHER_NAME = "the server's certificate is not for '{host}'; name the server as its certificate does"
+_REASONS = (
+    # what OpenSSL or the client library says, reason and advice
+    ("has expired", f"the server's certificate has expired; {_RENEW}"),
+    ("not yet valid", f"the server's certificate is not valid yet; {_RENEW}, or correct the clock of this host"),
+    ("self-signed", _UNKNOWN),
+    ("self signed", _UNKNOWN),
+    ("unable to get local issuer", _UNKNOWN),
+    ("unable to get issuer", _UNKNOWN),
+    ("does not match host name", _OTHER_NAME),
+    ("Validation of SSL server certificate failed", _OTHER_NAME),
+    ("root certificate file", f"there is no file with trusted authorities; {_AUTHORITY}"),
+    ("alert unknown ca", "the server does not trust the client's certificate; use one of the server's authority"),
+    ("certificate required", "the server requires a client certificate; name it and its key in the target's options"),
+)
+
+
+def connect_timeout_s(target: Target, usual_s: int) -> int:
+    """The timeout of a connection: the target's option, else the usual one. Raises ``CannotConnect``."""
+    given = target.options.get(CONNECT_TIMEOUT)
+    if given is None:
+        return usual_s
+    if not given.isdigit() or not 1 <= int(given) <= 3600:
+        reason = f"the option {CONNECT_TIMEOUT} is '{given}'"
+        raise CannotConnect(target.url, reason, "give whole seconds from 1 to 3600")
+    return int(given)
+
+
+def tls_failure(target: Target, text: str, authority: str) -> CannotConnect | None:
+    """The error of a failed handshake by what the library said; ``authority``: the option that names its file."""
+    for sign, meaning in _REASONS:
+        if sign in text:
+            reason, advice = meaning.format(host=target.host, authority=authority).split("; ", 1)
+            return CannotConnect(target.url, reason, advice)
+    return None
+
+
+def handshake_problem(target: Target, port: int, request: bytes, accepted: bytes, authorities: str | None) -> str:
+    """What is wrong with the certificate of a server, by a handshake of our own; empty if that finds nothing.
+
+    Args:
+        target: its host.
+        port: its port.
+        request: what asks the server for TLS.
+        accepted: its answer.
+        authorities: the file of trusted authorities; None: those of the system.
+    """
+    with suppress(OSError, ssl.SSLError):
+        context = ssl.create_default_context(cafile=authorities)
+        context.check_hostname = False
+        with socket.create_connection((target.host or "", port), 5) as plain:
+            plain.sendall(request)
+            if plain.recv(len(accepted)) == accepted:
+                try:
+                    context.wrap_socket(plain).close()
+                except ssl.SSLCertVerificationError as error:
+                    return error.verify_message
+    return ""
