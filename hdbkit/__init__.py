@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hdbkit.api import attach_sweep as attach_sweep
     from hdbkit.api import compare as compare
     from hdbkit.api import connect as connect
+    from hdbkit.api import doctor as doctor
     from hdbkit.api import history as history
     from hdbkit.api import open_target as open_target
     from hdbkit.api import overlay as overlay
@@ -49,6 +50,7 @@ _PLACES = {
                 "attach_sweep",
                 "compare",
                 "connect",
+                "doctor",
                 "history",
                 "open_target",
                 "overlay",

@@ -32,7 +32,7 @@ from typing import Any, ClassVar, Protocol
 from hdbkit.config import Isolation, Load, Target, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.config.model import ConfigModel
-from hdbkit.readings import Footprint, HostLoad, Pooling, ServerRole
+from hdbkit.readings import Encryption, Footprint, HostLoad, Pooling, ServerRole
 from hdbkit.sql import Statement
 
 Row = tuple[Any, ...]
@@ -342,6 +342,10 @@ class Database(Protocol):
 
         Opens further connections to ``target`` if there is one.
         """
+        ...
+
+    def encryption(self, session: Session, target: Target) -> Encryption:
+        """How ``session`` is encrypted, and how long the server's certificate is valid."""
         ...
 
     def free_connections(self, session: Session) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 IDLE_BUSY_PCT = 10.0
@@ -32,6 +33,14 @@ class HostLoad:
     total_s: float
     dirty_bytes: int
     memory_bytes: int
+
+
+@dataclass(frozen=True)
+class Encryption:
+    """How a connection is encrypted: no ``protocol`` if it is not; ``expires``: the certificate's end, if known."""
+
+    protocol: str = ""
+    expires: datetime | None = None
 
 
 class PoolMode(StrEnum):

@@ -10,7 +10,8 @@ from hdbkit.api.agent import serve_agent
 from hdbkit.api.batch import BatchResult, batch
 from hdbkit.api.compare import Comparison, compare, overlay
 from hdbkit.api.connection import Connection, DropResult, connect
-from hdbkit.api.discovery import databases, doctor, password_place
+from hdbkit.api.diagnosis import doctor
+from hdbkit.api.discovery import databases, password_place
 from hdbkit.api.first_steps import DemoResult, demo, end_private, open_target, private, private_targets, ready
 from hdbkit.api.kept import remove_server, servers, start_server, stop_server
 from hdbkit.api.profiles import Profile, history, profile, profiles

@@ -18,7 +18,7 @@ from hdbkit.servers.agent_client import AgentAway, AgentClient
 from hdbkit.workspace import DEFAULT, Workspace
 
 
-def doctor() -> pd.DataFrame:
+def drivers() -> pd.DataFrame:
     """List the drivers and servers that are usable on this host; one row each: what, name, usable, detail."""
     rows = []
     for kind in kinds():

@@ -25,7 +25,7 @@ _OMITTED = ("p95_us", "checks_failed", "metric", "label")
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command(epilog="Example: hdbkit doctor")(doctor)
+    app.command(epilog="Example: hdbkit doctor postgresql://bench@db1/lab")(doctor)
     app.command(epilog="Example: hdbkit compare BEFORE AFTER --fail-below -2%")(compare)
     app.command(epilog="Example: hdbkit report last")(report)
     about_runs = typer.Typer(help="List, show, tag and remove runs.", no_args_is_help=True, rich_markup_mode=None)
@@ -37,14 +37,25 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(about_runs, name="runs")
 
 
-def doctor(as_json: AsJson = False) -> int:
-    """Show which drivers and private servers are usable on this machine."""
-    found = api.doctor()
+def doctor(
+    target: Annotated[
+        str | None, typer.Argument(help="URL without password, or name in params/targets.yaml", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Examine a target before it is measured; without one, show the usable drivers and private servers.
+
+    It changes nothing. The exit code is 1 if runs on the target would fail.
+    """
+    found = api.doctor(target)
     if as_json:
         show.print_json(show.frame_json(found))
-    else:
+    elif target is None:
         show.console.print(show.table(found))
-    return Exit.DONE if found["usable"].any() else Exit.CHECK_FAILED
+    else:
+        show.findings(found)
+    good = found["usable"].any() if target is None else not (found["state"] == "problem").any()
+    return Exit.DONE if good else Exit.CHECK_FAILED
 
 
 def compare(

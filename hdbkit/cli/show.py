@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hdbkit.analysis.run.faults import effect_text
-from hdbkit.analysis.wording import about, plural
+from hdbkit.analysis.wording import about, many, plural
 from hdbkit.api import Result, SweepResult
 from hdbkit.config import WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
@@ -148,6 +148,20 @@ def checks(frame: pd.DataFrame) -> None:
     for name, passed, detail in frame[["name", "passed", "detail"]].itertuples(index=False):
         mark = "[yellow]unknown[/]" if passed is None or pd.isna(passed) else marks[bool(passed)]
         console.print(f"  {mark}  {escape(str(name))}: {escape(str(detail))}")
+
+
+def findings(frame: pd.DataFrame) -> None:
+    """What ``doctor`` found of a target, the command to type under each."""
+    styles = {"ok": "green", "warning": "yellow", "problem": "red"}
+    for one in frame.to_dict("records"):
+        console.print(
+            f"  [{styles[one['state']]}]{one['state']:7}[/]  {escape(one['subject'])}: {escape(one['detail'])}"
+        )
+        if one["advice"]:
+            console.print(f"           -> {one['advice']}", markup=False)
+    counts = frame["state"].value_counts()
+    words = [many(int(counts.get(state, 0)), state) for state in ("problem", "warning")]
+    console.print(f"{' and '.join(words)}; {counts.get('ok', 0)} in order", markup=False)
 
 
 def _clean(content: Any) -> Any:

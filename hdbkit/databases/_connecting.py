@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from contextlib import suppress
+from datetime import datetime
 
 from hdbkit.config import Target
 from hdbkit.errors import CannotConnect
@@ -64,11 +65,33 @@ def handshake_problem(target: Target, port: int, request: bytes, accepted: bytes
     with suppress(OSError, ssl.SSLError):
         context = ssl.create_default_context(cafile=authorities)
         context.check_hostname = False
-        with socket.create_connection((target.host or "", port), 5) as plain:
-            plain.sendall(request)
-            if plain.recv(len(accepted)) == accepted:
-                try:
-                    context.wrap_socket(plain).close()
-                except ssl.SSLCertVerificationError as error:
-                    return error.verify_message
+        try:
+            _handshake(target, port, request, accepted, context)
+        except ssl.SSLCertVerificationError as error:
+            return error.verify_message
     return ""
+
+
+def certificate_end(target: Target, port: int, request: bytes, accepted: bytes) -> datetime | None:
+    """The end of a server's certificate, by a handshake of our own; None if it cannot be read.
+
+    The arguments are those of ``handshake_problem``.
+    """
+    with suppress(ImportError, OSError, ValueError):
+        from cryptography import x509
+
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is sent to it
+        content = _handshake(target, port, request, accepted, context)
+        return x509.load_der_x509_certificate(content).not_valid_after_utc if content else None
+    return None
+
+
+def _handshake(target: Target, port: int, request: bytes, accepted: bytes, context: ssl.SSLContext) -> bytes | None:
+    """The server's certificate (DER); None if it does not accept TLS."""
+    with socket.create_connection((target.host or "localhost", port), 5) as plain:
+        plain.sendall(request)
+        if plain.recv(len(accepted)) != accepted:
+            return None
+        with context.wrap_socket(plain) as encrypted:
+            return encrypted.getpeercert(binary_form=True)

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from signal import Signals
 from types import MappingProxyType
@@ -33,7 +34,10 @@ from hdbkit.databases._mysqlclient_connect import connected, has_password, is_on
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import LAG, UPTIME, Footprint, Pooling, PoolMode, ServerRole
+from hdbkit.readings import LAG, UPTIME, Encryption, Footprint, Pooling, PoolMode, ServerRole
+
+_CERTIFICATE_END = "%b %d %H:%M:%S %Y GMT"
+"""How the server writes the end of its certificate."""
 
 if TYPE_CHECKING:
     from hdbkit.databases._mysqlclient import MysqlclientSession
@@ -150,6 +154,13 @@ class MysqlclientDatabase:
         """By the number of this connection on both sides; proxies such as ProxySQL keep the state of a session."""
         ((number,),) = session.ask("backend")
         return Pooling(PoolMode.DIRECT if number == _own(session).connection.thread_id() else PoolMode.SESSION)
+
+    def encryption(self, session: Session, target: Target) -> Encryption:
+        """By the session's own status."""
+        status = {name.lower(): value for name, value in session.ask("encryption")}
+        end = status.get("ssl_server_not_after")
+        expires = datetime.strptime(end, _CERTIFICATE_END).replace(tzinfo=UTC) if end else None
+        return Encryption(status.get("ssl_version", ""), expires)
 
     def free_connections(self, session: Session) -> int | None:
         """The minimum of what the server and the account still allow."""

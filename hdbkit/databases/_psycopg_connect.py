@@ -6,12 +6,19 @@ import select
 import struct
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hdbkit.config import Target
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases._connecting import CONNECT_TIMEOUT, connect_timeout_s, handshake_problem, tls_failure
+from hdbkit.databases._connecting import (
+    CONNECT_TIMEOUT,
+    certificate_end,
+    connect_timeout_s,
+    handshake_problem,
+    tls_failure,
+)
 from hdbkit.errors import CannotConnect, MissingDriver, NothingListens
 from hdbkit.readings import Pooling, PoolMode
 
@@ -166,6 +173,11 @@ def _awaited(connection: PGconn, timeout_s: float) -> bool:
             return False
         state = PollingStatus(connection.connect_poll())
     return True
+
+
+def server_certificate_end(target: Target) -> datetime | None:
+    """The end of the server's certificate, by a handshake without a login; None if it cannot be read."""
+    return certificate_end(target, target.port or 5432, _SSL_REQUEST, b"S")
 
 
 def _connection_string(target: Target, settings: Mapping[str, Any], options: SessionOptions) -> bytes:

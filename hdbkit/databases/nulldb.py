@@ -42,7 +42,7 @@ from hdbkit.databases._null_state import ROLLBACKS, State, Totals
 from hdbkit.databases._null_texts import by_design, count_of, is_count
 from hdbkit.databases._schema_options import options_of
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDesign, TransactionError
-from hdbkit.readings import Footprint, Pooling, PoolMode, ServerRole
+from hdbkit.readings import Encryption, Footprint, Pooling, PoolMode, ServerRole
 
 _LATENCIES = 1024
 _OPTIONS = {"latency_us", "spread", "seed", "error_rate", "error_class", "connections"}
@@ -239,6 +239,10 @@ class NullDatabase:
     def pooling(self, session: Session, target: Target) -> Pooling:
         """Direct: there is no server."""
         return Pooling(PoolMode.DIRECT)
+
+    def encryption(self, session: Session, target: Target) -> Encryption:
+        """It has no connections."""
+        return Encryption()
 
     def free_connections(self, session: Session) -> int | None:
         """The target's option ``connections``."""

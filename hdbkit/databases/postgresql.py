@@ -29,7 +29,7 @@ from hdbkit.databases._psycopg_connect import reached, stated_pooling
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import MissingDriver
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import LAG, Footprint, Pooling, PoolMode, ServerRole
+from hdbkit.readings import LAG, Encryption, Footprint, Pooling, PoolMode, ServerRole
 
 if TYPE_CHECKING:
     from hdbkit.databases._psycopg import PsycopgSession
@@ -108,6 +108,13 @@ class PostgreSQL:
             return Pooling(PoolMode.DIRECT)
         asking = SessionOptions(pooling=Pooling(PoolMode.TRANSACTION))
         return found_pooling(target, lambda: self.connect(target, SERVER, asking))
+
+    def encryption(self, session: Session, target: Target) -> Encryption:
+        """By the server; the certificate's end by a handshake of its own."""
+        from hdbkit.databases._psycopg_connect import server_certificate_end
+
+        ((protocol,),) = session.ask("encryption")
+        return Encryption(protocol, server_certificate_end(target)) if protocol else Encryption()
 
     def free_connections(self, session: Session) -> int | None:
         """The minimum of what server, database and role still allow."""

@@ -6,12 +6,21 @@ from decimal import Decimal
 
 import pytest
 
+import hdbkit
 from hdbkit.config import ControlSpec, Target
 from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Setting, SqlSession
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.values import with_unit
 from tests.conformance.conftest import Connect
 from tests.conformance.small import Small
+
+
+def test_a_target_can_be_examined(target: Target) -> None:
+    found = hdbkit.doctor(target)
+    assert not found["detail"].str.startswith("unknown").any(), found.to_string()
+    assert "problem" not in set(found["state"]), found.to_string()
+    assert {"driver", "connection", "privileges", "settings", "this host"} <= set(found["subject"])
+
 
 CHANGES_NOTHING = "timeout"
 """In the name of a setting that can be tried without harm."""

@@ -153,6 +153,14 @@ def test_doctor_reports_drivers_and_servers(command: HdbkitCommand) -> None:
     assert command("doctor").code == 0
 
 
+def test_doctor_of_a_target_that_does_not_answer_fails(command: HdbkitCommand) -> None:
+    said = command("doctor", "postgresql://nobody@127.0.0.1:1/x")
+    assert said.code == 1
+    assert "problem" in said.out
+    assert "nothing listens on 127.0.0.1, port 1" in said.out
+    assert command("doctor", "postgresql://nobody@127.0.0.1:1/x", "--json").json[-1]["subject"] == "connection"
+
+
 def test_a_report_is_written_anew(command: HdbkitCommand, copied: hdbkit.Result) -> None:
     said = command("report", copied.run_id, "--json")
     assert said.code == 0

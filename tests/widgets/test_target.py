@@ -148,6 +148,15 @@ def test_a_connection_test_reports_the_servers_version_and_what_is_there(server:
     assert "it holds no schema of TPROC-C" in text_of(panel)
 
 
+def test_what_would_disturb_a_run_is_listed(server: PrivateServer) -> None:
+    panel = TargetPanel(Shared(target=server.target))
+    panel.examine.click()
+    until(lambda: "in order" in text_of(panel))
+    assert "GRANT pg_monitor TO hdbkit;" in panel.findings.value
+    panel.database.value = "another"
+    assert panel.findings.value == ""
+
+
 def test_a_refused_connection_is_reported_in_a_sentence(server: PrivateServer) -> None:
     target = server.target.with_(user="nobody_here", password=SecretStr("wrong"))
     panel = TargetPanel(Shared(target=target))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import ipywidgets
 
 from hdbkit import api
+from hdbkit.analysis.wording import many
 from hdbkit.config import ControlSpec, Target, target_names
 from hdbkit.config.passwords import keyring_trouble
 from hdbkit.errors import InputError, SchemaProblem
@@ -46,7 +47,8 @@ class TargetPanel(Panel):
             self.given,
             grid(self.kind, self.host, self.port, self.database, self.user, self.password),
             self.place,
-            row(self.test, self.start_private, self.end_private),
+            row(self.test, self.examine, self.start_private, self.end_private),
+            self.findings,
         ]
         self._listen()
         self._show_target()
@@ -75,10 +77,14 @@ class TargetPanel(Panel):
         self.user = text("User", "account")
         self.password = PasswordField()
         self.place = ipywidgets.HTML().add_class("hdbkit-note")
+        self.findings = ipywidgets.HTML()
 
     def _make_buttons(self) -> None:
         self.test = button(
             "Test connection", self.guarded(self._test), style="primary", hint="connect once, read the version"
+        )
+        self.examine = button(
+            "Examine", self.guarded(self._examine), hint="read what would disturb a run; nothing is changed"
         )
         self.start_private = button("Start a private server", self.guarded(self._start_private))
         self.end_private = button(
@@ -151,6 +157,7 @@ class TargetPanel(Panel):
         """Fill the fields from the shared target."""
         target = self.shared.target
         self.shared.schema = None
+        self.findings.value = ""
         self.say("")
         if target is not None:
             self._fill(target)
@@ -195,6 +202,18 @@ class TargetPanel(Panel):
             self.say("")
             raise
         self.say(f"connected to {connection.version}; {self._schema_there(connection)}.")
+
+    def _examine(self) -> None:
+        target = self._required()
+        self.say(f"examining {target.url} ...")
+        self.findings.value = ""
+        self.in_background(lambda: self._examined(target))
+
+    def _examined(self, target: Target) -> None:
+        found = api.doctor(target, workspace=self.workspace)
+        self.findings.value = found.to_html(index=False, border=0, classes="hdbkit-findings")  # escaped
+        bad = found[found["state"] != "ok"]
+        self.say(f"{many(len(bad), 'finding')} to look at, {len(found) - len(bad)} in order")
 
     def _schema_there(self, connection: api.Connection) -> str:
         """The chosen workload's schema in the database, in words; the other panels get it too."""

@@ -12,6 +12,29 @@ SELECT CASE WHEN @@read_only AND NOT EXISTS (
                                        QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)))) THEN 'read-only'
             ELSE 'primary' END;
 
+-- name: disturbing_settings
+-- Settings whose values disturb runs, or make their results incomparable: name, value, effect.
+SELECT name, value, effect FROM (
+    SELECT 'general_log' AS name, 'on' AS value, 'each statement is written to the log' AS effect,
+           @@GLOBAL.general_log AS applies
+    UNION ALL
+    SELECT 'long_query_time', '0', 'each statement is written to the slow query log',
+           @@GLOBAL.slow_query_log AND @@GLOBAL.long_query_time = 0
+    UNION ALL
+    SELECT 'innodb_doublewrite', 'off', 'a failure of the host can destroy pages',
+           @@GLOBAL.innodb_doublewrite IN ('OFF', '0')
+    UNION ALL
+    SELECT 'innodb_flush_log_at_trx_commit', @@GLOBAL.innodb_flush_log_at_trx_commit,
+           'acknowledged commits can be lost', @@GLOBAL.innodb_flush_log_at_trx_commit IN (0, 2)
+    UNION ALL
+    SELECT 'sync_binlog', @@GLOBAL.sync_binlog, 'acknowledged commits can be missing in the binary log',
+           @@GLOBAL.log_bin AND @@GLOBAL.sync_binlog <> 1
+    UNION ALL
+    SELECT 'innodb_log_file_size', CONCAT(ROUND(@@GLOBAL.innodb_log_file_size / 1048576), ' MiB'),
+           'when the redo log is full, the server flushes pages at full speed', @@GLOBAL.innodb_log_file_size < 1073741824
+) AS known
+WHERE applies;
+
 -- name: replica_status
 -- One row on a replica. Requires REPLICATION CLIENT or SLAVE MONITOR.
 SHOW SLAVE STATUS;

@@ -64,6 +64,46 @@ SELECT CASE WHEN @@super_read_only THEN 'read-only'
                                        QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)))) THEN 'read-only'
             ELSE 'primary' END;
 
+-- name: clock
+-- The server's time, in seconds since 1970.
+SELECT UNIX_TIMESTAMP(NOW(6));
+
+-- name: encryption
+-- Protocol and certificate of this connection, one per row: name, value.
+SHOW SESSION STATUS WHERE Variable_name IN ('Ssl_version', 'Ssl_server_not_after');
+
+-- name: advised_grants
+-- What this account lacks: the command that grants it, and what is missing without it.
+SELECT CONCAT('GRANT PROCESS ON *.* TO ', account),
+       'deadlocks, history list length and the statistics of tables are not visible'
+FROM (SELECT CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@',
+                    QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1))) AS account) AS own
+WHERE NOT EXISTS (SELECT * FROM information_schema.USER_PRIVILEGES
+                  WHERE PRIVILEGE_TYPE = 'PROCESS' AND GRANTEE = account);
+
+-- name: disturbing_settings
+-- Settings whose values disturb runs, or make their results incomparable: name, value, effect.
+SELECT name, value, effect FROM (
+    SELECT 'general_log' AS name, 'on' AS value, 'each statement is written to the log' AS effect,
+           @@GLOBAL.general_log AS applies
+    UNION ALL
+    SELECT 'long_query_time', '0', 'each statement is written to the slow query log',
+           @@GLOBAL.slow_query_log AND @@GLOBAL.long_query_time = 0
+    UNION ALL
+    SELECT 'innodb_doublewrite', 'off', 'a failure of the host can destroy pages',
+           @@GLOBAL.innodb_doublewrite IN ('OFF', '0')
+    UNION ALL
+    SELECT 'innodb_flush_log_at_trx_commit', @@GLOBAL.innodb_flush_log_at_trx_commit,
+           'acknowledged commits can be lost', @@GLOBAL.innodb_flush_log_at_trx_commit IN (0, 2)
+    UNION ALL
+    SELECT 'sync_binlog', @@GLOBAL.sync_binlog, 'acknowledged commits can be missing in the binary log',
+           @@GLOBAL.log_bin AND @@GLOBAL.sync_binlog <> 1
+    UNION ALL
+    SELECT 'innodb_redo_log_capacity', CONCAT(ROUND(@@GLOBAL.innodb_redo_log_capacity / 1048576), ' MiB'),
+           'when the redo log is full, the server flushes pages at full speed', @@GLOBAL.innodb_redo_log_capacity < 1073741824
+) AS known
+WHERE applies;
+
 -- name: replica_status
 -- One row on a replica. Requires REPLICATION CLIENT.
 SHOW REPLICA STATUS;

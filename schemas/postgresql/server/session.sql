@@ -19,6 +19,51 @@ SELECT CASE WHEN NOT pg_is_in_recovery()
             WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
             ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) END;
 
+-- name: clock
+-- The server's time, in seconds since 1970.
+SELECT extract(epoch FROM clock_timestamp());
+
+-- name: encryption
+-- The protocol that encrypts this connection; empty if none does.
+SELECT coalesce(version, '') FROM pg_stat_ssl WHERE pid = pg_backend_pid();
+
+-- name: advised_grants
+-- What this account lacks: the command that grants it, and what is missing without it.
+SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), current_user), 'hdbkit cannot build a schema'
+WHERE NOT has_database_privilege(current_database(), 'CREATE')
+UNION ALL
+SELECT format('GRANT pg_monitor TO %I', current_user),
+       'replication lag, waiting locks of other accounts, and some settings are not visible'
+WHERE NOT pg_has_role(current_user, 'pg_monitor', 'USAGE')
+UNION ALL
+SELECT format('GRANT pg_checkpoint TO %I', current_user), 'a sweep cannot request a checkpoint between runs'
+WHERE NOT pg_has_role(current_user, 'pg_checkpoint', 'USAGE');
+
+-- name: disturbing_settings
+-- Settings whose values disturb runs, or make their results incomparable: name, value, effect.
+SELECT s.name, current_setting(s.name), w.effect
+FROM pg_settings AS s
+JOIN (VALUES
+    ('fsync', 'off', 'a failure of the host can destroy the database; results do not compare to those of a durable server'),
+    ('full_page_writes', 'off', 'a failure of the host can destroy pages; less log is written than by a safe server'),
+    ('synchronous_commit', 'off', 'acknowledged commits can be lost when the server fails'),
+    ('autovacuum', 'off', 'dead rows slow down long runs'),
+    ('log_statement', 'all', 'each statement is written to the log'),
+    ('log_statement', 'mod', 'each statement that changes data is written to the log'),
+    ('log_min_duration_statement', '0', 'each statement is written to the log'),
+    ('log_duration', 'on', 'the duration of each statement is written to the log'),
+    ('debug_assertions', 'on', 'the server was compiled with assertions, which slow it down')
+) AS w (name, value, effect) ON w.name = s.name AND w.value = s.setting
+UNION ALL
+SELECT name, current_setting(name), 'a write-heavy run causes a checkpoint each time so much log is written'
+FROM pg_settings WHERE name = 'max_wal_size' AND setting::bigint < 4096
+UNION ALL
+SELECT name, current_setting(name), 'a window that is not much longer contains a checkpoint or none, by chance'
+FROM pg_settings WHERE name = 'checkpoint_timeout' AND setting::integer < 900
+UNION ALL
+SELECT name, setting, 'the plans of slow statements are written to the log'
+FROM pg_settings WHERE name = 'shared_preload_libraries' AND setting LIKE '%auto_explain%';
+
 -- name: set_local
 -- A setting for the rest of the transaction.
 SET LOCAL {name} = {value};
