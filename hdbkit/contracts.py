@@ -647,8 +647,8 @@ class Workload(Protocol):
         """What to do if the schema is missing or another one; ``command`` builds it."""
         ...
 
-    def user(self, session: Session, load: Load, plan: UserPlan) -> User:
-        """A virtual user on a session, with its operations prepared."""
+    def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
+        """A virtual user on a session, with its operations prepared; those in ``reading`` on ``reader`` if given."""
         ...
 
     def checks(self, dialects: tuple[str, ...]) -> Sequence[PlannedCheck]:

@@ -36,6 +36,7 @@ ON_ONE_WORKER = (
         "tests/run/test_checking.py",
         "tests/run/test_pooler.py",
         "tests/run/test_standby.py",
+        "tests/run/test_topologies.py",
         "tests/run/test_sweep_preparing.py",
     ),
 )

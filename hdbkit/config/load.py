@@ -78,6 +78,9 @@ class Load(Extensible):
         default=False,
         description="run only the operations that read, as on a standby; their weights keep their ratio",
     )
+    replica_reads: bool = Field(
+        default=False, description="perform the operations that only read on the replicas of the target, in turn"
+    )
     seed: int = Field(default=1, ge=0, lt=2**63, description="seed of inputs and of the sequence of operations")
     fault: str | None = Field(
         default=None, description="faults to cause in the window, separated by ;, such as 'kill server at 30 s'"

@@ -22,6 +22,8 @@ from hdbkit.config.problems import SECRET, did_you_mean
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.paths import places_of_targets, targets_file
 
+_ADDRESS = re.compile(r"(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:/@,\s]+))(?::(?P<port>[0-9]{1,5}))?")
+
 
 class Target(ConfigModel):
     """A database to measure.
@@ -36,6 +38,12 @@ class Target(ConfigModel):
     kind: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="kind of database, such as postgresql")
     host: str | None = Field(default=None, min_length=1, description="host name, address, or folder of the socket")
     port: int | None = Field(default=None, ge=1, le=65535)
+    fallbacks: tuple[str, ...] = Field(
+        default=(), description="further addresses, tried in this order if those before cannot be used: db2:5432"
+    )
+    replicas: tuple[str, ...] = Field(
+        default=(), description="addresses of replicas, for operations that only read (replica_reads)"
+    )
     database: str | None = None
     user: str | None = None
     options: dict[str, str] = Field(default_factory=dict, description="options of the driver, such as sslmode")
@@ -59,7 +67,7 @@ class Target(ConfigModel):
         return {**self.__dict__, "name": None} == {**other.__dict__, "name": None}
 
     def __hash__(self) -> int:
-        return hash((self.kind, self.host, self.port, self.database, self.user))
+        return hash((self.kind, self.host, self.port, self.fallbacks, self.database, self.user))
 
     @model_validator(mode="before")
     @classmethod
@@ -78,6 +86,14 @@ class Target(ConfigModel):
             if SECRET.search(name):
                 raise ValueError(f"'{name}' looks like a secret; give it in {PASSWORD_VARIABLE} instead")
         return options
+
+    @field_validator("fallbacks", "replicas")
+    @classmethod
+    def _addresses(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        for address in given:
+            if not _ADDRESS.fullmatch(address):
+                raise ValueError(f"'{address}' is not an address; write host or host:port")
+        return given
 
     @field_validator("password_file")
     @classmethod
@@ -102,6 +118,9 @@ class Target(ConfigModel):
                 "the target's URL contains a password; remove it and set the environment variable "
                 f"{PASSWORD_VARIABLE} (or the driver's own password file)"
             )
+        authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+        _, *fallbacks = authority.rpartition("@")[2].split(",")
+        rest = authority.removesuffix("".join(f",{one}" for one in fallbacks)) + rest.removeprefix(authority)
         try:
             parts = urlsplit(f"//{rest}")
             port = parts.port
@@ -117,6 +136,8 @@ class Target(ConfigModel):
             kind=kind,
             host=_host(parts.netloc) or options.pop("host", None),
             port=port,
+            fallbacks=tuple(fallbacks),
+            replicas=tuple(filter(None, options.pop("replicas", "").split(","))),
             database=unquote(parts.path.removeprefix("/")) or None,
             user=unquote(parts.username) if parts.username else None,
             options=options,
@@ -170,7 +191,9 @@ class Target(ConfigModel):
         if host.startswith("/"):
             options, host = {"host": host, **options}, ""
         host = f"[{host}]" if ":" in host else quote(host, safe="")
-        port = f":{self.port}" if self.port else ""
+        port = "".join([f":{self.port}" if self.port else "", *(f",{one}" for one in self.fallbacks)])
+        if self.replicas:
+            options["replicas"] = ",".join(self.replicas)
         query = f"?{urlencode(options)}" if options else ""
         return f"{self.kind}://{user}{host}{port}/{quote(self.database or '', safe='')}{query}"
 
@@ -185,6 +208,24 @@ class Target(ConfigModel):
         if self.server_folder:
             return FoundPassword(SecretStr(""), "the private server's password file")
         return find_password(None if self.password_file else self.with_(options={}).url)
+
+    @property
+    def each(self) -> list[Target]:
+        """The target at each of its addresses alone, in the order in which they are tried."""
+        return [self._at(address) for address in ("", *self.fallbacks)] if self.fallbacks else [self]
+
+    def replica(self, number: int) -> Target:
+        """The target on one of its replicas, taken in turn by ``number``."""
+        return self._at(self.replicas[number % len(self.replicas)])
+
+    def _at(self, address: str) -> Target:
+        """The target at another address (empty: its own), with the same password."""
+        secret = self.secret()
+        changes: dict[str, Any] = {"fallbacks": (), "replicas": (), "password": SecretStr(secret) if secret else None}
+        if found := _ADDRESS.fullmatch(address):
+            port = int(found["port"]) if found["port"] else self.port
+            changes |= {"host": found["v6"] or found["host"], "port": port}
+        return self.with_(**changes)
 
     @property
     def control_account(self) -> Target:

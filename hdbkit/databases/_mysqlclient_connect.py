@@ -9,7 +9,7 @@ from typing import Any
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases._connecting import CONNECT_TIMEOUT, connect_timeout_s, tls_failure
+from hdbkit.databases._access import ATTRIBUTES, CONNECT_TIMEOUT, connect_timeout_s, tls_failure
 from hdbkit.databases._password_files import in_option_file
 from hdbkit.errors import CannotConnect, MissingDriver, NothingListens
 from hdbkit.files import is_utf8
@@ -19,10 +19,11 @@ _SSL_MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY
 _PASSED_ON = ("auth_plugin", "server_public_key_path", "init_command", "read_default_group")
 _SWITCHES = {"compress": None, "local_infile": 0}
 """Switches, and the driver's value for off; None omits the option, since any value turns compression on."""
-OPTIONS = ("socket", *_TLS, "ssl_mode", *_PASSED_ON, *_SWITCHES, "prepared", CONNECT_TIMEOUT)
+OPTIONS = ("socket", *_TLS, "ssl_mode", *_PASSED_ON, *_SWITCHES, "prepared", CONNECT_TIMEOUT, ATTRIBUTES)
 """The options of a target: the socket's path, TLS (``ssl_mode`` is DISABLED, PREFERRED, REQUIRED, VERIFY_CA or
 VERIFY_IDENTITY) with the certificates of the authority and, for mutual TLS, of the client; some of the driver's own;
-``prepared``: whether the server prepares calls of routines; and the timeout of a connection in seconds."""
+``prepared``: whether the server prepares calls of routines; the timeout of a connection in seconds;
+and which of several servers is wanted: any, read-write or read-only."""
 
 _ANOTHER = "create it, name another, or build with an administrator's account"
 _FEWER = "use fewer virtual users or raise the server's limit"

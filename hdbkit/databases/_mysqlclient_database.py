@@ -30,6 +30,7 @@ from hdbkit.contracts import (
     SessionOptions,
     Workload,
 )
+from hdbkit.databases._access import ATTRIBUTES, first_usable
 from hdbkit.databases._mysqlclient_connect import connected, has_password, is_on, password_file, refused_from
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
@@ -118,8 +119,10 @@ class MysqlclientDatabase:
     def connect(
         self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None
     ) -> MysqlclientSession:
-        """A session on the target's database; the scope's schema is ignored."""
-        wanted = options or SessionOptions()
+        """A session on the target's database, at the first usable address; the scope's schema is ignored."""
+        return first_usable(target, lambda one: self._connect(one, scope, options or SessionOptions()))
+
+    def _connect(self, target: Target, scope: Scope, wanted: SessionOptions) -> MysqlclientSession:
         connection = connected(target, wanted)
         from hdbkit.databases._mysqlclient import MysqlclientSession
 
@@ -127,6 +130,7 @@ class MysqlclientDatabase:
             session = MysqlclientSession(connection, self.dialects, scope)
         except TransactionError as error:
             raise CannotConnect(target.url, error.text, "check the server and the account") from None
+        self._require_role(session, target)
         if not is_on(target, "local_infile", default=True):
             session.local_infile = False
         session.prepares_calls = is_on(target, "prepared")
@@ -137,6 +141,20 @@ class MysqlclientDatabase:
         if wanted.statement_timeout_ms:
             session.query("set_statement_timeout", milliseconds=wanted.statement_timeout_ms)
         return session
+
+    def _require_role(self, session: MysqlclientSession, target: Target) -> None:
+        """Close the session of a server that the target does not want. Raises ``CannotConnect``."""
+        wanted = target.options.get(ATTRIBUTES, "any")
+        if wanted not in ("any", "read-write", "read-only"):
+            session.close()
+            raise CannotConnect(
+                target.url, f"the option {ATTRIBUTES} is '{wanted}'", "known values: any, read-write, read-only"
+            )
+        if wanted != "any" and (self.role(session) is ServerRole.READ_ONLY) is not (wanted == "read-only"):
+            session.close()
+            words = "accepts no changes" if wanted == "read-write" else "accepts changes"
+            advice = "name another address, or change that option of the target"
+            raise CannotConnect(target.url, f"the server {words}, but {ATTRIBUTES} is {wanted}", advice)
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's schema, which is the target's database."""

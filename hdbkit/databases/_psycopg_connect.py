@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hdbkit.config import Target
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases._connecting import (
+from hdbkit.databases._access import (
     CONNECT_TIMEOUT,
     certificate_end,
     connect_timeout_s,
@@ -36,6 +36,7 @@ _FEWER = "use fewer virtual users or raise the server's limit"
 _FEWER_OR_LARGER_POOL = "use fewer virtual users or a larger pool"
 _RUNS = "check host and port, and that the server runs"
 _NOTHING = dict.fromkeys(("Connection refused", "No such file or directory"), NothingListens)
+_ROLE = "name another address, or change that option of the target"
 _NO_SETTINGS = "unsupported startup parameter"
 _ERRORS = (
     # text of libpq or the server, meaning, advice
@@ -82,6 +83,10 @@ _ERRORS = (
         "a pooler is in front of the server, which refuses settings at startup",
         "remove the option 'options' of the target",
     ),
+    ("session is read-only", "the server accepts no changes, but target_session_attrs requires it", _ROLE),
+    ("session is not read-only", "the server accepts changes, but target_session_attrs excludes it", _ROLE),
+    ("server is in hot standby mode", "the server is a standby, but target_session_attrs requires another", _ROLE),
+    ("server is not in hot standby mode", "the server is no standby, but target_session_attrs requires one", _ROLE),
     ("query_wait_timeout", "the pooler had no free connection of the server in time", _FEWER_OR_LARGER_POOL),
     ("pgbouncer cannot connect", "the pooler cannot connect to its server", "check that the server runs"),
     ("no such database", "the pooler has no database '{database}'", "add it to the pooler's configuration"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from signal import Signals
 from types import MappingProxyType
@@ -24,10 +25,11 @@ from hdbkit.contracts import (
     SessionOptions,
     Workload,
 )
+from hdbkit.databases._access import ATTRIBUTES, first_usable
 from hdbkit.databases._password_files import in_colon_file
 from hdbkit.databases._psycopg_connect import reached, stated_pooling
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
-from hdbkit.errors import MissingDriver
+from hdbkit.errors import CannotConnect, MissingDriver
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import LAG, Encryption, Footprint, Pooling, PoolMode, ServerRole
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from hdbkit.databases._psycopg import PsycopgSession
 
 _KIND = "postgresql"
+_PREFER_STANDBY = "prefer-standby"
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
 _PROTECTED = MappingProxyType(
     {
@@ -78,8 +81,15 @@ class PostgreSQL:
         return f"psycopg {psycopg.__version__} ({psycopg.pq.__impl__}, libpq {libpq // 10000}.{libpq % 10000})"
 
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> PsycopgSession:
-        """A session whose search path is the scope's schema, or the account's own."""
-        options = options or SessionOptions()
+        """A session whose search path is the scope's schema, or the account's own; at the first usable address."""
+        wanted = options or SessionOptions()
+        if target.options.get(ATTRIBUTES) == _PREFER_STANDBY and target.fallbacks:
+            with suppress(CannotConnect):
+                standby = target.with_(options={**target.options, ATTRIBUTES: "standby"})
+                return first_usable(standby, lambda one: self._connect(one, scope, wanted))
+        return first_usable(target, lambda one: self._connect(one, scope, wanted))
+
+    def _connect(self, target: Target, scope: Scope, options: SessionOptions) -> PsycopgSession:
         connection, pooling = reached(target, scope.schema, options)
         from hdbkit.databases._psycopg import PsycopgSession
         from hdbkit.databases._psycopg_pooled import fitting_session

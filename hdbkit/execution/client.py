@@ -85,7 +85,7 @@ class Client:
         shared.errors.save()
         shared.spool.close()
         for user in users:
-            user.session.close()
+            user.close()
         if end is End.RAISED:
             self._write_reason(next(str(user.failures.last) for user in users if user.failures.last))
         self._page.set_state(self._number, ClientState.RAISED if end is End.RAISED else ClientState.DONE)

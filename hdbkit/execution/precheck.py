@@ -61,12 +61,13 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         _check_capabilities(engine, workload(plan.workload), plan.load)
         role = engine.role(session)
         _check_role(role, plan)
+        _check_replicas(engine, plan)
         pooling = engine.pooling(session, target)
         _allow_open_files(plan.load)
         _check_connections(engine, session, plan, pooling)
         _check_faults(plan, session, results)
         plan = plan.model_copy(update={"pooling": pooling})
-        server = _server(engine, session, pooling, role)
+        server = _server(engine, session, plan, pooling, role)
         if plan.load.analyze:
             _analyze(schema, target)
         warnings = _warnings(engine, schema, plan)
@@ -106,13 +107,15 @@ def _client_path(engine: Database, plan: RunPlan) -> str:
         return session.client_path(work.needs(plan.load))
 
 
-def _server(engine: Database, session: Session, pooling: Pooling, role: ServerRole) -> dict[str, Any]:
+def _server(engine: Database, session: Session, plan: RunPlan, pooling: Pooling, role: ServerRole) -> dict[str, Any]:
     """The server's fields in the manifest."""
     facts = {"kind": engine.kind, "title": engine.title, "version": engine.version(session)}
     if pooling.mode is not PoolMode.DIRECT:
         facts["pooler"] = str(pooling)
     if role is not ServerRole.PRIMARY:
         facts["role"] = role.value
+    if plan.load.replica_reads:
+        facts["replicas"] = ", ".join(plan.target.replicas)
     footprint = engine.footprint(session)
     if footprint is None:
         return facts
@@ -144,6 +147,21 @@ def _check_role(role: ServerRole, plan: RunPlan) -> None:
         f"the server of {plan.target.described} is {what}, and {', '.join(changing)} change its data; "
         f"{advice}name the primary"
     )
+
+
+def _check_replicas(engine: Database, plan: RunPlan) -> None:
+    """Each replica can be reached, and replays the changes of the primary instead of accepting others."""
+    if not plan.load.replica_reads:
+        return
+    target = plan.target
+    if not target.replicas:
+        raise InputError(f"{target.described} names no replicas; add replicas: [HOST:PORT] to the target")
+    if not workload(plan.workload).reading:
+        raise InputError(f"no operation of {workload(plan.workload).title} only reads; omit replica_reads")
+    for number, address in enumerate(target.replicas):
+        with closing(engine.connect(target.replica(number))) as session:
+            if engine.role(session) is ServerRole.PRIMARY:
+                raise InputError(f"the replica {address} of {target.described} accepts changes, so it is none")
 
 
 def _check_connections(engine: Database, session: Session, plan: RunPlan, pooling: Pooling) -> None:

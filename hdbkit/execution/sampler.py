@@ -23,6 +23,7 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
 from hdbkit.plan import RunPlan
+from hdbkit.readings import LAG
 from hdbkit.results.columns import COUNTED
 from hdbkit.workloads import metric_of, workload
 
@@ -32,6 +33,8 @@ _FEW_PAGES = 0.2
 """Full-page writes are over when their rate is at most this share of the first ..."""
 _NO_PAGES = 0.02
 """... or when there are at most this many per transaction."""
+_REPLICA_MS = 1000
+"""How long a sample waits for a replica."""
 _MIN_TRANSACTIONS = 100
 """The minimum number of transactions for such a rate."""
 
@@ -90,6 +93,36 @@ class FullPages:
         self.over = self.over or rate <= max(_FEW_PAGES * self._first, _NO_PAGES)
 
 
+class Replicas:
+    """Sessions on the replicas that a load reads from; one that is away is asked again at the next sample."""
+
+    def __init__(self, plan: RunPlan) -> None:
+        self._target, self._database = plan.target, database(plan.target.kind)
+        self._sessions: dict[int, Session] = {}
+        self._numbers = range(len(plan.target.replicas) if plan.load.replica_reads else 0)
+
+    def lag(self) -> dict[str, float]:
+        """The lag of the replica that is furthest behind, as a gauge; empty if none reports one."""
+        known = [lag_s for number in self._numbers if (lag_s := self._lag_s(number)) is not None]
+        return {LAG: max(known)} if known else {}
+
+    def _lag_s(self, number: int) -> float | None:
+        try:
+            if number not in self._sessions:
+                options = SessionOptions(None, _REPLICA_MS, 0, _REPLICA_MS // 1000, "hdbkit sampler")
+                self._sessions[number] = self._database.connect(self._target.replica(number), options=options)
+            return self._database.counters(self._sessions[number]).get(LAG)
+        except HdbkitError:
+            if session := self._sessions.pop(number, None):
+                session.close()
+            return None
+
+    def close(self) -> None:
+        """Close the sessions."""
+        for session in self._sessions.values():
+            session.close()
+
+
 class Sampler(threading.Thread):
     """Samples in the background; ``ask`` requests a sample now."""
 
@@ -102,6 +135,7 @@ class Sampler(threading.Thread):
         self._session: Session | None = None
         self._server: host.ServerCpu | None = None
         self._full_pages = FullPages()
+        self._replicas = Replicas(plan)
 
     def ask(self, edge: str) -> Future[float]:
         """Sample now, as an edge of the window; the result is the middle of the query in ns of the monotonic clock.
@@ -140,6 +174,7 @@ class Sampler(threading.Thread):
                 break
             self._answer(*asked)
             next_counters = time.monotonic() + self._interval_s
+        self._replicas.close()
         if self._session:
             self._session.close()
 
@@ -180,6 +215,7 @@ class Sampler(threading.Thread):
         engine_sent = time.monotonic_ns()
         engine = self._database.counters(session)
         engine_returned = time.monotonic_ns()
+        engine |= self._replicas.lag()
         self._add(edge, sent, returned, {COUNTED: total})
         self._add(edge, engine_sent, engine_returned, engine)
         if edge == RUN_EDGES[0]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 
 from hdbkit.config import Load
-from hdbkit.contracts import Database, Prepared, Scope, Session, SessionOptions, User, UserPlan, Workload
+from hdbkit.contracts import Database, Prepared, Scope, SessionOptions, User, UserPlan, Workload
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.execution.control import Field
 from hdbkit.execution.failures import ErrorCounts, Failures
@@ -49,9 +50,8 @@ class Shared:
 
 
 class VirtualUser:
-    """One virtual user; ``user`` is its workload part on the present ``session``."""
+    """One virtual user; ``user`` is its workload part on the present sessions: its own, and one on a replica."""
 
-    session: Session
     user: User
 
     def __init__(self, shared: Shared, plan: UserPlan) -> None:
@@ -61,6 +61,7 @@ class VirtualUser:
         self.ahead: Sequence[Prepared] = ()
         """Operations drawn before the common start, so that several users of a process begin together."""
         self._connections, self._pause_s = 0, _MIN_PAUSE_S
+        self._sessions = ExitStack()
 
     def connect(self) -> None:
         """Open a session and prepare its operations. Raises ``InputError`` or ``TransactionError``."""
@@ -68,13 +69,17 @@ class VirtualUser:
         pooling = shared.plan.pooling
         options = SessionOptions(load.isolation, load.statement_timeout_ms, load.lock_timeout_ms, pooling=pooling)
         plan = UserPlan(self.plan.index, reconnect_seed(self.plan, self._connections))
-        session = shared.database.connect(shared.plan.target, shared.scope, options)
-        try:
-            self.user = shared.workload.user(session, load, plan)
-        except BaseException:
-            session.close()
-            raise
-        self.session = session
+        target = shared.plan.target
+        with ExitStack() as opened:
+            session = shared.database.connect(target, shared.scope, options)
+            opened.callback(session.close)
+            reader = None
+            if load.replica_reads:
+                elsewhere = replace(options, pooling=None)  # each replica may have a pooler of its own
+                reader = shared.database.connect(target.replica(self.plan.index), shared.scope, elsewhere)
+                opened.callback(reader.close)
+            self.user = shared.workload.user(session, load, plan, reader)
+            self._sessions = opened.pop_all()
         self._connections += 1
 
     @property
@@ -83,13 +88,17 @@ class VirtualUser:
         delay_ns = (self.shared.load.start_delay_ms or 0) * 1_000_000
         return int(self.shared.fields[Field.START_AT_NS]) + self.plan.index * delay_ns
 
+    def close(self) -> None:
+        """Close its sessions."""
+        self._sessions.close()
+
     def draw_ahead(self) -> None:
         """Draw the first operations."""
         self.ahead = self.user.next_batch()
 
     def lose(self) -> int:
         """Release a lost connection; return when to reconnect, in ns of the monotonic clock."""
-        self.session.close()
+        self.close()
         self._pause_s = _MIN_PAUSE_S
         return self._after_pause()
 

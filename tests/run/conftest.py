@@ -73,6 +73,15 @@ def built() -> Iterator[PrivateServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def replica(built: PrivateServer) -> Iterator[Target]:
+    """A streaming standby of the server with the schema."""
+    from tests.run.standbys import standby  # it needs password_of
+
+    with standby(built) as target:
+        yield target
+
+
 def password_of(target: Target) -> str:
     """The password of a private server's account, from its password file, whichever form that has."""
     assert target.password_file is not None

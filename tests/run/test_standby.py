@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
 import hdbkit
 from hdbkit.config import Load, Target
+from hdbkit.contracts import UserPlan
+from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError
 from hdbkit.servers import PrivateServer
-from tests.run.standbys import standby
-
-
-@pytest.fixture(scope="module")
-def replica(built: PrivateServer) -> Iterator[Target]:
-    with standby(built) as target:
-        yield target
+from hdbkit.workloads import specification, workload
 
 
 def test_the_full_mix_is_refused_in_one_sentence(replica: Target) -> None:
@@ -28,9 +24,8 @@ def test_the_full_mix_is_refused_in_one_sentence(replica: Target) -> None:
     )
 
 
-@pytest.mark.parametrize("routines", ["stored", "client"])
-def test_the_read_only_part_runs_with_a_metric_of_its_own(replica: Target, routines: str) -> None:
-    load = Load(rampup_s=0, duration_s=1, read_only=True, routines=routines, raise_error=True)
+def test_the_read_only_part_runs_with_a_metric_of_its_own(replica: Target) -> None:
+    load = Load(rampup_s=0, duration_s=1, read_only=True, raise_error=True)
     result = hdbkit.run(replica, load=load)
     assert result.metric.name == "reads/s"
     assert result.metric_value and result.metric_value > 0
@@ -39,6 +34,14 @@ def test_the_read_only_part_runs_with_a_metric_of_its_own(replica: Target, routi
     assert result.manifest.server["role"] == "standby"
     assert result.summary["replication_lag_s"]["max"] >= 0
     assert result.checks.set_index("name")["passed"]["mix as asked"]
+
+
+def test_client_sql_of_the_read_only_part_runs_there_too(replica: Target) -> None:
+    work = workload(specification(warehouses=1))
+    load = work.load(Load(read_only=True, routines="client"))
+    with closing(sql_session(replica, work.scope(database(replica.kind).dialects))) as session:
+        for prepared in work.user(session, load, UserPlan(0, 1)).next_batch()[:20]:
+            assert prepared.perform(prepared.bound)
 
 
 def test_an_account_whose_transactions_are_read_only(built: PrivateServer) -> None:

@@ -18,6 +18,7 @@ from hdbkit.workloads.tproc_c.spec import SchemaFrom
 SECRET = "hunter2"
 word = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
 socket_folder = st.builds("/{}/{}".format, word, word)
+address = st.sampled_from(["db2", "db2:5433", "[::1]:5432", "[fe80::2]", "10.0.0.2"])
 host = st.sampled_from(["db1", "DB1.Example", "10.0.0.1", "::1", "fe80::1"])
 
 
@@ -27,14 +28,34 @@ host = st.sampled_from(["db1", "DB1.Example", "10.0.0.1", "::1", "fe80::1"])
     database=st.none() | word,
     user=st.none() | word,
     options=st.dictionaries(st.from_regex(r"[a-y]{3,8}", fullmatch=True), st.text(max_size=8), max_size=3),
+    others=st.tuples(st.lists(address, max_size=2), st.lists(address, max_size=2)),
 )
 def test_an_address_reads_back_as_the_same_target(
-    host: str | None, port: int | None, database: str | None, user: str | None, options: dict[str, str]
+    host: str | None,
+    port: int | None,
+    database: str | None,
+    user: str | None,
+    options: dict[str, str],
+    others: tuple[list[str], list[str]],
 ) -> None:
-    hidden = ("host", "secret", "token", "pwd")
+    hidden = ("host", "secret", "token", "pwd", "replicas")
+    fallbacks, replicas = map(tuple, others)
     options = {k: v for k, v in options.items() if k not in hidden and "pass" not in k and k.isascii()}
-    target = Target(kind="some_db", host=host, port=port, database=database, user=user, options=options)
+    target = Target(
+        kind="some_db", host=host, port=port, database=database, user=user, options=options,
+        fallbacks=fallbacks, replicas=replicas,
+    )  # fmt: skip
     assert Target.parse(target.url) == target
+
+
+def test_a_target_with_several_addresses_is_one_at_each_of_them() -> None:
+    target = Target.parse(
+        "postgresql://bench@db1:5432,[::1]:5433,db3/lab?target_session_attrs=primary&replicas=r1,r2:6"
+    )
+    assert [(one.host, one.port) for one in target.each] == [("db1", 5432), ("::1", 5433), ("db3", 5432)]
+    assert [(one.host, one.port) for one in map(target.replica, range(3))] == [("r1", 5432), ("r2", 6), ("r1", 5432)]
+    assert {one.user for one in target.each} == {"bench"}
+    assert Target.parse("postgresql://bench@db1/lab").each == [Target.parse("postgresql://bench@db1/lab")]
 
 
 @pytest.mark.parametrize("password", [SECRET, "a/b?c#d", "p@ss:w@rd", quote("a b"), "5432"])

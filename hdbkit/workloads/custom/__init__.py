@@ -177,12 +177,12 @@ class Custom:
         """Suggest to build the schema."""
         return f"run: {command}"
 
-    def user(self, session: Session, load: Load, plan: UserPlan) -> User:
+    def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
         """A virtual user, ready to draw."""
         from hdbkit.workloads.custom.user import CustomUser
 
         own = self.load(load)
-        return CustomUser(session, self.spec, self._weights(own), self.details, own, plan)
+        return CustomUser(session, self.spec, self._weights(own), self.details, own, plan, reader)
 
     def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
         """Check row counts and indexes of the tables, and run the folder's own checks, which count errors."""

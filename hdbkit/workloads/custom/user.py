@@ -31,6 +31,7 @@ class CustomUser:
         details: Mapping[str, str],
         load: CustomLoad,
         plan: UserPlan,
+        reader: Session | None = None,
     ) -> None:
         self._generator = default_rng(plan.seed)
         self._shares = np.array(list(weights.values())) / sum(weights.values())
@@ -38,7 +39,12 @@ class CustomUser:
         drawing = Drawing(spec.parameters, self._generator, plan.index, load.virtual_users)
         variables = spec.definition.variables
         self._operations = [
-            _Operation(session, spec.definition.round_trips, one.statements or (key,), weights[key] > 0)
+            _Operation(
+                reader if reader is not None and one.reads_only else session,
+                spec.definition.round_trips,
+                one.statements or (key,),
+                weights[key] > 0,
+            )
             for key, one in spec.definition.operations.items()
         ]
         used = {name for one in self._operations for name in one.variables}

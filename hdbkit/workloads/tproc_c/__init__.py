@@ -150,11 +150,11 @@ class TprocC:
         """Suggest to build the schema."""
         return f"run: {command}"
 
-    def user(self, session: Session, load: Load, plan: UserPlan) -> User:
+    def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
         """A virtual user, ready to draw."""
         from hdbkit.workloads.tproc_c.user import TprocCUser
 
-        return TprocCUser(session, self.spec, self.load(load), plan)
+        return TprocCUser(session, self.spec, self.load(load), plan, reader)
 
     def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
         """Row counts, indexes, routines and the consistency conditions of TPC-C 3.3.2."""

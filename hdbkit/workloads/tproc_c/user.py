@@ -16,7 +16,7 @@ from hdbkit.results.records import Heads
 from hdbkit.workloads.tproc_c import DETAILS
 from hdbkit.workloads.tproc_c.deck import Deck, Draws
 from hdbkit.workloads.tproc_c.inputs import Inputs
-from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
+from hdbkit.workloads.tproc_c.spec import READING, TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
 
 _BATCH: Final = 500
 _ORDER_ID: Final = struct.Struct("<I")
@@ -41,7 +41,9 @@ class TprocCUser:
     d_id_at: tuple[int | None, ...] = (1, 1, 1, None, 1)
     """The index of the district among a transaction's arguments; a delivery is for all districts."""
 
-    def __init__(self, session: Session, spec: TprocCSpec, load: TprocCLoad, plan: UserPlan) -> None:
+    def __init__(
+        self, session: Session, spec: TprocCSpec, load: TprocCLoad, plan: UserPlan, reader: Session | None = None
+    ) -> None:
         generator = default_rng(plan.seed)
         self._generator = generator
         self._inputs = self.inputs(spec, load, plan, generator)
@@ -49,6 +51,10 @@ class TprocCUser:
         self._waits = load.keying_and_thinking
         self._heads = Heads(plan.index, DETAILS)
         self._calls = self._prepared(session, load)
+        if reader is not None:
+            on_reader = self._prepared(reader, load.model_copy(update={"read_only": True}))
+            chosen = zip(TRANSACTIONS, self._calls, on_reader, strict=True)
+            self._calls = [other if name in READING else own for name, own, other in chosen]
         self._rows: Callable[[Any], Any] = session.rows if load.routines is Routines.STORED else _as_it_is
 
     def next_batch(self) -> Sequence[Prepared]:

@@ -51,11 +51,11 @@ class HammerDBTprocC(TprocC):
         """HammerDB builds it."""
         return "build it with HammerDB, or omit schema_from"
 
-    def user(self, session: Session, load: Load, plan: UserPlan) -> User:
+    def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
         """A virtual user, ready to draw."""
         from hdbkit.workloads.tproc_c.hammerdb.user import HammerDBUser
 
-        return HammerDBUser(session, self.spec, self.load(load), plan)
+        return HammerDBUser(session, self.spec, self.load(load), plan, reader)
 
     def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
         """Row counts, keys, routines, and the conditions that HammerDB's population and routines keep."""

@@ -1,15 +1,20 @@
-"""What engines have in common when they connect: the timeout, and why a TLS handshake failed."""
+"""What engines have in common when they connect: several addresses, the timeout, why a TLS handshake failed."""
 
 from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
+from typing import TypeVar
 
 from hdbkit.config import Target
 from hdbkit.errors import CannotConnect
 
+S = TypeVar("S")
+ATTRIBUTES = "target_session_attrs"
+"""The option of a target that states which of its servers is wanted."""
 CONNECT_TIMEOUT = "connect_timeout"
 """The option of a target that replaces the usual timeout of a connection, in seconds."""
 _RENEW = "renew it on the server"
@@ -30,6 +35,26 @@ _REASONS = (
     ("alert unknown ca", "the server does not trust the client's certificate; use one of the server's authority"),
     ("certificate required", "the server requires a client certificate; name it and its key in the target's options"),
 )
+
+
+def first_usable(target: Target, connect: Callable[[Target], S]) -> S:
+    """A session at the first address of the target that can be used.
+
+    Raises:
+        CannotConnect: none can; the error of the only address, or one that lists the reasons of all.
+    """
+    failures = []
+    addresses = target.each
+    for one in addresses:
+        try:
+            return connect(one)
+        except CannotConnect as error:
+            failures.append(error)
+    if len(failures) == 1:
+        raise failures[0]
+    places = (f"{one.host}{f':{one.port}' if one.port else ''}" for one in addresses)
+    reasons = "; ".join(f"{place}: {error.reason}" for place, error in zip(places, failures, strict=True))
+    raise CannotConnect(target.url, f"none of its addresses can be used ({reasons})", failures[0].advice)
 
 
 def connect_timeout_s(target: Target, usual_s: int) -> int:
