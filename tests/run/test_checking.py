@@ -17,6 +17,7 @@ from hdbkit.servers import PrivateServer
 from hdbkit.workloads import specification, workload
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import password_of
+from tests.run.faults import until
 
 
 @pytest.fixture
@@ -104,3 +105,17 @@ def test_a_missing_index_is_reported_before_a_run(
             schema.do("index_customer_by_name")
     assert said.err.startswith("  warning: indexes of the schema: missing: customer_by_name\n")
     assert "warning: indexes of the schema: missing: customer_by_name" in said.out
+
+
+def test_a_run_that_finishes_states_which_statement_of_its_checks_is_running(
+    built: PrivateServer, owner: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    running = hdbkit.start(built.target, load=Load(rampup_s=0, duration_s=2, mix={"payment": 1}))
+    until(lambda: running.status.value == "measuring", "it measures")
+    owner.execute("BEGIN")
+    owner.execute("LOCK TABLE item")  # which payments do not read
+    try:
+        until(lambda: running.live().tick().doing == "rows of item (statement count_item)", "the statement is shown")
+    finally:
+        owner.execute("ROLLBACK")
+    assert running.wait().manifest.doing == ""

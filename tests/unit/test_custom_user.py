@@ -10,7 +10,8 @@ import pytest
 
 from hdbkit.config import Load
 from hdbkit.contracts import Arguments, Prepared, Session, UserPlan
-from hdbkit.workloads import specification, workload
+from hdbkit.errors import ConfigErrors
+from hdbkit.workloads import metric_of, specification, workload
 from tests.unit.own_workload import folder
 
 YAML = """\
@@ -79,3 +80,19 @@ def test_a_variable_has_one_value_in_all_statements_of_an_operation(batch: list[
 def test_only_operations_that_use_a_variable_draw_it(batch: list[Prepared]) -> None:
     numbers = [one.bound[0][1] for one in batch if one.operation == 1]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))  # none went to another operation
+
+
+def test_reads_go_to_the_reader_and_a_read_only_load_has_no_others(tmp_path: Path) -> None:
+    yaml = YAML.replace("look: {weight", "look: {reads_only: true, weight")
+    assert yaml != YAML
+    work = workload(specification(folder(tmp_path, yaml, SQL)))
+    own, reader = Recording(), Recording()
+    user = work.user(cast("Session", own), work.load(Load(virtual_users=1)), UserPlan(0, 7), cast("Session", reader))
+    performs = {one.operation: one.perform for one in user.next_batch()}
+    assert performs[0].__self__ is reader
+    assert performs[1].__self__ is performs[2].__self__ is own
+    load = work.load(Load(read_only=True))
+    assert [name for name, weight in work.mix(load).items() if weight] == ["look"]
+    assert metric_of(work, load).name == "reads/s"
+    with pytest.raises(ConfigErrors, match="at least one operation with reads_only: true needs a weight above 0"):
+        work.load(Load(read_only=True, weights={"change": 1}))

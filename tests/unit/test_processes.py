@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.processes import birth_of, is_alive, is_leaving
+from hdbkit.processes import birth_of, is_alive, is_leaving, runs_as_long
 from hdbkit.servers import _guard
 
 AGAIN = '[ "$1" -eq 0 ] && exec sleep 60; exec sh "$0" $(($1 - 1)) "$2"'
@@ -103,3 +103,14 @@ def test_the_birth_of_a_process_is_its_own_until_it_ends(cats: Iterator[subproce
     end(process)
     process.wait()
     assert birth_of(process.pid) == ""
+
+
+def test_a_process_is_known_by_how_long_it_runs() -> None:
+    process = subprocess.Popen(["sleep", "60"])
+    try:
+        assert runs_as_long(process.pid, 0)
+        assert not runs_as_long(process.pid, 3600)
+    finally:
+        process.kill()
+        process.wait()
+    assert not runs_as_long(process.pid, 0)
