@@ -11,7 +11,8 @@ must give the same.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,8 @@ from numpy.typing import NDArray
 import hdbkit
 from bench.common import QUICK, machine, scratch, show, title
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
-from hdbkit.analysis.statistics.sequential import look_levels
+from hdbkit.analysis.statistics.power import blocks_needed
+from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config.metric import Metric
 from hdbkit.servers import private_server
@@ -37,6 +39,9 @@ STRETCH = 4
 """The block length of the bootstrap: about the cube root of the number of runs (Hall, Horowitz and Jing 1995)."""
 SMALLEST = 0.02
 LOOKS = (4, 8, 12)
+LEVELS = [Spending(LOOKS[-1], LOOKS).level(blocks) for blocks in LOOKS]
+MAX_ADVISED = 100
+"""More blocks than these are not advised (``hdbkit.analysis.sweep.warnings``)."""
 
 
 def recorded() -> Floats:
@@ -117,6 +122,68 @@ def at_looks(logs: Floats, looks: Sequence[int], levels: Sequence[float]) -> tup
     return different, taken
 
 
+@cache
+def critical_curve(family: int, df: int) -> tuple[Floats, Floats]:
+    """The critical value over the logarithm of the error rate, to be interpolated."""
+    rates = np.geomspace(2e-5, 0.06, 12)
+    values = [critical_value(equal_replication(family), df, 1 - rate) for rate in rates]
+    return np.log(rates), np.array(values)
+
+
+def critical_after(family: int, blocks: int, level: float) -> float:
+    """The critical value of one look after this number of complete blocks."""
+    return float(np.interp(np.log(1 - level), *critical_curve(family, family * (blocks - 1))))
+
+
+def resumed_as_advised(logs: Floats, blocks: int, spends: bool = True) -> tuple[Flags, Floats, Flags]:
+    """Sweeps of ``blocks`` blocks, each resumed with the printed number until nothing is advised.
+
+    Returns whether each calls something different at a result that it ends with, its number of blocks, and whether
+    all that was undecided at first is decided by the first advice. ``spends=False``: at 95 % each time.
+    """
+    family = logs.shape[2] - 1
+    different, taken = np.zeros(len(logs), dtype=bool), np.full(len(logs), float(blocks))
+    first: list[bool] = []
+    for place, one in enumerate(logs):
+        present, looks = blocks, [blocks]
+        while True:
+            known = Spending(blocks, tuple(looks))
+            level = known.level if spends else (lambda _: 0.95)
+            low, high, noise = one_interval(one[:present], critical_after(family, present, level(present)))
+            apart = (low > 0) | (high < 0)
+            limit = -np.log1p(-SMALLEST)
+            undecided = ~apart & ~((low >= -limit) & (high <= np.log1p(SMALLEST)))
+            if len(looks) == 2:
+                first.append(not undecided.any())
+            advised = [advice(family, away, noise, present, level) for away in abs((low + high) / 2)[undecided]]
+            within = [number for number in advised if number]
+            if not within:
+                break
+            present = max(within)
+            looks.append(present)
+        different[place], taken[place] = apart.any(), present
+    return different, taken, np.array(first, dtype=bool)
+
+
+def one_interval(logs: Floats, critical: float) -> tuple[Floats, Floats, float]:
+    """The intervals of one sweep, (blocks, configurations), and its noise."""
+    blocks, size = logs.shape
+    residuals = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
+    noise = float(np.sqrt((residuals**2).sum() / ((blocks - 1) * (size - 1))))
+    ratios = logs.mean(axis=0)[1:] - logs.mean(axis=0)[0]
+    half = critical * noise * np.sqrt(2 / blocks)
+    return ratios - half, ratios + half, noise
+
+
+def advice(family: int, away: float, noise: float, present: int, level: Callable[[int], float]) -> int | None:
+    """The number of blocks that is printed for an undecided comparison."""
+    needed = blocks_needed(
+        away, -float(np.log1p(-SMALLEST)), noise, family * (present - 1), present,
+        lambda blocks: (critical_after(family, blocks, level(blocks)), family * (blocks - 1)),
+    ).blocks  # fmt: skip
+    return needed if needed and needed <= MAX_ADVISED else None
+
+
 def as_runs(logs: Floats) -> pd.DataFrame:
     """One simulated sweep, (blocks, configurations), as a frame for ``judge``."""
     blocks, size = logs.shape
@@ -127,6 +194,7 @@ def as_runs(logs: Floats) -> pd.DataFrame:
             "configuration": np.tile(np.arange(size), blocks),
             "virtual_users": 1,
             "status": "done",
+            "operations_per_s": 1.0,
             "metric_value": 10_000 * np.exp(logs).ravel(),
         }
     )
@@ -165,15 +233,34 @@ def looking() -> None:
     """Equal configurations with looks: the rate of false differences, and the number of blocks."""
     noise, draw = scaled(0.01), np.random.default_rng(2)
     title(f"Equal configurations, noise of 1 %, with looks after {', '.join(map(str, LOOKS))} blocks")
-    levels = list(look_levels(LOOKS).values())
     for size in (2, 4, 8):
         logs = simulated(noise, [0] * size, LOOKS[-1], SWEEPS, draw)
-        different, taken = at_looks(logs, LOOKS, levels)
+        different, taken = at_looks(logs, LOOKS, LEVELS)
         note = f"{taken.mean():.1f} blocks on average"
         show(f"{size} configurations: called different", [100 * different.mean()], unit="%", at_most=5.5, note=note)
     logs = simulated(noise, [0] * 4, LOOKS[-1], SWEEPS, draw)
     peeked = np.any([called(logs[:, :blocks]) for blocks in range(2, LOOKS[-1] + 1)], axis=0)
     show("4, looked at after each block at 95 % (not done)", [100 * peeked.mean()], unit="%")
+
+
+def resuming() -> None:
+    """Equal configurations, resumed with the printed number of blocks until none is advised."""
+    noise, draw = scaled(0.03), np.random.default_rng(4)
+    title("Equal configurations, noise of 3 %, resumed as advised until no advice remains")
+    for size in (2, 4, 8):
+        for blocks in (3, 8):
+            logs = simulated(noise, [0] * size, MAX_ADVISED, SWEEPS // 20, draw)
+            different, taken, _ = resumed_as_advised(logs, blocks)
+            show(
+                f"{size} configurations from {blocks} blocks: called different", [100 * different.mean()],
+                unit="%", at_most=5.5, note=f"{taken.mean():.1f} blocks on average",
+            )  # fmt: skip
+            peeked, _, _ = resumed_as_advised(logs, blocks, spends=False)
+            show(f"{size} from {blocks}, at 95 % each time (not done)", [100 * peeked.mean()], unit="%")
+    for effect in (0.03, 0.05):
+        logs = simulated(noise, [0, effect], MAX_ADVISED, SWEEPS // 20, draw, stretch=1)
+        _, _, decided = resumed_as_advised(logs, 8)
+        show(f"a true +{effect:.0%}: decided at the first number advised", [100 * decided.mean()], unit="%")
 
 
 def finding() -> None:
@@ -185,7 +272,7 @@ def finding() -> None:
     low, _ = intervals(logs, 0.95)
     show("found with 5 blocks", [100 * (low > 0).mean()], unit="%", at_least=60)
     logs = simulated(noise, [0, 0.05], LOOKS[-1], SWEEPS, draw, stretch=1)
-    different, taken = at_looks(logs, LOOKS, list(look_levels(LOOKS).values()))
+    different, taken = at_looks(logs, LOOKS, LEVELS)
     note = f"after {taken.mean():.1f} of {LOOKS[-1]} blocks on average"
     show("a true +5 % with looks: found", [100 * different.mean()], unit="%", note=note)
 
@@ -213,6 +300,7 @@ def main() -> int:
         return 0
     alike()
     looking()
+    resuming()
     finding()
     return 0
 

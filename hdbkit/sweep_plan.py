@@ -66,6 +66,9 @@ class SweepPlan(ConfigModel):
         default_factory=dict, description="number of excluded combinations, by violated constraint"
     )
     runs: tuple[PlannedRun, ...]
+    first_blocks: int | None = Field(
+        default=None, description="the number of blocks before any were added; none were added without it"
+    )
     ended_after: int | None = Field(
         default=None, description="the look, in blocks, after which it ended because all was decided"
     )
@@ -222,19 +225,21 @@ def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
     Raises:
         InputError: the sweep already has more blocks, or takes no more blocks.
     """
-    if plan.spec.looks or plan.winners:
-        reason = "has fixed looks" if plan.spec.looks else "has chosen its fastest configurations"
+    if plan.ended_after is not None or plan.winners:
+        reason = "has chosen its fastest configurations" if plan.winners else "ended because everything was decided"
         raise InputError(f"{plan.sweep_id} {reason} and takes no more blocks; start a new sweep with more blocks")
     if blocks < plan.spec.blocks:
         raise InputError(
             f"{plan.sweep_id} already has {plan.spec.blocks} blocks; give that many or more, not {blocks}"
         )
-    longer = plan.spec.with_(blocks=blocks, time_budget_s=None)  # requested explicitly
+    first = plan.first_blocks or (plan.spec.blocks if blocks > plan.spec.blocks else None)
+    looks = tuple(dict.fromkeys((*plan.spec.looks, blocks))) if plan.spec.looks else ()
+    longer = plan.spec.with_(blocks=blocks, looks=looks, time_budget_s=None)  # requested explicitly
     if longer.strategy is not Strategy.GRID:
-        return plan.model_copy(update={"spec": longer})
+        return plan.model_copy(update={"spec": longer, "first_blocks": first})
     whole = plan_sweep(plan.target, longer, plan.sweep_id, plan.command)
     more = tuple(planned for planned in whole.runs if planned.block > plan.spec.blocks)
-    return whole.model_copy(update={"runs": (*plan.runs, *more)})
+    return whole.model_copy(update={"runs": (*plan.runs, *more), "first_blocks": first})
 
 
 def ended_at(plan: SweepPlan, blocks: int) -> SweepPlan:

@@ -137,20 +137,30 @@ def _times(ratio: float, metric: Metric) -> bool:
     return metric.better is Better.HIGHER and ratio >= _MANY
 
 
+def blocks_range(low: int, high: int | None) -> str:
+    """A number of blocks that is known as a range: ``12 to 30 blocks``, ``12 blocks``, ``12 blocks or more``."""
+    if high is None:
+        return f"{low} blocks or more"
+    return f"{low} blocks" if low == high else f"{low} to {high} blocks"
+
+
 def sentence(
     subject: str,
     reference: str,
     interval: Interval,
     smallest_effect: float,
     confidence: float,
-    blocks_needed: int | None = None,
+    advice: str = "",
 ) -> str:
-    """The conclusion of the interval about ``subject`` and ``reference``, as one sentence without its full stop."""
+    """The conclusion of the interval about ``subject`` and ``reference``, as one sentence without its full stop.
+
+    ``advice`` is the way out of an undecided one.
+    """
     metric, verdict = interval.metric, interval.verdict(smallest_effect)
     ratio, low, high = interval.ratio, interval.low, interval.high
     if verdict == "undecided":
-        advice = f"; about {blocks_needed} blocks would decide" if blocks_needed else ""
-        return f"{subject}: undecided: between {change(low, metric)} and {change(high, metric)}{advice}"
+        more = f"; {advice}" if advice else ""
+        return f"{subject}: undecided: between {change(low, metric)} and {change(high, metric)}{more}"
     if verdict == "equivalent":
         within = f"{share(confidence)} interval {change(low, metric)} to {change(high, metric)}"
         return f"{subject}: equivalent to {reference} within {share(smallest_effect)} ({within})"

@@ -11,7 +11,7 @@ import pandas as pd
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
-from hdbkit.analysis.statistics.sequential import level_after, looks_note
+from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
 from hdbkit.analysis.sweep.search import early_ends_note
@@ -36,6 +36,7 @@ from hdbkit.results.sweep_folder import ENDED_EARLY, SweepFolder, find_sweep, ru
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
 from hdbkit.sweep_runner import Watcher, resume, start
+from hdbkit.sweep_runner.deciding import spending
 from hdbkit.sweep_runner.events import ignore_event
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema
@@ -69,7 +70,11 @@ class SweepResult:
     def verdicts(self) -> pd.DataFrame:
         """One row per configuration and user count: ratio to the baseline, 95 % interval, verdict."""
         return judge(
-            self._grid_runs, self.plan.metric, smallest_effect=self.plan.spec.smallest_effect, level=self.level
+            self._grid_runs,
+            self.plan.metric,
+            smallest_effect=self.plan.spec.smallest_effect,
+            level=self.level,
+            later=self.spending.level,
         )
 
     @cached_property
@@ -105,9 +110,14 @@ class SweepResult:
 
     @property
     def level(self) -> float:
-        """The confidence level of the intervals: 0.95, or that of the last look in a sweep with looks."""
+        """The level of the intervals of the present look, so that those of all looks hold with 95 %."""
         ended = self._grid_runs[self._grid_runs["status"].isin(["done", "failed"])]
-        return level_after(self.plan.spec.looks, int(ended["block"].max()) if len(ended) else 0)
+        return self.spending.level(int(ended["block"].max()) if len(ended) else 0)
+
+    @cached_property
+    def spending(self) -> Spending:
+        """How the sweep spends its error rate over all looks at its results, also when blocks are added."""
+        return spending(self.plan, self.folder.journal.state)
 
     @property
     def answer(self) -> str:
@@ -123,7 +133,7 @@ class SweepResult:
         effects = changed_effects(self.interactions, self.effects, self.plan.metric, spec.smallest_effect)
         split = [_SPLIT_PLOT] if len(self.plan.rebuilds) > 1 else []
         early = early_ends_note(self.runs)
-        return [*looks_note(spec.looks, self.plan.ended_after, self.level), *early, *split, *effects]
+        return [*self.spending.note(self.plan.ended_after, self.level), *early, *split, *effects]
 
     @property
     def notice(self) -> str:
@@ -209,7 +219,7 @@ class SweepResult:
     @property
     def _next_step(self) -> str:
         """The command that would settle undecided verdicts; empty for a sweep that takes no more blocks."""
-        fixed = self.plan.spec.looks or self.plan.winners
+        fixed = self.plan.ended_after is not None or self.plan.winners
         return "" if fixed else next_step(self.verdicts, self._with_blocks)
 
     def _finished(self) -> list[RunFolder]:

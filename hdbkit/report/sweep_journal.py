@@ -38,7 +38,7 @@ _WORDS = {
     Step.DATA_RESTORED: "the data are restored",
     Step.NOTED: "{note}",
     Step.EXTENDED: "extended to {blocks} blocks",
-    Step.LOOKED: "interim analysis after {blocks} blocks: {undecided} configurations are undecided",
+    Step.LOOKED: "analysis after {blocks} blocks: {undecided} configurations are undecided",
     Step.WINNERS_CHOSEN: "the fastest and the baseline get {blocks} fresh blocks",
     Step.STOPPED: "stopped: {note}",
     Step.FAILED: "failed: {note}",

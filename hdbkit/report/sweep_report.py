@@ -13,6 +13,7 @@ import pandas as pd
 
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
+from hdbkit.analysis.sweep.verdicts import needed_range
 from hdbkit.analysis.wording import percent, percent_within, percents, virtual_users
 from hdbkit.charts.style import axis_title
 from hdbkit.charts.whole_sweep import whole_sweep
@@ -142,8 +143,7 @@ def _verdict_cell(row: dict[Hashable, Any] | None, metric: Metric) -> str:
     if row is None:
         return UNKNOWN
     _, _, _, value, per_s, change, interval, verdict, _ = _verdict_row(row, metric)
-    needed = f", {row['blocks_needed']:.0f} blocks" if pd.notna(row["blocks_needed"]) else ""
-    words = "" if verdict == "baseline" else f"{verdict}{needed}"
+    words = "" if verdict == "baseline" else ", ".join(filter(None, [str(verdict), needed_range(row)]))
     return "\n".join(filter(None, [value, f"{per_s} /s", change, interval.replace(" % to", " to"), words]))
 
 

@@ -57,7 +57,7 @@ class Step(StrEnum):
     DATA_RESTORED = "data_restored"  # after the last run, to the saved copy
     NOTED = "noted"  # what the sweep waits for, and that it continues
     EXTENDED = "extended"
-    LOOKED = "looked"  # an interim analysis after some blocks; the sweep ends if no configuration is undecided
+    LOOKED = "looked"  # a look after some blocks, with the error rate spent so far; it may end the sweep
     WINNERS_CHOSEN = "winners_chosen"  # and their confirmation blocks planned
     STOPPED = "stopped"  # by an interrupt; it can be resumed
     FAILED = "failed"  # for the reason in the note; it can be resumed

@@ -1,19 +1,27 @@
-"""Decisions after finished blocks: whether the sweep ends at a look, and the fresh blocks of the winners.
+"""Decisions after finished blocks: looks, whether the sweep ends at one, and the fresh blocks of the winners.
 
 Every decision derives from plan, journal and results, and is made only between two blocks. A sweep that was killed
 and resumed therefore decides as an uninterrupted one. The journal records each decision; the plan on disk follows it.
+The end of the planned blocks is a look as well: what it spent of the error rate is not there for blocks added later.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from hdbkit.analysis.statistics.sequential import level_after
+from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.verdicts import fastest, judge
 from hdbkit.results.journal import Step, SweepState
 from hdbkit.results.sweep_folder import SweepFolder, runs_frame
 from hdbkit.sweep_plan import SweepPlan, ended_at, with_winners
 from hdbkit.sweep_runner.searching import searched
+
+
+def spending(plan: SweepPlan, state: SweepState) -> Spending:
+    """How the sweep spends its error rate: over the looks that it took, and those that are still planned."""
+    last = plan.ended_after or plan.spec.blocks
+    taken = {int(line.details["blocks"]) for line in state.decisions if line.step is Step.LOOKED}
+    return Spending(plan.first_blocks or plan.spec.blocks, tuple(sorted({*taken, *plan.spec.looks, last})))
 
 
 def decide(plan: SweepPlan, folder: SweepFolder) -> SweepPlan:
@@ -25,16 +33,18 @@ def decide(plan: SweepPlan, folder: SweepFolder) -> SweepPlan:
 def _at_a_look(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPlan:
     """End the sweep at a look if every configuration is decided at the level of that look."""
     blocks = _finished_blocks(plan, state)
-    if plan.ended_after is not None or blocks not in plan.spec.looks[:-1]:
+    known = spending(plan, state)
+    if plan.ended_after is not None or plan.winners or blocks not in known.looks:
         return plan
     runs = runs_frame(folder)
-    level = level_after(plan.spec.looks, blocks)
+    level = known.level(blocks)
     verdicts = judge(
         runs[runs["block"] <= blocks], plan.metric, smallest_effect=plan.spec.smallest_effect, level=level
     )
     undecided = int((verdicts["verdict"] == "undecided").sum())
-    _note_once(folder, state, Step.LOOKED, blocks=blocks, level=round(level, 6), undecided=undecided)
-    if undecided:
+    spent = round(known.spent(blocks), 6)
+    _note_once(folder, state, Step.LOOKED, blocks=blocks, level=round(level, 6), spent=spent, undecided=undecided)
+    if undecided or blocks == plan.spec.blocks:
         return plan
     shorter = ended_at(plan, blocks)
     folder.write_plan(shorter)
@@ -44,7 +54,7 @@ def _at_a_look(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sweep
 def _finished_blocks(plan: SweepPlan, state: SweepState) -> int:
     """The number of finished blocks between two blocks; 0 within a block."""
     place = state.next_number - 1  # runs are executed in order
-    if not 0 < place < len(plan.runs) or plan.runs[place].block == plan.runs[place - 1].block:
+    if place == 0 or (place < len(plan.runs) and plan.runs[place].block == plan.runs[place - 1].block):
         return 0
     return plan.runs[place - 1].block
 
@@ -55,7 +65,7 @@ def _with_winners(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sw
     if not spec.winner_blocks or plan.winners or state.next_number <= len(plan.runs):
         return plan
     runs = runs_frame(folder)
-    level = level_after(spec.looks, plan.ended_after or spec.blocks)
+    level = spending(plan, state).level(plan.ended_after or spec.blocks)
     winners = fastest(judge(runs, plan.metric, smallest_effect=spec.smallest_effect, level=level))
     if not winners:
         return plan

@@ -99,6 +99,8 @@ def resume(
     identity = state.identity
     if identity not in (None, control.identity):
         raise InputError(f"{folder.sweep_id} was run on {identity}, not on {control.identity}; resume it there")
+    if blocks is not None and state.next_number > len(plan.runs):
+        plan = decide(plan, folder)  # the look at its present end counts
     longer = plan if blocks is None else extended(plan, blocks)
     with _held(longer, folder.root, control, watch):
         if len(longer.runs) > len(plan.runs):

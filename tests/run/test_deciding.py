@@ -73,18 +73,30 @@ def test_a_sweep_ends_at_the_first_look_that_decides_all(server: FileServer, res
     assert (plan.ended_after, len(plan.runs)) == (4, 4 * 6)
     done = SweepResult(folder)
     assert done.failed == 0
-    assert "everything was decided after 4: the intervals are computed at 99.93 %" in done.advice
+    assert "everything was decided after 4: the intervals are computed at 99.95 %" in done.advice
     assert sweep_progress(folder).total == 24
-    with pytest.raises(InputError, match="has fixed looks"):
+    with pytest.raises(InputError, match="everything was decided"):
         resume(folder, server, runner(server, results), blocks=16)
 
 
 def test_what_is_undecided_at_a_look_continues_to_the_next(server: FileServer, results: Path) -> None:
     run_one = noisy(runner(server, results), results, 0.05)
     folder = start(planned(looks=[2, 3, 4]), results, server, run_one)
-    assert [blocks for blocks, undecided in looks(folder) if undecided] == [2, 3]
+    assert [blocks for blocks, undecided in looks(folder) if undecided] == [2, 3, 4]
     assert len(folder.read_plan(SweepPlan).runs) == 4 * 6
-    assert SweepResult(folder).level == pytest.approx(0.974, abs=0.005)
+    assert SweepResult(folder).level == pytest.approx(0.982, abs=0.005)
+
+
+def test_blocks_that_are_added_are_a_look_of_their_own(server: FileServer, results: Path) -> None:
+    run_one = noisy(runner(server, results), results, 0.05)
+    folder = start(planned(blocks=3), results, server, run_one)
+    assert SweepResult(folder).level == pytest.approx(1 - 0.05 * 0.7)
+    resume(folder, server, run_one, blocks=6)
+    resume(folder, server, run_one)
+    taken = [line.details for line in folder.journal.state.decisions]
+    assert [(one["blocks"], one["level"], one["spent"]) for one in taken] == [(3, 0.965, 0.035), (6, 0.9925, 0.0425)]
+    assert SweepResult(folder).level == pytest.approx(0.9925)
+    assert "Looks after 3 and 6 blocks: the intervals are computed at 99.25 %" in SweepResult(folder).advice
 
 
 def test_the_three_fastest_and_the_baseline_get_fresh_blocks(server: FileServer, results: Path) -> None:

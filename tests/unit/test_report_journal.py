@@ -49,7 +49,7 @@ def test_what_happened_besides_is_reported_as_a_sentence_and_runs_that_went_well
         "run 2 failed: the server said no",
         "the agent is away",
         "another process continues the sweep",
-        "interim analysis after 4 blocks: 0 configurations are undecided",
+        "analysis after 4 blocks: 0 configurations are undecided",
         "the server's settings are restored",
         "the sweep is finished",
     ]

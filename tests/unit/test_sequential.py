@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from hdbkit.analysis.statistics.sequential import level_after, look_levels, looks_note
+from hdbkit.analysis.statistics.sequential import AT_THE_END, Spending
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.sweep_plan import ended_at, extended, plan_sweep, with_winners
@@ -16,28 +16,34 @@ SETTINGS = {"flush": ["on", "off"], "memory": ["1GB", "2GB"]}
 
 @pytest.mark.parametrize("looks", [[8], [4, 8, 12], [2, 3, 5, 40], list(range(2, 31))])
 def test_all_looks_together_spend_the_error_rate(looks: list[int]) -> None:
-    spent = [1 - level for level in look_levels(looks, 0.95).values()]
-    assert sum(spent) == pytest.approx(0.05)
+    spent = [1 - Spending(looks[-1], tuple(looks)).level(blocks) for blocks in looks]
+    assert sum(spent) == pytest.approx(0.05 * AT_THE_END, rel=1e-3)
     assert min(spent) > 0
 
 
+def test_blocks_added_again_and_again_never_spend_more_than_the_error_rate() -> None:
+    looks = tuple(8 * 2**place for place in range(8))
+    levels = [Spending(8, looks[: place + 1]).level(blocks) for place, blocks in enumerate(looks)]
+    assert 0.049 < sum(1 - level for level in levels) < 0.05
+    assert Spending(8, (8,)).level(16) == levels[1]  # the advice knows the level of a look that is not planned yet
+
+
 def test_the_spending_is_that_of_lan_and_demets() -> None:
-    spent = np.cumsum([1 - level for level in look_levels([3, 6, 9, 12, 15]).values()])
+    looks = (3, 6, 9, 12, 15)
+    spent = np.cumsum([1 - Spending(15, looks).level(blocks) for blocks in looks])
     share = np.array([0.2, 0.4, 0.6, 0.8, 1.0])
-    assert spent == pytest.approx(2 - 2 * norm.cdf(norm.ppf(0.975) / np.sqrt(share)), abs=2e-6)
+    assert spent == pytest.approx(AT_THE_END * (2 - 2 * norm.cdf(norm.ppf(0.975) / np.sqrt(share))), abs=2e-6)
 
 
 def test_between_two_looks_the_next_one_counts() -> None:
-    levels = look_levels([4, 8, 12])
-    assert [level_after([4, 8, 12], blocks) for blocks in (0, 4, 5, 12)] == [
-        *(levels[4], levels[4], levels[8], levels[12])
-    ]
-    assert level_after([], 7) == 0.95
+    level = Spending(12, (4, 8, 12)).level
+    assert [level(blocks) for blocks in (0, 4, 5, 12)] == [level(4), level(4), level(8), level(12)]
+    assert level(4) > level(8) > level(12)
 
 
 def test_the_level_is_reported() -> None:
-    assert looks_note([], None, 0.95) == []
-    assert looks_note([4, 8], 4, 0.9972) == [
+    assert Spending(8, (8,)).note(None, 0.965) == []
+    assert Spending(8, (4, 8)).note(4, 0.9972) == [
         "Looks after 4 and 8 blocks; everything was decided after 4: the intervals are computed at 99.72 %, so that "
         "those of all looks together hold with 95 %"
     ]
@@ -75,7 +81,15 @@ def test_a_shortened_sweep_keeps_its_blocks_and_its_winners_get_fresh_ones() -> 
     assert len({tuple(one.configuration for one in fresh if one.block == b) for b in (3, 4, 5)}) > 1
 
 
-def test_a_sweep_whose_looks_are_fixed_takes_no_more_blocks() -> None:
+def test_an_extended_sweep_knows_what_it_was_planned_with_and_looks_once_more() -> None:
     plan = plan_sweep(Target(kind="nulldb"), SweepSpec(settings=SETTINGS, looks=[2, 4]), "sweep-1")
-    with pytest.raises(InputError, match="has fixed looks"):
-        extended(plan, 8)
+    longer = extended(extended(plan, 8), 10)
+    assert (plan.first_blocks, longer.first_blocks) == (None, 4)
+    assert longer.spec.looks == (2, 4, 8, 10)
+    assert longer.runs[: len(plan.runs)] == plan.runs
+
+
+def test_a_sweep_that_ended_because_all_was_decided_takes_no_more_blocks() -> None:
+    plan = plan_sweep(Target(kind="nulldb"), SweepSpec(settings=SETTINGS, looks=[2, 4]), "sweep-1")
+    with pytest.raises(InputError, match="everything was decided"):
+        extended(ended_at(plan, 2), 8)

@@ -47,4 +47,7 @@ def test_the_next_step_decides_what_is_undecided() -> None:
     assert next_step(judge(synthetic_runs([1, 2]), RATE), str) == ""
     judged["blocks_needed"] = [float("nan"), 12, 400]
     judged["verdict"] = ["baseline", "undecided", "undecided"]
-    assert next_step(judged, str) == "to decide 1 of the 2 comparisons that are undecided: 12"
+    assert (
+        next_step(judged, str)
+        == "to decide 1 of the 2 comparisons that are undecided, with a probability of 80 %: 12"
+    )

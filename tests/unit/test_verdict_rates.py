@@ -6,8 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.verdicts import as_runs, at_looks, called, compare_with_judge, intervals, recorded, simulated
-from hdbkit.analysis.statistics.sequential import look_levels
+from bench.verdicts import (
+    as_runs,
+    at_looks,
+    called,
+    compare_with_judge,
+    intervals,
+    recorded,
+    simulated,
+)
+from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config import SweepSpec, Target
 from hdbkit.sweep_plan import plan_sweep
@@ -25,7 +33,7 @@ def swept(seed: int, blocks: int = 3) -> pd.DataFrame:
     logs = draw.normal(0, 0.005, len(planned)) - DRIFT * np.linspace(0, 1, len(planned))
     rows = [(one.number, one.block, one.configuration, 1, "done") for one in planned]
     frame = pd.DataFrame(rows, columns=["number", "block", "configuration", "virtual_users", "status"])
-    return frame.assign(metric_value=10_000 * np.exp(logs))
+    return frame.assign(operations_per_s=1.0, metric_value=10_000 * np.exp(logs))
 
 
 def test_eight_equal_configurations_are_distinguished_in_about_5_percent_of_drifting_sweeps() -> None:
@@ -59,8 +67,20 @@ def test_what_is_not_done_would_be_seen() -> None:
 def test_looks_keep_5_percent_and_end_early() -> None:
     draw = np.random.default_rng(2)
     logs = simulated(recorded(), [0] * 4, 12, 2000, draw)
-    different, _ = at_looks(logs, [4, 8, 12], list(look_levels([4, 8, 12]).values()))
+    levels = [Spending(12, (4, 8, 12)).level(blocks) for blocks in (4, 8, 12)]
+    different, _ = at_looks(logs, [4, 8, 12], levels)
     assert different.mean() <= 0.065
     clear = simulated(draw.normal(0, 0.005, 500), [0, 0.1, -0.1], 12, 500, draw, drift=0)
-    _, taken = at_looks(clear, [4, 8, 12], list(look_levels([4, 8, 12]).values()))
+    _, taken = at_looks(clear, [4, 8, 12], levels)
     assert taken.mean() < 6
+
+
+@pytest.mark.parametrize("blocks", [3, 8])
+def test_adding_blocks_while_something_is_undecided_keeps_5_percent(blocks: int) -> None:
+    logs = simulated(
+        np.random.default_rng(3).normal(0, 0.03, 500), [0, 0], 8 * blocks, 2000, np.random.default_rng(4)
+    )
+    looks = tuple(blocks * 2**place for place in range(4))
+    levels = [Spending(blocks, looks[: place + 1]).level(look) for place, look in enumerate(looks)]
+    assert at_looks(logs, looks, levels)[0].mean() <= 0.06
+    assert at_looks(logs, looks, [0.95] * 4)[0].mean() > 0.08

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
+from hdbkit.analysis.statistics.power import blocks_needed
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import answer, judge
 from tests.unit.sweeps import RATE, failed, synthetic_runs
@@ -80,22 +81,33 @@ def test_an_undecided_one_names_the_blocks_that_decide() -> None:
     row = verdict(judge(synthetic_runs([1, 1.02], blocks=3, noise=0.02, seed=1), RATE), 1)
     assert row["verdict"] == "undecided"
     assert row["blocks_needed"] > 3
-    assert row["sentence"].endswith(f"; about {row['blocks_needed']} blocks would decide")
+    assert 3 < row["blocks_low"] < row["blocks_needed"] < row["blocks_high"]
+    assert row["sentence"].endswith(f"; {row['blocks_low']} to {row['blocks_high']} blocks would decide")
 
 
-def test_the_advised_number_of_blocks_decides_at_that_noise_and_ratio() -> None:
-    few = synthetic_runs([1, 1.02], blocks=3, noise=0.02, seed=1)
-    needed = int(verdict(judge(few, RATE), 1)["blocks_needed"])
-    logs = np.log(few.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
-    difference = logs[:, 1] - logs[:, 0]
+@pytest.mark.parametrize(("effect", "noise"), [(0.03, 0.02), (0.02, 0.01), (0.0, 0.01)])
+def test_the_advised_number_of_blocks_decides_with_80_percent_probability(effect: float, noise: float) -> None:
+    def later(blocks: int) -> tuple[float, int]:
+        return critical_value(equal_replication(1), blocks - 1), blocks - 1
 
-    def decides(blocks: int) -> bool:
-        half = critical_value(equal_replication(1), blocks - 1) * difference.std(ddof=1) / np.sqrt(blocks)
-        middle = difference.mean()
-        return bool(half < abs(middle) or (middle + half < np.log(1.02) and middle - half > np.log(0.98)))
+    needed = blocks_needed(effect, -np.log(0.98), noise, 1000, 2, later)
+    assert needed.blocks
+    draw = np.random.default_rng(1).normal(effect, noise * np.sqrt(2), (4000, needed.blocks))
+    middle = draw.mean(axis=1)
+    half = later(needed.blocks)[0] * draw.std(axis=1, ddof=1) / np.sqrt(needed.blocks)
+    decided = (half < abs(middle)) | (abs(middle) + half < -np.log(0.98))
+    assert 0.78 < decided.mean() < 0.9
+    assert later(needed.blocks)[0] * noise * np.sqrt(2 / needed.blocks) < max(effect, 0.02)
 
-    assert decides(needed)
-    assert not decides(needed - 1)
+
+def test_the_range_of_blocks_is_that_of_the_noise() -> None:
+    def later(blocks: int) -> tuple[float, int]:
+        return 2.0, blocks
+
+    few, many = (blocks_needed(0.03, 0.02, 0.02, df, 3, later) for df in (2, 40))
+    assert few.low and many.low and many.high
+    assert few.low <= many.low <= many.blocks <= many.high <= 2 * many.low
+    assert few.high is None or few.high > 5 * many.blocks
 
 
 def test_one_block_gives_no_interval() -> None:

@@ -7,8 +7,9 @@ or without residual degrees of freedom there is no interval at all, and the row 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,10 @@ import pandas as pd
 
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats, usable
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
-from hdbkit.analysis.wording import Interval, label, sentence, share, virtual_users
+from hdbkit.analysis.statistics.power import Needed, blocks_needed
+from hdbkit.analysis.wording import Interval, blocks_range, label, sentence, share, virtual_users
 from hdbkit.config.metric import Metric
 from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS
-
-MAX_BLOCKS = 1000
-"""Beyond this many blocks no number is suggested."""
 
 FASTEST = 3
 """The number of configurations that get fresh blocks at the end of a sweep."""
@@ -40,7 +39,7 @@ class _Question:
     baseline: int
     smallest_effect: float
     confidence: float
-    level: float
+    later: Callable[[int], tuple[float, int]]
 
 
 def judge(
@@ -50,6 +49,7 @@ def judge(
     smallest_effect: float = 0.02,
     confidence: float = 0.95,
     level: float | None = None,
+    later: Callable[[int], float] | None = None,
 ) -> pd.DataFrame:
     """The verdict on each configuration at each count of virtual users.
 
@@ -59,16 +59,19 @@ def judge(
         baseline: the configuration that all ratios refer to.
         smallest_effect: the smallest relative difference that matters, as a fraction.
         confidence: the probability that all intervals hold at once.
-        level: of the intervals of one look, where a sweep may end at several (``sequential``); those of all looks
-            then hold with ``confidence``.
+        level: of the intervals of this look at the sweep (``sequential.Spending``); those of all looks then hold
+            with ``confidence``.
+        later: the level of a look after a larger number of blocks, for the advice; without it, ``level``.
 
     Returns:
         A row each with ``configuration``, ``virtual_users``, ``label``, ``runs`` (that count), ``metric_value``
         (their geometric mean), ``operations_per_s`` (mean, of all types), ``ratio`` (of scores: more than 1 is
         better), ``low``, ``high`` (NaN where there is none), ``verdict``, ``equivalent`` (the interval lies within
-        +-smallest_effect), ``blocks_needed`` (in all, for an undecided one; NA when unknown) and ``sentence``.
+        +-smallest_effect), ``blocks_needed``, ``blocks_low`` and ``blocks_high`` (in all, for an undecided one, as
+        ``power.blocks_needed`` gives them; NA when unknown) and ``sentence``.
     """
-    question = _question(runs, metric, baseline, smallest_effect, confidence, level or confidence)
+    at = level or confidence
+    question = _question(runs, metric, baseline, smallest_effect, confidence, at, later or (lambda _: at))
     labels = configuration_labels(runs, baseline)
     cells = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
     several = len({users for users, _ in cells}) > 1
@@ -85,13 +88,15 @@ def judge(
         head = {"configuration": configuration, "virtual_users": users, "label": labels[configuration]}
         measured = {"runs": count, "metric_value": mean, "operations_per_s": per_s.get(cell, float("nan"))}
         rows.append(head | measured | _row(question, runs, cell, count, subject))
-    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype({"blocks_needed": "Int64", "equivalent": bool})
+    kinds = dict.fromkeys(_NEEDED, "Int64") | {"equivalent": "bool"}
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(kinds)
 
 
+_NEEDED = ("blocks_needed", "blocks_low", "blocks_high")
 _COLUMNS = (
     *("configuration", "virtual_users", "label", "runs", "metric_value", "operations_per_s"),
     *("ratio", "low", "high"),
-    *("verdict", "equivalent", "blocks_needed", "sentence"),
+    *("verdict", "equivalent", *_NEEDED, "sentence"),
 )
 
 
@@ -114,7 +119,13 @@ def setting_columns(runs: pd.DataFrame) -> list[str]:
 
 
 def _question(
-    runs: pd.DataFrame, metric: Metric, baseline: int, smallest_effect: float, confidence: float, level: float
+    runs: pd.DataFrame,
+    metric: Metric,
+    baseline: int,
+    smallest_effect: float,
+    confidence: float,
+    level: float,
+    later: Callable[[int], float],
 ) -> _Question:
     model = BlockModel.fitted(runs, metric)
     counts = usable(runs).groupby(["virtual_users", "configuration"]).size().to_dict()
@@ -130,7 +141,23 @@ def _question(
         for (users, _), contrast in contrasts.items():
             groups.setdefault(users, []).append(contrast)
         critical = critical_value([_lambdas(model, one) for one in groups.values()], model.df, level)
-    return _Question(metric, model, contrasts, critical, baseline, smallest_effect, confidence, level)
+    return _Question(
+        metric, model, contrasts, critical, baseline, smallest_effect, confidence, _later(contrasts, later)
+    )
+
+
+def _later(contrasts: Mapping[Cell, Floats], level: Callable[[int], float]) -> Callable[[int], tuple[float, int]]:
+    """The critical value and the degrees of freedom after a number of complete blocks."""
+    groups = max(len({users for users, _ in contrasts}), 1)
+    per_group = -(-len(contrasts) // groups)
+    family = equal_replication(per_group, groups)
+
+    @cache
+    def later(blocks: int) -> tuple[float, int]:
+        df = groups * per_group * (blocks - 1)
+        return critical_value(family, df, level(blocks)), df
+
+    return later
 
 
 def _lambdas(model: BlockModel, contrasts: Sequence[Floats]) -> list[float]:
@@ -178,15 +205,16 @@ def _decided(question: _Question, cell: Cell, contrast: Floats, done: pd.DataFra
     interval = Interval(question.metric, ratio=float(ends[1]), low=float(ends[0]), high=float(ends[2]))
     verdict = interval.verdict(question.smallest_effect)
     here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())
-    needed = _blocks_needed(question, estimate, here) if verdict == "undecided" else None
-    text = sentence(subject, "the baseline", interval, question.smallest_effect, question.confidence, needed)
+    needed = _needed(question, estimate, here) if verdict == "undecided" else Needed(None, None, None)
+    advice = f"{blocks_range(needed.low, needed.high)} would decide" if needed.blocks else ""
+    text = sentence(subject, "the baseline", interval, question.smallest_effect, question.confidence, advice)
     return {
         "ratio": interval.ratio,
         "low": interval.low,
         "high": interval.high,
         "verdict": verdict,
         "equivalent": interval.equivalent(question.smallest_effect),
-        "blocks_needed": needed,
+        **dict(zip(_NEEDED, (needed.blocks, needed.low, needed.high), strict=True)),
         "sentence": text,
     }
 
@@ -207,24 +235,17 @@ def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> 
     return "it was never in one block with the baseline"
 
 
-def _blocks_needed(question: _Question, estimate: float, present: int) -> int | None:
-    """The total number of blocks that would decide at the present noise and ratio; None beyond ``MAX_BLOCKS``."""
-    limits = [float(np.log(question.metric.score(1 + side * question.smallest_effect))) for side in (-1, 1)]
-    near = min(max(limits) - estimate, estimate - min(limits))
-    room = max(abs(estimate), near)
-    groups = len({users for users, _ in question.contrasts})
-    per_group = -(-len(question.contrasts) // groups)
-    family = equal_replication(per_group, groups)
-    critical, blocks = question.critical, 0
-    for _ in range(20):
-        before, wanted = blocks, 2 * (critical * question.model.noise / room) ** 2
-        if wanted > MAX_BLOCKS:
-            return None
-        blocks = max(int(np.ceil(wanted)), present + 1)
-        if blocks == before:
-            break
-        critical = critical_value(family, groups * per_group * (blocks - 1), question.level)
-    return blocks
+def _needed(question: _Question, estimate: float, present: int) -> Needed:
+    """The total number of blocks that would decide, if the present ratio is the true one."""
+    limits = [abs(float(np.log(question.metric.score(1 + side * question.smallest_effect)))) for side in (-1, 1)]
+    model = question.model
+    return blocks_needed(estimate, min(limits), model.noise, model.df, present, question.later)
+
+
+def needed_range(verdict: Mapping[Hashable, Any]) -> str:
+    """The blocks that would decide an undecided row of :func:`judge`, in words; empty when unknown."""
+    low, high = (None if pd.isna(verdict[name]) else int(verdict[name]) for name in _NEEDED[1:])
+    return blocks_range(low, high) if low else ""
 
 
 def fastest(verdicts: pd.DataFrame, count: int = FASTEST) -> list[int]:
@@ -298,8 +319,10 @@ def _decided_effect(effects: pd.DataFrame | None) -> str:
 
 
 def _open(undecided: pd.DataFrame, compared: int) -> str:
-    needed = undecided["blocks_needed"]
-    advice = f", about {needed.max()} blocks would decide" if needed.notna().all() else ""
+    advice = ""
+    if undecided["blocks_needed"].notna().all():
+        most = undecided.sort_values("blocks_needed").to_dict("records")[-1]
+        advice = f", {needed_range(most)} would decide"
     return f"{len(undecided)} of {compared} comparisons {'is' if len(undecided) == 1 else 'are'} undecided{advice}"
 
 

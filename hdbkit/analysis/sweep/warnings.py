@@ -10,7 +10,8 @@ import pandas as pd
 import scipy
 
 from hdbkit.analysis.statistics.block_model import BlockModel, usable
-from hdbkit.analysis.wording import percent
+from hdbkit.analysis.statistics.power import POWER
+from hdbkit.analysis.wording import percent, share
 from hdbkit.config.metric import Metric
 
 _OUTLYING = 0.05
@@ -57,7 +58,7 @@ def next_step(verdicts: pd.DataFrame, with_blocks: Callable[[int], str]) -> str:
         return ""
     open_ = int((verdicts["verdict"] == "undecided").sum())
     which = "what is" if len(within) == open_ else f"{len(within)} of the {open_} comparisons that are"
-    return f"to decide {which} undecided: {with_blocks(int(within.max()))}"
+    return f"to decide {which} undecided, with a probability of {share(POWER)}: {with_blocks(int(within.max()))}"
 
 
 def _centred(done: pd.DataFrame, metric: Metric) -> pd.DataFrame:

@@ -1,0 +1,83 @@
+"""How many blocks find a difference: the power of a comparison in complete blocks.
+
+A comparison of two configurations after ``n`` blocks has the standard error ``noise * sqrt(2 / n)``. It is decided
+with the probability ``POWER`` once the distance to what must be excluded is the critical value and Student's quantile
+of that power away, in standard errors (Cohen 1988, Statistical Power Analysis, chapter 2; Julious 2004, Statist. Med.
+23, 1921-1986, for intervals that must lie within limits). The noise is itself an estimate, from ``df`` degrees of
+freedom; its interval by the chi-squared distribution makes a number of blocks a range (Browne 1995, Statist. Med. 14,
+1933-1940: the point estimate alone finds too few blocks more often than not).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+POWER = 0.8
+"""The probability of a decision at the number of blocks that is advised."""
+MAX_BLOCKS = 1000
+"""Beyond this many blocks no number is given."""
+_NOISE_INTERVAL = 0.8
+"""The confidence of the interval of the noise."""
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Blocks in all: at the estimated noise, and at both ends of its interval (None: more than ``MAX_BLOCKS``)."""
+
+    blocks: int | None
+    low: int | None
+    high: int | None
+
+
+def blocks_needed(
+    estimate: float,
+    limit: float,
+    noise: float,
+    df: int,
+    present: int,
+    later: Callable[[int], tuple[float, int]],
+) -> Needed:
+    """The number of blocks that decides, with the range that the uncertainty of the noise leaves.
+
+    Args:
+        estimate: the difference found so far, on the log scale; taken as the true one.
+        limit: the smallest difference that matters, above 0.
+        noise, df: the standard deviation of one run, and the degrees of freedom that it is known from.
+        present: the blocks that are done; more are needed.
+        later: the critical value and the degrees of freedom after a number of blocks.
+    """
+    quantiles = [(1 + side * _NOISE_INTERVAL) / 2 for side in (1, -1)]
+    ends = [noise * float(np.sqrt(df / scipy.special.chdtri(df, 1 - one))) for one in quantiles]
+    low, middle, high = (_at(estimate, limit, one, present, later) for one in (ends[0], noise, ends[1]))
+    return Needed(middle, low, high)
+
+
+def _at(
+    estimate: float, limit: float, noise: float, present: int, later: Callable[[int], tuple[float, int]]
+) -> int | None:
+    """The least number of blocks that decides with ``POWER`` at this noise.
+
+    Critical values are computed where the number of added blocks is a power of two, and interpolated between.
+    """
+
+    def decides(blocks: int, critical: float, df: int) -> bool:
+        error, away = noise * np.sqrt(2 / blocks), abs(estimate)
+        differs = away >= (critical + scipy.special.stdtrit(df, POWER)) * error
+        both = scipy.special.stdtrit(df, (1 + POWER) / 2)
+        return bool(differs or limit - away >= (critical + both) * error)
+
+    added = 1
+    while not decides(present + added, *later(present + added)):
+        added *= 2
+        if present + added > MAX_BLOCKS:
+            return None
+    (high, df), (low, _) = later(present + added), later(present + max(added // 2, 1))
+    between = np.arange(added // 2 + 1, added + 1)
+    share = np.log2(2 * between / added)
+    found = (int(more) for more, at in zip(between, share, strict=True)
+             if decides(present + int(more), float(low + (high - low) * at), df))  # fmt: skip
+    return present + next(found, added)
