@@ -219,8 +219,10 @@ def with_asked(plan: SweepPlan, asked: Sequence[Mapping[str, str]]) -> SweepPlan
     return plan.model_copy(update={"configurations": configurations, "runs": (*plan.runs, *more)})
 
 
-def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
+def extended(plan: SweepPlan, blocks: int, done: int = 0) -> SweepPlan:
     """The same sweep with a total of ``blocks`` blocks; existing blocks do not change.
+
+    Of its looks remain those after the ``done`` blocks.
 
     Raises:
         InputError: the sweep already has more blocks, or takes no more blocks.
@@ -233,7 +235,8 @@ def extended(plan: SweepPlan, blocks: int) -> SweepPlan:
             f"{plan.sweep_id} already has {plan.spec.blocks} blocks; give that many or more, not {blocks}"
         )
     first = plan.first_blocks or (plan.spec.blocks if blocks > plan.spec.blocks else None)
-    looks = tuple(dict.fromkeys((*plan.spec.looks, blocks))) if plan.spec.looks else ()
+    looks = tuple(look for look in plan.spec.looks if look > done)
+    looks = tuple(dict.fromkeys((*looks, blocks))) if looks else ()
     longer = plan.spec.with_(blocks=blocks, looks=looks, time_budget_s=None)  # requested explicitly
     if longer.strategy is not Strategy.GRID:
         return plan.model_copy(update={"spec": longer, "first_blocks": first})

@@ -33,10 +33,9 @@ def decide(plan: SweepPlan, folder: SweepFolder) -> SweepPlan:
 def _at_a_look(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPlan:
     """End the sweep at a look if every configuration is decided at the level of that look."""
     blocks = _finished_blocks(plan, state)
-    known = spending(plan, state)
-    if plan.ended_after is not None or plan.winners or blocks not in known.looks:
+    if plan.ended_after is not None or plan.winners or blocks not in (*plan.spec.looks, plan.spec.blocks):
         return plan
-    runs = runs_frame(folder)
+    runs, known = runs_frame(folder), spending(plan, state)
     level = known.level(blocks)
     verdicts = judge(
         runs[runs["block"] <= blocks], plan.metric, smallest_effect=plan.spec.smallest_effect, level=level

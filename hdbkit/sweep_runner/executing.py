@@ -101,7 +101,8 @@ def resume(
         raise InputError(f"{folder.sweep_id} was run on {identity}, not on {control.identity}; resume it there")
     if blocks is not None and state.next_number > len(plan.runs):
         plan = decide(plan, folder)  # the look at its present end counts
-    longer = plan if blocks is None else extended(plan, blocks)
+    done = plan.runs[state.next_number - 2].block if state.next_number > 1 else 0
+    longer = plan if blocks is None else extended(plan, blocks, done)
     with _held(longer, folder.root, control, watch):
         if len(longer.runs) > len(plan.runs):
             folder.write_plan(longer)

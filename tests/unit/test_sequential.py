@@ -86,6 +86,8 @@ def test_an_extended_sweep_knows_what_it_was_planned_with_and_looks_once_more() 
     longer = extended(extended(plan, 8), 10)
     assert (plan.first_blocks, longer.first_blocks) == (None, 4)
     assert longer.spec.looks == (2, 4, 8, 10)
+    assert extended(plan, 8, done=3).spec.looks == (4, 8)
+    assert extended(plan, 8, done=4).spec.looks == ()
     assert longer.runs[: len(plan.runs)] == plan.runs
 
 

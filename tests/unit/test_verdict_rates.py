@@ -77,9 +77,7 @@ def test_looks_keep_5_percent_and_end_early() -> None:
 
 @pytest.mark.parametrize("blocks", [3, 8])
 def test_adding_blocks_while_something_is_undecided_keeps_5_percent(blocks: int) -> None:
-    logs = simulated(
-        np.random.default_rng(3).normal(0, 0.03, 500), [0, 0], 8 * blocks, 2000, np.random.default_rng(4)
-    )
+    logs = np.random.default_rng(3).normal(0, 0.03, (4000, 8 * blocks, 2))
     looks = tuple(blocks * 2**place for place in range(4))
     levels = [Spending(blocks, looks[: place + 1]).level(look) for place, look in enumerate(looks)]
     assert at_looks(logs, looks, levels)[0].mean() <= 0.06

@@ -206,7 +206,7 @@ def _decided(question: _Question, cell: Cell, contrast: Floats, done: pd.DataFra
     verdict = interval.verdict(question.smallest_effect)
     here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())
     needed = _needed(question, estimate, here) if verdict == "undecided" else Needed(None, None, None)
-    advice = f"{blocks_range(needed.low, needed.high)} would decide" if needed.blocks else ""
+    advice = f"{blocks_range(needed.low, needed.high)} would decide" if needed.blocks and needed.low else ""
     text = sentence(subject, "the baseline", interval, question.smallest_effect, question.confidence, advice)
     return {
         "ratio": interval.ratio,
@@ -245,7 +245,7 @@ def _needed(question: _Question, estimate: float, present: int) -> Needed:
 def needed_range(verdict: Mapping[Hashable, Any]) -> str:
     """The blocks that would decide an undecided row of :func:`judge`, in words; empty when unknown."""
     low, high = (None if pd.isna(verdict[name]) else int(verdict[name]) for name in _NEEDED[1:])
-    return blocks_range(low, high) if low else ""
+    return "" if low is None else blocks_range(low, high)
 
 
 def fastest(verdicts: pd.DataFrame, count: int = FASTEST) -> list[int]:
