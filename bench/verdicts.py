@@ -40,6 +40,8 @@ STRETCH = 4
 SMALLEST = 0.02
 LOOKS = (4, 8, 12)
 LEVELS = [Spending(LOOKS[-1], LOOKS).level(blocks) for blocks in LOOKS]
+PLANNED = Spending(8, (8,)).level(8)
+"""The level of the intervals at the planned end of a sweep, whatever its number of blocks."""
 MAX_ADVISED = 100
 """More blocks than these are not advised (``hdbkit.analysis.sweep.warnings``)."""
 
@@ -221,7 +223,7 @@ def alike() -> None:
             for blocks in (4, 8):
                 logs = simulated(noise, [0] * size, blocks, SWEEPS, draw)
                 compare_with_judge(logs[:20])
-                share = 100 * called(logs).mean()
+                share = 100 * called(logs, PLANNED).mean()
                 show(f"{size} configurations, {blocks} blocks: called different", [share], unit="%", at_most=5.5)
     logs = simulated(noise, [0, 0], 8, SWEEPS, draw, in_blocks=False)
     show("2, all of one and then all of the other (not done)", [100 * called(logs).mean()], unit="%")
@@ -269,7 +271,7 @@ def finding() -> None:
     noise = scaled(0.01)
     title("A true +2 %, one comparison, the recorded noise scaled to 1 %")
     logs = simulated(noise, [0, 0.02], 5, SWEEPS, draw, stretch=1)
-    low, _ = intervals(logs, 0.95)
+    low, _ = intervals(logs, PLANNED)
     show("found with 5 blocks", [100 * (low > 0).mean()], unit="%", at_least=60)
     logs = simulated(noise, [0, 0.05], LOOKS[-1], SWEEPS, draw, stretch=1)
     different, taken = at_looks(logs, LOOKS, LEVELS)

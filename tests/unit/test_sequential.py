@@ -42,7 +42,7 @@ def test_between_two_looks_the_next_one_counts() -> None:
 
 
 def test_the_level_is_reported() -> None:
-    assert Spending(8, (8,)).note(None, 0.965) == []
+    assert Spending(8, (8,)).note(None, 0.96) == []
     assert Spending(8, (4, 8)).note(4, 0.9972) == [
         "Looks after 4 and 8 blocks; everything was decided after 4: the intervals are computed at 99.72 %, so that "
         "those of all looks together hold with 95 %"

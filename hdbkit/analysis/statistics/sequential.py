@@ -27,7 +27,7 @@ import scipy
 
 from hdbkit.analysis.wording import share
 
-AT_THE_END = 0.7
+AT_THE_END = 0.8
 """The share of the error rate that is spent at the planned end; the rest is for blocks added later."""
 _MIN_SPENT = 1e-6
 """A look spends at least this, so that its critical value can be computed."""
@@ -43,7 +43,7 @@ class Spending:
     Example:
         >>> spending = Spending(8, (8, 16))
         >>> [round(spending.level(blocks), 4) for blocks in (8, 16)]
-        [0.965, 0.9925]
+        [0.96, 0.995]
     """
 
     planned: int
