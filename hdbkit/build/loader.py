@@ -106,7 +106,7 @@ def _load(target: Target, spec: WorkloadSpec, jobs: Connection) -> None:
     """Connect, work until ``jobs`` is closed, disconnect."""
     work, schema = workload(spec), None
     try:
-        with suppress(EOFError, BrokenPipeError):
+        with suppress(EOFError, ConnectionError):
             while True:
                 job = jobs.recv()
                 try:

@@ -120,7 +120,7 @@ class SqlControl:
         for name, values in changes.items():
             setting = known.get(name)
             if name in protected:
-                found.append(f"hdbkit does not change {name}: {protected[name]}")
+                found.append(f"{name} is never changed by hdbkit: {protected[name]}")
             elif setting is None:
                 same = [one for one in known if one.lower() == name.lower()]
                 found.append(f"the server has no setting '{name}'.{did_you_mean(name, same or list(known))}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -68,7 +69,7 @@ def ready(target: Target, spec: WorkloadSpec, **load: object) -> Ready:
     def plan(found: WorkloadSpec) -> RunPlan:
         return RunPlan(run_id="r", target=target, workload=found, load=workload(found).load(Load(**load)))
 
-    return precheck(target, spec, plan)
+    return precheck(target, spec, plan, Path())
 
 
 def test_missing_statistics_are_reported_before_a_run_and_made_on_request(

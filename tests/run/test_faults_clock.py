@@ -27,7 +27,6 @@ pathlib.Path({reported!r}, str(os.getpid())).touch()
 MAX_US = 60_000_000
 """No time of the run may be as long, however busy the host: a jump of the clock is of a day."""
 WALL_CLOCK = {
-    "execution/handle.py": {"time.time"},  # did a run that has not recorded its process begin just now?
     "execution/supervisor.py": {"datetime.now"},  # the stamps of a run's start and of its log
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -132,6 +133,7 @@ def test_many_users_share_a_few_connections(built: PrivateServer) -> None:
             target,
             specification(),
             lambda spec: RunPlan(run_id="r", target=target, workload=spec, load=workload(spec).load(load)),
+            Path(),
         )
     assert ready.plan.pooling == FOUND["transaction"]
 

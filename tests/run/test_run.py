@@ -254,7 +254,7 @@ from pathlib import Path
 from hdbkit.execution import folder_setup, precheck, supervisor
 from hdbkit.plan import RunPlan
 plan = RunPlan.model_validate_json({plan.model_dump_json()!r})
-ready = precheck.precheck(plan.target, plan.workload, lambda _: plan)
+ready = precheck.precheck(plan.target, plan.workload, lambda _: plan, Path())
 sys.argv[1:] = [str(folder_setup.make_run_folder(ready, Path({str(results)!r})).path)]
 supervisor.main()
 """
@@ -359,7 +359,7 @@ def unstarted(server: PrivateServer | None, target: hdbkit.Target, root: Path) -
     """The folder of a run whose supervisor is still to be started."""
     workload = WorkloadSpec(warehouses=1 if server else 2)
     plan = RunPlan(run_id="a-run", target=target, workload=workload, load=Load(rampup_s=0, duration_s=0.5))
-    return make_run_folder(precheck(plan.target, plan.workload, lambda _: plan), root)
+    return make_run_folder(precheck(plan.target, plan.workload, lambda _: plan, root), root)
 
 
 def test_a_graceful_stop_does_not_soften_one_at_once(null_target: NullTarget, results: Path) -> None:
