@@ -198,7 +198,6 @@ def as_runs(logs: Floats) -> pd.DataFrame:
             "status": "done",
             "operations_per_s": 1.0,
             "metric_value": 10_000 * np.exp(logs).ravel(),
-            "operations_per_s": np.nan,
         }
     )
 
