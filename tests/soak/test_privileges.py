@@ -60,7 +60,7 @@ _MYSQL = Grants(
     run=("GRANT SELECT ON {on}.* TO {to}", "GRANT EXECUTE ON {on}.* TO {to}"),  # routines run as who built them
     read_only=("GRANT SELECT ON {on}.* TO {to}", "GRANT EXECUTE ON {on}.* TO {to}"),
     analyze=tuple(f"GRANT {name} ON {{on}}.* TO {{to}}" for name in ("SELECT", "EXECUTE", "INSERT")),
-    drop=tuple(f"GRANT {name} ON {{on}}.* TO {{to}}" for name in ("SELECT", "DROP", "ALTER ROUTINE")),
+    drop=tuple(f"GRANT {name} ON {{on}}.* TO {{to}}" for name in ("ALTER ROUTINE", "SELECT", "DROP")),
 )
 
 
