@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-_NUMBER = r"\d+(?:\.\d+)?"
+from hdbkit.config.words import number_text
+
+_NUMBER = r"[0-9]{1,6}(?:\.[0-9]{1,3})?"
+_WHOLE = r"[0-9]{1,5}"
 _SENTENCE = re.compile(
-    rf"(?P<action>[a-z]+) (?:(?P<count>\d+) )?(?P<thing>[a-z]+?)s? at (?P<at>{_NUMBER}) ?s"
+    rf"(?P<action>[a-z]+) (?:(?P<count>{_WHOLE}) )?(?P<thing>[a-z]+?)s? at (?P<at>{_NUMBER}) ?s"
     rf"(?: for (?P<length>{_NUMBER}) ?s)?(?: by (?P<delay>{_NUMBER}) ?ms)?"
 )
 
@@ -90,9 +93,10 @@ class Fault:
         for part, need in (("length", form.length), ("delay", form.delay), ("count", form.count)):
             if need is (Need.NO if found[part] else Need.MUST):
                 raise ValueError(f"'{text.strip()}' must read like '{_example(found['action'], thing)}'")
+        for part in ("length", "delay", "count"):
+            if found[part] and not float(found[part]):
+                raise ValueError(f"'{text.strip()}': a duration, delay or number must be above 0")
         count = int(found["count"] or 1)
-        if count < 1:
-            raise ValueError(f"'{text.strip()}': the number must be 1 or more")
         return cls(
             found["action"],
             thing,
@@ -109,9 +113,9 @@ class Fault:
 
     def __str__(self) -> str:
         number = f"{self.count} " if self.count > 1 else ""
-        words = f"{self.action} {number}{self.thing}{'s' if self.count > 1 else ''} at {self.at_s:g} s"
-        words += f" for {self.duration_s:g} s" if self.duration_s else ""
-        return words + (f" by {self.delay_ms:g} ms" if self.delay_ms else "")
+        words = f"{self.action} {number}{self.thing}{'s' if self.count > 1 else ''} at {number_text(self.at_s)} s"
+        words += f" for {number_text(self.duration_s)} s" if self.duration_s else ""
+        return words + (f" by {number_text(self.delay_ms)} ms" if self.delay_ms else "")
 
 
 def parse_faults(text: str) -> tuple[Fault, ...]:

@@ -127,7 +127,7 @@ def _check_faults(plan: RunPlan, session: Session, results: Path) -> None:
     if plan.load.faults:
         from hdbkit.faults.actions import check
 
-        check(plan.target, plan.load.faults, session, results)
+        check(plan.target, plan.load.faults, len(client_slices(dict(plan.load))), session, results)
 
 
 def _check_capabilities(engine: Database, asked: Workload, load: Load) -> None:

@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from hdbkit.config.fault import Fault, Thing
 from hdbkit.contracts import Power, Session
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, ServerFailed
+from hdbkit.processes import birth_of
 from hdbkit.servers import control
 from hdbkit.servers.power import run_command
 
@@ -41,9 +42,16 @@ class Action:
     end: Do = nothing
 
 
-def check(target: Target, faults: Sequence[Fault], session: Session, results: Path) -> None:
-    """Raise ``InputError`` for the first fault that cannot be caused, with what it needs; changes nothing."""
+def check(target: Target, faults: Sequence[Fault], users: int, session: Session, results: Path) -> None:
+    """Raise ``InputError`` for the first fault that cannot be caused, with what it needs; changes nothing.
+
+    ``users`` is the number of client processes.
+    """
     for fault in faults:
+        if fault.thing is Thing.CLIENT and fault.count > users:
+            raise InputError(f"'{fault}' needs {fault.count} clients, but the run has {users}")
+        if fault.thing is Thing.NETWORK and (target.fallbacks or target.replicas):
+            raise InputError(f"'{fault}' needs a target with one address; its proxy has no others")
         if fault.thing is Thing.SERVER:
             _check_server(target, fault, session)
         if fault.thing is Thing.NETWORK and (not target.host or target.host.startswith("/") or not target.port):
@@ -98,11 +106,11 @@ def _data_folder(pid: int) -> Path | None:
 
 @dataclass
 class Actions:
-    """The actions of a run; ``clients`` are the process ids of its clients."""
+    """The actions of a run; ``clients`` are the process ids of its clients, with their births."""
 
     target: Target
     seed: int
-    clients: Sequence[int] = ()
+    clients: Mapping[int, str] = field(default_factory=dict)
     _frozen: list[psutil.Process] = field(default_factory=list)
 
     def of(self, fault: Fault) -> Action:
@@ -170,8 +178,11 @@ class Actions:
             raise ServerFailed(f"the command control.commands.failover failed with exit code {code}: {output}")
 
     def _kill_clients(self, fault: Fault) -> None:
-        chosen = random.Random(f"{self.seed} {fault}").sample(list(self.clients), min(fault.count, len(self.clients)))
-        _signal([psutil.Process(pid) for pid in chosen if psutil.pid_exists(pid)], signal.SIGKILL)
+        left = [pid for pid, birth in self.clients.items() if birth_of(pid) == birth]
+        if len(left) < fault.count:
+            raise ServerFailed(f"only {len(left)} clients were left")
+        for pid in random.Random(f"{self.seed} {fault}").sample(left, fault.count):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _stop(power: Power) -> None:

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hdbkit.config import Target
 from hdbkit.config.fault import Fault, Thing
 from hdbkit.errors import HdbkitError
 from hdbkit.faults.actions import Action, Actions, nothing
 from hdbkit.faults.proxy import Proxy
-from hdbkit.processes import command_of
+from hdbkit.processes import birth_of, command_of
 
+T = TypeVar("T")
 _UNDO_S = 120.0
 """How long the end of a fault may take, such as the start of a server that recovers."""
 _LISTENING_S = 10.0
@@ -114,10 +116,12 @@ class _Run:
         begin = await self._received()
         if begin is None:
             return
-        self._actions.clients = begin.clients
+        self._actions.clients = {pid: birth_of(pid) for pid in begin.clients}
         watching = asyncio.ensure_future(self._received())
         causing = [asyncio.ensure_future(self._cause(fault, begin.start_ns)) for fault in self._orders.faults]
         watching.add_done_callback(lambda _: self._closing.set())
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, self._closing.set)
         await asyncio.gather(*causing)
         with suppress(OSError):
             self._supervisor.send(None)
@@ -133,20 +137,29 @@ class _Run:
         """Wait, begin, wait, undo; if the connection ends before, do nothing or undo at once."""
         at_s = start_ns / 1e9 + fault.at_s
         await self._wait(at_s - _AHEAD_S - time.monotonic())
-        error = ""
+        errors: list[str] = []
+        action = await self._tried(errors, self._action(fault))
+        await self._wait(at_s - time.monotonic())
+        if self._closing.is_set():
+            return
+        begun_s = self._note(fault, "begin")
+        if action is not None:
+            await self._tried(errors, self._done(fault, action.begin))
+            if not errors:
+                self._note(fault, "effective")
+                await self._wait(begun_s + fault.duration_s - time.monotonic())
+            await self._tried(errors, self._done(fault, action.end))  # also what failed may have had an effect
+        self._note(fault, "end", "; ".join(errors))
+
+    async def _tried(self, errors: list[str], doing: Awaitable[T]) -> T | None:
+        """Await it; an error is added to ``errors``, whatever it is, since other faults have to be undone."""
         try:
-            action = await self._action(fault)
-            await self._wait(at_s - time.monotonic())
-            if self._closing.is_set():
-                return
-            begun_s = self._note(fault, "begin")
-            await self._done(fault, action.begin)
-            self._note(fault, "effective")
-            await self._wait(begun_s + fault.duration_s - time.monotonic())
-            await self._done(fault, action.end)
-        except (HdbkitError, OSError) as raised:
-            error = str(raised)
-        self._note(fault, "end", error)
+            return await doing
+        except (HdbkitError, OSError) as error:
+            errors.append(str(error))
+        except Exception as error:
+            errors.append(f"{type(error).__name__}: {error}")
+        return None
 
     async def _wait(self, seconds: float) -> None:
         """Wait, or until the connection ends."""

@@ -111,6 +111,8 @@ def test_what_cannot_be_caused_is_refused_before_the_run(server: PrivateServer) 
         (target.with_(may_restart=False), "kill server at 1 s", "must set 'may_restart: true'"),
         (target, "failover server at 1 s", r"needs the command 'control\.commands\.failover'"),
         (target, "pause disk at 1 s for 1 s", "file system"),
+        (target, "kill 9 clients at 1 s", "needs 9 clients, but the run has 4"),
+        (target.with_(fallbacks=("localhost:1",)), "cut network at 1 s for 1 s", "a target with one address"),
         (Target.parse("nulldb:///x"), "cut network at 1 s for 1 s", "needs host and port"),
     ):
         with suppress(HdbkitError):
