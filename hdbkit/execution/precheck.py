@@ -71,7 +71,8 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         if plan.load.analyze:
             _analyze(schema, target)
         warnings = _warnings(engine, schema, plan)
-        return Ready(plan, server, engine.settings_of(session), driver, _client_path(engine, plan), warnings)
+        path = _client_path(engine, plan, session, pooling)
+        return Ready(plan, server, engine.settings_of(session), driver, path, warnings)
     finally:
         schema.close()
 
@@ -99,12 +100,14 @@ def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...
     return (*warnings, hint) if hint else tuple(warnings)
 
 
-def _client_path(engine: Database, plan: RunPlan) -> str:
-    """The code path of the measured calls, by a session like those of the clients."""
+def _client_path(engine: Database, plan: RunPlan, session: Session, pooling: Pooling) -> str:
+    """The code path of the measured calls; sessions of clients differ from ``session`` behind a pooler only."""
     work = workload(plan.workload)
-    session = engine.connect(plan.target, work.scope(engine.dialects), SessionOptions(pooling=plan.pooling))
-    with closing(session):
+    if pooling.mode is PoolMode.DIRECT:
         return session.client_path(work.needs(plan.load))
+    options = SessionOptions(pooling=pooling)
+    with closing(engine.connect(plan.target, work.scope(engine.dialects), options)) as of_client:
+        return of_client.client_path(work.needs(plan.load))
 
 
 def _server(engine: Database, session: Session, plan: RunPlan, pooling: Pooling, role: ServerRole) -> dict[str, Any]:
