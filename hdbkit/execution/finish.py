@@ -53,7 +53,8 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     manifest = manifest.model_copy(update={"faults": _faults(folder.spools, start_ns)})
     folder.write(manifest)
     if clock.window_end_us is not None:
-        result = {**summarize(folder, manifest), **_of_faults(folder, manifest)}
+        result = summarize(folder, manifest)
+        result |= _of_faults(folder, manifest, result["clients_lost"] or 0)
         manifest = manifest.model_copy(update={"result": result})
         edges = [] if manifest.metric.counter is None else [_edges_read(samples)]
         checks = [*check_run(folder, manifest), *edges, *manifest.checks]
@@ -84,13 +85,13 @@ def _faults(spools: Path, start_ns: int) -> list[FaultLine]:
     return list(found.values())
 
 
-def _of_faults(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
+def _of_faults(folder: RunFolder, manifest: Manifest, clients_lost: int) -> dict[str, Any]:
     """What the faults did, as part of the result; empty if there was none."""
     if not manifest.faults:
         return {}
-    serials = folder.spools / SERIALS
-    lost = lost_commits(folder, manifest, json.loads(serials.read_bytes())) if serials.is_file() else None
-    return {"faults": effects(folder, manifest), "lost_commits": lost}
+    path = folder.spools / SERIALS
+    serials = json.loads(path.read_bytes()) if path.is_file() else None
+    return {"faults": effects(folder, manifest), **lost_commits(folder, manifest, serials, clients_lost)}
 
 
 def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -89,7 +89,7 @@ def _faults(manifest: Manifest) -> list[Table]:
         ]
         for one in result["faults"]
     ]
-    lost = lost_text(result.get("lost_commits"))
+    lost = lost_text(result)
     return [text_table(f"What each fault did; {lost}", head, rows)]
 
 

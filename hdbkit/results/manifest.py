@@ -174,6 +174,7 @@ class _Result(_Part):
     clients_lost: int | None = None
     faults: list[dict[str, Any]] = Field(default_factory=list)
     lost_commits: int | None = None
+    lost_commits_unknown: str = ""
 
 
 PARTS: Mapping[str, type[BaseModel]] = {"plan": _Plan, "server": _Server, "result": _Result}

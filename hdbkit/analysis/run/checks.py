@@ -193,7 +193,7 @@ def _disturbed(check: Check) -> Check:
 
 def _kept(run: _Run) -> Line:
     lost = run.result.get("lost_commits")
-    return (None if lost is None else lost == 0), lost_text(lost)
+    return (None if lost is None else lost == 0), lost_text(run.result)
 
 
 def _caused(run: _Run) -> Line:

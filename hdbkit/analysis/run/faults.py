@@ -1,7 +1,8 @@
 """What the faults of a run did: outage, dip and recovery of the throughput, errors, and lost commits.
 
 A lost commit is one that the server had acknowledged and that its schema does not have after the run. It is found by
-numbers that the schema gives without gaps: after a loss a number is given again, or is beyond the last one.
+numbers that the schema gives without gaps, from 1: after a loss a number is given again, or is beyond the last one.
+Where it cannot be known, the result is unknown with a reason, and never a number.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hdbkit.analysis.run.bracket import brackets
 from hdbkit.analysis.run.failures import CLASS_NAMES, RETRIED, failures
 from hdbkit.analysis.run.records import metric_codes, operations_of
 from hdbkit.analysis.run.timeline import throughput
@@ -28,6 +30,7 @@ BEFORE_S, MIN_BEFORE_S = 10, 0.5
 RECOVERED = 0.9
 """The share of that rate that counts as recovered, in ``STEADY_S`` seconds in a row."""
 STEADY_S = 3
+_NO_NUMBERS = "the schema gives no numbers that show it"
 
 
 def effects(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
@@ -75,11 +78,15 @@ def effect_text(effect: Mapping[str, Any], metric: Metric) -> str:
     return f"{effect['fault']}: {'; '.join(filter(None, parts))}"
 
 
-def lost_text(lost: int | None) -> str:
-    """How many acknowledged commits the faults lost, in a sentence."""
+def lost_text(result: Mapping[str, Any]) -> str:
+    """How many acknowledged commits the faults lost, in a sentence; ``result`` is that of a run."""
+    lost = result.get("lost_commits")
     if lost is None:
-        return "whether acknowledged commits were lost is unknown: the schema gives no numbers that show it"
-    return "no acknowledged commit was lost" if not lost else f"{many(lost, 'acknowledged commit')} lost"
+        reason = result.get("lost_commits_unknown") or _NO_NUMBERS
+        return f"whether acknowledged commits were lost is unknown: {reason}"
+    if not lost:
+        return "no acknowledged commit was lost"
+    return f"{many(lost, 'acknowledged commit')} {'was' if lost == 1 else 'were'} lost"
 
 
 def course_of_faults(folder: RunFolder) -> pd.DataFrame:
@@ -168,24 +175,36 @@ def _errors(folder: RunFolder, start_us: int, end_us: int) -> dict[str, int]:
     return {CLASS_NAMES[code]: int(count) for code, count in sorted(found)}
 
 
-def lost_commits(folder: RunFolder, manifest: Manifest, serials: Mapping[str, Any]) -> int:
-    """How many acknowledged operations the schema does not have after the run.
+def lost_commits(
+    folder: RunFolder, manifest: Manifest, serials: Mapping[str, Any] | None, clients_lost: int
+) -> dict[str, Any]:
+    """How many acknowledged operations the schema does not have after the run, as fields of the result.
 
     Args:
         folder: the run.
         manifest: its manifest.
         serials: ``operation``, the columns ``group`` and ``number``, and ``last``: rows of the columns of ``group``
-            with their last number, as read after the run.
+            with their last number, as read after the run; None if they were not read.
+        clients_lost: how many clients ended early.
     """
-    columns = [*serials["group"], serials["number"]]
+    if serials is None:
+        return {"lost_commits": None, "lost_commits_unknown": _NO_NUMBERS}
+    if any(edge.counted > edge.started for edge in brackets(folder, manifest, clients_lost)):
+        reason = "the schema counted more than the clients started, so others changed it during the run"
+        return {"lost_commits": None, "lost_commits_unknown": reason}
+    number = serials["number"]
+    columns = [*serials["group"], number]
     last = pd.DataFrame(serials["last"], columns=columns)
     names = ", ".join(columns)
     with operations_of(folder) as rows:
         of_serial = f"operation = {manifest.operations.index(serials['operation'])}"
-        kept = rows.filter(f"{of_serial} AND outcome = {Outcome.COMMITTED.value}").aggregate(
+        kept = rows.filter(f"{of_serial} AND outcome = {Outcome.COMMITTED.value} AND {number} > 0").aggregate(
             f"{names}, count(*)::BIGINT AS n", names
         )
         numbers: pd.DataFrame = kept.df()
+    if numbers.empty:
+        reason = f"no committed {serials['operation']} returned its number"
+        return {"lost_commits": None, "lost_commits_unknown": reason}
     known = numbers.merge(last, on=list(serials["group"]), how="left", suffixes=("", "_last"))
-    beyond = known[serials["number"]] > known[f"{serials['number']}_last"].fillna(-1)
-    return int((known["n"] - 1).sum() + beyond.sum())
+    beyond = known[number] > known[f"{number}_last"].fillna(-1)
+    return {"lost_commits": int((known["n"] - 1).sum() + beyond.sum()), "lost_commits_unknown": ""}

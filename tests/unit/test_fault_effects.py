@@ -1,0 +1,69 @@
+"""What the records of a run say about its faults, on records that are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from hdbkit.analysis.run.faults import lost_commits, lost_text
+from hdbkit.results import columns
+from tests.unit.synthetic import Synthetic, counters_of, operations, write_run, write_table
+
+SERIAL = {"operation": "new_order", "group": ["w_id", "d_id"], "number": "o_id"}
+FIRST = 3001
+
+
+def numbered(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[list[int]]]:
+    """The rows with a number for each new order, and the last number of each district."""
+    orders = rows[(rows["operation"] == 0) & (rows["outcome"] == 0)]
+    rows.loc[orders.index, "o_id"] = FIRST + orders.groupby(["w_id", "d_id"]).cumcount()
+    last = rows.loc[orders.index].groupby(["w_id", "d_id"])["o_id"].max().reset_index()
+    return rows, last.astype(int).to_numpy().tolist()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Synthetic:
+    return write_run(tmp_path / "a-run", duration_s=4, rows=numbered(operations(4, 6.5))[0])
+
+
+def lost(run: Synthetic, last: list[list[int]] | None, clients_lost: int = 0) -> tuple[int | None, str]:
+    serials = None if last is None else {**SERIAL, "last": last}
+    found: dict[str, Any] = lost_commits(run.folder, run.manifest, serials, clients_lost)
+    return found["lost_commits"], lost_text(found)
+
+
+def test_a_number_that_is_given_again_or_beyond_the_last_one_is_a_lost_commit(run: Synthetic, tmp_path: Path) -> None:
+    rows, last = numbered(run.rows)
+    assert lost(run, last) == (0, "no acknowledged commit was lost")
+    shorter = [[w_id, d_id, o_id - 1 if (w_id, d_id) == (1, 1) else o_id] for w_id, d_id, o_id in last]
+    assert lost(run, shorter) == (1, "1 acknowledged commit was lost")
+    first = rows[(rows["o_id"] > 0) & (rows["w_id"] == 1) & (rows["d_id"] == 1)].index[:3]
+    rows.loc[first, "o_id"] = FIRST
+    again = write_run(tmp_path / "again", duration_s=4, rows=rows)
+    assert lost(again, last) == (2, "2 acknowledged commits were lost")
+
+
+def test_zero_is_no_number_and_without_numbers_losses_are_unknown(run: Synthetic, tmp_path: Path) -> None:
+    rows, last = numbered(run.rows)
+    rows.loc[rows["w_id"] == 1, "o_id"] = 0
+    assert lost(write_run(tmp_path / "some", duration_s=4, rows=rows), last)[0] == 0
+    rows["o_id"] = 0
+    none = write_run(tmp_path / "none", duration_s=4, rows=rows)
+    assert lost(none, last) == (
+        None,
+        "whether acknowledged commits were lost is unknown: no committed new_order returned its number",
+    )
+    assert lost(none, None)[1].endswith("unknown: the schema gives no numbers that show it")
+
+
+def test_losses_are_unknown_where_others_change_the_schema_too(run: Synthetic) -> None:
+    counters = counters_of(run.rows, 2_000_000, 6_000_000)
+    counters.loc[(counters["edge"] == "end") & (counters["name"] == columns.COUNTED), "value"] += 100
+    write_table(run.folder.table("counters"), counters, columns.COUNTERS)
+    found, text = lost(run, numbered(run.rows)[1])
+    assert found is None
+    assert text.endswith("others changed it during the run")
+    assert lost(run, numbered(run.rows)[1], clients_lost=100)[0] == 0
