@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.groups import metric_of
+from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.comparison.history import HOST_FACTS
 from hdbkit.analysis.comparison.sides import (
     SETTING,
@@ -95,7 +95,7 @@ class Comparison:
             name: [_mean(side, (name,)) for side in (self.base, self.new)]
             for name in ("metric_value", "operations_per_s")
         }
-        for name in self.base[0].manifest.operations:
+        for name in self.base[0].manifest.planned:
             for quantile in ("p50_us", "p95_us", "p99_us"):
                 keys = ("operations", name, quantile)
                 rows[f"{name} {quantile}"] = [_mean(side, keys) for side in (self.base, self.new)]
@@ -162,7 +162,7 @@ def compare(
     """
     place = workspace or DEFAULT
     sides, names = [_results(base, place), _results(new, place)], _names(base, new)
-    metric = metric_of(_finished(dict(zip(names, sides, strict=True))))
+    metric = common_metric(_finished(dict(zip(names, sides, strict=True))))
     runs = [
         pd.DataFrame([{"virtual_users": one.virtual_users, "metric_value": _metric_value(one)} for one in side])
         for side in sides

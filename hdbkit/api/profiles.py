@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.groups import metric_of, values_by_users
+from hdbkit.analysis.comparison.groups import common_metric, values_by_users
 from hdbkit.analysis.comparison.history import change_sentences, environment_of, history_answer, segments
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
@@ -49,7 +49,7 @@ class Profile:
     @cached_property
     def metric(self) -> Metric:
         """The metric of its runs. Raises ``InputError`` if the runs have different metrics."""
-        return metric_of({self.name: readable(self._folders)})
+        return common_metric({self.name: readable(self._folders)})
 
     @property
     def by_users(self) -> pd.DataFrame:

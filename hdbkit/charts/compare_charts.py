@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.groups import Groups, distributions, metric_of, metric_values, overlaid
+from hdbkit.analysis.comparison.groups import Groups, common_metric, distributions, metric_values, overlaid
 from hdbkit.analysis.statistics.distribution import shares_ms
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
@@ -21,7 +21,7 @@ from hdbkit.config.metric import Metric
 
 def compare_charts(groups: Groups) -> list[Chart]:
     """Every chart of groups of runs that their data allow. Raises ``InputError`` where their metrics differ."""
-    metric, runs, course = metric_of(groups), metric_values(groups), overlaid(groups)
+    metric, runs, course = common_metric(groups), metric_values(groups), overlaid(groups)
     charts = [throughput_over_users(runs, metric, "group")] if len(runs) else []
     if len(course):
         charts.append(throughput_overlaid(course, metric.rate))

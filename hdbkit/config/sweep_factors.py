@@ -22,6 +22,7 @@ from hdbkit.errors import ConfigErrors
 _NO_FACTORS = {
     "virtual_users": "give virtual users next to factors, not in it: virtual_users: [1, 4, 16]",
     "seed": "a sweep sets the seed of each block itself",
+    "read_only": "cannot vary, since a load that only reads may have a metric of its own; give it next to factors",
 }
 _NONE = "none"
 

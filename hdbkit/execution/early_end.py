@@ -40,7 +40,7 @@ class EarlyEnd:
         self._looks = looks(self._window_s) if window_s and plan.limits != Limits() else []
         self._metric, self._headline = manifest.metric, manifest.headline
         self._code = manifest.operations.index(manifest.headline)
-        self._of_metric = [manifest.operations.index(name) for name in manifest.metric.operations]
+        self._of_metric = [manifest.operations.index(name) for name in manifest.of_metric]
         self._opened_ns, self._part_ns = opened_ns, self._window_s * 1e9 / PARTS
         self._spools = SpoolTails(folder.spools)
         self._counted, self._finished, self._failed, self._calls, self._slow = np.zeros((5, PARTS))

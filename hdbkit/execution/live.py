@@ -126,7 +126,7 @@ def _figures(manifest: Manifest, pieces: list[Records], seconds: float) -> dict[
     latency_us = (records["end_ns"] - records["start_ns"]) / 1000
     kept = records["outcome"] != Outcome.FAILED
     rate = manifest.metric.rate
-    counted = is_committed([manifest.operations.index(name) for name in rate.operations], records)
+    counted = is_committed([manifest.operations.index(name) for name in manifest.of_metric], records)
     by_name = {}
     for code, name in enumerate(manifest.operations):
         own = latency_us[kept & (records["operation"] == code)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.groups import Groups, metric_of
+from hdbkit.analysis.comparison.groups import Groups, common_metric
 from hdbkit.analysis.comparison.sides import Ratio, comparison_warnings, settings_apart
 from hdbkit.analysis.wording import percent, percent_of, percents
 from hdbkit.charts.compare_charts import compare_charts
@@ -44,7 +44,7 @@ def compare_report(
     names, (base, new) = list(sides), list(sides.values())
     by_side = {name: [manifest for _, manifest in side] for name, side in sides.items()}
     manifests = [manifest for side in by_side.values() for manifest in side]
-    metric = metric_of(sides)
+    metric = common_metric(sides)
     interval = "" if pd.isna(ratio.low) else percents(ratio.low, ratio.high, metric)
     page = Page(
         kicker=f"{names[1]} against {names[0]}",

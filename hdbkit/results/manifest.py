@@ -227,9 +227,19 @@ class Manifest(BaseModel):
         return content
 
     @property
+    def planned(self) -> list[str]:
+        """The operations that the users execute: those with a weight in the mix, or all where there is none."""
+        return [name for name in self.operations if self.mix.get(name)] or self.operations
+
+    @property
+    def of_metric(self) -> list[str]:
+        """The operations that the metric includes."""
+        return [*self.metric.operations] or self.planned
+
+    @property
     def headline(self) -> str:
-        """The operation whose latency is shown first: the first operation of the metric."""
-        return next(iter([*self.metric.operations, *self.operations]), "")
+        """The operation whose latency is shown first: the first one of the metric."""
+        return next(iter(self.of_metric), "")
 
     @property
     def schema_facts(self) -> dict[str, Any]:

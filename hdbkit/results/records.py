@@ -50,9 +50,9 @@ def arrow_types(details: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_committed(operations: Sequence[int], records: Records) -> NDArray[np.bool_]:
-    """Mask of the committed records of these operations (empty: of all operations)."""
+    """Mask of the committed records of these operations."""
     committed: NDArray[np.bool_] = records["outcome"] == Outcome.COMMITTED
-    return committed & np.isin(records["operation"], operations) if operations else committed
+    return committed & np.isin(records["operation"], operations)
 
 
 class Heads:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hdbkit.config import Load, WorkloadSpec
@@ -25,10 +27,12 @@ def test_no_connection_of_any_user_draws_the_inputs_of_another(run_seed: int) ->
         (2, {}, False),
         (3, {}, True),
         (3, {"all_warehouses": True}, False),
+        (3, {"read_only": True}, False),
+        (3, {"mix": {"order_status": 1}}, False),
         (20, {"keying_and_thinking": True}, False),
         (21, {"keying_and_thinking": True}, True),
     ],
 )
-def test_users_that_share_home_warehouses_are_hinted_at(users: int, options: dict[str, bool], shares: bool) -> None:
+def test_users_that_share_home_warehouses_are_hinted_at(users: int, options: dict[str, Any], shares: bool) -> None:
     hint = workload(WorkloadSpec(warehouses=2)).hint(Load(virtual_users=users, **options))
     assert ("share 2 warehouses, so they wait for each other's row locks; use at least 3" in hint) is shares

@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import window_of
+from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.results import columns
 from tests.unit.synthetic import (
@@ -199,3 +201,19 @@ def test_the_generator_writes_what_it_says(run: Synthetic) -> None:
         ends = rows["t_start_us"] + rows["latency_us"]
         assert (rows["t_start_us"].iloc[1:].to_numpy() - ends.iloc[:-1].to_numpy() == 20).all()
     assert isinstance(run.inside, pd.DataFrame)
+
+
+def test_a_run_that_only_reads_has_the_figures_of_what_it_executes(tmp_path: Path) -> None:
+    rows = operations(2, 14.5)
+    rows["operation"], rows["outcome"] = np.where(rows["operation"] < 3, 2, 4), 0
+    metric = Metric(name="reads/s", title="read-only transactions per second", unit="reads/s")
+    mix = {name: float((rows["operation"] == NAMES.index(name)).mean()) for name in ("order_status", "stock_level")}
+    load = {"read_only": True, "mix": mix}
+    run = write_run(tmp_path / "run", rows=rows, duration_s=12, users=2, metric=metric, load=load)
+    result = summarize(run.folder, run.manifest)
+    assert run.manifest.headline == "order_status"
+    assert result["operations"].keys() == {"order_status", "stock_level"}
+    assert result["metric_value"] == pytest.approx(result["operations_per_s"])
+    found = {one.name: one for one in check_run(run.folder, run.manifest)}["mix as asked"]
+    assert found.passed, found.detail
+    assert "new_order" not in found.detail

@@ -176,6 +176,7 @@ def test_the_baseline_fulfils_all_constraints() -> None:
     [
         ({"routines": ["stord"]}, "routines: must be 'stored' or 'client', not 'stord'"),
         ({"virtual_users": [1, 4]}, r"virtual_users: give virtual users next to factors"),
+        ({"read_only": [True, False]}, "read_only: cannot vary, since a load that only reads may have a metric"),
         ({"partition": [4]}, "Did you mean 'partitions'"),
         ({"partitions": [0, -4]}, "must be 0 or more"),
         ({"all_warehouses": ["maybe"]}, "must be true or false"),

@@ -26,7 +26,7 @@ Finished = tuple[RunFolder, Manifest]
 Groups = Mapping[str, Sequence[Finished]]
 
 
-def metric_of(groups: Groups) -> Metric:
+def common_metric(groups: Groups) -> Metric:
     """The metric of all runs of all groups.
 
     Raises:

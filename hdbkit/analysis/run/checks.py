@@ -244,14 +244,15 @@ def completed_by_second(folder: RunFolder, window: Window) -> npt.NDArray[np.flo
 
 
 def _mix(run: _Run) -> Line:
-    weights = np.array([run.manifest.mix.get(name, 0.0) for name in run.manifest.operations])
-    counts = np.array([run.result["operations"][name]["count"] for name in run.manifest.operations], dtype=float)
+    names = list(run.result["operations"])
+    weights = np.array([run.manifest.mix.get(name, 0.0) for name in names])
+    counts = np.array([run.result["operations"][name]["count"] for name in names], dtype=float)
     total = counts.sum()
     if not total:
         return None, f"no {run.noun} ended in the window"
     asked, got = 100 * weights / weights.sum(), 100 * counts / total
     worst = int(np.abs(got - asked).argmax())
-    detail = f"largest deviation: {run.manifest.operations[worst]} {got[worst]:.2f} %, planned {asked[worst]:.2f} %"
+    detail = f"largest deviation: {names[worst]} {got[worst]:.2f} %, planned {asked[worst]:.2f} %"
     if counts[weights == 0].any():
         return False, f"{plural(run.noun)} that were not planned; {detail}"
     drawn = weights > 0

@@ -63,8 +63,7 @@ def _database(_process_id: int) -> duckdb.DuckDBPyConnection:
 
 def metric_codes(manifest: Manifest) -> str:
     """The codes of the operations that the metric is made of, as a list of SQL: ``(0, 3)``."""
-    names = manifest.metric.operations or manifest.operations
-    return f"({', '.join(str(manifest.operations.index(name)) for name in names)})"
+    return f"({', '.join(str(manifest.operations.index(name)) for name in manifest.of_metric)})"
 
 
 def row_count(folder: RunFolder) -> int:

@@ -84,8 +84,7 @@ def _metric_value(
     operations: dict[str, dict[str, Any]],
 ) -> float | None:
     """The value of the metric; None where it is not known, as when the schema's count was not read."""
-    metric = manifest.metric
-    names = metric.operations or tuple(manifest.operations)
+    metric, names = manifest.metric, manifest.of_metric
     match metric.measure:
         case Measure.RATE:
             if metric.counter:
@@ -132,12 +131,17 @@ def _sum(histogram: pd.DataFrame, outcome: Outcome) -> int:
 def _by_operation(
     folder: RunFolder, manifest: Manifest, window: Window, histogram: pd.DataFrame
 ) -> dict[str, dict[str, Any]]:
-    """Counts and latencies of each operation; response times besides where users key and think."""
+    """Counts and latencies of each operation that was planned, is counted by the metric, or was executed.
+
+    Response times besides where users key and think.
+    """
     service = _latencies(histogram)
     response = _latencies(counts(folder, window, RESPONSE_US)) if manifest.paced else None
     lines: dict[str, dict[str, Any]] = {}
     for index, name in enumerate(manifest.operations):
         rows = histogram[histogram["operation"] == index]
+        if rows.empty and name not in (*manifest.planned, *manifest.of_metric):
+            continue
         lines[name] = {
             "count": int(rows["n"].sum()),
             "committed": _sum(rows, Outcome.COMMITTED),

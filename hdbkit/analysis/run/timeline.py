@@ -39,8 +39,7 @@ def committed_by_second(folder: RunFolder, manifest: Manifest) -> pd.Series[int]
     seconds = table(folder, "seconds")
     if seconds is None:
         return None
-    names = manifest.metric.rate.operations or manifest.operations
-    counted = seconds[seconds["operation"].isin([manifest.operations.index(name) for name in names])]
+    counted = seconds[seconds["operation"].isin([manifest.operations.index(name) for name in manifest.of_metric])]
     return counted.groupby("second")["committed"].sum()
 
 

@@ -11,7 +11,7 @@ import ipywidgets
 import pandas as pd
 
 from hdbkit import api
-from hdbkit.analysis.comparison.groups import metric_of
+from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.wording import many
 from hdbkit.charts.parallel_chart import parallel_coordinates
@@ -148,7 +148,7 @@ class RunsPanel(Panel):
             if not varied:
                 raise InputError("these runs have equal settings; select others, or clear the filter")
             folders = [RunFolder(self.workspace.results / run_id) for run_id in frame.index]
-            chart = parallel_coordinates(frame, varied, metric_of({"runs": readable(folders)}))
+            chart = parallel_coordinates(frame, varied, common_metric({"runs": readable(folders)}))
             self.chart.value = charts_html([chart])
             self.say("")
 

@@ -41,7 +41,7 @@ class LiveChart(anywidget.AnyWidget):
         rate = manifest.metric.rate
         with self._lock:
             self._about = {
-                "operations": manifest.operations,
+                "operations": manifest.planned,
                 "headline": manifest.headline,
                 "noun": manifest.noun,
                 "metric": {"name": rate.name, "title": rate.title},

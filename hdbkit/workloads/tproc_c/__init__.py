@@ -92,7 +92,7 @@ class TprocC:
     def rollback_shares(self, load: Load) -> dict[str, float]:
         """1 % of new orders by the specification (TPC-C 2.4.1.4); other rules are not held to a share."""
         own = self.load(load)
-        return {"new_order": 0.01} if own.input_rules is InputRules.SPEC and not own.read_only else {}
+        return {"new_order": 0.01} if own.input_rules is InputRules.SPEC and own.weights["new_order"] else {}
 
     def needs(self, load: Load) -> frozenset[Capability]:
         """Stored routines, or client SQL."""
@@ -109,10 +109,11 @@ class TprocC:
         return own.keep_order_ids or bool(own.faults)
 
     def hint(self, load: Load) -> str:
-        """That users share home warehouses: each payment changes its warehouse's row."""
+        """That users share home warehouses, where operations change rows: each payment its warehouse's row."""
         own = self.load(load)
         each = TERMINALS if own.keying_and_thinking else 1
-        if own.all_warehouses or own.virtual_users <= each * self.spec.warehouses:
+        reads = {name for name, weight in own.weights.items() if weight} <= READING
+        if reads or own.all_warehouses or own.virtual_users <= each * self.spec.warehouses:
             return ""
         return (
             f"{own.virtual_users:,} virtual users share {self.scale}, so they wait for each other's row locks; "
