@@ -96,6 +96,23 @@ def runs_as_long(pid: int, age_s: float) -> bool:
     return abs(runs_s - age_s) < _SAME_AGE_S
 
 
+def working_folder(pid: int) -> Path | None:
+    """The folder that a process of this host works in; None if that cannot be read."""
+    try:
+        return Path(f"/proc/{pid}/cwd").resolve(strict=True)
+    except OSError:
+        return None
+
+
+def error_file(pid: int) -> Path | None:
+    """The file that a process of this host writes its errors to; None if it is no file or cannot be read."""
+    try:
+        file = Path(f"/proc/{pid}/fd/2").resolve(strict=True)
+        return file if file.is_file() else None
+    except OSError:
+        return None
+
+
 def _fields(pid: int) -> list[bytes]:
     """The fields of ``/proc/PID/stat`` after the process name."""
     with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  read often, kept light

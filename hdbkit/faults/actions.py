@@ -19,7 +19,7 @@ from hdbkit.config.fault import Fault, Thing
 from hdbkit.contracts import Power, Session
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, ServerFailed
-from hdbkit.processes import birth_of
+from hdbkit.processes import birth_of, working_folder
 from hdbkit.servers import control
 from hdbkit.servers.power import run_command
 
@@ -80,7 +80,7 @@ def _check_server(target: Target, fault: Fault, session: Session) -> None:
 
 
 def _check_disk(fault: Fault, pid: int, results: Path) -> None:
-    place = _data_folder(pid)
+    place = working_folder(pid)
     if os.geteuid() or place is None:
         raise InputError(f"'{fault}' freezes a file system, which only root may do")
     inside = (Path("/"), Path("/tmp"), results)  # noqa: S108  to compare only
@@ -94,14 +94,6 @@ def _server_pid(target: Target, fault: Fault, session: Session) -> int:
     if pid is None:
         raise InputError(f"'{fault}' needs a server on this host that this account may see")
     return pid
-
-
-def _data_folder(pid: int) -> Path | None:
-    """The server's data: the servers that hdbkit knows work in that folder."""
-    try:
-        return Path(f"/proc/{pid}/cwd").resolve(strict=True)
-    except OSError:
-        return None
 
 
 @dataclass
@@ -118,7 +110,7 @@ class Actions:
         if fault.thing is Thing.CLIENT:
             return Action(lambda: self._kill_clients(fault))
         if fault.thing is Thing.DISK:
-            folder = _data_folder(self._pid())
+            folder = working_folder(self._pid())
             return Action(lambda: _ask_file_system(folder, _FREEZE), lambda: _ask_file_system(folder, _THAW))
         return {
             "kill": Action(self._kill, self._start),

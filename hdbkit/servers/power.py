@@ -18,6 +18,7 @@ from pathlib import Path
 from hdbkit.config import Commands, ControlSpec
 from hdbkit.config.problems import SECRET
 from hdbkit.errors import ServerFailed
+from hdbkit.processes import error_file
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 
 _PATIENCE_S = 120.0
@@ -29,7 +30,7 @@ class CommandPower:
     """``contracts.Power`` with the commands of a target."""
 
     def __init__(self, commands: Commands, log: Path | None = None) -> None:
-        self._commands, self._log, self._read = commands, log, 0
+        self._commands, self.log, self._read = commands, log, 0
 
     @property
     def running(self) -> bool:
@@ -56,14 +57,19 @@ class CommandPower:
             self._start_with(self._commands.start)
 
     def last_log_lines(self) -> str:
-        """The last lines that were added to the log since the start."""
+        """The path of the log, and the last lines that were added to it since the start."""
         try:
-            return last_lines(read_since(self._log, self._read)) if self._log else ""
+            lines = last_lines(read_since(self.log, self._read)) if self.log else ""
         except OSError:
             return ""
+        return f"{self.log}: {lines}" if lines else ""
+
+    def find_log(self, process: int) -> None:
+        """Find the log by the server's main process, unless the target names it."""
+        self.log = self.log or error_file(process)
 
     def _start_with(self, command: Sequence[str]) -> None:
-        self._read = self._log.stat().st_size if self._log and self._log.is_file() else 0
+        self._read = self.log.stat().st_size if self.log and self.log.is_file() else 0
         self._run(command, "start")
         end = time.monotonic() + _SEEN_S
         while not self.running:

@@ -25,8 +25,9 @@ from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import KEPT, ApplyBy, Change, Power, Session, Setting
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HdbkitError, NothingListens, ServerDown, ServerFailed, TransactionError
+from hdbkit.processes import working_folder
 from hdbkit.readings import HostLoad
-from hdbkit.servers.power import power_of, run_or_fail
+from hdbkit.servers.power import CommandPower, power_of, run_or_fail
 from hdbkit.servers.resting import wait_until_idle
 from hdbkit.servers.seen import Seen, seen, tried
 from hdbkit.servers.settings_file import SettingsFile
@@ -153,8 +154,7 @@ class SqlControl:
         The content repairs a server that does not start with its settings. It is Latin-1; None if there is no file.
         """
         with self._session() as session:
-            path = self._kept_in(session)
-            here = database(self._target.kind).server_process(session) is not None
+            path, here = self._kept_in(session), self._process(session) is not None
         if here and self._may_restart() and path.startswith("/") and self._address.endswith("//localhost:"):
             with suppress(ServerFailed):
                 content = SettingsFile(Path(path)).text()
@@ -278,10 +278,10 @@ class SqlControl:
         if not self._may_restart():
             raise ServerFailed(f"hdbkit cannot start it; {self._restart_advice()}")
         assert self.power is not None
-        try:
-            before = self._times()[1]
-        except _AWAY:
-            before = None
+        before = None
+        with suppress(*_AWAY), self._session() as session:
+            before = session.ask("settings_loaded_at")[0][1]
+            self._process(session)
         self.power.restart()
         self._wait(lambda now: now[1] != before, _RESTART_PATIENCE_S, "was not started again", _AWAY)
 
@@ -348,9 +348,20 @@ class SqlControl:
         return ServerFailed(f"{failure}; the settings are as before")
 
     def _kept_in(self, session: Session) -> str:
-        """The file with changed settings, named for a user who must edit it manually."""
+        """The file with changed settings; a server works in its data folder, which not every account may see."""
         rows = session.ask("settings_file")
-        return str(rows[0][0]) if rows else "its settings file"
+        file = Path(str(rows[0][0])) if rows else None
+        if file is None or file.is_absolute():
+            return str(file or "its settings file")
+        process = self._process(session)
+        return str(((process and working_folder(process)) or Path("the server's data folder")) / file)
+
+    def _process(self, session: Session) -> int | None:
+        """The server's main process if it is on this host. Its log is found by it, unless the target names one."""
+        process = database(self._target.kind).server_process(session)
+        if process is not None and isinstance(self.power, CommandPower):
+            self.power.find_log(process)
+        return process
 
     def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
         """Store the changes on the server; return those that must also be set on the running server."""
@@ -397,7 +408,7 @@ class SqlControl:
     def _may_signal(self, session: Session, number: int | None = 0) -> bool:
         """Send a signal to the server's main process on this host (0: only ask); whether that is permitted."""
         engine = database(self._target.kind)
-        process = engine.server_process(session) if engine.reload_signal else None
+        process = self._process(session) if engine.reload_signal else None
         if process is None or process == 1 or number is None:
             return False
         try:

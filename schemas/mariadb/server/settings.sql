@@ -53,7 +53,9 @@ WHERE 0;
 
 -- name: settings_file
 -- None: the server's configuration files belong to its administrator.
-SELECT 'its option files';
+SELECT variable_name
+FROM information_schema.system_variables
+WHERE 0;
 
 -- name: server_identity
 -- The port of the server, and an id derived from its host and data folder.
