@@ -1,4 +1,4 @@
-"""The class of each database error, and that the session survives it (contracts.py, errors.py)."""
+"""The class of each database error, and that the session survives it (hdbkit.contracts, errors.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who commits, and the state of a session after a failure (contracts.py)."""
+"""Who commits, and the state of a session after a failure (hdbkit.contracts)."""
 
 from __future__ import annotations
 

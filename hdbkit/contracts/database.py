@@ -1,0 +1,120 @@
+"""An engine: what it can do, how it is connected to, and what it knows of its server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from signal import Signals
+from typing import Any, Protocol
+
+from hdbkit.config import Target
+from hdbkit.contracts.control import ApplyBy
+from hdbkit.contracts.schemas import Schema, SchemaOptions
+from hdbkit.contracts.sessions import SERVER, Capability, Scope, Session, SessionOptions
+from hdbkit.contracts.workloads import Workload
+from hdbkit.readings import Encryption, Footprint, Pooling, ServerRole
+
+
+class Database(Protocol):
+    """An engine. Each module of ``databases/`` has one, named ``DATABASE``."""
+
+    kind: str
+    title: str
+    capabilities: frozenset[Capability]
+    extra: str
+    """The extra of this package that installs the driver."""
+    dialects: tuple[str, ...]
+    """Folders of ``schemas/`` that extend ``ansi``, the most general first; the last is named like ``kind``."""
+    preload: tuple[str, ...]
+    """Modules that clients need, imported before their processes are forked."""
+    gauges: frozenset[str]
+    """The names among its ``counters`` that are gauges, such as the length of a queue."""
+    schema_options: type[SchemaOptions]
+    """The storage options of this engine."""
+    protected_settings: Mapping[str, str]
+    """Settings that a sweep never changes, each with what it would do: clients and hdbkit would lose the server."""
+    reload_signal: Signals | None
+    """The signal that makes the server's main process read its settings file; None if there is none."""
+
+    def driver_version(self) -> str:
+        """Name and version of the driver. Raises ``MissingDriver`` if it is not installed."""
+        ...
+
+    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:
+        """A session with the statements of ``scope`` and the engine's own."""
+        ...
+
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's schema in the target, over its own connection.
+
+        Raises:
+            InputError: the storage options of the workload (``spec.storage``) cannot be used here.
+        """
+        ...
+
+    def version(self, session: Session) -> str:
+        """The server's name and version, one line."""
+        ...
+
+    def role(self, session: Session) -> ServerRole:
+        """Whether the server accepts changes; a standby replays those of its primary."""
+        ...
+
+    def pooling(self, session: Session, target: Target) -> Pooling:
+        """Whether a connection pooler is between ``session`` and its server, and how it assigns connections.
+
+        Opens further connections to ``target`` if there is one.
+        """
+        ...
+
+    def encryption(self, session: Session, target: Target) -> Encryption:
+        """How ``session`` is encrypted, and how long the server's certificate is valid."""
+        ...
+
+    def free_connections(self, session: Session) -> int | None:
+        """How many more connections this account may open; None if the server has no such limit."""
+        ...
+
+    def statement_timeout(self, session: Session) -> tuple[float, str] | None:
+        """The timeout of this session's statements in seconds, and who sets it; None if there is none."""
+        ...
+
+    def counters(self, session: Session) -> dict[str, float]:
+        """The server's running totals and gauges; always includes ``commits`` and ``rollbacks``.
+
+        ``uptime_s`` is the time since the server was started. With replication ``replication_lag_s`` is among them:
+        of this standby, or of the slowest standby of a primary.
+        """
+        ...
+
+    def footprint(self, session: Session) -> Footprint | None:
+        """The size of the target's database and of the server's cache; None if the engine has neither."""
+        ...
+
+    def server_process(self, session: Session) -> int | None:
+        """The process id of the server's main process if it runs on this host, else None."""
+        ...
+
+    def missing_grants(
+        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
+    ) -> list[str]:
+        """The commands that grant the session's account what it lacks to change these settings.
+
+        ``kept``: the server itself keeps them, through SQL. ``applied``: they take effect through SQL.
+        """
+        ...
+
+    def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
+        """Every setting as read back: ``{name: {value, unit, default, changed}}``; changed: set explicitly."""
+        ...
+
+    def slow_load(self, session: Session) -> str | None:
+        """Why bulk loads are slower than necessary on this server, and what to do; None if they are not."""
+        ...
+
+    def password_place(self, target: Target) -> str | None:
+        """Where the driver itself finds a password for ``target``; None if nowhere. Does not connect."""
+        ...
+
+    def provision(self, admin: Target, target: Target) -> list[str]:
+        """Create the account and the database of ``target`` if missing, as ``admin``; return what was created."""
+        ...

@@ -1,0 +1,185 @@
+"""A database's sessions: what every engine has, what SQL adds, and what a session works with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from hdbkit.config import Isolation
+from hdbkit.readings import Pooling
+from hdbkit.sql import Statement
+
+Row = tuple[Any, ...]
+Arguments = tuple[Any, ...]
+"""Plain Python values: int, str, Decimal, datetime, None, or a tuple of these for an array."""
+
+
+class Capability(StrEnum):
+    """What a database can do; declared by the engine, queried by all other code."""
+
+    SQL = "sql"  # sessions implement SqlSession
+    TABLES = "tables"  # stores what a build loads, so that its content can be checked
+    STORED_ROUTINES = "stored_routines"
+    CLIENT_ROUTINES = "client_routines"
+    SCHEMAS = "schemas"  # a workload's tables have their own schema inside the database
+    SETTINGS = "settings"
+    SNAPSHOT_CONFLICTS = (
+        "snapshot_conflicts"  # under repeatable read, changing a row that changed since the snapshot fails
+    )
+    STATEMENT_TIMEOUT = "statement_timeout"  # the timeout applies to all statements, not only to reads
+    ADMIN = "admin"  # databases and accounts can be created by an administrator's session
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """Options of a new connection. A timeout of 0 means none; ``isolation=None`` means the server's own level.
+
+    ``pooling`` is what :meth:`Database.pooling` found; with None, a connection that passes a pooler keeps no state in
+    the server's session, which is right for each kind of pooler.
+    """
+
+    isolation: Isolation | None = None
+    statement_timeout_ms: int = 0
+    lock_timeout_ms: int = 0
+    connect_timeout_s: int = 10
+    application: str = "hdbkit"
+    pooling: Pooling | None = None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a session works with: named statements and the schema of their tables.
+
+    ``schema`` is empty if the account's search path applies, as for tables that hdbkit did not create.
+    """
+
+    schema: str
+    statements: Mapping[str, Statement]
+
+
+SERVER = Scope("", MappingProxyType({}))
+"""The scope of a session that uses only the engine's own statements."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for a bulk load: its columns in loading order, and its key columns.
+
+    ``types`` gives the type of each column: integer, decimal, text or timestamp; empty if the workload does not state
+    them.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+
+
+class Session(Protocol):
+    """One connection, used by one process and one thread; every engine has it, SQL or not."""
+
+    def client_path(self, needs: frozenset[Capability]) -> str:
+        """The client code that performs the operations of a load with these needs.
+
+        Results with different client paths are not comparable.
+        """
+        ...
+
+    def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
+        """Run a named operation outside the measured loop and return all its rows (none if it has no result).
+
+        Checks, totals and counts use it. On an SQL engine the operation is a statement: ``{word}`` in its text takes
+        the argument ``word``, which must be an identifier or an integer; ``:word`` is a value.
+        """
+        ...
+
+    def parameters(self, operation: str) -> tuple[str, ...]:
+        """The names of an operation's parameters, in the order that ``bind`` expects."""
+        ...
+
+    def prepare(self, operations: Iterable[str]) -> None:
+        """Prepare named operations for ``bind``, ``call`` and ``batch``."""
+        ...
+
+    def bind(self, operation: str, arguments: Arguments) -> Any:
+        """Prepare a call before the clock starts; ``arguments`` in the order of the operation's parameters."""
+        ...
+
+    def perform(self, bound: Any) -> Any:
+        """Perform one whole operation, committed when it returns; return the raw result, for ``rows``.
+
+        Raises:
+            RolledBackByDesign: the workload rolled it back on purpose.
+            TransactionError: it failed, and no part of it remains.
+        """
+        ...
+
+    def rows(self, raw: Any) -> list[Row]:
+        """Convert the raw result of ``perform`` to plain values."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+        ...
+
+
+class SqlSession(Session, Protocol):
+    """A connection to an engine that speaks SQL: transactions of several statements, and bulk load."""
+
+    returns_changed: bool
+    """Whether a statement that changes a row can return it (``RETURNING``)."""
+    takes_arrays: bool
+    """Whether a tuple can be an argument."""
+
+    def query(self, statement: str, /, **arguments: Any) -> list[Row]:
+        """Run a named statement, in the current transaction or in its own; the same as ``ask``."""
+        ...
+
+    def execute(self, text: str) -> None:
+        """Run a command as text, for example one that a named statement generated."""
+        ...
+
+    def begin(self) -> None:
+        """Start a transaction."""
+        ...
+
+    def commit(self) -> None:
+        """Commit. If that fails, raises ``TransactionError``, and no part of the transaction remains."""
+        ...
+
+    def rollback(self) -> None:
+        """Roll back; does nothing outside a transaction or on a lost connection."""
+        ...
+
+    def call(self, statement: str, *arguments: Any) -> list[Row]:
+        """Run a prepared statement inside a transaction."""
+        ...
+
+    def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
+        """Run several prepared statements in order, in one round trip if the engine supports it."""
+        ...
+
+    def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> Any:
+        """Prepare several calls before the clock starts, for ``perform_all`` and ``perform_each``."""
+        ...
+
+    def perform_all(self, bound: Any) -> Any:
+        """Perform a whole transaction of several statements, in one round trip if the engine supports it.
+
+        Includes begin and commit. Raises the same errors as ``perform``.
+        """
+        ...
+
+    def perform_each(self, bound: Any) -> Any:
+        """The same with one round trip per statement, and for begin and commit, as a simple client would do."""
+        ...
+
+    def load(self, table: Table, chunks: Iterable[bytes]) -> int:
+        r"""Bulk-load tab-separated text; return the number of rows.
+
+        ``\N`` is null, a line feed ends a row; in a value, a backslash precedes ``t``, ``n``, ``r`` and itself.
+        """
+        ...

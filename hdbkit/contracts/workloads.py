@@ -1,0 +1,224 @@
+"""A workload: its operations and metric as data, its population, its users and its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config.metric import DetailChart, Metric
+from hdbkit.contracts.schemas import Part, PartLoad, Schema
+from hdbkit.contracts.sessions import Capability, Row, Scope, Session, Table
+
+
+@dataclass(frozen=True)
+class UserPlan:
+    """One virtual user, fixed before the run starts. ``index`` counts from 0."""
+
+    index: int
+    seed: int
+
+
+@dataclass(slots=True)
+class Prepared:
+    """An operation ready to be measured: only ``perform(bound)`` runs between the two clock readings.
+
+    ``operation`` is the index in ``Workload.operations``. ``head`` is the part of its record that is known in advance
+    (``results.records.Heads``). ``keying_s`` and ``thinking_s`` are 0 unless asked for.
+    """
+
+    operation: int
+    perform: Callable[[Any], Any]
+    bound: Any
+    head: bytes
+    keying_s: float = 0.0
+    thinking_s: float = 0.0
+
+
+class User(Protocol):
+    """A virtual user's side of a workload."""
+
+    def next_batch(self) -> Sequence[Prepared]:
+        """Some hundred operations, drawn and bound in advance."""
+        ...
+
+    def head(self, prepared: Prepared, raw: Any) -> bytes:
+        """The record's head, completed from the result, for example with a key that the server generated.
+
+        Called only if ``Workload.details_from_results`` is true.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: ``passed`` is None if it is undecided, and ``detail`` gives the reason."""
+
+    name: str
+    passed: bool | None
+    detail: str
+
+
+class Asks(Protocol):
+    """What answers the operations of a check: a session, and what observes one."""
+
+    def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
+        """See :meth:`Session.ask`."""
+        ...
+
+
+@dataclass(frozen=True)
+class PlannedCheck:
+    """A check that ``decide`` carries out.
+
+    ``of_catalog`` means that it only reads the server's catalog, so it is repeated before each run. Without one that
+    is ``required``, the checks after it mean nothing.
+    """
+
+    name: str
+    decide: Callable[[Asks], Check]
+    of_catalog: bool = False
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class PlannedPhase:
+    """A phase of a run: its length, and whether it is measured.
+
+    ``duration_s`` is None if the phase ends when all users are done; ``max_s`` extends an unmeasured phase to at most
+    that length, until the server has settled.
+    """
+
+    name: str
+    duration_s: float | None
+    measured: bool
+    max_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Serial:
+    """Numbers without gaps that a schema gives to the results of ``operation``, by which a lost commit is noticed.
+
+    ``number`` counts within ``group``; these are detail columns. The operation ``last`` returns the columns of
+    ``group`` and their last number.
+    """
+
+    operation: str
+    group: tuple[str, ...]
+    number: str
+    last: str
+
+
+class Workload(Protocol):
+    """A workload of one specification, made by the function ``workload(spec)`` of its package in ``workloads/``.
+
+    The core reads these attributes and knows no workload by name.
+    """
+
+    @property
+    def spec(self) -> WorkloadSpec:
+        """The specification of this workload."""
+        ...
+
+    title: str
+    notice: str
+    """A notice that every result shows."""
+    noun: str
+    """The term for an operation: transaction, query."""
+    scale: str
+    """The size of the schema: ``100 branches``; empty if the workload has no scale."""
+    slug: str
+    """A short form for run ids, with the scale: ``b-100``."""
+    operations: tuple[str, ...]
+    reading: frozenset[str]
+    """The operations that change nothing in the database."""
+    metric: Metric
+    serial: Serial | None
+    """Numbers by which a lost commit is noticed; None if the schema gives none."""
+    details: Mapping[str, str]
+    """Columns that it adds to each record: name and NumPy type, such as ``{"key": "u4"}``."""
+    detail_charts: tuple[DetailChart, ...]
+    """Charts over its detail columns, in addition to those of every run."""
+    tables: Mapping[str, Table]
+    """The tables that a build creates and loads, in this order; empty if hdbkit does not build them."""
+    routines: tuple[str, ...]
+    """The stored routines that a build creates; may be empty."""
+    grows: bool
+    """Whether the parts of a smaller scale are also parts of a larger one, so that a build can add the others."""
+    preload: tuple[str, ...]
+    """Modules that clients need, imported before their processes are forked."""
+
+    def scope(self, dialects: tuple[str, ...]) -> Scope:
+        """Its statements for an engine, and the schema that they use."""
+        ...
+
+    def load(self, given: Load) -> Load:
+        """``given`` as an instance of this workload's load model.
+
+        Raises:
+            ConfigErrors: an option does not belong to this workload, or has an invalid value.
+            InputError: an option contradicts the specification.
+        """
+        ...
+
+    def mix(self, load: Load) -> dict[str, float]:
+        """The planned weight of each operation; empty if the workload has no mix."""
+        ...
+
+    def rollback_shares(self, load: Load) -> dict[str, float]:
+        """By operation, the share that is rolled back by design."""
+        ...
+
+    def needs(self, load: Load) -> frozenset[Capability]:
+        """The capabilities that this load requires."""
+        ...
+
+    def paced(self, load: Load) -> bool:
+        """Whether users have keying and think times between operations."""
+        ...
+
+    def details_from_results(self, load: Load) -> bool:
+        """Whether ``User.head`` is called for each operation."""
+        ...
+
+    def hint(self, load: Load) -> str:
+        """Why this load may measure something else than expected on this schema; a clause, empty if it does not."""
+        ...
+
+    def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
+        """The phases of a run in order; measured phases are contiguous."""
+        ...
+
+    def parts(self, dialects: tuple[str, ...] = ()) -> list[Part]:
+        """The parts of the population on an engine, in loading order; without dialects, those of every engine."""
+        ...
+
+    def part(self, key: str) -> Iterator[PartLoad]:
+        """The content of a part; equal for equal specifications, on any host."""
+        ...
+
+    def found(self, schema: Schema) -> WorkloadSpec | None:
+        """The specification that the schema in the database was built from; None if there is no schema.
+
+        Raises:
+            SchemaProblem: it is half built, or belongs to another workload.
+        """
+        ...
+
+    @property
+    def record(self) -> str:
+        """The specification as a build stores it in the schema; short enough for every engine."""
+        ...
+
+    def advice_to_build(self, command: str) -> str:
+        """What to do if the schema is missing or another one; ``command`` builds it."""
+        ...
+
+    def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
+        """A virtual user on a session, with its operations prepared; those in ``reading`` on ``reader`` if given."""
+        ...
+
+    def checks(self, dialects: tuple[str, ...]) -> Sequence[PlannedCheck]:
+        """The checks of row counts, indexes, routines and consistency conditions on an engine, in order."""
+        ...
