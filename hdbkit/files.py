@@ -1,12 +1,15 @@
-"""Text files of users, and atomic replacement: a reader sees the old or the new content, never a part of either."""
+"""Text files of users, lines of JSON, and atomic replacement: a reader sees a file or a line whole or not at all."""
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 _MAX_TEXT = 1 << 20
 
@@ -84,3 +87,30 @@ def read_text(path: Path) -> str:
     if len(text) > _MAX_TEXT or path.stat().st_size > _MAX_TEXT:
         raise ValueError(f"{path} is larger than {_MAX_TEXT >> 20} MB, the maximum")
     return text
+
+
+class JsonLines:
+    """A file with one JSON object per line; each is in the file, whole, before ``add`` returns."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("ab", buffering=0)
+        self._lock = threading.Lock()
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Append one object. Raises ``OSError`` on a full disk and leaves no part of the object."""
+        line = json.dumps(row).encode() + b"\n"
+        with self._lock:
+            size = self._file.seek(0, os.SEEK_END)
+            try:
+                written = self._file.write(line)
+            except OSError:
+                self._file.truncate(size)
+                raise
+            if written != len(line):
+                self._file.truncate(size)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def try_to_add(self, row: Mapping[str, Any]) -> None:
+        """Append an object that may be lost if the disk is full."""
+        with suppress(OSError):
+            self.add(row)

@@ -76,12 +76,12 @@ def _us(t_ns: float, start_ns: int) -> int:
 
 def _faults(spools: Path, start_ns: int) -> list[FaultLine]:
     """The faults that began, in the order of their beginnings; one without an end was not undone by its process."""
-    found: dict[str, FaultLine] = {}
+    found: dict[int, FaultLine] = {}
     for line in read_lines(spools / FAULTS):
-        at_us, name = _us(line["t_ns"], start_ns), line["fault"]
-        known = found.setdefault(name, FaultLine(fault=name, start_us=at_us))
-        time = {"begin": "start_us", "effective": "effective_us", "end": "end_us"}[line["event"]]
-        found[name] = known.model_copy(update={time: at_us, "error": line["error"]})
+        at_us, number = _us(line["t_ns"], start_ns), line["number"]
+        known = found.setdefault(number, FaultLine(fault=line["fault"], start_us=at_us))
+        time = "start_us" if line["event"] == "begin" else f"{line['event']}_us"
+        found[number] = known.model_copy(update={time: at_us, "error": line["error"]})
     return list(found.values())
 
 

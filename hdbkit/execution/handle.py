@@ -95,14 +95,20 @@ class RunHandle:
     def recover(self) -> Manifest:
         """Complete the folder of a run whose supervisor died, or whose tables could not be written.
 
+        Faults that the run left behind are undone first: a stopped server is started, a frozen one continues.
+
         Raises:
+            RunFailed: a fault could not be undone, or the tables could not be written; what is needed for it is kept.
             InputError: the run is still running, there is nothing to recover, or another version of hdbkit wrote its
                 spools, which are kept.
         """
         manifest = self.manifest()
         if not manifest.status.ended:
             raise InputError(f"run {self.run_id} is still running; stop it first: hdbkit stop {self.run_id}")
+        undone = self._undo_faults(manifest)
         if not self.folder.spools.is_dir():
+            if undone:
+                return manifest
             if manifest.status is Status.ABANDONED:
                 raise InputError(
                     f"run {self.run_id} has lost its supervisor and its spools, so there is nothing to recover; "
@@ -123,6 +129,17 @@ class RunHandle:
         self.folder.write(done)
         remove_spools(self.folder)
         return done
+
+    def _undo_faults(self, manifest: Manifest) -> bool:
+        """Undo what the run's faults have left; whether there was something."""
+        if not self.folder.left_by_faults():
+            return False
+        from hdbkit.faults.undo import undo_all  # heavy, and most runs cause none
+
+        failed = undo_all(self.folder, RunPlan.model_validate(manifest.plan).target)
+        if failed:
+            raise RunFailed(self.run_id, "; ".join(failed))
+        return True
 
     def _await_clients(self) -> None:
         """Wait for the clients: they end shortly after their supervisor."""

@@ -5,23 +5,19 @@ Sampling has its own thread and connection, so that an unresponsive server does 
 
 from __future__ import annotations
 
-import errno
-import json
 import math
-import os
 import queue
 import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from hdbkit.contracts import Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
+from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.readings import LAG
 from hdbkit.results.columns import COUNTED
@@ -37,33 +33,6 @@ _REPLICA_MS = 1000
 """How long a sample waits for a replica."""
 _MIN_TRANSACTIONS = 100
 """The minimum number of transactions for such a rate."""
-
-
-class Lines:
-    """A file with one JSON object per line; each is in the file, whole, before ``add`` returns."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("ab", buffering=0)
-        self._lock = threading.Lock()
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Append one object. Raises ``OSError`` on a full disk and leaves no part of the object."""
-        line = json.dumps(row).encode() + b"\n"
-        with self._lock:
-            size = self._file.seek(0, os.SEEK_END)
-            try:
-                written = self._file.write(line)
-            except OSError:
-                self._file.truncate(size)
-                raise
-            if written != len(line):
-                self._file.truncate(size)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def try_to_add(self, row: Mapping[str, Any]) -> None:
-        """Append an object that may be lost if the disk is full."""
-        with suppress(OSError):
-            self.add(row)
 
 
 class FullPages:
@@ -129,7 +98,7 @@ class Sampler(threading.Thread):
     def __init__(self, plan: RunPlan, folder: Path, interval_s: float) -> None:
         super().__init__(name="hdbkit-sampler", daemon=True)
         self._plan, self._interval_s = plan, interval_s
-        self._counters, self._host = Lines(folder / "counters.ndjson"), Lines(folder / "host.ndjson")
+        self._counters, self._host = JsonLines(folder / "counters.ndjson"), JsonLines(folder / "host.ndjson")
         self._asked: queue.Queue[tuple[str, Future[float]] | None] = queue.Queue()
         self._database, self._workload = database(plan.target.kind), workload(plan.workload)
         self._session: Session | None = None

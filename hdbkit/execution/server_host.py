@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hdbkit.config import Target
 from hdbkit.errors import HdbkitError
-from hdbkit.execution.sampler import Lines
+from hdbkit.files import JsonLines
 
 if TYPE_CHECKING:
     from hdbkit.servers.agent_client import AgentClient
@@ -45,7 +45,7 @@ class ServerHost(threading.Thread):
         """Query and write at once, each second, until ``stop``."""
         from hdbkit.servers.agent_client import AgentClient
 
-        lines = Lines(self._spools / FILE)
+        lines = JsonLines(self._spools / FILE)
         try:
             with AgentClient(self._target.control, keep=True) as agent:
                 lines.try_to_add(_asked(agent))

@@ -35,8 +35,9 @@ from hdbkit.execution.early_end import EarlyEnd
 from hdbkit.execution.folder_setup import FAULTS, SERIALS, reserve_path
 from hdbkit.execution.load_generator import Ending, LoadGenerator
 from hdbkit.execution.local_pool import LocalPool, disk_full
-from hdbkit.execution.sampler import Lines, Sampler
+from hdbkit.execution.sampler import Sampler
 from hdbkit.execution.server_host import ServerHost
+from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.readings import PoolMode
 from hdbkit.results.folder import RunFolder
@@ -83,8 +84,8 @@ class Supervisor:
         self._workload = workload(self._plan.workload)
         self._phases = self._workload.phases(self._plan.load)
         self._page = Control(folder.control)
-        self._log = Lines(folder.log)
-        self._clients = Lines(folder.spools / "clients.ndjson")
+        self._log = JsonLines(folder.log)
+        self._clients = JsonLines(folder.spools / "clients.ndjson")
         self._generator: LoadGenerator = LocalPool(folder, self._plan)
         self._sampler = Sampler(self._plan, folder.spools, self._plan.load.counter_interval_s)
         self._server_host = ServerHost(self._plan.target, folder.spools)
@@ -218,7 +219,8 @@ class Supervisor:
         if load.faults:
             from hdbkit.faults.injector import Injector  # heavy, and most runs cause none
 
-            self._injector = Injector(self._plan.target, load.faults, load.seed, self._folder.spools / FAULTS)
+            notes = self._folder.spools / FAULTS
+            self._injector = Injector(self._plan.target, load.faults, load.seed, self._folder.path, notes)
             reached = self._plan.model_copy(update={"target": self._injector.target})
             self._generator = LocalPool(self._folder, reached)
 
@@ -228,9 +230,13 @@ class Supervisor:
             self._generator.wait(_POLL_S)
 
     def _undo_faults(self) -> None:
-        """Undo at once what has not ended."""
+        """Undo at once what has not ended; its process does that, or this one if that process was killed."""
         if self._injector:
-            self._injector.close()
+            from hdbkit.faults.undo import undo_all
+
+            found = [*self._injector.close(), *undo_all(self._folder, self._plan.target)]
+            warnings = [*self._manifest.warnings, *(one for one in found if one not in self._manifest.warnings)]
+            self._manifest = self._manifest.model_copy(update={"warnings": warnings})
 
     def _note_phase(self, index: int, **times: int) -> None:
         phases = list(self._manifest.phases)
@@ -261,11 +267,13 @@ class Supervisor:
         return "stopped"
 
     def _raise_failed(self) -> None:
-        """Raise ``Ended`` with the clients' reasons if one could not continue."""
+        """Raise ``Ended`` if a client could not continue, or the process that causes the faults was killed."""
         endings = self._generator.endings()
         self._note_losses(endings)
         if Ending.FAILED in endings.values():
             raise Ended(self._generator.reasons() or "a client failed")
+        if self._injector and self._injector.ended:
+            raise Ended("the process that causes the faults was killed; what it had begun is undone")
 
     def _edge(self, edge: str) -> int:
         """Sample the server's counters and the clients' CPU time at an edge of the window; return its time in ns."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import signal
@@ -10,22 +9,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 
 import psutil
 
 from hdbkit.config import Target
 from hdbkit.config.fault import Fault, Thing
-from hdbkit.contracts import Power, Session
+from hdbkit.contracts import ServerControl, Session
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, ServerFailed
+from hdbkit.faults.undo import Harm, Left, freeze, undo
 from hdbkit.processes import birth_of, working_folder
 from hdbkit.servers import control
 from hdbkit.servers.power import run_command
 
-_FREEZE, _THAW = 0xC0045877, 0xC0045878
-"""The requests FIFREEZE and FITHAW of Linux."""
-_ENDED_S, _START_S, _AGAIN_S = 10.0, 30.0, 0.5
+_ENDED_S, _LOOK_S = 10.0, 0.005
 
 Do = Callable[[], None]
 
@@ -103,68 +102,86 @@ class Actions:
     target: Target
     seed: int
     clients: Mapping[int, str] = field(default_factory=dict)
-    _frozen: list[psutil.Process] = field(default_factory=list)
+    _server: tuple[int, str] = (0, "")
+    """The server's main process as it was last looked up, with its birth."""
 
-    def of(self, fault: Fault) -> Action:
-        """The action of a fault, except those of the network."""
+    def look_up(self, fault: Fault) -> None:
+        """Look up ahead what takes time. What is not found now is looked up when the fault begins."""
+        with suppress(HdbkitError, OSError):
+            if fault.action in ("stop", "restart"):
+                self._control  # noqa: B018  it is kept
+            elif fault.action in ("kill", "pause") and fault.thing is not Thing.CLIENT:
+                self._find_server()
+
+    def of(self, fault: Fault, path: Path) -> Action:
+        """The action of a fault, except those of the network; ``path`` is where it writes what it leaves behind."""
         if fault.thing is Thing.CLIENT:
             return Action(lambda: self._kill_clients(fault))
-        if fault.thing is Thing.DISK:
-            folder = working_folder(self._pid())
-            return Action(lambda: _ask_file_system(folder, _FREEZE), lambda: _ask_file_system(folder, _THAW))
-        return {
-            "kill": Action(self._kill, self._start),
-            "stop": Action(lambda: _stop(self._power()), self._start),
-            "restart": Action(lambda: _ignored(control(self.target).restart())),
-            "pause": Action(self._freeze, self._continue),
-            "failover": Action(self._fail_over),
+        begin = {
+            "kill": self._kill,
+            "stop": self._stop,
+            "restart": self._restart,
+            "pause": self._freeze_disk if fault.thing is Thing.DISK else self._freeze,
+            "failover": self._fail_over,
         }[fault.action]
+        return Action(partial(begin, path), partial(undo, path, self.target))
 
-    def _pid(self) -> int:
+    @cached_property
+    def _control(self) -> ServerControl:
+        return control(self.target)
+
+    def _find_server(self) -> int:
+        """The main process of the server, which is asked only if that is not known."""
+        pid, birth = self._server
+        if birth and birth_of(pid) == birth:
+            return pid
         engine = database(self.target.kind)
         with closing(engine.connect(self.target)) as session:
-            pid = engine.server_process(session)
-        if pid is None:
+            found = engine.server_process(session)
+        if found is None:
             raise ServerFailed("the server's process is not on this host")
-        return pid
+        self._server = found, birth_of(found)
+        return found
 
-    def _processes(self) -> list[psutil.Process]:
-        main = psutil.Process(self._pid())
-        return [main, *main.children(recursive=True)]
+    def _left(self, harm: Harm, path: Path) -> Left:
+        """Write to ``path`` that all processes of the server, the main one first, will be down or frozen."""
+        main = psutil.Process(self._find_server())
+        pids = [main.pid, *(child.pid for child in main.children(recursive=True))]
+        left = Left(harm, {pid: birth_of(pid) for pid in pids})
+        left.write(path)
+        return left
 
-    def _kill(self) -> None:
-        """Kill every process of the server, the main one first, as a power failure of its host would."""
-        processes = self._processes()
-        _signal(processes, signal.SIGKILL)
-        psutil.wait_procs(processes, timeout=_ENDED_S)
+    def _kill(self, path: Path) -> None:
+        """Kill every process of the server, as a power failure of its host would."""
+        left, end = self._left(Harm.DOWN, path), time.monotonic() + _ENDED_S
+        left.signal(signal.SIGKILL)
+        while time.monotonic() < end and any(birth_of(pid) == birth for pid, birth in left.processes.items()):
+            time.sleep(_LOOK_S)
 
-    def _freeze(self) -> None:
-        self._frozen = self._processes()
-        _signal(self._frozen, signal.SIGSTOP)
-
-    def _continue(self) -> None:
-        _signal(self._frozen[::-1], signal.SIGCONT)
-
-    def _start(self) -> None:
-        """Start the server; repeated, since remaining processes of a killed one may block the start briefly."""
-        power, end = self._power(), time.monotonic() + _START_S
-        while True:
-            try:
-                power.start()
-            except ServerFailed:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(_AGAIN_S)
-            else:
-                return
-
-    def _power(self) -> Power:
-        power = control(self.target).power
-        if power is None:
+    def _stop(self, path: Path) -> None:
+        if self._control.power is None:
             raise ServerFailed("the target gives no commands to start its server")
-        return power
+        Left(Harm.DOWN, {}).write(path)
+        self._control.power.stop()
 
-    def _fail_over(self) -> None:
+    def _restart(self, path: Path) -> None:
+        """Restart the server; one that was stopped and not started again is started in the end."""
+        if self._control.power is not None:
+            Left(Harm.DOWN, {}).write(path)
+        self._control.restart()
+        path.unlink(missing_ok=True)
+
+    def _freeze(self, path: Path) -> None:
+        self._left(Harm.FROZEN, path).signal(signal.SIGSTOP)
+
+    def _freeze_disk(self, path: Path) -> None:
+        folder = working_folder(self._find_server())
+        if folder is None:
+            raise ServerFailed("the folder of the server's data is unknown")
+        Left(Harm.DISK_FROZEN, {}, str(folder)).write(path)
+        freeze(str(folder))
+
+    def _fail_over(self, _: Path) -> None:
         code, output = run_command(self.target.control.commands.failover)
         if code:
             raise ServerFailed(f"the command control.commands.failover failed with exit code {code}: {output}")
@@ -175,30 +192,3 @@ class Actions:
             raise ServerFailed(f"only {len(left)} clients were left")
         for pid in random.Random(f"{self.seed} {fault}").sample(left, fault.count):
             os.kill(pid, signal.SIGKILL)
-
-
-def _stop(power: Power) -> None:
-    power.stop()
-
-
-def _ignored(_: object) -> None:
-    """Drop a result."""
-
-
-def _signal(processes: Sequence[psutil.Process], number: signal.Signals) -> None:
-    for one in processes:
-        with suppress(psutil.NoSuchProcess):
-            one.send_signal(number)
-
-
-def _ask_file_system(folder: Path | None, request: int) -> None:
-    if folder is None:
-        raise ServerFailed("the folder of the server's data is unknown")
-    try:
-        place = os.open(folder, os.O_RDONLY)
-        try:
-            fcntl.ioctl(place, request, 0)
-        finally:
-            os.close(place)
-    except OSError as error:
-        raise HdbkitError(f"the file system of {folder} cannot be frozen: {error.strerror}") from error

@@ -1,37 +1,41 @@
 """The process that causes the faults of a run, in a session of its own, and its handle.
 
 It outlives the supervisor as long as a fault has to be undone: when its input ends, it undoes what it has done at
-once and ends. What it did is noted in the run's spool folder, a line as each fault begins and ends.
+once and ends; SIGTERM, SIGINT and SIGHUP have it do the same, except that its proxy works until the run ends. What a
+fault leaves behind is in the run folder before it begins (``undo``), in case this process is killed. What it
+did is noted in the run's spool folder, a line as each fault begins, takes effect, begins to be undone, and ends.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.fault import Fault, Thing
 from hdbkit.errors import HdbkitError
-from hdbkit.faults.actions import Action, Actions, nothing
+from hdbkit.faults.actions import Action, Actions
 from hdbkit.faults.proxy import Proxy
+from hdbkit.files import JsonLines
 from hdbkit.processes import birth_of, command_of
+from hdbkit.results.folder import RunFolder
 
-T = TypeVar("T")
 _UNDO_S = 120.0
 """How long the end of a fault may take, such as the start of a server that recovers."""
-_LISTENING_S = 10.0
-_AHEAD_S = 0.5
-"""How long before a fault its server's processes are looked up."""
+_LISTENING_S = 60.0
+"""How long the process may take until it answers."""
+_AHEAD_S = 5.0
+"""How long before a fault its server is looked up, since a busy one takes long to answer."""
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Orders:
     target: Target
     faults: tuple[Fault, ...]
     seed: int
+    folder: Path
     notes: Path
 
 
@@ -53,39 +58,71 @@ class Begin:
 
 
 class Injector:
-    """The handle of the process; ``target`` is where the run's clients connect to."""
+    """The handle of the process; ``target`` is where the run's clients connect to.
 
-    def __init__(self, target: Target, faults: Sequence[Fault], seed: int, notes: Path) -> None:
+    Raises ``HdbkitError`` if the process does not start.
+    """
+
+    def __init__(self, target: Target, faults: Sequence[Fault], seed: int, folder: Path, notes: Path) -> None:
         self._faults, self._late_ns = tuple(faults), 0
-        ours, theirs = Pipe()
+        self._pipe, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
                 command_of("hdbkit.faults.injector"), stdin=theirs.fileno(), start_new_session=True
             )
-        self._pipe = ours
-        self._pipe.send(Orders(target, self._faults, seed, notes))
-        port = self._pipe.recv() if self._pipe.poll(_LISTENING_S) else 0
+        port = self._told(Orders(target, self._faults, seed, folder, notes))
         self.target = _through_proxy(target, port) if port else target
+
+    def _told(self, orders: Orders) -> int:
+        """Send the orders; return the port of the proxy, 0 if there is none."""
+        try:
+            self._pipe.send(orders)
+            if self._pipe.poll(_LISTENING_S):
+                return int(self._pipe.recv())
+            reason = f"did not answer within {_LISTENING_S:g} s"
+        except (EOFError, OSError):
+            reason = "ended before it answered"
+        self._process.kill()
+        self._process.wait()
+        self._pipe.close()
+        raise HdbkitError(f"the process that causes the faults {reason}, so nothing was measured")
 
     def begin(self, start_ns: int, clients: Sequence[int]) -> None:
         """Begin to count the faults' times at ``start_ns`` of the monotonic clock."""
         self._late_ns = start_ns + round((max(fault.end_s for fault in self._faults) + _UNDO_S) * 1e9)
-        self._pipe.send(Begin(start_ns, tuple(clients)))
+        with suppress(OSError):  # its end is noticed by ``ended``
+            self._pipe.send(Begin(start_ns, tuple(clients)))
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended, which it does not before ``close`` unless it is killed."""
+        return self._process.poll() is not None
 
     def over(self) -> bool:
         """Whether all faults are over, or should have been for long."""
-        return self._process.poll() is not None or self._pipe.poll() or time.monotonic_ns() > self._late_ns
+        return self.ended or self._pipe.poll() or time.monotonic_ns() > self._late_ns
 
-    def close(self) -> None:
-        """Undo at once what has not ended, and end the process.
+    def close(self) -> list[str]:
+        """Have the process undo at once what has not ended, and end; return what it has to report, in sentences.
 
-        It is told so: clients are forks that keep the connection open.
+        Closing the connection would not be enough, since the clients are forks that keep it open.
         """
+        if self._pipe.closed:
+            return []
         with suppress(OSError):
             self._pipe.send(None)
-        self._pipe.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_UNDO_S)
+        reports: list[str] = []
+        with self._pipe, suppress(EOFError, OSError):
+            while self._pipe.poll():
+                reports = self._pipe.recv()
+        return reports
 
 
 def _through_proxy(target: Target, port: int) -> Target:
@@ -108,9 +145,12 @@ class _Run:
         self._actions = Actions(orders.target, orders.seed)
         self._proxy = Proxy(orders.target.host or "", orders.target.port or 0)
         self._closing = asyncio.Event()
+        self._notes, self._unwritten = JsonLines(orders.notes), list[dict[str, Any]]()
 
     async def run(self) -> None:
-        """Cause all faults, report that they are over, and end when the supervisor closes the connection."""
+        """Cause all faults, report when they are over and at the end, which is when the supervisor wishes it."""
+        for number in _SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, self._closing.set)
         needs_proxy = any(fault.thing is Thing.NETWORK for fault in self._orders.faults)
         self._supervisor.send(await self._proxy.listen() if needs_proxy else 0)
         begin = await self._received()
@@ -118,14 +158,17 @@ class _Run:
             return
         self._actions.clients = {pid: birth_of(pid) for pid in begin.clients}
         watching = asyncio.ensure_future(self._received())
-        causing = [asyncio.ensure_future(self._cause(fault, begin.start_ns)) for fault in self._orders.faults]
         watching.add_done_callback(lambda _: self._closing.set())
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, self._closing.set)
+        causing = [self._cause(number, begin.start_ns) for number in range(len(self._orders.faults))]
         await asyncio.gather(*causing)
-        with suppress(OSError):
-            self._supervisor.send(None)
+        self._report([])
         await watching
+        if self._unwritten:
+            self._report([f"{len(self._unwritten)} times of faults could not be written, since the disk was full"])
+
+    def _report(self, sentences: list[str]) -> None:
+        with suppress(OSError):
+            self._supervisor.send(sentences)
 
     async def _received(self) -> Any:
         """The next message; None, too, when the connection has ended."""
@@ -133,42 +176,49 @@ class _Run:
             return await asyncio.to_thread(self._supervisor.recv)
         return None
 
-    async def _cause(self, fault: Fault, start_ns: int) -> None:
+    async def _cause(self, number: int, start_ns: int) -> None:
         """Wait, begin, wait, undo; if the connection ends before, do nothing or undo at once."""
+        fault = self._orders.faults[number]
         at_s = start_ns / 1e9 + fault.at_s
+        action = self._action(number, fault)
         await self._wait(at_s - _AHEAD_S - time.monotonic())
-        errors: list[str] = []
-        action = await self._tried(errors, self._action(fault))
+        ahead = asyncio.ensure_future(asyncio.to_thread(self._actions.look_up, fault))
         await self._wait(at_s - time.monotonic())
-        if self._closing.is_set():
-            return
-        begun_s = self._note(fault, "begin")
-        if action is not None:
-            await self._tried(errors, self._done(fault, action.begin))
+        if not self._closing.is_set():
+            errors: list[str] = []
+            begun_s = self._note(number, "begin")
+            await self._tried(errors, fault, action.begin)
             if not errors:
-                self._note(fault, "effective")
+                self._note(number, "effective")
                 await self._wait(begun_s + fault.duration_s - time.monotonic())
-            await self._tried(errors, self._done(fault, action.end))  # also what failed may have had an effect
-        self._note(fault, "end", "; ".join(errors))
+            self._note(number, "undo")
+            await self._tried(errors, fault, action.end)  # also what failed may have had an effect
+            self._note(number, "end", "; ".join(errors))
+        await ahead
 
-    async def _tried(self, errors: list[str], doing: Awaitable[T]) -> T | None:
-        """Await it; an error is added to ``errors``, whatever it is, since other faults have to be undone."""
+    async def _tried(self, errors: list[str], fault: Fault, do: Callable[[], None]) -> None:
+        """Do it; an error is added to ``errors``, whatever it is, since other faults have to be undone.
+
+        The proxy's state belongs to this thread, and what waits for a server to another.
+        """
         try:
-            return await doing
+            if fault.thing is Thing.NETWORK:
+                do()
+            else:
+                await asyncio.to_thread(do)
         except (HdbkitError, OSError) as error:
             errors.append(str(error))
         except Exception as error:
             errors.append(f"{type(error).__name__}: {error}")
-        return None
 
     async def _wait(self, seconds: float) -> None:
         """Wait, or until the connection ends."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), max(seconds, 0))
 
-    async def _action(self, fault: Fault) -> Action:
+    def _action(self, number: int, fault: Fault) -> Action:
         if fault.thing is not Thing.NETWORK:
-            return await asyncio.to_thread(self._actions.of, fault)
+            return self._actions.of(fault, RunFolder(self._orders.folder).left_by_fault(number))
         proxy = self._proxy
 
         def delay() -> None:
@@ -176,17 +226,13 @@ class _Run:
 
         return Action({"delay": delay, "cut": proxy.cut, "reset": proxy.reset}[fault.action], proxy.mend)
 
-    async def _done(self, fault: Fault, do: Callable[[], None]) -> None:
-        """Do it: the proxy's state belongs to this thread, and what waits for a server to another."""
-        if fault.thing is Thing.NETWORK:
-            do()
-        elif do is not nothing:
-            await asyncio.to_thread(do)
-
-    def _note(self, fault: Fault, event: str, error: str = "") -> float:
-        """Append a line; return the time in seconds of the monotonic clock."""
+    def _note(self, number: int, event: str, error: str = "") -> float:
+        """Write a line, after those that a full disk did not take; return the time in seconds."""
         now_ns = time.monotonic_ns()
-        line = {"fault": str(fault), "event": event, "t_ns": now_ns, "error": error}
-        with suppress(OSError), self._orders.notes.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        name = str(self._orders.faults[number])
+        self._unwritten.append({"number": number, "fault": name, "event": event, "t_ns": now_ns, "error": error})
+        with suppress(OSError):
+            while self._unwritten:
+                self._notes.add(self._unwritten[0])
+                del self._unwritten[0]
         return now_ns / 1e9

@@ -69,6 +69,14 @@ class RunFolder:
         """The error output of the supervisor; removed if empty."""
         return self.path / "supervisor.err"
 
+    def left_by_fault(self, number: int) -> Path:
+        """What the fault of this number leaves behind, until that is undone."""
+        return self.path / f"fault-{number}.json"
+
+    def left_by_faults(self) -> list[Path]:
+        """What faults have left behind and nobody has undone."""
+        return sorted(self.path.glob("fault-*.json"))
+
     def read(self) -> Manifest:
         """Read the manifest. Raises ``DamagedResult`` if it is missing, truncated, newer or not of hdbkit."""
         path = self.path / "manifest.json"

@@ -75,13 +75,15 @@ class Phase(BaseModel):
 class FaultLine(BaseModel):
     """A fault that the run caused, with its times in microseconds since the run's start; ``error``: why it failed.
 
-    It is in effect from ``effective_us`` on, once all processes are killed, for example.
+    It is in effect from ``effective_us`` on, once all processes are killed, for example, and is undone from
+    ``undo_us`` to ``end_us``.
     """
 
     model_config = ConfigDict(extra="ignore")
     fault: str
     start_us: int
     effective_us: int | None = None
+    undo_us: int | None = None
     end_us: int | None = None
     error: str = ""
 

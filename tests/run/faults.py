@@ -108,7 +108,8 @@ def schema_orders(server: PrivateServer) -> set[Order]:
 
 
 def _answered(place: Target, text: str) -> list[tuple[Any, ...]]:
-    account = {"host": place.host, "port": place.port, "user": place.user, "password": password_of(place)}
+    account: dict[str, Any] = {"host": place.host, "port": place.port, "user": place.user}
+    account |= {"password": password_of(place), "connect_timeout": 15}
     if place.kind == "postgresql":
         with psycopg.connect(**account, dbname=place.database, autocommit=True) as connection:
             cursor = connection.execute(text)

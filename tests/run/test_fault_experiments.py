@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import signal
-import time
+import json
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+import psutil
 import pytest
 
 import hdbkit
-from hdbkit.api import Result
+from hdbkit.api import Result, Running
 from hdbkit.build import build
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.errors import HdbkitError, InputError
+from hdbkit.errors import HdbkitError, InputError, RunFailed
+from hdbkit.execution.folder_setup import FAULTS
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, find_binaries, private_server
-from tests.run.faults import ask, folder_of, rows, supervisor_of, until, wait_for
+from tests.run.faults import ask, folder_of, rows, supervisor_of, until
 
 SOME = Load(virtual_users=4, rampup_s=0.3, duration_s=8, counter_interval_s=0.5)
 
@@ -88,21 +89,60 @@ def test_commits_that_a_server_acknowledged_and_lost_are_counted(server: Private
     assert f"{result.summary['lost_commits']:,} acknowledged commit" in result.checks.to_string()
 
 
-@pytest.mark.parametrize("fault", ["pause server at 0.3 s for 60 s", "stop server at 0.3 s for 60 s"])
-def test_a_fault_is_undone_when_its_run_is_stopped_or_killed(server: PrivateServer, fault: str) -> None:
+def interrupted(server: PrivateServer, fault: str) -> Running:
+    """A run whose fault is in effect."""
     load = SOME.model_copy(update={"fault": fault, "duration_s": 600})
     running = hdbkit.start(server.target, load=load)
-    wait_for(running, Status.MEASURING)
-    until((folder_of(running).spools / "faults.ndjson").is_file, "the fault begins")
-    time.sleep(0.5)
-    if "pause" in fault:
-        supervisor_of(running).send_signal(signal.SIGKILL)
-    else:
-        running.stop()
-        result = running.wait()
-        assert result.manifest.status is Status.STOPPED
-        assert passed(result, "faults caused")
+    until(lambda: "effective" in noted(running), "the fault is in effect")
+    return running
+
+
+def noted(running: Running) -> list[str]:
+    path = folder_of(running).spools / FAULTS
+    return [json.loads(line)["event"] for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def injector_of(running: Running) -> psutil.Process:
+    children = supervisor_of(running).children()
+    return next(one for one in children if any("hdbkit.faults.injector" in word for word in one.cmdline()))
+
+
+def test_a_fault_is_undone_when_its_supervisor_is_killed(server: PrivateServer) -> None:
+    running = interrupted(server, "pause server at 0.3 s for 60 s")
+    supervisor_of(running).kill()
     until(lambda: answers(server), "the server is back", 30)
+
+
+def test_a_fault_is_undone_when_its_run_is_stopped(server: PrivateServer) -> None:
+    running = interrupted(server, "stop server at 0.3 s for 60 s")
+    running.stop()
+    result = running.wait()
+    assert answers(server)
+    assert result.manifest.status is Status.STOPPED
+    assert passed(result, "faults caused")
+    assert not result.folder.left_by_faults()
+
+
+def test_a_fault_is_undone_when_the_process_that_caused_it_is_killed_and_the_run_fails(server: PrivateServer) -> None:
+    running = interrupted(server, "pause server at 0.3 s for 60 s")
+    injector_of(running).kill()
+    with pytest.raises(RunFailed, match="the process that causes the faults was killed"):
+        running.wait()
+    assert answers(server)
+    assert not folder_of(running).left_by_faults()
+
+
+def test_recover_undoes_a_fault_when_supervisor_and_injector_were_killed(server: PrivateServer) -> None:
+    running = interrupted(server, "kill server at 0.3 s for 60 s")
+    supervisor, injector = supervisor_of(running), injector_of(running)
+    supervisor.suspend()  # so that it does not notice
+    injector.kill()
+    supervisor.kill()
+    until(lambda: running.status is Status.ABANDONED, "the run is abandoned")
+    assert not server.running
+    running.recover()
+    assert answers(server)
+    assert not folder_of(running).left_by_faults()
 
 
 def test_what_cannot_be_caused_is_refused_before_the_run(server: PrivateServer) -> None:

@@ -17,7 +17,7 @@ import hdbkit
 from hdbkit.api import result as result_of
 from hdbkit.config import Load, SweepSpec
 from hdbkit.errors import HdbkitError, RunFailed
-from hdbkit.execution.sampler import Lines
+from hdbkit.files import JsonLines
 from hdbkit.results.manifest import Status
 from hdbkit.results.spool import SpoolReader, SpoolWriter
 from hdbkit.results.writer import read_lines
@@ -87,7 +87,7 @@ def test_a_disk_that_is_full_already_is_reported_before_anything_is_made(
 
 def test_a_line_that_does_not_fit_leaves_nothing_behind(tmp_path: Path) -> None:
     path = tmp_path / "log.ndjson"
-    lines = Lines(path)
+    lines = JsonLines(path)
     lines.add({"event": 1})
     whole = path.read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,0 +1,68 @@
+"""The process that causes faults, without a server: what its handle reports, and what it does with signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hdbkit.config import Target
+from hdbkit.config.fault import parse_faults
+from hdbkit.errors import HdbkitError
+from hdbkit.faults import injector
+from hdbkit.faults.injector import Injector
+from tests.run.faults import until
+
+NULL = Target.parse("nulldb:///x")
+
+
+@pytest.fixture
+def client() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "600"]) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("program", "listening_s", "reason"),
+    [("", 60.0, "ended before it answered"), ("import time; time.sleep(60)", 0.2, "did not answer within 0.2 s")],
+)
+def test_a_process_that_does_not_answer_is_an_error_and_is_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, program: str, listening_s: float, reason: str
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+    monkeypatch.setattr(injector, "command_of", lambda _: [sys.executable, "-c", program])
+    monkeypatch.setattr(injector, "_LISTENING_S", listening_s)
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[-1])
+    with pytest.raises(HdbkitError, match=f"the process that causes the faults {reason}, so nothing was measured"):
+        Injector(NULL, parse_faults("cut network at 1 s for 1 s"), 1, tmp_path, tmp_path / "notes")
+    assert started[0].returncode is not None
+
+
+def test_times_that_a_full_disk_did_not_take_are_reported(tmp_path: Path, client: subprocess.Popen[bytes]) -> None:
+    own = Injector(NULL, parse_faults("kill client at 0 s"), 1, tmp_path, Path("/dev/full"))
+    own.begin(time.monotonic_ns(), [client.pid])
+    until(own.over, "the fault is over")
+    assert client.wait() == -signal.SIGKILL
+    assert own.close() == ["4 times of faults could not be written, since the disk was full"]
+    assert own.close() == []
+
+
+def test_a_signal_ends_the_faults_and_not_the_process(tmp_path: Path, client: subprocess.Popen[bytes]) -> None:
+    own = Injector(NULL, parse_faults("kill client at 600 s; reset network at 9 s"), 1, tmp_path, tmp_path / "notes")
+    own.begin(time.monotonic_ns(), [client.pid])
+    assert own.target.port
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        os.kill(own.pid, number)
+    until(own.over, "the faults are over")
+    assert not own.ended
+    assert own.close() == []
+    assert own.ended
+    assert client.poll() is None
