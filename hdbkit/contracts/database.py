@@ -30,6 +30,8 @@ class Database(Protocol):
     """The names among its ``counters`` that are gauges, such as the length of a queue."""
     schema_options: type[SchemaOptions]
     """The storage options of this engine."""
+    connection_settings: Mapping[str, int]
+    """The settings that limit an ordinary account's connections: it may open the sum of value times factor."""
     protected_settings: Mapping[str, str]
     """Settings that a sweep never changes, each with what it would do: clients and hdbkit would lose the server."""
     reload_signal: Signals | None

@@ -104,6 +104,7 @@ class MysqlclientDatabase:
     extra = "mysql"
     gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks", LAG})
     schema_options: type[SchemaOptions] = MysqlclientSchemaOptions
+    connection_settings: Mapping[str, int] = MappingProxyType({"max_connections": 1})
     protected_settings: Mapping[str, str] = _PROTECTED
     reload_signal: Signals | None = None
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient")

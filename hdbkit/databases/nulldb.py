@@ -210,6 +210,7 @@ class NullDatabase:
     dialects: tuple[str, ...] = (kind,)
     gauges: frozenset[str] = frozenset()
     schema_options: type[SchemaOptions] = SchemaOptions
+    connection_settings: Mapping[str, int] = MappingProxyType({})
     protected_settings: Mapping[str, str] = MappingProxyType({})
     reload_signal: Signals | None = None
     preload: tuple[str, ...] = ("hdbkit.databases.nulldb",)

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 _KIND = "postgresql"
 _PREFER_STANDBY = "prefer-standby"
+_CONNECTIONS = MappingProxyType(
+    {"max_connections": 1, "superuser_reserved_connections": -1, "reserved_connections": -1}
+)
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
 _PROTECTED = MappingProxyType(
     {
@@ -67,6 +70,7 @@ class PostgreSQL:
     dialects: tuple[str, ...] = (_KIND,)
     gauges = frozenset({"waiting_locks", LAG})
     schema_options: type[SchemaOptions] = PostgreSQLSchemaOptions
+    connection_settings: Mapping[str, int] = _CONNECTIONS
     protected_settings: Mapping[str, str] = _PROTECTED
     reload_signal: Signals | None = Signals.SIGHUP
     preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases._psycopg")

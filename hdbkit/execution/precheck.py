@@ -20,7 +20,8 @@ from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.present import schema_in
 
-_CONNECTIONS_BESIDE_CLIENTS = 2
+CONNECTIONS_BESIDE_CLIENTS = 2
+"""Connections that a run opens beside those of its virtual users."""
 _LISTED = 5
 """How many tables a warning lists."""
 _FILES_BESIDE = 64
@@ -171,7 +172,7 @@ def _check_connections(engine: Database, session: Session, plan: RunPlan, poolin
     if pooling.mode is PoolMode.TRANSACTION:  # users share connections of the server
         return
     free = engine.free_connections(session)
-    needed = plan.load.virtual_users + _CONNECTIONS_BESIDE_CLIENTS - 1  # this session is one of the two
+    needed = plan.load.virtual_users + CONNECTIONS_BESIDE_CLIENTS - 1  # this session is one of the two
     if free is not None and free < needed:
         raise InputError(
             f"{plan.load.virtual_users} virtual users need {needed} more connections, but "

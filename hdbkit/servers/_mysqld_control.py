@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hdbkit.contracts import BUILT, KEPT, Session
+from hdbkit.contracts import BUILT, KEPT, Session, Setting
 from hdbkit.errors import ServerFailed
 from hdbkit.servers.log import last_lines
 from hdbkit.servers.place import run_as
@@ -68,7 +68,7 @@ class MysqldControl(PrivateControl):
         """Always false: ``restore`` moves the data folder into place before the server starts."""
         return False
 
-    def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
+    def _keep(self, session: Session, changes: Mapping[str, str], known: Mapping[str, Setting]) -> Mapping[str, str]:
         """Write the changes to the option file; all of them are then also set on the running server."""
         self._file.write(option_lines({**self._kept_lines(), **changes}, LOOSE).encode())
         return changes

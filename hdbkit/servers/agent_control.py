@@ -17,7 +17,8 @@ from hdbkit.contracts import KEPT, ApplyBy, Change, Setting
 from hdbkit.errors import AgentLost, CannotConnect, HdbkitError, InputError, ServerFailed
 from hdbkit.readings import HostLoad
 from hdbkit.servers.agent_client import AgentAway, AgentClient
-from hdbkit.servers.sql_control import SqlControl, discard
+from hdbkit.servers.server_access import discard
+from hdbkit.servers.sql_control import SqlControl
 from hdbkit.servers.trial import MAX_TRIED
 
 _LOOK_S = 0.5

@@ -35,12 +35,14 @@ class FileControl(SqlControl):
         self._start_again()
         return {"identity": self.identity, "file": self._file.text(), "running": self._running()}
 
-    def restore(self, snapshot: Mapping[str, Any]) -> None:
+    def _advice(self, snapshot: Mapping[str, Any]) -> str:
+        return f"compare {self._file} with the content in the sweep's before.json"
+
+    def _restore(self, snapshot: Mapping[str, Any]) -> None:
         """Restore the file, then reload, restart or start the server as needed."""
         self._check_identity(snapshot)
-        with self._or_down(f"compare {self._file} with the content in the sweep's before.json"):
-            self._file.write_text(snapshot["file"])
-            self._take_file(snapshot.get("running", {}))
+        self._file.write_text(snapshot["file"])
+        self._take_file(snapshot.get("running", {}))
 
     def _take_file(self, running: Mapping[str, str]) -> None:
         if self.power is not None and not self.power.running:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hdbkit.config import Target
-from hdbkit.contracts import Session
+from hdbkit.contracts import Session, Setting
 from hdbkit.errors import InputError
 from hdbkit.servers.file_control import FileControl
 from hdbkit.servers.power import power_of
@@ -29,7 +29,7 @@ class LocalControl(FileControl):
         self._launcher = launcher
         super().__init__(target, None, power_of(target.control), _file(target, launcher))
 
-    def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
+    def _keep(self, session: Session, changes: Mapping[str, str], known: Mapping[str, Setting]) -> Mapping[str, str]:
         """Write the changes to the file; all of them are then also set on the running server."""
         others, _, ours = (self._file.read() or b"").partition(OURS)
         values = {**self._launcher.settings_in(ours.decode()), **changes}

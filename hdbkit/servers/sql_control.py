@@ -10,41 +10,33 @@ values in ``running_settings``, so that they can be set again; one that reads a 
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import KEPT, ApplyBy, Change, Power, Session, Setting
-from hdbkit.databases import database
-from hdbkit.errors import CannotConnect, HdbkitError, NothingListens, ServerDown, ServerFailed, TransactionError
+from hdbkit.errors import HdbkitError, ServerDown, ServerFailed, TransactionError
 from hdbkit.processes import working_folder
 from hdbkit.readings import HostLoad
-from hdbkit.servers.power import CommandPower, power_of, run_or_fail
+from hdbkit.servers.power import run_or_fail
 from hdbkit.servers.resting import wait_until_idle
 from hdbkit.servers.seen import Seen, seen, tried
+from hdbkit.servers.server_access import ServerAccess, is_disconnected
 from hdbkit.servers.settings_file import SettingsFile
 from hdbkit.servers.trial import refusals
 from hdbkit.servers.values import may_read_back_otherwise, plain_value, problem_in, same_value
 
-_AWAY = (CannotConnect, TransactionError)
-"""What a session raises while the server is down, starts or stops."""
 _RELOAD_PATIENCE_S = 15.0
-_RESTART_PATIENCE_S = 120.0
-_START_PATIENCE_S = 5.0
 _EARLIER = "the sweep's before.json has the earlier lines"
 _ROUNDS = 3
-_LOOK_S = 1.0
 
 
-class SqlControl:
+class SqlControl(ServerAccess):
     """``contracts.ServerControl`` through SQL; see the protocol for what each method promises."""
 
     can_restore_data = False
@@ -52,36 +44,9 @@ class SqlControl:
     """Whether the server itself keeps the changed settings."""
 
     def __init__(self, target: Target, admin: Target | None = None, power: Power | None = None) -> None:
-        self._target, self._admin = target, admin or target.control_account
-        self.power: Power | None = power or power_of(target.control)
-        self.say: Callable[[str], None] = discard
-        self._standby: Session | None = None
-        self._undoing = self._unmaintained = False
+        super().__init__(target, admin, power)
+        self._unmaintained = False
         self._tried: dict[str, ApplyBy] = {}
-        self.can_restart = self._may_restart()
-
-    @cached_property
-    def identity(self) -> str:
-        """The host, and the port and system id that the server reports, or the target's port if it reports none.
-
-        The host is part of it because a server made from a copy of another has the same system id.
-        """
-        try:
-            with self._session() as session:
-                rows = session.ask("server_identity")
-        except TransactionError:
-            rows = []
-        own = rows[0][0] if rows else self._target.port or "default"
-        return f"{self._address}{own}"
-
-    @property
-    def _address(self) -> str:
-        return f"{self._target.kind}://{_host(self._target.host)}:"
-
-    @property
-    def _named(self) -> str:
-        """The server as messages name it, also while it is stopped."""
-        return self._target.described
 
     # -- reading -----------------------------------------------------------------------------------------
 
@@ -100,11 +65,10 @@ class SqlControl:
 
     def _ungranted(self, changes: Mapping[str, ApplyBy]) -> list[str]:
         """What the account lacks to change these settings, with the commands that grant it."""
-        engine = database(self._target.kind)
         with self._session() as session:
-            other_way = self._target.control.commands.reload or self._may_restart() or self._may_signal(session)
+            other_way = self._target.control.commands.reload or self._may_restart() or self._signalled(session)
             try:
-                missing = engine.missing_grants(session, changes, kept=self.keeps_by_sql, applied=not other_way)
+                missing = self._engine.missing_grants(session, changes, kept=self.keeps_by_sql, applied=not other_way)
             except TransactionError:  # a server that cannot answer; the first run shows what is missing
                 missing = []
         if not missing:
@@ -117,7 +81,7 @@ class SqlControl:
 
     def _wrong(self, changes: Mapping[str, Sequence[str]], known: Mapping[str, Setting]) -> list[str]:
         """The settings that cannot be changed, and the values that are out of range."""
-        found, protected = [], database(self._target.kind).protected_settings
+        found, protected = [], self._engine.protected_settings
         for name, values in changes.items():
             setting = known.get(name)
             if name in protected:
@@ -136,7 +100,7 @@ class SqlControl:
     def refused(self, configurations: Sequence[Mapping[str, str]]) -> list[str]:
         """The configurations with which the server's own program, on this host, would not start."""
         with self._session() as session:
-            version = database(self._target.kind).version(session)
+            version = self._engine.version(session)
         return refusals(self._target.kind, version, self.settings(), configurations)
 
     def snapshot(self) -> dict[str, Any]:
@@ -145,8 +109,9 @@ class SqlControl:
         A stopped server is started first.
         """
         self._start_again()
-        found = {"identity": self.identity, "entries": self._entries(), "running": self._running()}
-        return {**found, "file": self._own_file(found["entries"])}
+        server = {"identity": self.identity, "address": self._address}
+        entries = self._entries()
+        return {**server, "entries": entries, "running": self._running(), "file": self._own_file(entries)}
 
     def _own_file(self, entries: Collection[str]) -> dict[str, str | None]:
         """The path of the server's own settings file, and its content if it can be reached from here.
@@ -155,7 +120,7 @@ class SqlControl:
         """
         with self._session() as session:
             path, here = self._kept_in(session), self._process(session) is not None
-        if here and self._may_restart() and path.startswith("/") and self._address.endswith("//localhost:"):
+        if here and self._may_restart() and path.startswith("/") and self._host.endswith("//localhost:"):
             with suppress(ServerFailed):
                 content = SettingsFile(Path(path)).text()
                 if all(name in (content or "") for name in entries):
@@ -178,7 +143,7 @@ class SqlControl:
             self._standby = session
             kept_in = self._kept_in(session)
             try:
-                applied_by = self._take_effect(plain, self._keep(session, plain))
+                applied_by = self._take_effect(plain, self._keep(session, plain, known))
                 read_back = self.verified(changes)
             except HdbkitError as error:
                 asked = ", ".join(f"{name} = {value}" for name, value in changes.items())
@@ -188,28 +153,51 @@ class SqlControl:
         return Change(applied_by, time.monotonic() - began, read_back)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Set the values of the snapshot, remove the others, and apply the result; repair a server that is down."""
+        """Restore the state of ``snapshot``; a server that is down or rejects sessions is repaired and started."""
+        with self._reported_if_down(self._advice(snapshot)):
+            self._restoring = True
+            try:
+                self._restore(snapshot)
+            finally:
+                self._restoring = False
+
+    def _advice(self, snapshot: Mapping[str, Any]) -> str:
+        """What to do with a server that is down and could not be repaired."""
         path = snapshot.get("file", {}).get("path", "its settings file")  # earlier snapshots have no path
-        with self._or_down(f"remove the settings of the sweep from {path} ({_EARLIER})"):
-            if self._silence() is not None:
-                self._repair(snapshot)
+        return f"remove the settings of the sweep from {path} ({_EARLIER})"
+
+    def _restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Set the values of the snapshot, remove the others, and apply the result."""
+        try:
+            self._restore_entries(snapshot)
+        except HdbkitError as error:
+            if not is_disconnected(error):
+                raise
+            self._repair(snapshot)
             self._restore_entries(snapshot)
 
     def _repair(self, snapshot: Mapping[str, Any]) -> None:
-        """Restore the server's own settings file, if it is on this host, and start the server."""
+        """Restore the server's own settings file, if it is on this host, and restart the server.
+
+        The restart also ends the sessions that occupy the last connections.
+        """
+        if snapshot.get("address", self._address) != self._address:
+            raise ServerFailed(f"the settings to restore belong to {snapshot['address']}, not to {self._address}")
         file = snapshot.get("file", {})
-        if "content" in file and str(snapshot["identity"]).startswith(self._address):
+        if "content" in file and str(snapshot["identity"]).startswith(self._host):
             SettingsFile(Path(file["path"])).write_text(file["content"])
+        self._standby = None
         self._start()
 
     def _restore_entries(self, snapshot: Mapping[str, Any]) -> None:
+        """The same by SQL, in one session at a time: the server may have no second one."""
         self._check_identity(snapshot)
-        wanted, present = snapshot["entries"], self._entries()
+        wanted, present, known = snapshot["entries"], self._entries(), self.settings()
         with self._session() as session:
             for name in present.keys() - wanted.keys():
                 session.ask("reset_setting", name=name)
             changed = {name: value for name, value in wanted.items() if present.get(name) != value}
-            self._keep(session, changed)
+            self._keep(session, changed, known)
         self._take_effect({**present, **wanted}, snapshot.get("running", {}))
 
     def maintain(self) -> float:
@@ -219,7 +207,7 @@ class SqlControl:
             with self._session(self._admin.with_(database=self._target.database)) as session:
                 session.ask("remove_old_rows")
                 session.ask("checkpoint")
-                wait_until_idle(session, database(self._target.kind))
+                wait_until_idle(session, self._engine)
         except TransactionError as refused:
             if not self._unmaintained:
                 self.say(f"maintenance between runs is incomplete (account {self._admin.user}): {refused.text}")
@@ -228,10 +216,10 @@ class SqlControl:
         return time.monotonic() - began
 
     def start(self, before: Mapping[str, Any] | None = None) -> None:
-        """Start a stopped server, if that is permitted; if it does not start, restore ``before``."""
+        """Start a stopped server, if permitted; if it does not start, or rejects sessions, restore ``before``."""
         try:
             self._start_again()
-        except ServerFailed:
+        except HdbkitError:
             if before is None:
                 raise
             self.restore(before)
@@ -267,73 +255,8 @@ class SqlControl:
         if snapshot["identity"] != self.identity:
             raise ServerFailed(f"the settings to restore belong to {snapshot['identity']}, not to {self.identity}")
 
-    def _may_restart(self) -> bool:
-        return self._target.may_restart and self.power is not None
-
-    def _restart_advice(self) -> str:
-        return f"the target {self._target.url} must set 'may_restart: true' and give commands in 'control'"
-
-    def _restart(self) -> None:
-        """Restart, and wait until the server accepts a session and reports a new start time."""
-        if not self._may_restart():
-            raise ServerFailed(f"hdbkit cannot start it; {self._restart_advice()}")
-        assert self.power is not None
-        before = None
-        with suppress(*_AWAY), self._session() as session:
-            before = session.ask("settings_loaded_at")[0][1]
-            self._process(session)
-        self.power.restart()
-        self._wait(lambda now: now[1] != before, _RESTART_PATIENCE_S, "was not started again", _AWAY)
-
-    def _start_again(self) -> None:
-        """Start a stopped server. Wait a few seconds for one that does not answer: it may be starting or stopping."""
-        end = time.monotonic() + _START_PATIENCE_S
-        while self._may_restart() and (silence := self._silence()) is not None:
-            late = time.monotonic() > end
-            if (self.power is not None and not self.power.running) or (late and isinstance(silence, NothingListens)):
-                self.say(f"the server of {self._named} was stopped; hdbkit starts it again")
-                with self._or_down("make it start"):
-                    return self._start()
-            if late:
-                return None
-            time.sleep(0.1)
-        return None
-
-    def _start(self) -> None:
-        """Start a stopped server; retry, since remaining processes of a killed server may block the start briefly."""
-        end = time.monotonic() + _START_PATIENCE_S
-        while True:
-            try:
-                return self._restart()
-            except ServerFailed:
-                if time.monotonic() > end or not self._may_restart():
-                    raise
-                time.sleep(0.5)
-
-    def _silence(self) -> HdbkitError | None:
-        """Why the server does not answer; None if it does."""
-        try:
-            self._times()
-        except _AWAY as error:
-            return error
-        return None
-
-    @contextmanager
-    def _or_down(self, advice: str) -> Iterator[None]:
-        """Report a failure after which the server does not answer as ``ServerDown``, with ``advice``."""
-        try:
-            yield
-        except HdbkitError as error:
-            if self._silence() is None:
-                raise
-            raise ServerDown(
-                f"the server of {self._named} is down or rejects connections ({error}); {advice}, start it, "
-                "then run: hdbkit sweep --resume last"
-            ) from error
-
     def _undone(self, before: Mapping[str, Any], names: Iterable[str], file: str, failure: str) -> ServerFailed:
         """Restore the settings; the error to raise, without earlier values: they may be secrets."""
-        self._undoing = True
         try:
             self.restore(before)
         except ServerDown as down:
@@ -343,8 +266,6 @@ class SqlControl:
                 f"{failure}; the server is running, but the settings could not be restored ({error}); remove the "
                 f"lines of {', '.join(names)} from {file} and start it again ({_EARLIER})"
             )
-        finally:
-            self._undoing = False
         return ServerFailed(f"{failure}; the settings are as before")
 
     def _kept_in(self, session: Session) -> str:
@@ -356,16 +277,8 @@ class SqlControl:
         process = self._process(session)
         return str(((process and working_folder(process)) or Path("the server's data folder")) / file)
 
-    def _process(self, session: Session) -> int | None:
-        """The server's main process if it is on this host. Its log is found by it, unless the target names one."""
-        process = database(self._target.kind).server_process(session)
-        if process is not None and isinstance(self.power, CommandPower):
-            self.power.find_log(process)
-        return process
-
-    def _keep(self, session: Session, changes: Mapping[str, str]) -> Mapping[str, str]:
+    def _keep(self, session: Session, changes: Mapping[str, str], known: Mapping[str, Setting]) -> Mapping[str, str]:
         """Store the changes on the server; return those that must also be set on the running server."""
-        known = self.settings()
         for name, value in changes.items():
             session.ask("set_setting", name=name, value=value, apply_by=known[name].apply_by.value)
         return {}
@@ -398,24 +311,27 @@ class SqlControl:
         if self._target.control.commands.reload:
             run_or_fail(self._target.control.commands.reload)
             return True
-        engine = database(self._target.kind)
         with self._session() as session:
             with suppress(TransactionError):
                 session.ask("reload_settings")
                 return True
-            return self._may_signal(session, engine.reload_signal)
-
-    def _may_signal(self, session: Session, number: int | None = 0) -> bool:
-        """Send a signal to the server's main process on this host (0: only ask); whether that is permitted."""
-        engine = database(self._target.kind)
-        process = self._process(session) if engine.reload_signal else None
-        if process is None or process == 1 or number is None:
+            process, signal = self._signalled(session), self._engine.reload_signal
+        if process is None or signal is None:
             return False
-        try:
-            os.kill(process, number)
-        except (PermissionError, ProcessLookupError):
-            return False
+        with suppress(ProcessLookupError):
+            os.kill(process, signal)
         return True
+
+    def _signalled(self, session: Session) -> int | None:
+        """The server's main process, if it reads its settings file on a signal that this process may send."""
+        process = self._process(session) if self._engine.reload_signal else None
+        if process is None or process == 1:
+            return None
+        try:
+            os.kill(process, 0)
+        except (PermissionError, ProcessLookupError):
+            return None
+        return process
 
     def _set_running(self, wanted: Mapping[str, str]) -> None:
         """Set these values on the running server; some limit others, so this may need several rounds."""
@@ -460,6 +376,8 @@ class SqlControl:
             with self._session() as session:
                 return {str(name): str(value) for name, value in session.ask("file_entries")}
         except TransactionError as error:
+            if is_disconnected(error):
+                raise
             raise ServerFailed(
                 f"account {self._admin.user} may not read which settings were changed, so they could not be "
                 f"restored ({error.text}); use an account that may"
@@ -470,40 +388,6 @@ class SqlControl:
         with self._session() as session:
             return {str(name): str(value) for name, value in session.ask("running_settings")}
 
-    def _times(self) -> tuple[Any, Any]:
-        with self._session() as session:
-            (row,) = session.ask("settings_loaded_at")
-        return row[0], row[1]
-
-    def _wait(
-        self,
-        reached: Callable[[tuple[Any, Any]], bool],
-        patience_s: float,
-        otherwise: str,
-        expected: tuple[type[HdbkitError], ...],
-    ) -> None:
-        """Read the server's times in new sessions until ``reached`` is true; ``expected`` errors are retried.
-
-        A stopped server fails at once.
-        """
-        end, look_at = time.monotonic() + patience_s, time.monotonic() + _LOOK_S
-        while True:
-            try:
-                if reached(self._times()):
-                    return
-                reason = ""
-            except expected as error:
-                reason = f": {error}"
-                if self.power is not None and time.monotonic() > look_at:
-                    look_at = time.monotonic() + _LOOK_S
-                    if not self.power.running:
-                        raise ServerFailed(
-                            f"the server {otherwise}: {self.power.last_log_lines() or error}"
-                        ) from error
-            if time.monotonic() > end:
-                raise ServerFailed(f"the server {otherwise} within {patience_s:g} s{reason}")
-            time.sleep(0.02)
-
     def _read(self, target: Target) -> dict[str, Seen]:
         """Every setting as a session of ``target`` sees it."""
         with self._session(target) as session:
@@ -513,35 +397,3 @@ class SqlControl:
             for name in unknown:
                 self._tried[name] = tried(session, name) if may else ApplyBy.RESTART
         return {row[0]: seen(row, self._tried) for row in rows}
-
-    @contextmanager
-    def _session(self, target: Target | None = None) -> Iterator[Session]:
-        """A new session; while undoing a change that prevents new ones, the session from before the change."""
-        account = target or self._admin
-        try:
-            session = database(self._target.kind).connect(account)
-        except CannotConnect as error:
-            if self._standby is None or not self._undoing:
-                variable = ADMIN_PASSWORD_VARIABLE if account is not self._target else PASSWORD_VARIABLE
-                advice = error.advice.replace(PASSWORD_VARIABLE, variable)
-                raise type(error)(error.target, error.reason, advice) from None
-            yield self._standby
-            return
-        try:
-            yield session
-        finally:
-            session.close()
-
-
-def discard(_: str) -> None:
-    """Discard a message."""
-
-
-def _host(host: str | None) -> str:
-    """A host's name; "localhost" for every name of this host: none, a socket's folder, a loopback address."""
-    name = (host or "localhost").lower()
-    try:
-        here = ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        here = name.startswith("/")
-    return "localhost" if here else name

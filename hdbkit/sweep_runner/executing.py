@@ -31,7 +31,7 @@ from hdbkit.sweep_runner.data import keeps_data
 from hdbkit.sweep_runner.deciding import decide
 from hdbkit.sweep_runner.events import KINDS, EventKind, SweepEvent, Watcher, ignore_event
 from hdbkit.sweep_runner.outcomes import given_up, outcome
-from hdbkit.sweep_runner.preparing import prepare_run, unprepared
+from hdbkit.sweep_runner.preparing import prepare_run, too_few_connections, unprepared
 from hdbkit.sweep_runner.searching import required_rate_for
 from hdbkit.sweep_runner.settling import settings_now, settle, settle_earlier
 
@@ -90,15 +90,11 @@ def resume(
         blocks: extend the sweep to this number of blocks; the planned runs stay unchanged.
         target: the same target, if its password is only in memory.
     """
-    plan = folder.read_plan(SweepPlan)
+    plan, state = folder.read_plan(SweepPlan), folder.journal.state
+    control.say = _waiting(watch, len(plan.runs))
+    _start_same(folder, plan.target, target or plan.target, control)
     if target is not None:
         plan = plan.model_copy(update={"target": target})
-    state = folder.journal.state
-    control.say = _waiting(watch, len(plan.runs))
-    control.start((folder.read_before() or None) if state.changed else None)
-    identity = state.identity
-    if identity not in (None, control.identity):
-        raise InputError(f"{folder.sweep_id} was run on {identity}, not on {control.identity}; resume it there")
     if blocks is not None and state.next_number > len(plan.runs):
         plan = decide(plan, folder)  # the look at its present end counts
     done = plan.runs[state.next_number - 2].block if state.next_number > 1 else 0
@@ -109,6 +105,22 @@ def resume(
             folder.append(Step.EXTENDED, blocks=longer.spec.blocks)
         _Execution(longer, folder, control, run_one, watch).execute()
     return folder
+
+
+def _start_same(folder: SweepFolder, planned: Target, given: Target, control: ServerControl) -> None:
+    """Start or repair the server of a sweep. At another address than the sweep's its identity is compared before."""
+    state = folder.journal.state
+
+    def check() -> None:
+        if state.identity not in (None, control.identity):
+            raise InputError(
+                f"{folder.sweep_id} was run on {state.identity}, not on {control.identity}; resume it there"
+            )
+
+    if any(getattr(planned, name) != getattr(given, name) for name in ("kind", "host", "port", "server_folder")):
+        check()
+    control.start((folder.read_before() or None) if state.changed else None)
+    check()
 
 
 def _new_folder(plan: SweepPlan, root: Path) -> SweepFolder:
@@ -124,7 +136,8 @@ def _check(plan: SweepPlan, control: ServerControl) -> None:
     problems = [Problem("settings", one) for one in control.problems(settings)] if settings else []
     problems += unprepared(plan, control)
     if settings and not problems:
-        problems = [Problem("settings", one) for one in control.refused([plan.settings_of(run) for run in plan.runs])]
+        rejected = control.refused([plan.settings_of(run) for run in plan.runs])
+        problems = [Problem("settings", one) for one in [*rejected, *too_few_connections(plan, control)]]
     if problems:
         raise ConfigErrors(f"the sweep '{plan.spec.name}'", problems)
 
@@ -235,7 +248,7 @@ class _Execution:
         if reason := given_up(self.plan, self.folder, planned):
             self._failed(planned, "", reason)
             return
-        self.control.start()
+        self.control.start(self.folder.read_before() or None)
         run_id = ""
         try:
             self._report(EventKind.PREPARING, planned)

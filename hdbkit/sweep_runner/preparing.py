@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
-from hdbkit.config import Cache
+from hdbkit.config import Cache, Target
 from hdbkit.contracts import ApplyBy, Change, ServerControl
+from hdbkit.databases import database
 from hdbkit.errors import Problem
+from hdbkit.execution.precheck import CONNECTIONS_BESIDE_CLIENTS
+from hdbkit.readings import PoolMode
+from hdbkit.servers.values import number_in
 from hdbkit.sweep_plan import PlannedRun, SweepPlan
 from hdbkit.sweep_runner.cooling import cool_down
 from hdbkit.sweep_runner.data import bring_data, unrestorable
@@ -19,6 +24,31 @@ def unprepared(plan: SweepPlan, control: ServerControl) -> list[Problem]:
         advice = "use 'warm', or a target with 'may_restart: true' and commands in 'control'"
         found.append(Problem("cache", f"hdbkit cannot restart {control.identity}; {advice}"))
     return found
+
+
+def too_few_connections(plan: SweepPlan, control: ServerControl) -> list[str]:
+    """The configurations with which the server accepts fewer connections than their runs need, one sentence each."""
+    limits, found = database(plan.target.kind).connection_settings, {}
+    known = control.settings() if limits.keys() & plan.spec.settings.keys() else {}
+    for run in plan.runs:
+        values = {name: plan.settings_of(run).get(name, known[name].value) for name in limits if name in known}
+        changed = {name: value for name, value in values.items() if name in plan.spec.settings}
+        allowed = sum(limits[name] * (number_in(known[name], value) or 0) for name, value in values.items())
+        needed = run.virtual_users + CONNECTIONS_BESIDE_CLIENTS
+        if changed and allowed < needed:
+            listed = ", ".join(f"{name} = {value}" for name, value in changed.items())
+            found[listed] = (
+                f"with {listed} the server accepts {max(0, allowed):g} connections, but a run of {run.virtual_users} "
+                f"virtual users needs {needed}"
+            )
+    return [] if found and _shares_connections(plan.target) else list(found.values())
+
+
+def _shares_connections(target: Target) -> bool:
+    """Whether a pooler assigns the server's connections to transactions, so that users share them."""
+    engine = database(target.kind)
+    with closing(engine.connect(target)) as session:
+        return engine.pooling(session, target).mode is PoolMode.TRANSACTION
 
 
 def prepare_run(plan: SweepPlan, planned: PlannedRun, control: ServerControl) -> dict[str, Any]:

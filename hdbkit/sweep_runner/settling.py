@@ -36,7 +36,7 @@ def settle_earlier(root: Path, control: ServerControl) -> list[str]:
     for folder in unrestored(root, control.identity):
         ended = "ended without restoring the settings" if folder.journal.state.broken_off else "was killed"
         settle(folder, control)
-        notes.append(f"{folder.sweep_id} {ended}; the original settings of {control.identity} are restored")
+        notes.append(f"{folder.sweep_id} {ended}; the server's original settings are restored")
     return notes
 
 

@@ -14,17 +14,16 @@ from hdbkit.config import Commands, ControlSpec, SweepSpec, Target
 from hdbkit.contracts import ApplyBy, ServerControl
 from hdbkit.errors import ConfigErrors, InputError, RunFailed, ServerDown, ServerFailed
 from hdbkit.plan import RunPlan
-from hdbkit.results.folder import RunFolder
-from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import runs_frame, sweep_folder
-from hdbkit.servers import PrivateServer, control, sql_control
+from hdbkit.servers import PrivateServer, control, server_access
 from hdbkit.servers.file_control import FileControl
 from hdbkit.servers.power import CommandPower
+from hdbkit.servers.sql_control import SqlControl
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.sweep_runner import EventKind, SweepEvent, resume, start
 from tests.run.agents import own_target
-from tests.run.sweep_server import begun
-from tests.unit.synthetic import figures
+from tests.run.sweep_server import measured
 
 
 @pytest.fixture
@@ -187,8 +186,11 @@ def test_without_commands_a_server_that_is_down_is_reported_with_what_to_do(
     assert it.snapshot() == before
 
 
-def test_a_sweep_that_left_a_server_down_is_resumed_with_its_file_repaired(built: PrivateServer) -> None:
+def test_a_sweep_that_left_a_server_down_is_resumed_with_its_file_repaired(
+    built: PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As after a kill between ``ALTER SYSTEM`` and the restart."""
+    monkeypatch.setattr(server_access, "_START_PATIENCE_S", 0.5)
     target = own_target(built)
     it = control(target)
     content, before = auto_file(built).read_bytes(), it.snapshot()
@@ -225,7 +227,8 @@ def test_configurations_that_a_server_does_not_start_with_are_found_before_the_f
 def test_a_sweep_whose_server_cannot_be_started_again_ends_with_its_own_exit_code_and_is_resumed(
     built: PrivateServer, results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sql_control, "_START_PATIENCE_S", 0.5)
+    monkeypatch.setattr(server_access, "_START_PATIENCE_S", 0.5)
+    monkeypatch.setattr(SqlControl, "refused", lambda *_: [])
     target, broken = own_target(built), results / "cannot start"
     start_command = ("sh", "-c", f'test ! -e "{broken}" && exec "$@"', "sh", *target.control.commands.start)
     commands = target.control.commands.model_copy(update={"start": start_command})
@@ -233,20 +236,16 @@ def test_a_sweep_whose_server_cannot_be_started_again_ends_with_its_own_exit_cod
     spec = SweepSpec(settings={"work_mem": ["4MB", "9MB"]}, blocks=2, cooldown_s=0)
     plan = plan_sweep(target, spec, "sweep-1")
 
-    def measured(run: RunPlan) -> Manifest:
+    def run_one(run: RunPlan) -> Manifest:
         assert run.sweep is not None
         if run.sweep.number == 2 and not broken.exists():
             broken.touch()
             built.kill()
             raise RunFailed(run.run_id, "the server ended")
-        folder = RunFolder(results / run.run_id)
-        folder.path.mkdir()
-        done = begun(run).model_copy(update={"result": figures(1000.0)}).moved_to(Status.DONE)
-        folder.write(done)
-        return done
+        return measured(run, results)
 
     reported: list[SweepEvent] = []
-    assert guarded(lambda: start(plan, results, control(target), measured, reported.append)) == Exit.SERVER_DOWN == 4
+    assert guarded(lambda: start(plan, results, control(target), run_one, reported.append)) == Exit.SERVER_DOWN == 4
     assert "start it, then run: hdbkit sweep --resume last" in capsys.readouterr().err
     assert EventKind.RESTORED not in [one.kind for one in reported]
     folder = sweep_folder(results, "sweep-1")
@@ -254,7 +253,7 @@ def test_a_sweep_whose_server_cannot_be_started_again_ends_with_its_own_exit_cod
     with pytest.raises(ServerDown, match="sweep sweep-1 failed: the server of"):
         RunningSweep(folder).wait()
     broken.unlink()
-    resume(folder, control(target), measured, reported.append)
+    resume(folder, control(target), run_one, reported.append)
     assert any("hdbkit starts it again" in one.note for one in reported)
     assert list(runs_frame(folder)["status"]) == ["done", "failed", "done", "done"]
     assert "work_mem" not in auto_file(built).read_text()

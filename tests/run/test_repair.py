@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
-from hdbkit.config import ControlSpec, Target
+from hdbkit.cli.exits import Exit, guarded
+from hdbkit.config import ControlSpec, SweepSpec, Target
 from hdbkit.databases import sql_session
-from hdbkit.errors import ServerFailed
-from hdbkit.servers import PrivateServer, control
+from hdbkit.databases.postgresql import PostgreSQL
+from hdbkit.errors import ConfigErrors, InputError, ServerDown, ServerFailed
+from hdbkit.plan import RunPlan
+from hdbkit.results.manifest import Manifest
+from hdbkit.results.sweep_folder import runs_frame, sweep_folder
+from hdbkit.servers import PrivateServer, control, server_access
+from hdbkit.servers.sql_control import SqlControl
+from hdbkit.sweep_plan import plan_sweep
+from hdbkit.sweep_runner import executing, resume, start
 from tests.run.agents import commands_of
+from tests.run.sweep_server import measured
 
 SETTINGS = ("shared_buffers", "max_connections")
 GRANTS = [
@@ -49,3 +59,87 @@ def test_the_file_of_an_account_that_may_not_see_the_data_folder_is_found_by_the
     assert f"| {built.place.log}: " in str(failed.value), "the log that no target names"
     assert auto_file(built) == content
     assert it.settings()["shared_buffers"].value == "16384"
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Little patience, and no trial of the configurations by the server's programs, which other tests check."""
+    monkeypatch.setattr(SqlControl, "refused", lambda *_: [])
+    for patience in ("_START_PATIENCE_S", "_SESSION_PATIENCE_S"):
+        monkeypatch.setattr(server_access, patience, 0.3)
+
+
+@pytest.fixture
+def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server's process and file are out of reach, as on another host; its commands are not."""
+    monkeypatch.setattr(PostgreSQL, "server_process", lambda *_: None)
+
+
+@pytest.mark.parametrize("reach", ["file", "commands"])
+def test_a_server_that_keeps_its_last_connections_for_superusers_is_restored(
+    built: PrivateServer, ordinary: Target, reach: str, request: pytest.FixtureRequest
+) -> None:
+    if reach == "commands":
+        request.getfixturevalue("unseen")
+    content, before = auto_file(built), control(ordinary).snapshot()
+    control(ordinary).apply({"max_connections": "4"})
+    with closing(sql_session(ordinary)):  # the only connection is in use
+        with pytest.raises(InputError, match="all connections are in use"):
+            control(ordinary).settings()
+        control(ordinary).restore(before)
+    assert auto_file(built) == content
+    assert control(ordinary).settings()["max_connections"].value == "200"
+
+
+def test_a_value_that_leaves_too_few_connections_is_refused_before_the_first_run(
+    built: PrivateServer, ordinary: Target, results: Path
+) -> None:
+    spec = SweepSpec(settings={"max_connections": ["100", "4"]}, blocks=2, virtual_users=[2])
+    with pytest.raises(ConfigErrors) as failed:
+        start(plan_sweep(ordinary, spec, "sweep-1"), results, control(ordinary), never)
+    assert [one.what for one in failed.value.problems] == [
+        "with max_connections = 4 the server accepts 1 connections, but a run of 2 virtual users needs 4"
+    ]
+    assert not sweep_folder(results, "sweep-1").planned
+
+
+def test_a_sweep_that_is_locked_out_ends_with_its_own_exit_code_and_is_resumed(
+    built: PrivateServer,
+    ordinary: Target,
+    results: Path,
+    unseen: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its file is out of reach, its server cannot be restarted for a while, another session has all connections."""
+    monkeypatch.setattr(executing, "too_few_connections", lambda *_: [])
+    broken, content, others = results / "cannot restart", auto_file(built), []
+    stop = ("sh", "-c", f'test ! -e "{broken}" && exec "$@"', "sh", *ordinary.control.commands.stop)
+    commands = ordinary.control.commands.model_copy(update={"stop": stop})
+    target = ordinary.with_(control=ControlSpec(commands=commands))
+    spec = SweepSpec(settings={"max_connections": ["100", "4"]}, blocks=2, cooldown_s=0)
+
+    def run_one(run: RunPlan) -> Manifest:
+        assert run.sweep is not None
+        if run.sweep.settings["max_connections"] == "4" and not others:
+            others.append(sql_session(target))
+            broken.touch()
+            raise InputError("all connections are in use")
+        return measured(run, results)
+
+    plan = plan_sweep(target, spec, "sweep-1")
+    assert guarded(lambda: start(plan, results, control(target), run_one)) == Exit.SERVER_DOWN
+    reported = capsys.readouterr().err
+    assert "remove the settings of the sweep from the server's data folder/postgresql.auto.conf" in reported
+    assert "start it, then run: hdbkit sweep --resume last" in reported
+    folder = sweep_folder(results, "sweep-1")
+    with pytest.raises(ServerDown, match="is down or rejects connections"):
+        resume(folder, control(target), run_one)
+    broken.unlink()
+    resume(folder, control(target), run_one)
+    assert auto_file(built) == content
+    assert "planned" not in list(runs_frame(folder)["status"])
+
+
+def never(_: RunPlan) -> Manifest:
+    raise AssertionError

@@ -68,6 +68,20 @@ def test_afterwards_the_server_is_what_it_was(server: FileServer, results: Path)
     )
 
 
+def test_a_sweep_resumed_at_another_address_changes_nothing_on_another_server(
+    server: FileServer, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(_: RunPlan) -> Manifest:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        start(planned(), results, server, stopped)
+    folder, other = sweep_folder(results, "sweep-1"), FileServer(tmp_path / "other")
+    monkeypatch.setattr(other, "start", lambda *_: pytest.fail("another server was started"))
+    with pytest.raises(InputError, match=r"sweep-1 was run on files in .*/server, not on files in .*/other"):
+        resume(folder, other, stopped, target=Target(kind="nulldb", host="db2"))
+
+
 def test_the_server_is_brought_to_the_same_state_before_each_run(server: FileServer, results: Path) -> None:
     start(planned(), results, server, runner(server, results))
     assert server.calls == [

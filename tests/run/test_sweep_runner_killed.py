@@ -100,7 +100,7 @@ def test_the_next_sweep_restores_what_a_killed_one_left(tmp_path: Path, results:
     reported: list[SweepEvent] = []
     start(planned("sweep-2"), results, server, runner(server, results), reported.append)
     assert reported[0].kind is EventKind.SETTLED
-    assert "sweep-1 was killed; the original settings of files in" in reported[0].note
+    assert "sweep-1 was killed; the server's original settings are restored" in reported[0].note
     assert server.now() == DEFAULTS
     assert sweep_folder(results, "sweep-2").read_before() == {"settings": DEFAULTS}
 

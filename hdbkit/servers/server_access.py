@@ -1,0 +1,234 @@
+"""A server that is reached through SQL: its sessions, and how it is started, restarted and waited for.
+
+A stopped server is started by the target's commands, and only with its permission. While settings are restored, a new
+session may have to wait: those that have just ended may still occupy the last connections of the server.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import Any
+
+from hdbkit.config import Target
+from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
+from hdbkit.contracts import Power, Session
+from hdbkit.databases import database
+from hdbkit.errors import (
+    CannotConnect,
+    ErrorClass,
+    HdbkitError,
+    NothingListens,
+    ServerDown,
+    ServerFailed,
+    TransactionError,
+)
+from hdbkit.servers.power import CommandPower, power_of
+
+_AWAY = (CannotConnect, TransactionError)
+"""What a session raises while the server is down, starts or stops."""
+_RESTART_PATIENCE_S = 120.0
+_START_PATIENCE_S = 5.0
+_SESSION_PATIENCE_S = 1.0
+_LOOK_S = 1.0
+
+
+class ServerAccess:
+    """One server, with the account that controls it; ``power`` starts and stops it, if given."""
+
+    def __init__(self, target: Target, admin: Target | None = None, power: Power | None = None) -> None:
+        self._target, self._admin = target, admin or target.control_account
+        self._engine = database(target.kind)
+        self.power: Power | None = power or power_of(target.control)
+        self.say: Callable[[str], None] = discard
+        self._standby: Session | None = None
+        self._restoring = False
+        self.can_restart = self._may_restart()
+
+    @cached_property
+    def identity(self) -> str:
+        """The host, and the port and system id that the server reports, or the target's port if it reports none.
+
+        The host is part of it because a server made from a copy of another has the same system id.
+        """
+        try:
+            with self._session() as session:
+                rows = session.ask("server_identity")
+        except TransactionError:
+            rows = []
+        own = rows[0][0] if rows else self._target.port or "default"
+        return f"{self._host}{own}"
+
+    @property
+    def _host(self) -> str:
+        return f"{self._target.kind}://{_host(self._target.host)}:"
+
+    @property
+    def _address(self) -> str:
+        """Where the target finds the server, which is known even while the server is stopped."""
+        return f"{self._host}{self._target.port or 'default'}"
+
+    @property
+    def _named(self) -> str:
+        """The server as messages name it, also while it is stopped."""
+        return self._target.described
+
+    # -- starting ----------------------------------------------------------------------------------------
+
+    def _may_restart(self) -> bool:
+        return self._target.may_restart and self.power is not None
+
+    def _restart_advice(self) -> str:
+        return f"the target {self._target.url} must set 'may_restart: true' and give commands in 'control'"
+
+    def _restart(self) -> None:
+        """Restart, and wait until the server accepts a session and reports a new start time."""
+        if not self._may_restart():
+            raise ServerFailed(f"hdbkit cannot start it; {self._restart_advice()}")
+        assert self.power is not None
+        before = None
+        with suppress(*_AWAY), self._session() as session:
+            before = session.ask("settings_loaded_at")[0][1]
+            self._process(session)
+        self.power.restart()
+        self._wait(lambda now: now[1] != before, _RESTART_PATIENCE_S, "was not started again", _AWAY)
+
+    def _start_again(self) -> None:
+        """Start a stopped server. Wait a few seconds for one that does not answer: it may be starting or stopping.
+
+        Raises the error of a session if the server runs and rejects sessions.
+        """
+        end = time.monotonic() + _START_PATIENCE_S
+        while self._may_restart() and (error := self._session_error()) is not None:
+            late = time.monotonic() > end
+            if (self.power is not None and not self.power.running) or (late and isinstance(error, NothingListens)):
+                self.say(f"the server of {self._named} was stopped; hdbkit starts it again")
+                with self._reported_if_down("correct the cause"):
+                    return self._start()
+            if late:
+                raise error
+            time.sleep(0.1)
+        return None
+
+    def _start(self) -> None:
+        """Start a stopped server; retry, since remaining processes of a killed server may block the start briefly."""
+        end = time.monotonic() + _START_PATIENCE_S
+        while True:
+            try:
+                return self._restart()
+            except ServerFailed:
+                if time.monotonic() > end or not self._may_restart():
+                    raise
+                time.sleep(0.5)
+
+    @contextmanager
+    def _reported_if_down(self, advice: str) -> Iterator[None]:
+        """Report a failure after which the server is down or rejects sessions as ``ServerDown``, with ``advice``."""
+        try:
+            yield
+        except HdbkitError as error:
+            if not isinstance(error, CannotConnect) and self._session_error() is None:
+                raise
+            raise ServerDown(
+                f"the server of {self._named} is down or rejects connections ({error}); {advice}, start it, "
+                "then run: hdbkit sweep --resume last"
+            ) from error
+
+    # -- sessions ----------------------------------------------------------------------------------------
+
+    def _session_error(self) -> HdbkitError | None:
+        """The error of a new session; None if the server answers."""
+        try:
+            self._times()
+        except _AWAY as error:
+            return error
+        return None
+
+    def _times(self) -> tuple[Any, Any]:
+        """When the server read its settings, and when it was started."""
+        with self._session() as session:
+            (row,) = session.ask("settings_loaded_at")
+        return row[0], row[1]
+
+    def _wait(
+        self,
+        reached: Callable[[tuple[Any, Any]], bool],
+        patience_s: float,
+        otherwise: str,
+        expected: tuple[type[HdbkitError], ...],
+    ) -> None:
+        """Read the server's times in new sessions until ``reached`` is true; ``expected`` errors are retried.
+
+        A stopped server fails at once.
+        """
+        end, look_at = time.monotonic() + patience_s, time.monotonic() + _LOOK_S
+        while True:
+            try:
+                if reached(self._times()):
+                    return
+                reason = ""
+            except expected as error:
+                reason = f": {error}"
+                if self.power is not None and time.monotonic() > look_at:
+                    look_at = time.monotonic() + _LOOK_S
+                    if not self.power.running:
+                        raise ServerFailed(
+                            f"the server {otherwise}: {self.power.last_log_lines() or error}"
+                        ) from error
+            if time.monotonic() > end:
+                raise ServerFailed(f"the server {otherwise} within {patience_s:g} s{reason}")
+            time.sleep(0.02)
+
+    def _process(self, session: Session) -> int | None:
+        """The server's main process if it is on this host. Its log is found by it, unless the target names one."""
+        process = self._engine.server_process(session)
+        if process is not None and isinstance(self.power, CommandPower):
+            self.power.find_log(process)
+        return process
+
+    @contextmanager
+    def _session(self, target: Target | None = None) -> Iterator[Session]:
+        """A new session; while restoring settings that prevent new ones, the session from before the change."""
+        session = self._connected(target or self._admin)
+        try:
+            yield session
+        finally:
+            if session is not self._standby:
+                session.close()
+
+    def _connected(self, account: Target) -> Session:
+        end = time.monotonic() + _SESSION_PATIENCE_S
+        while True:
+            try:
+                return self._engine.connect(account)
+            except CannotConnect as error:
+                if self._restoring and self._standby is not None:
+                    return self._standby
+                if not self._restoring or isinstance(error, NothingListens) or time.monotonic() > end:
+                    variable = ADMIN_PASSWORD_VARIABLE if account is not self._target else PASSWORD_VARIABLE
+                    advice = error.advice.replace(PASSWORD_VARIABLE, variable)
+                    raise type(error)(error.target, error.reason, advice) from None
+            time.sleep(0.1)
+
+
+def is_disconnected(error: HdbkitError) -> bool:
+    """Whether an error means that there is no session any more, or no new one."""
+    lost = isinstance(error, TransactionError) and error.error_class is ErrorClass.CONNECTION_LOST
+    return lost or isinstance(error, CannotConnect)
+
+
+def discard(_: str) -> None:
+    """Discard a message."""
+
+
+def _host(host: str | None) -> str:
+    """A host's name; "localhost" for every name of this host: none, a socket's folder, a loopback address."""
+    name = (host or "localhost").lower()
+    try:
+        here = ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        here = name.startswith("/")
+    return "localhost" if here else name
