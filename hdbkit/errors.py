@@ -95,7 +95,14 @@ class NothingListens(CannotConnect):
 
 
 class SchemaProblem(InputError):
-    """The schema is missing, half built, or has another scale than requested."""
+    """The schema is missing, half built, or has another scale than requested; ``advice``: what to do there."""
+
+    def __init__(self, reason: str, advice: str = "") -> None:
+        super().__init__(reason, advice)
+        self.reason, self.advice = reason, advice
+
+    def __str__(self) -> str:
+        return f"{self.reason}; {self.advice}" if self.advice else self.reason
 
 
 class HalfBuilt(SchemaProblem):

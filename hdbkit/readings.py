@@ -43,6 +43,40 @@ class Encryption:
     expires: datetime | None = None
 
 
+@dataclass(frozen=True)
+class MissingGrant:
+    """What an account lacks: the command that grants it, and what does not work without it."""
+
+    command: str
+    without: str
+
+
+STATEMENTS = "statements"
+"""What a :class:`Timeout` of statements ends."""
+
+
+@dataclass(frozen=True)
+class Timeout:
+    """A timeout of an account's sessions: what it ends, such as ``statements``, after which time, and who sets it."""
+
+    ends: str
+    seconds: float
+    setter: str
+
+    def __str__(self) -> str:
+        """For example ``statements end after 7 s, which the server sets``."""
+        return f"{self.ends} end after {self.seconds:g} s, which {self.setter} sets"
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """A setting of the server whose value disturbs runs, or makes their results incomparable."""
+
+    setting: str
+    value: str
+    effect: str
+
+
 class PoolMode(StrEnum):
     """When a connection pooler gives a client another connection of the server."""
 
@@ -57,6 +91,11 @@ class ServerRole(StrEnum):
     PRIMARY = "primary"
     STANDBY = "standby"
     READ_ONLY = "read-only"
+
+    @property
+    def described(self) -> str:
+        """What a server of this role is: ``a standby``, ``read-only``."""
+        return self.value if self is ServerRole.READ_ONLY else f"a {self.value}"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 
 from hdbkit.config import Target
+from hdbkit.databases import database
 from hdbkit.paths import results_folder, targets_file
 from hdbkit.servers import PrivateServer, private_server, startable_kinds
 from hdbkit.servers.kept import is_server_folder
@@ -52,12 +53,18 @@ class Workspace:
         """A target from what users give: a target, a URL without password, or a name in the targets file.
 
         The folder of a private server that was kept is a target, too.
+
+        Raises:
+            InputError: there is no such target or kind of database, or an option of the target is invalid.
         """
         if isinstance(given, Target):
-            return given
-        if "://" not in given and is_server_folder(Path(given)):
-            return PrivateServer.attach(given).target.model_copy(update={"name": given})
-        return Target.parse(given, self.targets)
+            target = given
+        elif "://" not in given and is_server_folder(Path(given)):
+            target = PrivateServer.attach(given).target.model_copy(update={"name": given})
+        else:
+            target = Target.parse(given, self.targets)
+        database(target.kind).check_options(target)
+        return target
 
     def private(self, kind: str | None = None) -> Target:
         """The private server of a kind, started at the first call; it ends with the process.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import psutil
@@ -18,13 +20,15 @@ import psutil
 from hdbkit.api.discovery import drivers, host_facts, password_place
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.quantities import size_text
-from hdbkit.contracts import Capability, Database, Session
+from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting, Workload
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HdbkitError, InputError, MissingDriver, SchemaProblem, TransactionError
 from hdbkit.readings import PoolMode, ServerRole
 from hdbkit.servers import control
-from hdbkit.workloads import workload
-from hdbkit.workloads.commands import build_command
+from hdbkit.workloads import specification
+from hdbkit.workloads import workload as workload_of
+from hdbkit.workloads.commands import analyze_command
+from hdbkit.workloads.present import schema_in
 from hdbkit.workspace import DEFAULT, Workspace
 
 ROUND_TRIPS = 20
@@ -68,8 +72,20 @@ class _Connected:
     took_ms: float
 
 
-def doctor(target: Target | str | None = None, *, workspace: Workspace | None = None) -> pd.DataFrame:
+def doctor(
+    target: Target | str | None = None,
+    *,
+    workload: WorkloadSpec | Path | str | None = None,
+    workspace: Workspace | None = None,
+    **fields: Any,
+) -> pd.DataFrame:
     """Examine a target; without one, list the drivers and servers that are usable on this host.
+
+    Args:
+        target: the database.
+        workload: the workload whose schema is examined: a name, a folder, or a specification.
+        workspace: where targets are looked up.
+        fields: fields of the specification, such as ``schema_from="hammerdb"``.
 
     Returns:
         With a target one row per finding: subject, state (ok, warning, problem), detail, advice. It connects and
@@ -82,11 +98,12 @@ def doctor(target: Target | str | None = None, *, workspace: Workspace | None = 
     if target is None:
         return drivers()
     space = workspace or DEFAULT
-    found = list(_reached(space.target(target), space))
+    asked = workload_of(specification(workload, **fields))
+    found = list(_reached(space.target(target), space, asked))
     return pd.DataFrame([vars(one) for one in found], columns=["subject", "state", "detail", "advice"])
 
 
-def _reached(target: Target, workspace: Workspace) -> Findings:
+def _reached(target: Target, workspace: Workspace, asked: Workload) -> Findings:
     """The driver and the connection, then all that a connection can tell."""
     engine = database(target.kind)
     try:
@@ -106,7 +123,7 @@ def _reached(target: Target, workspace: Workspace) -> Findings:
         at = _Connected(engine, session, target, took_ms)
         for subject, probe in _PROBES.items():
             yield from _asked(subject, partial(probe, at))
-    yield from _asked("schema", lambda: _schema(engine, target))
+    yield from _asked("schema", lambda: _schema(engine, target, asked))
     yield from _asked("server's host", lambda: _hosts(target))
 
 
@@ -154,18 +171,16 @@ def _role(at: _Connected) -> Findings:
     if role is ServerRole.PRIMARY:
         yield Finding("role", State.OK, "the server accepts changes")
     else:
-        what = "a standby" if role is ServerRole.STANDBY else "read-only"
-        yield Finding(
-            "role", State.WARNING, f"the server is {what}", "hdbkit run ... --read-only, or name the primary"
-        )
+        advice = "hdbkit run ... --read-only, or name the primary"
+        yield Finding("role", State.WARNING, f"the server is {role.described}", advice)
 
 
 def _grants(at: _Connected) -> Findings:
-    missing = at.session.ask("advised_grants")
+    missing = at.engine.advised_grants(at.session)
     if not missing:
-        yield Finding("privileges", State.OK, "the account has all that runs and builds need")
-    for command, without in missing:
-        yield Finding("privileges", State.WARNING, f"without it: {without}", f"{command};")
+        yield Finding("privileges", State.OK, "no privilege is missing that builds, runs and their samples need")
+    for one in missing:
+        yield Finding("privileges", State.WARNING, f"without it: {one.without}", f"{one.command};")
 
 
 def _settings_control(at: _Connected) -> Findings:
@@ -175,22 +190,38 @@ def _settings_control(at: _Connected) -> Findings:
         text = "hdbkit may not change settings of this server, so a sweep of settings is refused"
         yield Finding("sweeps", State.OK, text, "may_change_settings: true in the target allows it")
         return
-    restarts = "restart the server" if control(at.target).can_restart else "not restart the server"
-    yield Finding("sweeps", State.OK, f"hdbkit may change settings of this server, and may {restarts}")
+    server = control(at.target)
+    example = _changeable(server, at.engine.protected_settings)
+    problems = server.problems({example.name: [example.value]})
+    for problem in problems:
+        yield Finding("sweeps", State.WARNING, f"to change {example.name}, for example: {problem}")
+    if not problems:
+        restarts = "restart the server" if server.can_restart else "not restart the server"
+        yield Finding("sweeps", State.OK, f"hdbkit may change settings of this server, and may {restarts}")
+
+
+def _changeable(server: ServerControl, protected: Collection[str]) -> Setting:
+    """A setting as an example of what a sweep changes: one that needs a reload rather than a restart."""
+    known = (one for one in server.settings().values() if one.name not in protected)
+    return min(known, key=lambda one: (one.apply_by is not ApplyBy.RELOAD, one.kind == "string", one.name))
 
 
 def _timeouts(at: _Connected) -> Findings:
-    limit = at.engine.statement_timeout(at.session)
-    if limit:
-        yield Finding("timeouts", State.WARNING, f"statements end after {limit[0]:g} s, which {limit[1]} sets")
-    else:
-        yield Finding("timeouts", State.OK, "the account's statements have no timeout")
+    limits = at.engine.timeouts(at.session)
+    for limit in limits:
+        yield Finding("timeouts", State.WARNING, str(limit))
+    if not limits:
+        yield Finding("timeouts", State.OK, "the account's statements and transactions have no timeout")
 
 
 def _connections(at: _Connected) -> Findings:
     free = at.engine.free_connections(at.session)
     if free is None:
         yield Finding("free connections", State.OK, "the server has no limit")
+        return
+    if at.engine.pooling(at.session, at.target).mode is not PoolMode.DIRECT:
+        text = f"the server allows {free} more to the pooler; how many the pooler allows is in its own configuration"
+        yield Finding("free connections", State.OK, text)
         return
     state = State.OK if free >= FEW_CONNECTIONS else State.WARNING
     users = max(free - 1, 0)
@@ -216,20 +247,20 @@ def _memory(at: _Connected) -> Findings:
 
 
 def _settings(at: _Connected) -> Findings:
-    found = at.session.ask("disturbing_settings")
+    found = at.engine.disturbances(at.session)
     if not found:
         yield Finding("settings", State.OK, "none is known to disturb a run")
-    for name, value, effect in found:
-        yield Finding("settings", State.WARNING, f"{name} = {value}: {effect}")
+    for one in found:
+        yield Finding("settings", State.WARNING, f"{one.setting} = {one.value}: {one.effect}")
 
 
 def _clock(at: _Connected) -> Findings:
     begun = time.time()
-    rows = at.session.ask("clock")
+    now_s = at.engine.clock_s(at.session)
     middle = (begun + time.time()) / 2
-    if not rows:
+    if now_s is None:
         return
-    apart_s = float(rows[0][0]) - middle
+    apart_s = now_s - middle
     state = State.OK if abs(apart_s) <= CLOCK_S else State.WARNING
     text = f"the server's is {abs(apart_s):.2f} s {'ahead of' if apart_s > 0 else 'behind'} this host's"
     yield Finding("clock", state, text)
@@ -250,24 +281,18 @@ _PROBES: dict[str, Callable[[_Connected], Findings]] = {
 }
 
 
-def _schema(engine: Database, target: Target) -> Findings:
-    """The schema of the default workload, its statistics, and which it is."""
-    asked = workload(WorkloadSpec())
-    build = build_command(target, asked.spec)
+def _schema(engine: Database, target: Target, asked: Workload) -> Findings:
+    """The schema of a workload, and its statistics."""
     with closing(engine.schema(target, asked)) as schema:
         try:
-            there = asked.found(schema)
-        except SchemaProblem as error:
-            yield Finding("schema", State.WARNING, str(error))
+            found = workload_of(schema_in(schema, target, asked))
+        except SchemaProblem as problem:
+            yield Finding("schema", State.WARNING, problem.reason, problem.advice.removeprefix("run: "))
             return
-        if there is None:
-            yield Finding("schema", State.WARNING, f"there is no schema of {asked.title}", build)
-            return
-        found = workload(there)
-        yield Finding("schema", State.OK, f"{found.title}, {found.scale}")
+        yield Finding("schema", State.OK, ", ".join(filter(None, (found.title, found.scale))))
         if tables := schema.unanalyzed():
             text = f"missing or stale: {', '.join(tables)}"
-            yield Finding("statistics", State.WARNING, text, f"hdbkit run {target.given} --analyze")
+            yield Finding("statistics", State.WARNING, text, analyze_command(target, found.spec))
         else:
             yield Finding("statistics", State.OK, "those of all tables are there")
 

@@ -20,6 +20,7 @@ from hdbkit.workloads import workload
 from hdbkit.workloads.built import grown
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.commands import build_command, drop_command
+from hdbkit.workloads.present import require_primary
 
 ROWS_A_SECOND = 140_000
 """Speed of one loader on a small server, including checks and indexes; for estimates."""
@@ -114,6 +115,7 @@ class _Build:
         return f"loaded parts are kept; to resume, run: {build}"
 
     def _run(self, loaders: int, started: float) -> BuildResult:
+        require_primary(self._schema)
         log = self._earlier()
         self._check_connections(loaders)
         with self._step(Stage.TABLES):

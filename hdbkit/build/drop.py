@@ -8,6 +8,7 @@ from hdbkit.databases import database
 from hdbkit.errors import InputError, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import builder
+from hdbkit.workloads.present import require_primary
 
 
 def drop(target: Target, spec: WorkloadSpec) -> list[str]:
@@ -26,6 +27,7 @@ def drop(target: Target, spec: WorkloadSpec) -> list[str]:
     place = f"schema {work.scope(engine.dialects).schema} in {target.described}"
     schema = engine.schema(target, work)
     try:
+        require_primary(schema)
         _check_droppable(schema, place, builder(work.record))
         return schema.drop()
     except TransactionError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,8 @@ from hdbkit.analysis.wording import about, percent_of
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
-from hdbkit.cli.schema import AsJson, Yes
+from hdbkit.cli.options import Sectioned
+from hdbkit.cli.schema import AsJson, WorkloadOption, Yes, with_schema
 from hdbkit.errors import InputError
 from hdbkit.paths import results_folder
 
@@ -25,7 +26,7 @@ _OMITTED = ("p95_us", "checks_failed", "metric", "label")
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command(epilog="Example: hdbkit doctor postgresql://bench@db1/lab")(doctor)
+    app.command(cls=Sectioned, epilog="Example: hdbkit doctor postgresql://bench@db1/lab")(doctor)
     app.command(epilog="Example: hdbkit compare BEFORE AFTER --fail-below -2%")(compare)
     app.command(epilog="Example: hdbkit report last")(report)
     about_runs = typer.Typer(help="List, show, tag and remove runs.", no_args_is_help=True, rich_markup_mode=None)
@@ -37,17 +38,21 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(about_runs, name="runs")
 
 
+@with_schema
 def doctor(
     target: Annotated[
         str | None, typer.Argument(help="URL without password, or name in params/targets.yaml", show_default=False)
     ] = None,
+    workload: WorkloadOption = None,
     as_json: AsJson = False,
+    *,
+    fields: dict[str, Any],
 ) -> int:
     """Examine a target before it is measured; without one, show the usable drivers and private servers.
 
     It changes nothing. The exit code is 1 if runs on the target would fail.
     """
-    found = api.doctor(target)
+    found = api.doctor(target, workload=workload, **fields)
     if as_json:
         show.print_json(show.frame_json(found))
     elif target is None:

@@ -11,7 +11,7 @@ from hdbkit.contracts.control import ApplyBy
 from hdbkit.contracts.schemas import Schema, SchemaOptions
 from hdbkit.contracts.sessions import SERVER, Capability, Scope, Session, SessionOptions
 from hdbkit.contracts.workloads import Workload
-from hdbkit.readings import Encryption, Footprint, Pooling, ServerRole
+from hdbkit.readings import Disturbance, Encryption, Footprint, MissingGrant, Pooling, ServerRole, Timeout
 
 
 class Database(Protocol):
@@ -41,8 +41,21 @@ class Database(Protocol):
         """Name and version of the driver. Raises ``MissingDriver`` if it is not installed."""
         ...
 
+    def check_options(self, target: Target) -> None:
+        """Check the target's options without connecting; those of a driver that is not installed are not checked.
+
+        Raises:
+            CannotConnect: an option is unknown, or has an unknown value.
+        """
+        ...
+
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:
-        """A session with the statements of ``scope`` and the engine's own."""
+        """A session with the statements of ``scope`` and the engine's own.
+
+        Raises:
+            CannotConnect: also if an option of the target is invalid, as :meth:`check_options` finds.
+            MissingDriver: the driver is not installed.
+        """
         ...
 
     def schema(self, target: Target, workload: Workload) -> Schema:
@@ -58,7 +71,11 @@ class Database(Protocol):
         ...
 
     def role(self, session: Session) -> ServerRole:
-        """Whether the server accepts changes; a standby replays those of its primary."""
+        """Whether the server accepts changes from this account; a standby replays those of its primary."""
+        ...
+
+    def is_replica(self, session: Session) -> bool:
+        """Whether the server is closed to changes of ordinary accounts, whatever this one may do."""
         ...
 
     def pooling(self, session: Session, target: Target) -> Pooling:
@@ -76,8 +93,16 @@ class Database(Protocol):
         """How many more connections this account may open; None if the server has no such limit."""
         ...
 
-    def statement_timeout(self, session: Session) -> tuple[float, str] | None:
-        """The timeout of this session's statements in seconds, and who sets it; None if there is none."""
+    def timeouts(self, session: Session) -> list[Timeout]:
+        """What ends this session's statements, transactions and waits; empty if nothing does."""
+        ...
+
+    def disturbances(self, session: Session) -> list[Disturbance]:
+        """The settings of the server that disturb runs."""
+        ...
+
+    def clock_s(self, session: Session) -> float | None:
+        """The server's time, in seconds since 1970; None if there is no server."""
         ...
 
     def counters(self, session: Session) -> dict[str, float]:
@@ -94,6 +119,10 @@ class Database(Protocol):
 
     def server_process(self, session: Session) -> int | None:
         """The process id of the server's main process if it runs on this host, else None."""
+        ...
+
+    def advised_grants(self, session: Session) -> list[MissingGrant]:
+        """What the session's account lacks for builds, runs and what they sample."""
         ...
 
     def missing_grants(

@@ -35,7 +35,8 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """Options of a new connection. A timeout of 0 means none; ``isolation=None`` means the server's own level.
+    """Options of a new connection. A timeout of 0 means none; ``isolation=None`` means the server's own level;
+    ``connect_timeout_s`` is a maximum, below that of the target.
 
     ``pooling`` is what :meth:`Database.pooling` found; with None, a connection that passes a pooler keeps no state in
     the server's session, which is right for each kind of pooler.
@@ -44,7 +45,7 @@ class SessionOptions:
     isolation: Isolation | None = None
     statement_timeout_ms: int = 0
     lock_timeout_ms: int = 0
-    connect_timeout_s: int = 10
+    connect_timeout_s: int | None = None
     application: str = "hdbkit"
     pooling: Pooling | None = None
 

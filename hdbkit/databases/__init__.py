@@ -21,7 +21,9 @@ def database(kind: str) -> Database:
     """The engine of a kind. Raises ``InputError`` for an unknown kind."""
     known = kinds()
     if kind not in known:
-        raise InputError(f"there is no database '{kind}' (known: {', '.join(known)}).{did_you_mean(kind, known)}")
+        raise InputError(
+            f"there is no kind of database '{kind}' (known: {', '.join(known)}).{did_you_mean(kind, known)}"
+        )
     return cast(Database, importlib.import_module(f"hdbkit.databases.{kind}").DATABASE)
 
 

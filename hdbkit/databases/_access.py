@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import TypeVar
 
 from hdbkit.config import Target
+from hdbkit.config.problems import did_you_mean
 from hdbkit.errors import CannotConnect
 
 S = TypeVar("S")
@@ -17,6 +18,7 @@ ATTRIBUTES = "target_session_attrs"
 """The option of a target that states which of its servers is wanted."""
 CONNECT_TIMEOUT = "connect_timeout"
 """The option of a target that replaces the usual timeout of a connection, in seconds."""
+_CONNECT_TIMEOUT_S = 10
 _RENEW = "renew it on the server"
 _AUTHORITY = "name the file of its authority in the option {authority} of the target"
 _UNKNOWN = f"the authority that signed the server's certificate is not trusted here; {_AUTHORITY}"
@@ -57,15 +59,30 @@ def first_usable(target: Target, connect: Callable[[Target], S]) -> S:
     raise CannotConnect(target.url, f"none of its addresses can be used ({reasons})", failures[0].advice)
 
 
-def connect_timeout_s(target: Target, usual_s: int) -> int:
-    """The timeout of a connection: the target's option, else the usual one. Raises ``CannotConnect``."""
-    given = target.options.get(CONNECT_TIMEOUT)
-    if given is None:
-        return usual_s
-    if not given.isdigit() or not 1 <= int(given) <= 3600:
-        reason = f"the option {CONNECT_TIMEOUT} is '{given}'"
-        raise CannotConnect(target.url, reason, "give whole seconds from 1 to 3600")
-    return int(given)
+def check_options(target: Target, known: Collection[str] | None, values: Mapping[str, Collection[str]]) -> None:
+    """Check the names of a target's options (all, if ``known`` is None), and the values of those that have few.
+
+    Raises:
+        CannotConnect: an option is unknown, or has an unknown value.
+    """
+    for name, given in target.options.items():
+        if known is not None and name not in known:
+            close = did_you_mean(name, list(known))
+            reason = f"unknown option of the target: {name}.{close}"
+            raise CannotConnect(target.described, reason, f"known options: {', '.join(known)}")
+        if name in values and given not in values[name]:
+            close = did_you_mean(given, list(values[name]))
+            reason = f"the option {name} is '{given}'.{close}"
+            raise CannotConnect(target.described, reason, f"known values: {', '.join(values[name])}")
+        if name == CONNECT_TIMEOUT and not (given.isascii() and given.isdigit() and 1 <= int(given[:5]) <= 3600):
+            reason = f"the option {CONNECT_TIMEOUT} is '{given}'"
+            raise CannotConnect(target.described, reason, "give whole seconds from 1 to 3600")
+
+
+def connect_timeout_s(target: Target, max_s: int | None) -> int:
+    """The timeout of a connection: the target's option, or 10 s; not more than ``max_s``."""
+    wanted_s = int(target.options.get(CONNECT_TIMEOUT, _CONNECT_TIMEOUT_S))
+    return wanted_s if max_s is None else min(wanted_s, max_s)
 
 
 def tls_failure(target: Target, text: str, authority: str) -> CannotConnect | None:

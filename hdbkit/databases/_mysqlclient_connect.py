@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases._access import ATTRIBUTES, CONNECT_TIMEOUT, connect_timeout_s, tls_failure
 from hdbkit.databases._password_files import in_option_file
@@ -25,6 +24,11 @@ VERIFY_IDENTITY) with the certificates of the authority and, for mutual TLS, of 
 ``prepared``: whether the server prepares calls of routines; the timeout of a connection in seconds;
 and which of several servers is wanted: any, read-write or read-only."""
 
+VALUES = {
+    "ssl_mode": (*_SSL_MODES, *map(str.lower, _SSL_MODES)),
+    ATTRIBUTES: ("any", "read-write", "read-only"),
+}
+"""The values of the options that have few."""
 _ANOTHER = "create it, name another, or build with an administrator's account"
 _FEWER = "use fewer virtual users or raise the server's limit"
 _TLS_ADVICE = "check the options ssl_mode, ssl_ca, ssl_cert and ssl_key of the target"
@@ -80,10 +84,6 @@ def connected(target: Target, options: SessionOptions) -> Any:
         from MySQLdb import Error, _mysql
     except ImportError:
         raise MissingDriver(target.kind, "mysqlclient", "mysql") from None
-    unknown = sorted(set(target.options) - set(OPTIONS))
-    if unknown:
-        reason = f"unknown option of the target: {unknown[0]}.{did_you_mean(unknown[0], OPTIONS)}"
-        raise CannotConnect(target.url, reason, f"known options: {', '.join(OPTIONS)}")
     try:
         return _mysql.connect(**_arguments(target, options))
     except Error as error:
@@ -148,13 +148,7 @@ def _password(target: Target) -> str | None:
 def _ssl_mode(target: Target) -> dict[str, str]:
     """The option ``ssl_mode``, if given, in either case."""
     given = target.options.get("ssl_mode")
-    if given is None:
-        return {}
-    mode = given.upper()
-    if mode not in _SSL_MODES:
-        reason = f"the option ssl_mode is '{given}'.{did_you_mean(mode, _SSL_MODES)}"
-        raise CannotConnect(target.url, reason, f"known modes: {', '.join(_SSL_MODES)}")
-    return {"ssl_mode": mode}
+    return {} if given is None else {"ssl_mode": given.upper()}
 
 
 def is_on(target: Target, option: str, default: bool = False) -> bool:

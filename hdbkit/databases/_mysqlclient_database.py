@@ -30,12 +30,31 @@ from hdbkit.contracts import (
     SessionOptions,
     Workload,
 )
-from hdbkit.databases._access import ATTRIBUTES, first_usable
-from hdbkit.databases._mysqlclient_connect import connected, has_password, is_on, password_file, refused_from
+from hdbkit.databases._access import ATTRIBUTES, check_options, first_usable
+from hdbkit.databases._mysqlclient_connect import (
+    OPTIONS,
+    VALUES,
+    connected,
+    has_password,
+    is_on,
+    password_file,
+    refused_from,
+)
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import LAG, UPTIME, Encryption, Footprint, Pooling, PoolMode, ServerRole
+from hdbkit.readings import (
+    LAG,
+    UPTIME,
+    Disturbance,
+    Encryption,
+    Footprint,
+    MissingGrant,
+    Pooling,
+    PoolMode,
+    ServerRole,
+    Timeout,
+)
 
 _CERTIFICATE_END = "%b %d %H:%M:%S %Y GMT"
 """How the server writes the end of its certificate."""
@@ -117,10 +136,15 @@ class MysqlclientDatabase:
             raise MissingDriver(self.kind, "mysqlclient", self.extra) from None
         return f"mysqlclient {release.__version__} (client library {_mysql.get_client_info()})"
 
+    def check_options(self, target: Target) -> None:
+        """Check the names of the options, and the values of those that have few."""
+        check_options(target, OPTIONS, VALUES)
+
     def connect(
         self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None
     ) -> MysqlclientSession:
         """A session on the target's database, at the first usable address; the scope's schema is ignored."""
+        self.check_options(target)
         return first_usable(target, lambda one: self._connect(one, scope, options or SessionOptions()))
 
     def _connect(self, target: Target, scope: Scope, wanted: SessionOptions) -> MysqlclientSession:
@@ -146,11 +170,6 @@ class MysqlclientDatabase:
     def _require_role(self, session: MysqlclientSession, target: Target) -> None:
         """Close the session of a server that the target does not want. Raises ``CannotConnect``."""
         wanted = target.options.get(ATTRIBUTES, "any")
-        if wanted not in ("any", "read-write", "read-only"):
-            session.close()
-            raise CannotConnect(
-                target.url, f"the option {ATTRIBUTES} is '{wanted}'", "known values: any, read-write, read-only"
-            )
         if wanted != "any" and (self.role(session) is ServerRole.READ_ONLY) is not (wanted == "read-only"):
             session.close()
             words = "accepts no changes" if wanted == "read-write" else "accepts changes"
@@ -166,11 +185,17 @@ class MysqlclientDatabase:
         return f"{self.title} {session.ask('server_version')[0][0].partition('-')[0]}"
 
     def role(self, session: Session) -> ServerRole:
-        """By read_only; a replica that accepts changes is a primary."""
-        return ServerRole(session.ask("role")[0][0])
+        """By read_only, from which some accounts are exempt; a replica that accepts changes is a primary."""
+        ((closed, exempt),) = session.ask("read_only")
+        return ServerRole.READ_ONLY if closed and not exempt else ServerRole.PRIMARY
+
+    def is_replica(self, session: Session) -> bool:
+        """By read_only."""
+        ((closed, _),) = session.ask("read_only")
+        return bool(closed)
 
     def pooling(self, session: Session, target: Target) -> Pooling:
-        """By the number of this connection on both sides; proxies such as ProxySQL keep the state of a session."""
+        """By the number of this connection on both sides; a proxy that answers for the server is not noticed."""
         ((number,),) = session.ask("backend")
         return Pooling(PoolMode.DIRECT if number == _own(session).connection.thread_id() else PoolMode.SESSION)
 
@@ -186,10 +211,17 @@ class MysqlclientDatabase:
         (limits,) = session.ask("free_connections")
         return max(0, min(int(limit) for limit in limits if limit is not None))
 
-    def statement_timeout(self, session: Session) -> tuple[float, str] | None:
-        """The session's timeout; one that is not the server's was set by hdbkit, or comes with the account."""
-        ((milliseconds, setter),) = session.ask("statement_timeout")
-        return (float(milliseconds) / 1000, setter) if milliseconds else None
+    def timeouts(self, session: Session) -> list[Timeout]:
+        """Those of the session; one that is not the server's was set by hdbkit, or comes with the account."""
+        return [Timeout(ends, float(seconds), setter) for ends, seconds, setter in session.ask("timeouts")]
+
+    def disturbances(self, session: Session) -> list[Disturbance]:
+        """Settings that make commits unsafe, the redo log short, or the log long."""
+        return [Disturbance(*map(str, row)) for row in session.ask("disturbing_settings") + session.ask("redo_log")]
+
+    def clock_s(self, session: Session) -> float:
+        """The time of the statement."""
+        return float(session.ask("clock")[0][0])
 
     def counters(self, session: Session) -> dict[str, float]:
         """Totals of the whole server, and its gauges."""
@@ -219,6 +251,11 @@ class MysqlclientDatabase:
             return None
         ((_, uptime_s),) = session.ask("uptime")
         return process if name in self.processes and runs_as_long(process, float(uptime_s)) else None
+
+    def advised_grants(self, session: Session) -> list[MissingGrant]:
+        """To build in the target's database, and to see deadlocks, statistics and replication."""
+        ((account,),) = session.ask("account_name")
+        return [MissingGrant(*row) for row in session.ask("advised_grants", account=account)]
 
     def missing_grants(
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool

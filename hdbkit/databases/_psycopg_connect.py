@@ -5,14 +5,16 @@ from __future__ import annotations
 import select
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases._access import (
+    ATTRIBUTES,
     CONNECT_TIMEOUT,
     certificate_end,
     connect_timeout_s,
@@ -25,11 +27,18 @@ from hdbkit.readings import Pooling, PoolMode
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
-T = TypeVar("T")
 _UNTRUSTED = "certificate verify failed"
 _SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 OWN_OPTIONS = ("pooling", "prepared")
 """Options of a target that libpq does not have: what a pooler does, if it is not to be found out."""
+_PREPARED = {"true": True, "false": False}
+VALUES: Mapping[str, Collection[str]] = {
+    "pooling": [mode.value for mode in PoolMode],
+    "prepared": _PREPARED,
+    "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+    ATTRIBUTES: ("any", "read-write", "read-only", "primary", "standby", "prefer-standby"),
+}
+"""The values of the options that have few."""
 
 _ANOTHER = "create it, name another, or build with an administrator's account"
 _FEWER = "use fewer virtual users or raise the server's limit"
@@ -38,6 +47,7 @@ _RUNS = "check host and port, and that the server runs"
 _NOTHING = dict.fromkeys(("Connection refused", "No such file or directory"), NothingListens)
 _ROLE = "name another address, or change that option of the target"
 _NO_SETTINGS = "unsupported startup parameter"
+_NO_TLS = "set the option sslmode of the target to prefer, or enable TLS on the server"
 _ERRORS = (
     # text of libpq or the server, meaning, advice
     (
@@ -66,7 +76,7 @@ _ERRORS = (
     ("timeout expired", "no answer came from {place} in time", "check host, port and firewall"),
     ("Connection refused", "nothing listens on {place}", _RUNS),
     ("No such file or directory", "nothing listens on {place}", _RUNS),
-    ("does not support SSL", "the server does not support TLS", "set the option sslmode of the target"),
+    ("does not support SSL", "the server does not support TLS, but sslmode is '{sslmode}'", _NO_TLS),
     ("SSL error", "TLS negotiation failed", "check the options sslmode and sslrootcert of the target"),
     (
         "certificate",
@@ -90,7 +100,6 @@ _ERRORS = (
     ("query_wait_timeout", "the pooler had no free connection of the server in time", _FEWER_OR_LARGER_POOL),
     ("pgbouncer cannot connect", "the pooler cannot connect to its server", "check that the server runs"),
     ("no such database", "the pooler has no database '{database}'", "add it to the pooler's configuration"),
-    ("invalid connection option", "unknown option of the target", "check the options of the target"),
     ('database "', "there is no database '{database}'", _ANOTHER),
     ('role "', "there is no user '{user}'", _ANOTHER),
 )
@@ -131,24 +140,22 @@ def session_settings(schema: str, options: SessionOptions) -> dict[str, Any]:
 
 
 def stated_pooling(target: Target) -> Pooling | None:
-    """What the options ``pooling`` and ``prepared`` of the target state about a pooler; None: nothing.
-
-    Raises:
-        CannotConnect: an option has an unknown value.
-    """
-    mode = _stated(target, "pooling", {mode.value: mode for mode in PoolMode})
-    prepared = _stated(target, "prepared", {"true": True, "false": False})
+    """What the options ``pooling`` and ``prepared`` of the target state about a pooler; None: nothing."""
+    mode, prepared = target.options.get("pooling"), target.options.get("prepared")
     if mode is None and prepared is None:
         return None
-    mode = mode or PoolMode.TRANSACTION
-    return Pooling(mode, mode is not PoolMode.TRANSACTION if prepared is None else prepared)
+    found = PoolMode(mode or PoolMode.TRANSACTION)
+    return Pooling(found, found is not PoolMode.TRANSACTION if prepared is None else _PREPARED[prepared])
 
 
-def _stated(target: Target, option: str, known: Mapping[str, T]) -> T | None:
-    given = target.options.get(option)
-    if given is not None and given not in known:
-        raise CannotConnect(target.url, f"the option {option} is '{given}'", f"known values: {', '.join(known)}")
-    return None if given is None else known[given]
+@cache
+def known_options() -> Collection[str] | None:
+    """The options that a target may have: libpq's and our own; None without the driver."""
+    try:
+        from psycopg.pq import Conninfo
+    except ImportError:
+        return None
+    return [*OWN_OPTIONS, *(option.keyword.decode() for option in Conninfo.get_defaults())]
 
 
 def _connected(target: Target, settings: Mapping[str, Any], options: SessionOptions) -> PGconn:
@@ -224,6 +231,7 @@ def _connect_error(target: Target, text: str) -> CannotConnect:
         "user": target.user or "(none given)",
         "database": target.database or target.user or "(none given)",
         "host": host,
+        "sslmode": target.options.get("sslmode", "prefer"),
         "place": f"{host}, port {target.port or 'not given'}",
     }
     if failure := tls_failure(target, _certificate_problem(target, text), "sslrootcert"):

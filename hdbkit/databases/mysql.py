@@ -8,6 +8,7 @@ from typing import Any
 from hdbkit.contracts import Capability, Session
 from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
 from hdbkit.errors import TransactionError
+from hdbkit.readings import ServerRole
 
 
 class MySQL(MysqlclientDatabase):
@@ -22,6 +23,11 @@ class MySQL(MysqlclientDatabase):
         Capability.SNAPSHOT_CONFLICTS,
         Capability.STATEMENT_TIMEOUT,
     }
+
+    def role(self, session: Session) -> ServerRole:
+        """Also by super_read_only, from which no account is exempt."""
+        ((closed,),) = session.ask("super_read_only")
+        return ServerRole.READ_ONLY if closed else super().role(session)
 
     def counters(self, session: Session) -> dict[str, float]:
         """Includes history list length and deadlocks if the account may read them."""

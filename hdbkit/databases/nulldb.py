@@ -37,15 +37,25 @@ from hdbkit.contracts import (
     TableLoad,
     Workload,
 )
+from hdbkit.databases._access import check_options
 from hdbkit.databases._null_settings import NullSettings
 from hdbkit.databases._null_state import ROLLBACKS, State, Totals
 from hdbkit.databases._null_texts import by_design, count_of, is_count
 from hdbkit.databases._schema_options import options_of
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDesign, TransactionError
-from hdbkit.readings import Encryption, Footprint, Pooling, PoolMode, ServerRole
+from hdbkit.readings import (
+    Disturbance,
+    Encryption,
+    Footprint,
+    MissingGrant,
+    Pooling,
+    PoolMode,
+    ServerRole,
+    Timeout,
+)
 
 _LATENCIES = 1024
-_OPTIONS = {"latency_us", "spread", "seed", "error_rate", "error_class", "connections"}
+_OPTIONS = ("latency_us", "spread", "seed", "error_rate", "error_class", "connections")
 
 
 class NullSession:
@@ -53,11 +63,6 @@ class NullSession:
 
     def __init__(self, target: Target, scope: Scope = SERVER) -> None:
         self.state, self._scope = State(target), scope
-        unknown = sorted(set(target.options) - _OPTIONS)
-        if unknown:
-            raise InputError(
-                f"unknown option '{unknown[0]}' of the null engine (known: {', '.join(sorted(_OPTIONS))})"
-            )
         options = {key: text for key, text in target.options.items() if key != "error_class"}
         try:
             numbers = {key: float(text) for key, text in options.items()}
@@ -219,8 +224,13 @@ class NullDatabase:
         """It needs no driver."""
         return "none"
 
+    def check_options(self, target: Target) -> None:
+        """Check the names of the options, and the class of its errors."""
+        check_options(target, _OPTIONS, {"error_class": [*ErrorClass]})
+
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:
         """Open a session. Raises ``CannotConnect`` if the target has a host."""
+        self.check_options(target)
         if target.host:
             raise CannotConnect(target.url, "the null engine has no host", "write nulldb:///name")
         return NullSession(target, scope)
@@ -237,6 +247,10 @@ class NullDatabase:
         """A primary."""
         return ServerRole.PRIMARY
 
+    def is_replica(self, session: Session) -> bool:
+        """It has no primary."""
+        return False
+
     def pooling(self, session: Session, target: Target) -> Pooling:
         """Direct: there is no server."""
         return Pooling(PoolMode.DIRECT)
@@ -249,8 +263,16 @@ class NullDatabase:
         """The target's option ``connections``."""
         return _own(session).connections
 
-    def statement_timeout(self, session: Session) -> tuple[float, str] | None:
+    def timeouts(self, session: Session) -> list[Timeout]:
         """None: it has no timeouts."""
+        return []
+
+    def disturbances(self, session: Session) -> list[Disturbance]:
+        """None: its settings disturb nothing."""
+        return []
+
+    def clock_s(self, session: Session) -> float | None:
+        """None: it has no server."""
         return None
 
     def counters(self, session: Session) -> dict[str, float]:
@@ -266,6 +288,10 @@ class NullDatabase:
     def server_process(self, session: Session) -> int | None:
         """None: it has no process."""
         return None
+
+    def advised_grants(self, session: Session) -> list[MissingGrant]:
+        """None: there are no accounts."""
+        return []
 
     def missing_grants(
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool

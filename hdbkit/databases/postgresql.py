@@ -25,13 +25,23 @@ from hdbkit.contracts import (
     SessionOptions,
     Workload,
 )
-from hdbkit.databases._access import ATTRIBUTES, first_usable
+from hdbkit.databases._access import ATTRIBUTES, check_options, first_usable
 from hdbkit.databases._password_files import in_colon_file
-from hdbkit.databases._psycopg_connect import reached, stated_pooling
+from hdbkit.databases._psycopg_connect import VALUES, known_options, reached, stated_pooling
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import CannotConnect, MissingDriver
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import LAG, Encryption, Footprint, Pooling, PoolMode, ServerRole
+from hdbkit.readings import (
+    LAG,
+    Disturbance,
+    Encryption,
+    Footprint,
+    MissingGrant,
+    Pooling,
+    PoolMode,
+    ServerRole,
+    Timeout,
+)
 
 if TYPE_CHECKING:
     from hdbkit.databases._psycopg import PsycopgSession
@@ -84,8 +94,13 @@ class PostgreSQL:
         libpq = psycopg.pq.version()
         return f"psycopg {psycopg.__version__} ({psycopg.pq.__impl__}, libpq {libpq // 10000}.{libpq % 10000})"
 
+    def check_options(self, target: Target) -> None:
+        """Check the options against those of libpq, and the values of those that have few."""
+        check_options(target, known_options(), VALUES)
+
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> PsycopgSession:
         """A session whose search path is the scope's schema, or the account's own; at the first usable address."""
+        self.check_options(target)
         wanted = options or SessionOptions()
         if target.options.get(ATTRIBUTES) == _PREFER_STANDBY and target.fallbacks:
             with suppress(CannotConnect):
@@ -112,6 +127,10 @@ class PostgreSQL:
         """By recovery, and by the account's transactions, which may be read-only by default."""
         return ServerRole(session.ask("role")[0][0])
 
+    def is_replica(self, session: Session) -> bool:
+        """By recovery."""
+        return self.role(session) is ServerRole.STANDBY
+
     def pooling(self, session: Session, target: Target) -> Pooling:
         """By the server's processes that serve this session and two others; the target's options take precedence."""
         from hdbkit.databases._psycopg_pooled import found_pooling, is_pooled
@@ -135,10 +154,17 @@ class PostgreSQL:
         (limits,) = session.ask("free_connections")
         return max(0, min(int(limit) for limit in limits if limit is not None))
 
-    def statement_timeout(self, session: Session) -> tuple[float, str] | None:
-        """The timeout as the server reports it, with its source."""
-        ((milliseconds, setter),) = session.ask("statement_timeout")
-        return (milliseconds / 1000, setter) if milliseconds else None
+    def timeouts(self, session: Session) -> list[Timeout]:
+        """The timeouts as the server reports them, with their sources."""
+        return [Timeout(ends, milliseconds / 1000, setter) for ends, milliseconds, setter in session.ask("timeouts")]
+
+    def disturbances(self, session: Session) -> list[Disturbance]:
+        """Settings that make commits unsafe, checkpoints frequent, or the log long."""
+        return [Disturbance(*row) for row in session.ask("disturbing_settings")]
+
+    def clock_s(self, session: Session) -> float:
+        """The time now, not that of the transaction."""
+        return float(session.ask("clock")[0][0])
 
     def counters(self, session: Session) -> dict[str, float]:
         """Totals over all databases; a backend reports its own at most once per second."""
@@ -162,6 +188,10 @@ class PostgreSQL:
         ((backend, uptime_s),) = session.ask("backend")
         process = _parent_of(backend)
         return process if process and runs_as_long(process, float(uptime_s)) else None
+
+    def advised_grants(self, session: Session) -> list[MissingGrant]:
+        """To build, and what the server's own roles for monitoring and checkpoints permit."""
+        return [MissingGrant(*row) for row in session.ask("advised_grants")]
 
     def missing_grants(
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool

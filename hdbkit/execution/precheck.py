@@ -145,10 +145,9 @@ def _check_role(role: ServerRole, plan: RunPlan) -> None:
     changing = [name for name, weight in weights.items() if weight and name not in work.reading]
     if role is ServerRole.PRIMARY or not changing:
         return
-    what = "a standby" if role is ServerRole.STANDBY else "read-only"
     advice = f"--read-only runs only {' and '.join(sorted(work.reading))}, or " if work.reading else ""
     raise InputError(
-        f"the server of {plan.target.described} is {what}, and {', '.join(changing)} change its data; "
+        f"the server of {plan.target.described} is {role.described}, and {', '.join(changing)} change its data; "
         f"{advice}name the primary"
     )
 
@@ -164,8 +163,11 @@ def _check_replicas(engine: Database, plan: RunPlan) -> None:
         raise InputError(f"no operation of {workload(plan.workload).title} only reads; omit replica_reads")
     for number, address in enumerate(target.replicas):
         with closing(engine.connect(target.replica(number))) as session:
-            if engine.role(session) is ServerRole.PRIMARY:
-                raise InputError(f"the replica {address} of {target.described} accepts changes, so it is none")
+            if not engine.is_replica(session):
+                raise InputError(
+                    f"the server {address} among the replicas of {target.described} accepts changes, so it is no "
+                    "replica; remove it from the replicas, or make it read-only"
+                )
 
 
 def _check_connections(engine: Database, session: Session, plan: RunPlan, pooling: Pooling) -> None:

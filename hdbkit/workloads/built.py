@@ -48,12 +48,13 @@ def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec |
         spec = WorkloadSpec.model_validate_json(log.spec)
     except (ValidationError, ConfigErrors):
         raise SchemaProblem(
-            f"schema {kind} was built by another version of hdbkit, whose record this one cannot read; run: {drop}"
+            f"schema {kind} was built by another version of hdbkit, whose record this one cannot read",
+            f"run: {drop}",
         ) from None
     if not log.finished:
         raise HalfBuilt(
-            f"schema {kind} is incomplete ({len(log.parts)} of {len(workload(spec).parts())} parts are loaded); "
-            f"to resume, run: {build_command(schema.target, spec)}; to remove it, run: {drop}"
+            f"schema {kind} is incomplete ({len(log.parts)} of {len(workload(spec).parts())} parts are loaded)",
+            f"to resume, run: {build_command(schema.target, spec)}; to remove it, run: {drop}",
         )
     return spec
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from hdbkit.contracts import Check, Database, PlannedCheck, Row, Session
 from hdbkit.errors import ErrorClass, TransactionError
+from hdbkit.readings import STATEMENTS
 
 Started = Callable[[str], None]
 """Called with the name of each check and of each statement of it, as that statement is sent."""
@@ -47,8 +48,8 @@ def _reason(error: TransactionError, statement: str, engine: Database, session: 
     if error.error_class is not ErrorClass.STATEMENT_TIMEOUT:
         return f"could not be checked: statement {statement}: {error}"
     try:
-        limit = engine.statement_timeout(session)
+        limit = next((one for one in engine.timeouts(session) if one.ends == STATEMENTS), None)
     except TransactionError:
         limit = None
-    reason = f"the timeout of {limit[0]:g} s, which {limit[1]} sets" if limit else error.text
+    reason = f"the timeout of {limit.seconds:g} s, which {limit.setter} sets" if limit else error.text
     return f"could not be checked: statement {statement} was ended by {reason}"

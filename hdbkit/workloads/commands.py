@@ -18,6 +18,11 @@ def build_command(target: Target, spec: WorkloadSpec) -> str:
     return shlex.join(["hdbkit", "build", target.given, *spec.build_words])
 
 
+def analyze_command(target: Target, spec: WorkloadSpec) -> str:
+    """The command that updates the optimizer's statistics of a schema and runs its workload."""
+    return shlex.join(["hdbkit", "run", target.given, *spec.words, "--analyze"])
+
+
 def drop_command(target: Target, named: str) -> str:
     """The command that drops the schema of a workload (its name or its folder), whatever its scale is."""
     return shlex.join(["hdbkit", "drop", target.given, *workload_words(named)])

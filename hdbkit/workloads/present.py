@@ -5,7 +5,8 @@ from __future__ import annotations
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Schema, Workload
 from hdbkit.databases import database
-from hdbkit.errors import SchemaProblem
+from hdbkit.errors import InputError, SchemaProblem
+from hdbkit.readings import ServerRole
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import differences, grown
 from hdbkit.workloads.commands import build_command, drop_command
@@ -41,18 +42,42 @@ def schema_place(target: Target, spec: WorkloadSpec) -> str:
 
 def schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
     """As :func:`present_schema`, over an open connection."""
+    try:
+        return _schema_in(schema, target, asked)
+    except SchemaProblem as problem:
+        raise advised(problem, schema) from None
+
+
+def advised(problem: SchemaProblem, schema: Schema) -> SchemaProblem:
+    """``problem``; its advice refers to the primary if the schema's server accepts no changes."""
+    role = database(schema.target.kind).role(schema.session)
+    if role is ServerRole.PRIMARY or not problem.advice:
+        return problem
+    return type(problem)(problem.reason, f"this server is {role.described}: build it on the primary")
+
+
+def require_primary(schema: Schema) -> None:
+    """Check that the schema can be built and dropped. Raises ``InputError`` if its server accepts no changes."""
+    role = database(schema.target.kind).role(schema.session)
+    if role is not ServerRole.PRIMARY:
+        raise InputError(
+            f"the server of {schema.target.described} is {role.described} and accepts no changes; name its primary"
+        )
+
+
+def _schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
     spec, found = asked.spec, asked.found(schema)
     build = build_command(target, spec)
     if found is None:
         raise SchemaProblem(
-            f"there is no schema of {asked.title} in {target.described}; {asked.advice_to_build(build)}"
+            f"there is no schema of {asked.title} in {target.described}", asked.advice_to_build(build)
         )
     different = differences(found, spec)
     if different:
         name, value, other = different[0]
         rebuild = build if grown(found, asked) else f"{drop_command(target, spec.named)}, then: {build}"
         raise SchemaProblem(
-            f"the schema of {asked.title} in {target.described} has {name} {value}, but the plan needs {other}; "
-            f"omit {name}, or {asked.advice_to_build(rebuild)}"
+            f"the schema of {asked.title} in {target.described} has {name} {value}, but the plan needs {other}",
+            f"omit {name}, or {asked.advice_to_build(rebuild)}",
         )
     return found

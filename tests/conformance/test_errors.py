@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Database, SqlSession
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
+from hdbkit.readings import STATEMENTS
 from tests.conformance.conftest import connected
 from tests.conformance.small import Small, load, warehouse
 
@@ -86,12 +87,12 @@ def test_a_statement_that_takes_too_long_is_a_statement_timeout(connect: Connect
 
 
 def test_the_timeout_of_a_session_and_who_sets_it_are_known(engine: Database, connect: Connect) -> None:
-    assert engine.statement_timeout(connect()) is None
-    found = engine.statement_timeout(connect(statement_timeout_ms=2500))
-    assert found is not None
-    seconds, setter = found
-    assert seconds == 2.5
-    assert setter.startswith("hdbkit")
+    assert engine.timeouts(connect()) == []
+    (found,) = engine.timeouts(connect(statement_timeout_ms=2500))
+    assert (found.ends, found.seconds) == (STATEMENTS, 2.5)
+    assert found.setter.startswith("hdbkit")
+    waits = [one for one in engine.timeouts(connect(lock_timeout_ms=3000)) if one.ends != STATEMENTS]
+    assert [one.seconds for one in waits] == [3]
 
 
 def test_a_duplicate_key_is_a_constraint(db: SqlSession) -> None:

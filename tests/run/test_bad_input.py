@@ -257,7 +257,9 @@ def test_wrong_options_of_a_run(
 
 def test_a_wrong_name_of_a_target_or_a_database(command: HdbkitCommand, named: str) -> None:
     refused(command("run", "labb"), "there is no target 'labb'", "Did you mean 'lab'?", "known: lab")
-    refused(command("run", "postgres://a@b/c"), "there is no database 'postgres'", "Did you mean 'postgresql'?")
+    refused(
+        command("run", "postgres://a@b/c"), "there is no kind of database 'postgres'", "Did you mean 'postgresql'?"
+    )
 
 
 def test_a_results_folder_that_cannot_be_written(

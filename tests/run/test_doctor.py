@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,8 +15,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 import hdbkit
+from hdbkit.config import Target
+from hdbkit.errors import InputError
 from hdbkit.servers import PrivateServer, find_binaries, private_server
+from tests.architecture.source_tree import ROOT
 from tests.run.faults import ask, until
+from tests.run.poolers import pgbouncer
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +77,78 @@ def test_settings_that_disturb_a_run_are_named(server: PrivateServer) -> None:
     changes = {"log_statement": "'mod'", "max_wal_size": "'1GB'", "synchronous_commit": "off"}
     for name, value in changes.items():
         ask(server, f"ALTER SYSTEM SET {name} = {value}")
-    ask(server, "ALTER ROLE hdbkit SET statement_timeout = '7s'")
+    timeouts = {"statement_timeout": "7s", "idle_in_transaction_session_timeout": "9s", "lock_timeout": "3s"}
+    for name, value in timeouts.items():
+        ask(server, f"ALTER ROLE hdbkit SET {name} = '{value}'")
     ask(server, "SELECT pg_reload_conf()")
     until(lambda: len(found(server, "settings")) == 3, "three settings are named")
     assert set(found(server, "settings")["detail"].str.split(" = ").str[0]) == changes.keys()
-    (timeout,) = found(server, "timeouts")["detail"]
-    assert timeout == "statements end after 7 s, which the account (ALTER ROLE) sets"
+    assert list(found(server, "timeouts")["detail"]) == [
+        "statements end after 7 s, which the account (ALTER ROLE) sets",
+        "waits for a lock end after 3 s, which the account (ALTER ROLE) sets",
+        "idle transactions end after 9 s, which the account (ALTER ROLE) sets",
+    ]
     for name in changes:
         ask(server, f"ALTER SYSTEM RESET {name}")
-    ask(server, "ALTER ROLE hdbkit RESET statement_timeout")
+    ask(server, "ALTER ROLE hdbkit RESET ALL")
     ask(server, "SELECT pg_reload_conf()")
+
+
+def test_what_the_account_lacks_to_change_settings_is_named_where_it_may(server: PrivateServer) -> None:
+    refused = found(server, "sweeps").to_dict("records")
+    assert [one["state"] for one in refused] == ["ok"]
+    ordinary = server.target.with_(server_folder=None, may_change_settings=True)
+    frame = hdbkit.doctor(ordinary).set_index("subject")
+    assert frame.loc["sweeps", "state"] == "warning"
+    assert "GRANT ALTER SYSTEM ON PARAMETER" in frame.loc["sweeps", "detail"]
+
+
+def test_the_schema_is_that_of_the_workload_and_advice_can_be_typed(server: PrivateServer, tmp_path: Path) -> None:
+    folder = shutil.copytree(ROOT / "params" / "workloads" / "key-value", tmp_path / "of two words")
+    frame = hdbkit.doctor(server.target, workload=folder).set_index("subject")
+    assert "there is no schema of" in frame.loc["schema", "detail"]
+    words = shlex.split(frame.loc["schema", "advice"])
+    assert words[:2] == ["hdbkit", "build"]
+    assert str(folder) in words
+
+
+def test_a_standby_is_not_advised_to_build(built: PrivateServer, replica: Target) -> None:
+    frame = hdbkit.doctor(replica, workload="tproc_c", warehouses=7).set_index("subject")
+    assert frame.loc["schema", "advice"] == "this server is a standby: build it on the primary"
+    with pytest.raises(InputError, match="is a standby and accepts no changes; name its primary"):
+        hdbkit.connect(replica).build(warehouses=7)
+    with pytest.raises(InputError, match="is a standby and accepts no changes; name its primary"):
+        hdbkit.connect(replica).drop()
+
+
+def test_behind_a_pooler_the_servers_connections_are_not_those_of_clients(built: PrivateServer) -> None:
+    with pgbouncer(built, "session") as pooled:
+        detail = hdbkit.doctor(pooled).set_index("subject").loc["free connections", "detail"]
+    assert "to the pooler" in detail
+    assert "virtual users" not in detail
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("sslmod=require", "unknown option of the target: sslmod. Did you mean 'sslmode'"),
+        ("sslmode=requird", "the option sslmode is 'requird'. Did you mean 'require'"),
+        ("fallbacks=db2:5432", "unknown option of the target: fallbacks"),
+        ("pooling=foo", "the option pooling is 'foo'"),
+        ("prepared=maybe", "the option prepared is 'maybe'"),
+        ("target_session_attrs=master", "the option target_session_attrs is 'master'"),
+        ("connect_timeout=\u0661", "the option connect_timeout is"),
+    ],
+)
+def test_options_of_a_target_are_checked_when_it_is_read(options: str, reason: str) -> None:
+    with pytest.raises(InputError) as refused:
+        hdbkit.Workspace().target(f"postgresql://nobody@no-such-host.invalid/x?{options}")
+    assert reason in str(refused.value)
+
+
+def test_a_server_without_tls_is_named_with_the_mode_that_asks_for_it(built: PrivateServer) -> None:
+    with pytest.raises(InputError, match="does not support TLS, but sslmode is 'require'; set the option sslmode"):
+        hdbkit.connect(built.target.with_(options={"sslmode": "require"}))
 
 
 def test_a_certificate_that_ends_soon_is_a_warning() -> None:

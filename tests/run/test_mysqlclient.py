@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from decimal import Decimal
 from pathlib import Path
 from types import FrameType
@@ -427,6 +427,26 @@ def test_statistics_of_a_table_that_the_server_believes_to_be_small(server: Priv
         session.execute("DROP TABLE padded")
 
 
+def test_each_missing_privilege_has_the_command_that_grants_it(
+    server: PrivateServer, connect: Sessions, admin: Any
+) -> None:
+    engine = database(server.target.kind)
+    admin.execute("CREATE USER 'limited'@'127.0.0.1' IDENTIFIED BY 'word-of-ours'")
+    admin.execute(f"GRANT SELECT, EXECUTE ON `{server.target.database}`.* TO 'limited'@'127.0.0.1'")
+    limited = server.target.with_(host="127.0.0.1", user="limited", password="word-of-ours", password_file=None)
+    try:
+        with closing(_session(limited)) as session:
+            missing = engine.advised_grants(session)
+        assert [one.without.split()[0] for one in missing] == ["hdbkit", "deadlocks,"]
+        assert "SELECT" not in missing[0].command
+        for one in missing:
+            admin.execute(one.command)
+        with closing(_session(limited)) as session:
+            assert engine.advised_grants(session) == []
+    finally:
+        admin.execute("DROP USER 'limited'@'127.0.0.1'")
+
+
 def test_a_read_only_server_is_one_for_ordinary_accounts(
     server: PrivateServer, connect: Sessions, admin: Any
 ) -> None:
@@ -436,5 +456,8 @@ def test_a_read_only_server_is_one_for_ordinary_accounts(
     try:
         assert engine.role(connect()) is ServerRole.READ_ONLY
         assert engine.role(admin) is ServerRole.PRIMARY
+        assert engine.is_replica(admin)
+        lacking = {one.without: one.command for one in engine.advised_grants(connect())}
+        assert "replication lag is not visible" in lacking
     finally:
         admin.execute("SET GLOBAL read_only = 0")

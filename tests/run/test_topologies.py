@@ -78,7 +78,7 @@ def test_a_replica_must_be_named_and_be_one(primary: Target) -> None:
     load = Load(rampup_s=0, duration_s=1, replica_reads=True)
     with pytest.raises(InputError, match=r"names no replicas; add replicas: \[HOST:PORT\] to the target"):
         hdbkit.start(primary, load=load)
-    with pytest.raises(InputError, match="accepts changes, so it is none"):
+    with pytest.raises(InputError, match="accepts changes, so it is no replica"):
         hdbkit.start(primary.with_(replicas=[f"127.0.0.1:{primary.port}"]), load=load)
 
 

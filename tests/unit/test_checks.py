@@ -14,6 +14,8 @@ import pytest
 from hdbkit.analysis.run import steady
 from hdbkit.analysis.run.bracket import brackets
 from hdbkit.analysis.run.checks import check_run, completed_by_second
+from hdbkit.analysis.run.summary import summarize
+from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.run.windows import window_of
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
@@ -69,7 +71,7 @@ def test_a_sound_run_passes_every_check(write: Write) -> None:
     run = write()
     found = check_run(run.folder, run.manifest)
     assert {check.name for check in found if check.passed is not True} == {"CPU pressure"}
-    assert len({check.name for check in found}) == len(found) == 11
+    assert len({check.name for check in found}) == len(found) == 10
 
 
 @pytest.mark.parametrize("edge", ["start", "end"])
@@ -186,8 +188,14 @@ def test_time_outside_the_calls_is_reported_and_is_not_an_error(write: Write) ->
     assert "35." in found.detail or "36." in found.detail
 
 
-def test_stolen_time_is_found(write: Write) -> None:
-    assert line(write(host=host_of(16, steal=0.05)), "steal time").passed is False
+def test_stolen_time_is_a_warning_and_no_failed_check(write: Write) -> None:
+    """A virtual machine cannot prevent it, and the figures are those of this machine."""
+    run = write(host=host_of(16, steal=0.05))
+    manifest = run.manifest.model_copy(update={"result": summarize(run.folder, run.manifest)})
+    assert (
+        "other machines took 5.0 % of the CPU time of the load host (steal time)" in run_warnings(manifest)["steal"]
+    )
+    assert [one.name for one in check_run(run.folder, run.manifest) if one.passed is False] == []
 
 
 def test_pressure_counts_where_the_clients_have_the_host_to_themselves(write: Write) -> None:

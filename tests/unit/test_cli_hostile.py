@@ -33,7 +33,7 @@ def test_a_password_of_any_bytes_leads_to_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("mode", "reason"), [("required", "nothing listens"), ("requird", "Did you mean 'REQUIRED'?")]
+    ("mode", "reason"), [("required", "nothing listens"), ("requird", "Did you mean 'required'?")]
 )
 def test_the_mode_of_tls_is_known_in_either_case(command: HdbkitCommand, mode: str, reason: str) -> None:
     said = command("check", f"mysql://x@{NOWHERE}?ssl_mode={mode}")

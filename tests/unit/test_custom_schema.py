@@ -59,6 +59,7 @@ class Recorded:
     """A schema in a database, with the record of its build."""
 
     target = Target(kind="nulldb", database="x", name="lab")
+    session = None
 
     def __init__(self, spec: WorkloadSpec, finished: bool = True) -> None:
         self._log = BuildLog(True, frozenset({"things"}), workload(spec).record, finished, {"things-0": 10})

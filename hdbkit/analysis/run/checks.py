@@ -19,7 +19,7 @@ from hdbkit.analysis.run import steady
 from hdbkit.analysis.run.bracket import brackets
 from hdbkit.analysis.run.costs import MIN_S, against_earlier, within
 from hdbkit.analysis.run.faults import lost_text
-from hdbkit.analysis.run.host import MAX_STEAL_PCT, pressure_pct, server_is_here
+from hdbkit.analysis.run.host import pressure_pct, server_is_here
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window, window_of
@@ -134,14 +134,6 @@ def _littles_law(run: _Run) -> Line:
         f"{law['outside_pct']:.1f} % of a user's time is outside the calls"
     )
     return abs(law["ratio"] - 1) <= allowed, detail
-
-
-def _steal(run: _Run) -> Line:
-    shares = run.result["host_cpu_pct"]
-    if shares is None or "steal" not in shares:
-        return None, "the host's CPU was not sampled"
-    detail = f"other machines took {shares['steal']:.2f} % of the CPU time; at most {MAX_STEAL_PCT:g} % is allowed"
-    return shares["steal"] <= MAX_STEAL_PCT, detail
 
 
 def _pressure(run: _Run) -> Line:
@@ -283,5 +275,4 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
         yield "acknowledged commits kept", _kept
     yield "Little's law", _disturbed(_littles_law)
     yield "steady state", _disturbed(_steady)
-    yield "steal time", _steal
     yield "CPU pressure", _pressure

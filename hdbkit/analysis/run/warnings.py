@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hdbkit.analysis.run.host import MAX_STEAL_PCT
@@ -13,6 +14,7 @@ from hdbkit.results.manifest import Manifest
 
 DATA, FULL_PAGES, BUSY, EARLY = "data", "full pages", "busy", "early end"
 SCHEMA, RESTART = "schema", "restart"
+STEAL = "steal"
 SERVER_CPU, SERVER_STEAL, SERVER_DISK = "server host CPU", "server host steal", "server host disk"
 """The kinds of warning."""
 _MANY_IMAGES = 0.05
@@ -27,6 +29,7 @@ def run_warnings(manifest: Manifest) -> dict[str, str]:
     found[RESTART] = _restarted(manifest)
     found[SCHEMA] = "; ".join(manifest.warnings)
     found[EARLY] = f"it {manifest.ended_early}" if manifest.ended_early else ""
+    found[STEAL] = _steal(manifest.result.get("host_cpu_pct"), "load host")
     found |= _server_host(manifest.result.get("server_host"))
     return {kind: sentence for kind, sentence in found.items() if sentence}
 
@@ -90,6 +93,17 @@ def _busy(manifest: Manifest) -> str:
     )
 
 
+def _steal(shares: Mapping[str, float] | None, host: str) -> str:
+    """That a virtual machine did not get the CPU time that it asked for."""
+    steal_pct = (shares or {}).get("steal", 0.0)
+    if steal_pct <= MAX_STEAL_PCT:
+        return ""
+    return (
+        f"other machines took {steal_pct:.1f} % of the CPU time of the {host} (steal time); "
+        f"at most {MAX_STEAL_PCT:g} % is acceptable"
+    )
+
+
 def _server_host(use: dict[str, Any] | None) -> dict[str, str]:
     """Where the database's host itself was the limit, or shared; nothing without an agent."""
     found: dict[str, str] = {}
@@ -98,11 +112,7 @@ def _server_host(use: dict[str, Any] | None) -> dict[str, str]:
         found[SERVER_CPU] = (
             f"the processors of the database's host were {busy_pct(shares):.0f} % busy: they limit the throughput"
         )
-    if shares.get("steal", 0.0) > MAX_STEAL_PCT:
-        found[SERVER_STEAL] = (
-            f"other machines took {shares['steal']:.1f} % of the CPU time of the database's host; "
-            f"at most {MAX_STEAL_PCT:g} % is acceptable"
-        )
+    found[SERVER_STEAL] = _steal(shares, "database's host")
     full = {
         name: disk["busy_pct"]
         for name, disk in (use or {}).get("disks", {}).items()

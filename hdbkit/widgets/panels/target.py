@@ -110,8 +110,6 @@ class TargetPanel(Panel):
             if ":" in text or "@" in text:  # it may hold a password, and a notebook keeps what a field shows
                 self._put_back()
             raise
-        if target.kind not in self._kinds.index:
-            raise InputError(f"there is no kind of database '{target.kind}' (known: {', '.join(self._kinds.index)})")
         self.shared.target = self._with_password(target)
 
     def _put_back(self) -> None:
@@ -210,7 +208,7 @@ class TargetPanel(Panel):
         self.in_background(lambda: self._examined(target))
 
     def _examined(self, target: Target) -> None:
-        found = api.doctor(target, workspace=self.workspace)
+        found = api.doctor(target, workload=chosen(self.shared), workspace=self.workspace)
         self.findings.value = found.to_html(index=False, border=0, classes="hdbkit-findings")  # escaped
         bad = found[found["state"] != "ok"]
         self.say(f"{many(len(bad), 'finding')} to look at, {len(found) - len(bad)} in order")

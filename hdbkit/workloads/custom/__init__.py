@@ -153,13 +153,13 @@ class Custom:
         built = kept.get("name") or kept.get("kind")
         if built != self.spec.definition.name:
             raise SchemaProblem(
-                f"schema {name} is of another workload ({built}); use another database, or run, with the folder of "
-                f"{built}: {drop_command(schema.target, 'FOLDER')}"
+                f"schema {name} is of another workload ({built})",
+                f"use another database, or run, with the folder of {built}: {drop_command(schema.target, 'FOLDER')}",
             )
         if kept.get("build_digest") != self.spec.build_digest:
             raise SchemaProblem(
-                f"schema {name} was built from other tables or statements than the workload {built} has now; "
-                f"run: {drop}, then: {build_command(schema.target, self.spec)}"
+                f"schema {name} was built from other tables or statements than the workload {built} has now",
+                f"run: {drop}, then: {build_command(schema.target, self.spec)}",
             )
         known = self.spec.definition.parameters
         parameters = {**known, **{one: value for one, value in kept["parameters"].items() if one in known}}
@@ -168,8 +168,8 @@ class Custom:
         )
         if not log.finished:
             raise HalfBuilt(
-                f"schema {name} is incomplete (number of loaded parts: {len(log.parts)}); "
-                f"to resume, run: {build_command(schema.target, found)}; to remove it, run: {drop}"
+                f"schema {name} is incomplete (number of loaded parts: {len(log.parts)})",
+                f"to resume, run: {build_command(schema.target, found)}; to remove it, run: {drop}",
             )
         return found
 

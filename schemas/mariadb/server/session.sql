@@ -1,39 +1,27 @@
 -- Queries of a session: differences from MySQL.
 
+-- name: redo_log
+SELECT 'innodb_log_file_size', CONCAT(ROUND(@@GLOBAL.innodb_log_file_size / 1048576), ' MiB'),
+       'when the redo log is full, the server flushes pages at full speed'
+FROM DUAL WHERE @@GLOBAL.innodb_log_file_size < 1073741824;
+
+-- name: timeouts
+SELECT e.ends, e.seconds, CASE WHEN e.seconds = e.of_server THEN 'the server' ELSE 'hdbkit or the account' END
+FROM (
+    SELECT 'statements' AS ends, @@SESSION.max_statement_time AS seconds, @@GLOBAL.max_statement_time AS of_server
+    UNION ALL
+    SELECT 'waits for a lock', IF(@@SESSION.innodb_lock_wait_timeout < 50, @@SESSION.innodb_lock_wait_timeout, 0),
+           @@GLOBAL.innodb_lock_wait_timeout
+    UNION ALL
+    SELECT 'idle transactions', @@SESSION.idle_transaction_timeout, @@GLOBAL.idle_transaction_timeout
+    UNION ALL
+    SELECT 'idle transactions that changed data', @@SESSION.idle_write_transaction_timeout,
+           @@GLOBAL.idle_write_transaction_timeout
+) AS e
+WHERE e.seconds > 0;
+
 -- name: set_isolation
 SET SESSION tx_isolation = :level;
-
--- name: role
--- Whether the server accepts changes; accounts with special privileges are exempt.
-SELECT CASE WHEN @@read_only AND NOT EXISTS (
-                SELECT * FROM information_schema.USER_PRIVILEGES
-                WHERE PRIVILEGE_TYPE IN ('SUPER', 'READ ONLY ADMIN', 'READ_ONLY ADMIN')
-                  AND GRANTEE = CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@',
-                                       QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)))) THEN 'read-only'
-            ELSE 'primary' END;
-
--- name: disturbing_settings
--- Settings whose values disturb runs, or make their results incomparable: name, value, effect.
-SELECT name, value, effect FROM (
-    SELECT 'general_log' AS name, 'on' AS value, 'each statement is written to the log' AS effect,
-           @@GLOBAL.general_log AS applies
-    UNION ALL
-    SELECT 'long_query_time', '0', 'each statement is written to the slow query log',
-           @@GLOBAL.slow_query_log AND @@GLOBAL.long_query_time = 0
-    UNION ALL
-    SELECT 'innodb_doublewrite', 'off', 'a failure of the host can destroy pages',
-           @@GLOBAL.innodb_doublewrite IN ('OFF', '0')
-    UNION ALL
-    SELECT 'innodb_flush_log_at_trx_commit', @@GLOBAL.innodb_flush_log_at_trx_commit,
-           'acknowledged commits can be lost', @@GLOBAL.innodb_flush_log_at_trx_commit IN (0, 2)
-    UNION ALL
-    SELECT 'sync_binlog', @@GLOBAL.sync_binlog, 'acknowledged commits can be missing in the binary log',
-           @@GLOBAL.log_bin AND @@GLOBAL.sync_binlog <> 1
-    UNION ALL
-    SELECT 'innodb_log_file_size', CONCAT(ROUND(@@GLOBAL.innodb_log_file_size / 1048576), ' MiB'),
-           'when the redo log is full, the server flushes pages at full speed', @@GLOBAL.innodb_log_file_size < 1073741824
-) AS known
-WHERE applies;
 
 -- name: replica_status
 -- One row on a replica. Requires REPLICATION CLIENT or SLAVE MONITOR.
@@ -46,11 +34,6 @@ EXECUTE;
 
 -- name: set_statement_timeout
 SET SESSION max_statement_time = :milliseconds / 1000;
-
--- name: statement_timeout
-SELECT @@SESSION.max_statement_time * 1000,
-       CASE WHEN @@SESSION.max_statement_time = @@GLOBAL.max_statement_time THEN 'the server'
-            ELSE 'hdbkit or the account' END;
 
 -- name: list_unanalyzed
 -- Tables whose statistics cover less than a tenth of their file, and why. Requires PROCESS.

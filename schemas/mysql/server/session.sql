@@ -17,10 +17,18 @@ SET SESSION innodb_lock_wait_timeout = :seconds, lock_wait_timeout = :seconds;
 -- For reads only; the server has no timeout for other statements.
 SET SESSION max_execution_time = :milliseconds;
 
--- name: statement_timeout
--- The timeout of this session's reads in milliseconds, and who sets it.
-SELECT @@SESSION.max_execution_time,
-       CASE WHEN @@SESSION.max_execution_time = @@GLOBAL.max_execution_time THEN 'the server' ELSE 'hdbkit' END;
+-- name: timeouts
+-- The timeouts of this session: what each ends, its seconds, and who sets it. That of statements applies to reads; one
+-- of waits that is not below the default of 50 s is left out.
+SELECT e.ends, e.seconds, CASE WHEN e.seconds = e.of_server THEN 'the server' ELSE 'hdbkit or the account' END
+FROM (
+    SELECT 'statements' AS ends, @@SESSION.max_execution_time / 1000 AS seconds,
+           @@GLOBAL.max_execution_time / 1000 AS of_server
+    UNION ALL
+    SELECT 'waits for a lock', IF(@@SESSION.innodb_lock_wait_timeout < 50, @@SESSION.innodb_lock_wait_timeout, 0),
+           @@GLOBAL.innodb_lock_wait_timeout
+) AS e
+WHERE e.seconds > 0;
 
 -- name: load_from_client
 -- Tab-separated text that the client reads from a local path.
@@ -53,16 +61,16 @@ SELECT CONNECTION_ID();
 -- How long the server has been running, in seconds.
 SHOW GLOBAL STATUS LIKE 'Uptime';
 
--- name: role
--- Whether the server accepts changes; accounts with special privileges are exempt from read_only, but not from
--- super_read_only.
-SELECT CASE WHEN @@super_read_only THEN 'read-only'
-            WHEN @@read_only AND NOT EXISTS (
-                SELECT * FROM information_schema.USER_PRIVILEGES
-                WHERE PRIVILEGE_TYPE IN ('SUPER', 'CONNECTION_ADMIN')
-                  AND GRANTEE = CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@',
-                                       QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)))) THEN 'read-only'
-            ELSE 'primary' END;
+-- name: read_only
+-- Whether the server accepts no changes of ordinary accounts, and whether this one is exempt.
+SELECT @@GLOBAL.read_only,
+       EXISTS (SELECT * FROM information_schema.USER_PRIVILEGES
+               WHERE PRIVILEGE_TYPE IN ('SUPER', 'CONNECTION_ADMIN', 'READ ONLY ADMIN', 'READ_ONLY ADMIN')
+                 AND REPLACE(GRANTEE, CHAR(39), '') = CURRENT_USER());
+
+-- name: super_read_only
+-- Whether the server accepts no changes of any account.
+SELECT @@GLOBAL.super_read_only;
 
 -- name: clock
 -- The server's time, in seconds since 1970.
@@ -73,13 +81,29 @@ SELECT UNIX_TIMESTAMP(NOW(6));
 SHOW SESSION STATUS WHERE Variable_name IN ('Ssl_version', 'Ssl_server_not_after');
 
 -- name: advised_grants
--- What this account lacks: the command that grants it, and what is missing without it.
-SELECT CONCAT('GRANT PROCESS ON *.* TO ', account),
-       'deadlocks, history list length and the statistics of tables are not visible'
-FROM (SELECT CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@',
-                    QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1))) AS account) AS own
-WHERE NOT EXISTS (SELECT * FROM information_schema.USER_PRIVILEGES
-                  WHERE PRIVILEGE_TYPE = 'PROCESS' AND GRANTEE = account);
+-- What this account lacks: the command that grants it, and what is missing without it. None where it has a role, whose
+-- privileges are not listed here.
+SELECT CONCAT('GRANT ', GROUP_CONCAT(p.name ORDER BY p.name SEPARATOR ', '), ' ON ', p.place, ' TO ', :account), p.without
+FROM (
+    SELECT n.name, CONCAT('`', REPLACE(REPLACE(REPLACE(DATABASE(), '`', '``'), '_', '\\_'), '%', '\\%'), '`.*') AS place,
+           'hdbkit cannot build, run and drop a schema in this database' AS without
+    FROM (SELECT 'SELECT' AS name UNION ALL SELECT 'INSERT' UNION ALL SELECT 'UPDATE' UNION ALL SELECT 'DELETE'
+          UNION ALL SELECT 'CREATE' UNION ALL SELECT 'DROP' UNION ALL SELECT 'INDEX'
+          UNION ALL SELECT 'CREATE ROUTINE' UNION ALL SELECT 'ALTER ROUTINE' UNION ALL SELECT 'EXECUTE') AS n
+    WHERE DATABASE() IS NOT NULL
+    UNION ALL
+    SELECT 'PROCESS', '*.*', 'deadlocks, history list length and the statistics of tables are not visible'
+    UNION ALL
+    SELECT IF(VERSION() LIKE '%MariaDB%', 'SLAVE MONITOR', 'REPLICATION CLIENT'), '*.*', 'replication lag is not visible'
+    FROM DUAL WHERE @@GLOBAL.read_only
+) AS p
+WHERE COALESCE(CURRENT_ROLE(), 'NONE') = 'NONE'
+  AND p.name NOT IN (SELECT PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES
+                     WHERE REPLACE(GRANTEE, CHAR(39), '') = CURRENT_USER())
+  AND p.name NOT IN (SELECT PRIVILEGE_TYPE FROM information_schema.SCHEMA_PRIVILEGES
+                     WHERE REPLACE(GRANTEE, CHAR(39), '') = CURRENT_USER() AND DATABASE() LIKE TABLE_SCHEMA)
+GROUP BY p.place, p.without
+ORDER BY p.place DESC;
 
 -- name: disturbing_settings
 -- Settings whose values disturb runs, or make their results incomparable: name, value, effect.
@@ -98,11 +122,14 @@ SELECT name, value, effect FROM (
     UNION ALL
     SELECT 'sync_binlog', @@GLOBAL.sync_binlog, 'acknowledged commits can be missing in the binary log',
            @@GLOBAL.log_bin AND @@GLOBAL.sync_binlog <> 1
-    UNION ALL
-    SELECT 'innodb_redo_log_capacity', CONCAT(ROUND(@@GLOBAL.innodb_redo_log_capacity / 1048576), ' MiB'),
-           'when the redo log is full, the server flushes pages at full speed', @@GLOBAL.innodb_redo_log_capacity < 1073741824
 ) AS known
 WHERE applies;
+
+-- name: redo_log
+-- A redo log that is so small that it disturbs runs: name, value, effect.
+SELECT 'innodb_redo_log_capacity', CONCAT(ROUND(@@GLOBAL.innodb_redo_log_capacity / 1048576), ' MiB'),
+       'when the redo log is full, the server flushes pages at full speed'
+FROM DUAL WHERE @@GLOBAL.innodb_redo_log_capacity < 1073741824;
 
 -- name: replica_status
 -- One row on a replica. Requires REPLICATION CLIENT.

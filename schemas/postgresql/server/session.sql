@@ -76,19 +76,25 @@ SELECT set_config(:name, :value, false);
 -- Removes a prepared statement.
 DEALLOCATE {name};
 
--- name: statement_timeout
--- The timeout of this session's statements in milliseconds, and who sets it.
-SELECT setting::integer,
-       CASE source
+-- name: timeouts
+-- The timeouts of this session: what each ends, its milliseconds, and who sets it. Some exist from version 17 on.
+SELECT e.ends, CASE WHEN s.unit = 'ms' THEN s.setting::bigint END,
+       CASE s.source
            WHEN 'client' THEN 'hdbkit'
            WHEN 'session' THEN 'hdbkit'
            WHEN 'user' THEN 'the account (ALTER ROLE)'
            WHEN 'database' THEN 'the database (ALTER DATABASE)'
            WHEN 'database user' THEN 'the account in this database (ALTER ROLE IN DATABASE)'
            WHEN 'global' THEN 'a setting for all accounts (ALTER ROLE ALL)'
-           ELSE 'the server (' || source || ')'
+           ELSE 'the server (' || s.source || ')'
        END
-FROM pg_settings WHERE name = 'statement_timeout';
+FROM (VALUES
+    (1, 'statement_timeout', 'statements'), (2, 'transaction_timeout', 'transactions'),
+    (3, 'lock_timeout', 'waits for a lock'), (4, 'idle_in_transaction_session_timeout', 'idle transactions'),
+    (5, 'idle_session_timeout', 'idle sessions')) AS e (position, name, ends)
+JOIN pg_settings AS s ON s.name = e.name
+WHERE s.setting <> '0'
+ORDER BY e.position;
 
 -- name: counters
 -- Running totals, one per row: over all databases, and autovacuums and rows of sequential scans in this database; and
