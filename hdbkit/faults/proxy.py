@@ -1,6 +1,7 @@
 """A TCP proxy on the loopback interface between clients and server, which delays, holds back or resets connections.
 
-A delay applies to what the server sends, so that each answer arrives later by as much.
+A delay applies to what the server sends: each part is due that much later than it arrived, whatever waits before it,
+so that an answer of any size arrives later by the delay and at the same rate.
 """
 
 from __future__ import annotations
@@ -12,8 +13,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 _CHUNK_BYTES = 65_536
+_WAITING = 256
+"""The maximum number of parts that wait on a connection; the server then waits, as behind a slow network."""
 _RESET = struct.pack("ii", 1, 0)
 """``SO_LINGER`` with which closing a connection resets it."""
+
+_Part = tuple[float, bytes]
+"""When it is due, and its bytes; none at the end of the connection."""
 
 
 class Proxy:
@@ -62,24 +68,47 @@ class Proxy:
         both = {writer, to_write}
         self._writers |= both
         try:
-            ways = (self._pump(reader, to_write, lambda: 0.0), self._pump(to_read, writer, lambda: self.delay_s))
+            ways = (self._way(reader, to_write, lambda: 0.0), self._way(to_read, writer, lambda: self.delay_s))
             await asyncio.wait([asyncio.ensure_future(way) for way in ways], return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._writers -= both
             for one in both:
                 one.close()
 
-    async def _pump(
+    async def _way(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_s: Callable[[], float]
     ) -> None:
         """Forward one direction until it ends."""
+        waiting: asyncio.Queue[_Part] = asyncio.Queue(_WAITING)
+        reading = asyncio.ensure_future(_read(reader, waiting, delay_s))
+        try:
+            await self._write(waiting, writer)
+        finally:
+            reading.cancel()
+
+    async def _write(self, waiting: asyncio.Queue[_Part], writer: asyncio.StreamWriter) -> None:
+        """Write each part when it is due and nothing is cut, until the empty one."""
         with suppress(OSError):
-            while data := await reader.read(_CHUNK_BYTES):
+            while True:
+                due_s, data = await waiting.get()
                 await self._open.wait()
-                if wait_s := delay_s():
-                    await asyncio.sleep(wait_s)
+                if (left_s := due_s - asyncio.get_running_loop().time()) > 0:
+                    await asyncio.sleep(left_s)
+                if not data:
+                    return
                 writer.write(data)
                 await writer.drain()
+
+
+async def _read(reader: asyncio.StreamReader, waiting: asyncio.Queue[_Part], delay_s: Callable[[], float]) -> None:
+    """Put each part that arrives into the queue, and an empty one at the end."""
+    more = True
+    while more:
+        data = b""
+        with suppress(OSError):
+            data = await reader.read(_CHUNK_BYTES)
+        await waiting.put((asyncio.get_running_loop().time() + delay_s(), data))
+        more = bool(data)
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

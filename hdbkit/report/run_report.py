@@ -72,6 +72,8 @@ def _faults(manifest: Manifest) -> list[Table]:
         return []
     head = ["fault", "at (s)", "first success after (s)", "longest time without a commit (s)"]
     head += [
+        "hdbkit took to cause it (s)",
+        "hdbkit took to undo it (s)",
         f"{rate.name} before",
         "lowest second",
         f"back to {RECOVERED:.0%} after (s)".replace("%", " %"),
@@ -83,6 +85,7 @@ def _faults(manifest: Manifest) -> list[Table]:
             number(one["start_s"]),
             _in_window(one["first_success_after_s"]),
             number(one["outage_s"]),
+            *("" if one.get(name) is None else number(one[name]) for name in ("cause_s", "undo_s")),
             *("" if one[name] is None else rate.number(one[name]) for name in ("rate_before", "lowest_rate")),
             _in_window(one["recovered_after_s"]),
             one["error"] or ", ".join(f"{name} {count:,}" for name, count in one["errors"].items()) or "none",

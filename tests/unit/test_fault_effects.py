@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.run.faults import lost_commits, lost_text
+from hdbkit.analysis.run.faults import effect_text, effects, lost_commits, lost_text
 from hdbkit.results import columns
+from hdbkit.results.manifest import FaultLine
 from tests.unit.synthetic import Synthetic, counters_of, operations, write_run, write_table
 
 SERIAL = {"operation": "new_order", "group": ["w_id", "d_id"], "number": "o_id"}
@@ -67,3 +69,28 @@ def test_losses_are_unknown_where_others_change_the_schema_too(run: Synthetic) -
     assert found is None
     assert text.endswith("others changed it during the run")
     assert lost(run, numbered(run.rows)[1], clients_lost=100)[0] == 0
+
+
+def test_what_fails_after_the_recovery_counts_until_the_next_fault(tmp_path: Path) -> None:
+    rows = operations(4, 14.5)
+    end_us = rows["t_start_us"] + rows["latency_us"]
+    late = rows.index[(end_us > 7_000_000) & (end_us < 7_400_000)]
+    rows.loc[late[:3], ["outcome", "error_class"]] = [2, 1]
+    rows = rows.drop(late[3:])
+    after = rows.index[end_us.loc[rows.index] > 10_500_000][:2]
+    rows.loc[after, ["outcome", "error_class"]] = [2, 1]
+    made = write_run(tmp_path / "a-run", duration_s=12, rows=rows)
+    at = [(4, 4.02, 4.03, 4.43), (10, 10.0, 10.0, 10.0)]
+    us = np.round(np.array(at) * 1e6).astype(int).tolist()
+    lines = [
+        FaultLine(fault=name, start_us=start, effective_us=effective, undo_us=undo, end_us=end)
+        for name, (start, effective, undo, end) in zip(("kill server at 2 s", "kill client at 8 s"), us, strict=True)
+    ]
+    first, second = effects(made.folder, made.manifest.model_copy(update={"faults": lines}))
+    assert first["recovered_after_s"] == 0
+    assert (sum(first["errors"].values()), sum(second["errors"].values())) == (3, 2)
+    assert first["outage_s"] > 0.3 > second["outage_s"]
+    assert "hdbkit itself took 0.02 s to cause the fault and 0.4 s to undo it" in effect_text(
+        first, made.manifest.metric
+    )
+    assert "hdbkit itself" not in effect_text(second, made.manifest.metric)

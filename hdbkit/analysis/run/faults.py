@@ -30,6 +30,8 @@ BEFORE_S, MIN_BEFORE_S = 10, 0.5
 RECOVERED = 0.9
 """The share of that rate that counts as recovered, in ``STEADY_S`` seconds in a row."""
 STEADY_S = 3
+NOTICED_S = 0.01
+"""From here on, the time that hdbkit itself took is stated."""
 _NO_NUMBERS = "the schema gives no numbers that show it"
 
 
@@ -37,10 +39,14 @@ def effects(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
     """A dict per fault, as plain JSON; times in seconds, those of ``_after_s`` from the fault's beginning on.
 
     ``first_success_after_s``: the end of the first committed operation that began when the fault was in effect.
-    ``outage_s``: the longest time without a commit, from the fault's beginning to the recovery.
-    ``rate_before``, ``lowest_rate``: the metric's rate before the fault, and in its lowest second.
+    ``outage_s``: the longest time without a commit.
+    ``rate_before``, ``lowest_rate``: the metric's rate before the fault, and in its lowest second until the recovery.
     ``recovered_after_s``: from when on the rate is at least 90 % of that before, for 3 s; None: not in the window.
-    ``errors``: failures by class until then. None stands for what is unknown.
+    ``errors``: failures by class.
+    ``cause_s``, ``undo_s``: how long hdbkit itself took to cause the fault and to undo it, as by starting a server.
+
+    Outage and errors are those from the fault's beginning to that of the next one, or to the end of the window: what
+    a fault disturbs may fail long after the throughput is back. None stands for what is unknown.
     """
     window = window_of(manifest)
     course = throughput(folder, manifest).set_index("second")["rate"]
@@ -50,12 +56,12 @@ def effects(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
     for line, next_s in zip(manifest.faults, [*starts[1:], math.inf], strict=True):
         one = _effect(folder, manifest, line, course, window, earlier_s)
         recovered_s = math.inf if one["recovered_after_s"] is None else one["start_s"] + one["recovered_after_s"]
-        over_s = min(next_s, max(recovered_s, one["end_s"] or 0.0), window.end_us / 1e6)
-        until_us = max(round(over_s * 1e6), line.start_us + 1)
+        until_us = max(round(min(next_s * 1e6, window.end_us)), line.start_us + 1)
         one["errors"] = _errors(folder, line.start_us, until_us)
         one["outage_s"] = _outage_s(folder, line.start_us, until_us)
         found.append(one)
-        earlier_s = over_s if recovered_s <= over_s else one["end_s"] or over_s
+        over_s = one["end_s"] or until_us / 1e6
+        earlier_s = max(recovered_s, over_s) if recovered_s * 1e6 <= until_us else over_s
     return found
 
 
@@ -67,6 +73,7 @@ def effect_text(effect: Mapping[str, Any], metric: Metric) -> str:
     parts = [
         "no commit after it" if success is None else f"first success after {success:.3g} s",
         f"{effect['outage_s']:.3g} s without a commit",
+        _own_part(effect),
         "" if effect["lowest_rate"] is None else f"lowest second {rate.text(effect['lowest_rate'])}",
     ]
     if effect["rate_before"]:
@@ -76,6 +83,14 @@ def effect_text(effect: Mapping[str, Any], metric: Metric) -> str:
     errors = ", ".join(f"{name} {count:,}" for name, count in effect["errors"].items())
     parts.append(f"failures: {errors or 'none'}")
     return f"{effect['fault']}: {'; '.join(filter(None, parts))}"
+
+
+def _own_part(effect: Mapping[str, Any]) -> str:
+    """How much time hdbkit itself took; empty if that cannot be noticed."""
+    named = {"cause_s": "to cause the fault", "undo_s": "to undo it"}
+    taken = {text: effect.get(name) or 0.0 for name, text in named.items()}
+    parts = [f"{seconds:.2g} s {text}" for text, seconds in taken.items() if seconds >= NOTICED_S]
+    return f"hdbkit itself took {' and '.join(parts)}" if parts else ""
 
 
 def lost_text(result: Mapping[str, Any]) -> str:
@@ -124,11 +139,17 @@ def _effect(
         "error": line.error,
         "start_s": round(start_s, 3),
         "end_s": None if line.end_us is None else round(line.end_us / 1e6, 3),
+        "cause_s": _seconds(line.start_us, line.effective_us),
+        "undo_s": _seconds(line.undo_us, line.end_us),
         "first_success_after_s": _first_success_after_s(folder, line),
         "rate_before": rate,
         "lowest_rate": float(span.min()) if len(span) else None,
         "recovered_after_s": None if recovered_s is None else round(max(recovered_s - start_s, 0.0), 3),
     }
+
+
+def _seconds(from_us: int | None, to_us: int | None) -> float | None:
+    return None if from_us is None or to_us is None else round((to_us - from_us) / 1e6, 3)
 
 
 def _rate_before(folder: RunFolder, manifest: Manifest, from_s: float, to_s: float) -> float | None:
