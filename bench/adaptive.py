@@ -26,7 +26,7 @@ from scipy.signal import lfilter
 
 import hdbkit
 from bench.common import QUICK, scratch, show, title
-from bench.verdicts import Floats, scaled
+from bench.verdicts.noise import Floats, scaled
 from hdbkit.analysis.run.prospects import LOOKS, PARTS, upper_bound
 from hdbkit.analysis.sweep.search import log_ratios, next_configurations, required_rate
 from hdbkit.config import Load, Reset, SweepSpec

@@ -67,10 +67,10 @@ def throughput_over_users(
 
 
 def scaling_laws(runs: pd.DataFrame, metric: Metric, by: str = "label", drawn: Sequence[str] = ()) -> Chart | None:
-    """The Universal Scalability Law of each value of ``by`` over its runs, with the band of its blocks and its peak.
+    """The Universal Scalability Law of each value of ``by`` over its runs, with its band and its peak.
 
-    None if the metric is not a rate, or no value has enough counts of virtual users (
-    :mod:`hdbkit.analysis.statistics.scalability`).
+    Where the law does not fit, a curve through the means. None if the metric is not a rate, or no value has enough
+    counts of virtual users (:mod:`hdbkit.analysis.statistics.scalability`).
 
     Args:
         runs: a row per run: ``by``, virtual_users, metric_value, and block, the runs that were done together.
@@ -102,20 +102,18 @@ def _law_words(found: Mapping[str, Scaling], drawn: int) -> str:
         sentences.setdefault(one.sentence, []).append(name)
     each = "; ".join(f"{', '.join(names)}: {text}" for text, names in sentences.items())
     words = f"For all, {next(iter(sentences))}." if len(sentences) == 1 and len(found) > 1 else f"{each}."
-    words += " Lines are the fitted law"
-    words += (
-        ", bands its 95 % confidence intervals by resampled blocks"
-        if any(one.resampled for one in found.values())
-        else ""
-    )
-    words += ", vertical lines the peaks." if any(one.peak is not None for one in found.values()) else "."
+    laws = [one for one in found.values() if one.fits]
+    words += " Lines are the fitted law" if len(laws) == len(found) else " Lines are the fitted law where it fits"
+    words += ", bands its 95 % confidence intervals by the noise of runs" if any(one.noise for one in laws) else ""
+    words += ", vertical lines the peaks" if any(one.peak is not None for one in found.values()) else ""
+    words += "." if len(laws) == len(found) else "; dotted lines connect the means where it does not."
     return words + (f" {drawn} are drawn; the table has all {len(found)}." if drawn < len(found) else "")
 
 
 def _law_lines(name: str, found: Scaling, look: dict[str, Any]) -> list[go.Scatter]:
-    """Band, curve and peak of one law."""
+    """Band, curve and peak of one law; where it does not fit, a dotted curve through the means."""
     users = np.geomspace(1, found.counts[-1], 60)
-    x, curve, lines = users.round(3).tolist(), found.law.throughput(users), []
+    x, curve, lines = users.round(3).tolist(), found.curve(users), []
     band = found.band(users)
     if band:
         low, high = (plain(one) for one in band)
@@ -129,7 +127,7 @@ def _law_lines(name: str, found: Scaling, look: dict[str, Any]) -> list[go.Scatt
     lines.append(
         go.Scatter(
             x=x, y=plain(curve), mode="lines", name=name, showlegend=True, legendgroup=name, hoverinfo="skip",
-            line={"color": look["color"], "dash": look["dash"], "width": 2},
+            line={"color": look["color"], "dash": look["dash"] if found.fits else "dot", "width": 2},
         )
     )  # fmt: skip
     if found.peak is not None:
@@ -149,11 +147,13 @@ def _law_signs(found: Sequence[Scaling]) -> list[go.Scatter]:
     nowhere: dict[str, Any] = {"x": [None], "y": [None], "hoverinfo": "skip", "showlegend": True}
     muted, line = colour("muted"), {**nowhere, "mode": "lines"}
     mean = {"color": muted, "symbol": "circle", "size": 8}
-    signs = [
-        go.Scatter(**nowhere, name="mean of the runs", mode="markers", marker=mean),
-        go.Scatter(**line, name="fitted law", line={"color": muted, "dash": "solid", "width": 2}),
-    ]
-    if any(one.resampled for one in found):
+    signs = [go.Scatter(**nowhere, name="mean of the runs", mode="markers", marker=mean)]
+    if any(one.fits for one in found):
+        signs.append(go.Scatter(**line, name="fitted law", line={"color": muted, "dash": "solid", "width": 2}))
+    if not all(one.fits for one in found):
+        between = {"color": muted, "dash": "dot", "width": 2}
+        signs.append(go.Scatter(**line, name="through the means (the law does not fit)", line=between))
+    if any(one.fits and one.noise for one in found):
         band = {"fill": "toself", "fillcolor": muted, "opacity": 0.3, "line": {"width": 0, "color": muted}}
         signs.append(go.Scatter(**line, **band, name="its 95 % interval"))
     if any(one.peak is not None for one in found):

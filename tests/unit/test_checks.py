@@ -220,16 +220,37 @@ def test_a_window_that_ends_some_milliseconds_early_is_long_enough(write: Write)
     assert line(write_run(run.folder.path.with_name("short"), duration_s=9.4), "steady state").passed is None
 
 
-def test_seconds_that_hang_together_are_no_drift() -> None:
-    """A slow wave fools a test that takes seconds as independent; at most 1 in 5 of these is called a drift."""
-    called = 0
-    for seed in range(60):
-        draw = np.random.default_rng(seed)
-        noise = pd.Series(draw.normal(0, 60, 120)).ewm(alpha=0.5).mean().to_numpy()
-        found = steady.drift(1000 + noise)
-        assert found is not None
-        called += not found.low <= 0 <= found.high
-    assert called <= 12
+def autoregressive(seed: int, seconds: int, correlation: float, deviation: float) -> np.ndarray:
+    """Operations by second around 1,000, correlated from each second to the next."""
+    draw, values = np.random.default_rng(seed), [0.0]
+    for _ in range(seconds + 20):
+        values.append(correlation * values[-1] + draw.normal(0, np.sqrt(1 - correlation**2)))
+    return 1000 * (1 + deviation * np.array(values[-seconds:]))
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+@pytest.mark.parametrize("seconds", [10, 30])
+def test_correlated_seconds_are_no_drift(seconds: int, correlation: float) -> None:
+    found = [steady.drift(autoregressive(seed, seconds, correlation, 0.1)) for seed in range(200)]
+    assert sum(one is not None and not one.low <= 0 <= one.high for one in found) <= 0.08 * len(found)
+    assert sum(one is not None and one.steady is False for one in found) <= 0.05 * len(found)
+    assert not any(one is not None and one.steady for one in found if one and one.high - one.low > 0.1)
+
+
+def test_a_drift_is_found_although_it_looks_like_correlation() -> None:
+    course = 1000 * np.linspace(1.1, 0.9, 60)
+    found = steady.drift(course + np.random.default_rng(1).normal(0, 20, 60))
+    assert found is not None and found.steady is False
+    assert found.change == pytest.approx(-0.1, abs=0.02)
+
+
+def test_a_wide_interval_decides_nothing() -> None:
+    wide, narrow, beyond = (
+        steady.Drift(-0.13, -0.29, 0.03),
+        steady.Drift(0.01, -0.04, 0.049),
+        steady.Drift(0.1, 0.06, 0.14),
+    )
+    assert [wide.steady, narrow.steady, beyond.steady] == [None, True, False]
 
 
 def test_the_interval_of_a_drift_lies_around_it() -> None:

@@ -2,25 +2,30 @@
 
 A profile is a series of runs over virtual users that is repeated under one name. Each count of users is a series of
 its own in the order of time; where the environment differs from that of the run before, a segment ends whatever the
-values are (``change_points``). The error rate is shared by the counts of users.
+values are. Between these boundaries change points are searched (``change_points``).
+
+Runs of one session (a night, an afternoon) share what its host was like then, so with several sessions their means
+are the series, and a change is found between sessions only. With one session its runs are the series.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.statistics.change_points import MAX_RUNS, Break, breaks
+from hdbkit.analysis.statistics.change_points import MAX_VALUES, breaks
 from hdbkit.analysis.wording import change, many, than, virtual_users
 from hdbkit.config.metric import Metric
 from hdbkit.results.manifest import Manifest
 
 HOST_FACTS = ("name", "system", "processor", "cores", "memory_bytes")
 """The facts of the clients' host that two runs must share to be comparable."""
+SESSION_GAP = pd.Timedelta(hours=2)
+"""A run that starts so long after the one before begins a session."""
 _COLUMNS = (
     "virtual_users",
     "since",
@@ -61,34 +66,64 @@ def segments(
         runs: one row per run: ``run_id``, ``started`` (text that sorts by time), ``virtual_users``, ``metric_value``
         (above 0), ``operations_per_s``.
         environments: by run_id, as :func:`environment_of` gives them.
-        error_rate: the probability of a false change point, over all user counts.
+        error_rate: the false discovery rate of change points, over all user counts.
 
     Returns:
         A row each with ``virtual_users``, ``since`` (start of its first run), ``run_id`` of that, ``runs`` (that
         count), ``metric_value`` (their geometric mean), ``operations_per_s`` (mean), ``ratio`` of scores to the
         segment before (NaN for the first), ``cause`` (first, change point, environment), ``p`` of a change point's
-        test, ``what`` differs in the environment. At most the newest ``change_points.MAX_RUNS`` runs of a count are
+        test, ``what`` differs in the environment. At most the newest ``change_points.MAX_VALUES`` runs of a count are
         searched.
     """
-    rows: list[dict[str, Any]] = []
-    counts = sorted(runs["virtual_users"].unique())
-    for users in counts:
-        series = runs[runs["virtual_users"] == users].sort_values("started").tail(MAX_RUNS).reset_index(drop=True)
-        surroundings = [environments[run_id] for run_id in series["run_id"]]
-        forced = {
-            at: differing(before, after)
-            for at, (before, after) in enumerate(pairwise(surroundings), 1)
-            if before != after
-        }
-        found = breaks(np.log(series["metric_value"].to_numpy(dtype=float)), list(forced), error_rate / len(counts))
-        rows += _segments(int(users), series, metric, forced, found)
+    all_runs = runs.sort_values("started").assign(session=lambda one: _sessions(one["started"]))
+    series = {
+        users: all_runs[all_runs["virtual_users"] == users].tail(MAX_VALUES).reset_index(drop=True)
+        for users in sorted(all_runs["virtual_users"].astype(int).unique().tolist())
+    }
+    forced = {users: _boundaries(part, environments) for users, part in series.items()}
+    stretches = [
+        (users, *_units(part.iloc[start:end]))
+        for users, part in series.items()
+        for start, end in pairwise([0, *forced[users], len(part)])
+    ]
+    tested: dict[int, dict[int, float]] = {users: {} for users in series}
+    found = breaks([values for _, _, values in stretches], error_rate)
+    for (users, places, _), changes in zip(stretches, found, strict=True):
+        tested[users] |= {places[one.at]: one.p for one in changes}
+    rows = [
+        row for users, part in series.items() for row in _segments(users, part, metric, forced[users], tested[users])
+    ]
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
+def _sessions(started: pd.Series[str]) -> pd.Series[int]:
+    """The number of each run's session; ``started`` ascending."""
+    times = pd.to_datetime(started, utc=True, format="ISO8601")
+    return (times.diff() >= SESSION_GAP).astype(int).cumsum()
+
+
+def _boundaries(series: pd.DataFrame, environments: Mapping[str, Environment]) -> dict[int, str]:
+    """The places at which the environment differs from that of the run before, and in what."""
+    surroundings = [environments[run_id] for run_id in series["run_id"]]
+    return {
+        at: differing(before, after)
+        for at, (before, after) in enumerate(pairwise(surroundings), 1)
+        if before != after
+    }
+
+
+def _units(part: pd.DataFrame) -> tuple[list[int], list[float]]:
+    """The place of the first run of each unit, and its mean on the log scale."""
+    logs = part["metric_value"].astype(float).map(np.log)
+    if part["session"].nunique() == 1:
+        return part.index.tolist(), logs.tolist()
+    firsts = part[~part["session"].duplicated()].index
+    return firsts.tolist(), logs.groupby(part["session"]).mean().tolist()
+
+
 def _segments(
-    users: int, series: pd.DataFrame, metric: Metric, forced: Mapping[int, str], found: Sequence[Break]
+    users: int, series: pd.DataFrame, metric: Metric, forced: Mapping[int, str], tested: Mapping[int, float]
 ) -> list[dict[str, Any]]:
-    tested = {one.at: one.p for one in found}
     edges = sorted({0, *forced, *tested})
     rows: list[dict[str, Any]] = []
     for start, end in zip(edges, [*edges[1:], len(series)], strict=True):

@@ -217,7 +217,13 @@ def _steady(run: _Run) -> Line:
         f"the second half of the window completed {100 * abs(found.change):.1f} % {word} than the first "
         f"(95 % interval {percents(1 + found.low, 1 + found.high, run.manifest.metric.rate)})"
     )
-    return found.steady, detail
+    limit = share(steady.MAX_DRIFT)
+    if found.steady is None:
+        return (
+            None,
+            f"{detail}: a drift of more than {limit} is neither shown nor excluded; a longer window would decide",
+        )
+    return found.steady, f"{detail}; at most {limit} counts as steady"
 
 
 def completed_by_second(folder: RunFolder, window: Window) -> npt.NDArray[np.float64]:

@@ -1,15 +1,18 @@
-"""The Universal Scalability Law fitted to a rate over virtual users, and where its peak lies.
+"""The Universal Scalability Law fitted to a rate over virtual users: whether it fits, and where its peak lies.
 
 Throughput of N virtual users is lambda N / (1 + sigma (N - 1) + kappa N (N - 1)): lambda that of one user, sigma the
 share of work that is serialized (contention), kappa the cost of keeping each two users consistent (coherency);
-none is below 0 (Gunther 2007,
-Guerrilla Capacity Planning, chapter 4). With kappa the throughput has a peak at sqrt((1 - sigma) / kappa).
+none is below 0 (Gunther 2007, Guerrilla Capacity Planning, chapter 4). With kappa the throughput has a peak at
+sqrt((1 - sigma) / kappa).
 
-Fitted by least squares on the log scale, as all throughputs here are judged. N / throughput is linear in (1, sigma,
-kappa) / lambda, so each Gauss-Newton step is a linear problem whose solution must not be negative
-(``scipy.optimize.nnls``; Lawson and Hanson 1974). Intervals are percentiles of a bootstrap over blocks, for the runs
-of a block are correlated: one block fewer is drawn than there are, so that the spread is not too small with few
-blocks (Rao and Wu 1988, J. Am. Statist. Assoc. 83, 231-241).
+Fitted by least squares to the means of each count of virtual users on the log scale, as all throughputs here are
+judged. N / throughput is linear in (1, sigma, kappa) / lambda, so each Gauss-Newton step is a linear problem whose
+solution must not be negative (``scipy.optimize.nnls``; Lawson and Hanson 1974).
+
+The noise is that of runs within their blocks, so it is known without the law. What the means are away from the law is
+compared with it by an F test of lack of fit (Draper and Smith 1998, Applied Regression Analysis, chapter 2). A law
+that does not fit has no peak: a plateau is one example. The interval of the peak are the peaks that an F test of the
+law with that peak does not reject (Bates and Watts 1988, Nonlinear Regression Analysis, chapter 6).
 """
 
 from __future__ import annotations
@@ -33,8 +36,14 @@ MIN_COUNTS_FOR_PEAK = 6
 BEYOND_THE_PEAK = 2
 """Counts that must lie beyond a peak before it is reported."""
 MIN_BLOCKS = 3
-_RESAMPLES = 500
+"""Blocks that intervals and the test of lack of fit need."""
+LACK_OF_FIT_P = 0.05
+"""A law whose means would lie so far away less often than this does not fit."""
 _STEPS = 25
+_BEYOND_COUNTS = 4.0
+"""Peaks up to so many times the largest count are tried; an interval that reaches there has no end."""
+_PEAKS = 300
+_SIGMAS = np.concatenate([[0.0], np.geomspace(1e-4, 0.999, 60)])
 
 
 @dataclass(frozen=True)
@@ -59,37 +68,116 @@ class Law:
 
 @dataclass(frozen=True)
 class Scaling:
-    """A fitted law, its bootstrap resamples, and its peak where the rules allow one.
+    """A fitted law, what the noise lets it state, and its peak where the rules allow one.
 
-    ``peak`` is None unless the rules allow one; ``low`` and ``high`` are its interval, NaN without enough blocks,
-    ``high`` infinite where many resamples have no peak. ``resampled`` are the laws of the bootstrap.
+    ``means`` are the geometric means of the throughput at ``counts``. ``lack_of_fit`` is the p of the test, NaN
+    without enough blocks. ``peak`` is None unless the rules allow one; ``low`` and ``high`` are its interval, NaN
+    without one, ``high`` infinite where the law without a peak is not rejected.
     """
 
     law: Law
     counts: tuple[int, ...]
+    means: tuple[float, ...]
+    lack_of_fit: float
     peak: float | None
     low: float
     high: float
-    resampled: tuple[Law, ...]
+    noise: _Noise | None
     sentence: str
 
+    @property
+    def fits(self) -> bool:
+        """Not shown to be wrong."""
+        return not self.lack_of_fit < LACK_OF_FIT_P
+
+    def curve(self, users: Floats) -> Floats:
+        """The throughput at each count of users: by the law, or between the means where the law does not fit.
+
+        The curve between the means has no extremes of its own (Fritsch and Carlson 1980, SIAM J. Numer. Anal. 17).
+        """
+        if self.fits:
+            return self.law.throughput(users)
+        between = scipy.interpolate.PchipInterpolator(np.log(self.counts), np.log(self.means))
+        return np.asarray(np.exp(between(np.log(users))), dtype=np.float64)
+
     def band(self, users: Floats, confidence: float = 0.95) -> tuple[Floats, Floats] | None:
-        """The interval of the curve at each count of users; None without enough blocks."""
-        if not self.resampled:
+        """The interval of the law at each count of users; None without enough blocks, or where it does not fit."""
+        if self.noise is None or not self.fits:
             return None
-        curves = np.array([one.throughput(users) for one in self.resampled])
-        low, high = np.quantile(curves, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
-        return low, high
+        half = np.exp(self.noise.half(_slopes(self.law, users), confidence))
+        curve = self.law.throughput(users)
+        return curve / half, curve * half
 
 
-def fitted(users: Sequence[int] | Floats, throughput: Sequence[float] | Floats) -> Law:
+@dataclass(frozen=True)
+class _Noise:
+    """The noise of a fit: ``shape`` is the covariance of (log rate, sigma, kappa) within blocks, with ``df``.
+
+    ``level`` is the variance of the level from block to block, which only the rate has, with ``level_df``.
+    """
+
+    shape: Floats
+    df: int
+    level: float
+    level_df: int
+
+    def half(self, slopes: Floats, confidence: float) -> Floats:
+        """Half the width of an interval on the log scale; degrees of freedom as Satterthwaite (1946) adds them."""
+        within = np.einsum("ij,jk,ik->i", slopes, self.shape, slopes)
+        both = within + self.level
+        df = both**2 / np.maximum(within**2 / self.df + self.level**2 / self.level_df, 1e-300)
+        half: Floats = scipy.special.stdtrit(df, (1 + confidence) / 2) * np.sqrt(both)
+        return half
+
+
+@dataclass(frozen=True)
+class _Means:
+    """The means of each count of users on the log scale, apart from what blocks add, and the noise of a run.
+
+    ``weights`` are their numbers of runs; ``covariance`` is that of the means' deviations from their mean.
+    """
+
+    users: Floats
+    logs: Floats
+    weights: Floats
+    covariance: Floats
+    noise: float
+    df: int
+    level: float
+    blocks: int
+
+    @classmethod
+    def of(cls, runs: pd.DataFrame) -> _Means:
+        users, place = np.unique(runs["virtual_users"].to_numpy(dtype=float), return_inverse=True)
+        blocks, block = np.unique(runs["block"].to_numpy(), return_inverse=True)
+        design = np.zeros((len(runs), len(users) + len(blocks)))
+        rows = np.arange(len(runs))
+        design[rows, place] = design[rows, len(users) + block] = 1
+        y = np.log(runs["metric_value"].to_numpy(dtype=float))
+        inverse = np.linalg.pinv(design)
+        found = inverse @ y
+        offsets = found[len(users) :]
+        df = len(y) - round(float(np.trace(inverse @ design)))
+        residuals = y - design @ found
+        noise = float(np.sqrt(residuals @ residuals / df)) if df > 0 else float("nan")
+        centred = np.eye(len(users)) - 1 / len(users)
+        covariance = noise**2 * centred @ (inverse @ inverse.T)[: len(users), : len(users)] @ centred
+        level = float(offsets.var(ddof=1)) / len(blocks) if len(blocks) > 1 else float("nan")
+        weights = np.bincount(place).astype(float)
+        return cls(users, found[: len(users)] + offsets.mean(), weights, covariance, noise, df, level, len(blocks))
+
+
+def fitted(
+    users: Sequence[float] | Floats, throughput: Sequence[float] | Floats, weights: Floats | None = None
+) -> Law:
     """The law nearest to throughputs (above 0) on the log scale; users of 1 must be among them."""
     n, y = np.asarray(users, dtype=float), np.asarray(throughput, dtype=float)
+    root = np.sqrt(np.ones_like(n) if weights is None else weights)
     columns = np.column_stack([np.ones_like(n), n - 1, n * (n - 1)]) / n[:, None]
-    solution, _ = scipy.optimize.nnls(columns * y[:, None], np.ones_like(y))
+    solution, _ = scipy.optimize.nnls(columns * (y * root)[:, None], root)
     for _ in range(_STEPS):
         inverse = columns @ solution
-        step, _ = scipy.optimize.nnls(columns / inverse[:, None], 1 - np.log(y * inverse))
+        step, _ = scipy.optimize.nnls(columns * (root / inverse)[:, None], root * (1 - np.log(y * inverse)))
         moved, solution = np.abs(step - solution), step
         if np.all(moved <= 1e-10 * np.abs(solution).max()):
             break
@@ -97,63 +185,133 @@ def fitted(users: Sequence[int] | Floats, throughput: Sequence[float] | Floats) 
     return Law(1 / first, second / first, third / first)
 
 
-def scaling(runs: pd.DataFrame, confidence: float = 0.95, seed: int = 1) -> Scaling | None:
+def scaling(runs: pd.DataFrame, confidence: float = 0.95) -> Scaling | None:
     """The law of one configuration; None with fewer than ``MIN_COUNTS_TO_FIT`` counts of virtual users, or without 1.
 
     Args:
         runs: one row per run: ``virtual_users``, ``metric_value`` (a rate, above 0), and ``block``, the runs
             that were done together.
         confidence: of the peak's interval.
-        seed: of the bootstrap, so that equal runs give equal intervals.
 
-    A peak is reported only by the rules: ``MIN_COUNTS_FOR_PEAK`` counts, 1 among them, ``BEYOND_THE_PEAK`` beyond it.
+    A peak is reported only by the rules: ``MIN_COUNTS_FOR_PEAK`` counts, 1 among them, ``BEYOND_THE_PEAK`` beyond it;
+    the law fits; and the throughput measured at the largest count is below that at the peak, by a test at the same
+    confidence.
     """
     counts = tuple(sorted({int(one) for one in runs["virtual_users"]}))
     if len(counts) < MIN_COUNTS_TO_FIT or counts[0] != 1:
         return None
-    law = fitted(runs["virtual_users"].to_numpy(), runs["metric_value"].to_numpy())
-    resampled = _resampled(runs, counts, seed)
-    beyond = sum(count > law.peak for count in counts)
-    if len(counts) < MIN_COUNTS_FOR_PEAK or beyond < BEYOND_THE_PEAK:
-        return Scaling(law, counts, None, np.nan, np.nan, resampled, _no_peak(counts, beyond))
-    low = high = float("nan")
-    if resampled:
-        ends = [(1 - confidence) / 2, (1 + confidence) / 2]
-        peaks = [one.peak for one in resampled]
-        low, high = (float(one) for one in np.quantile(peaks, ends, method="closest_observation"))
-    text = _peak_sentence(law.peak, low, high, counts[-1], confidence)
-    return Scaling(law, counts, law.peak, low, high, resampled, text)
+    means = _Means.of(runs)
+    law = fitted(means.users, np.exp(means.logs), means.weights)
+    enough = means.blocks >= MIN_BLOCKS and means.df > 0
+    p = _lack_of_fit(law, means) if enough else float("nan")
+    noise = _noise(law, means) if enough else None
+    obstacle = _obstacle(law, means, p, confidence)
+    if obstacle:
+        text, peak, low, high = obstacle, None, np.nan, np.nan
+    else:
+        peak, (low, high) = law.peak, _peak_interval(law, means, confidence)
+        text = _peak_sentence(peak, low, high, counts[-1], confidence)
+    return Scaling(law, counts, tuple(np.exp(means.logs).tolist()), p, peak, low, high, noise, text)
 
 
-def _resampled(runs: pd.DataFrame, counts: tuple[int, ...], seed: int) -> tuple[Law, ...]:
-    """The laws of blocks drawn with replacement, where they have every count; none where there are too few blocks."""
-    parts = [part[["virtual_users", "metric_value"]].to_numpy(dtype=float) for _, part in runs.groupby("block")]
-    if len(parts) < MIN_BLOCKS:
-        return ()
-    draw = np.random.default_rng(seed)
-    picks = draw.integers(0, len(parts), size=(_RESAMPLES, len(parts) - 1))
-    known: dict[tuple[int, ...], Law | None] = {}
-    for pick in map(tuple, np.sort(picks).tolist()):
-        if pick not in known:
-            drawn = np.concatenate([parts[one] for one in pick])
-            whole = set(drawn[:, 0].astype(int).tolist()) == set(counts)
-            known[pick] = fitted(drawn[:, 0], drawn[:, 1]) if whole else None
-    laws = (known[pick] for pick in map(tuple, np.sort(picks).tolist()))
-    return tuple(law for law in laws if law is not None)
+def _lack_of_fit(law: Law, means: _Means) -> float:
+    """The p of the means' distances to the law, by the noise of runs."""
+    parameters = 1 + (law.waiting > 0) + (law.crosstalk > 0)
+    away = means.logs - np.log(law.throughput(means.users))
+    f = _squares(away, means.weights) / (len(away) - parameters) / means.noise**2
+    return float(scipy.special.fdtrc(len(away) - parameters, means.df, f))
 
 
-def _no_peak(counts: tuple[int, ...], beyond: int) -> str:
-    if len(counts) < MIN_COUNTS_FOR_PEAK:
-        return f"no statement on a peak: {len(counts)} counts of virtual users, {MIN_COUNTS_FOR_PEAK} are needed"
-    beyond_it = f"{beyond} of its counts lie" if beyond != 1 else "1 of its counts lies"
-    return f"no peak in range 1 to {counts[-1]}: {beyond_it} beyond the peak of the fit, {BEYOND_THE_PEAK} are needed"
+def _squares(away: Floats, weights: Floats) -> Floats:
+    """The weighted sum of squares about the weighted mean, over the last axis: the rate takes up the mean."""
+    centred = away - (away @ weights)[..., None] / weights.sum()
+    squares: Floats = centred**2 @ weights
+    return squares
+
+
+def _slopes(law: Law, users: Floats) -> Floats:
+    """The derivatives of the log throughput by log rate, sigma and kappa; 0 where one is at its limit."""
+    below = 1 + law.waiting * (users - 1) + law.crosstalk * users * (users - 1)
+    sigma = -(users - 1) / below * (law.waiting > 0)
+    kappa = -users * (users - 1) / below * (law.crosstalk > 0)
+    return np.column_stack([np.ones_like(users), sigma, kappa])
+
+
+def _noise(law: Law, means: _Means) -> _Noise:
+    slopes = _slopes(law, means.users)
+    weighted = slopes.T * means.weights
+    gain = np.linalg.pinv(weighted @ slopes) @ weighted
+    return _Noise(gain @ means.covariance @ gain.T, means.df, means.level, means.blocks - 1)
+
+
+def _peak_interval(law: Law, means: _Means, confidence: float) -> tuple[float, float]:
+    """Where peaks begin and end to be rejected; infinite where a law without a peak is not."""
+    least = float(_squares(means.logs - np.log(law.throughput(means.users)), means.weights))
+    allowed = means.noise * np.sqrt(float(scipy.special.fdtri(1, means.df, confidence)))
+    peaks = np.sort(np.append(np.geomspace(1, _BEYOND_COUNTS * means.users[-1], _PEAKS), law.peak))
+    squares = _squares_at(np.append(peaks, np.inf), means)
+    away = np.sqrt(np.maximum(squares - least, 0.0))  # about linear in log(peak), to each side
+    (inside,) = np.nonzero((away[:-1] <= allowed) | (peaks == law.peak))
+    first, last = int(inside[0]), int(inside[-1])
+
+    def crossing(within: int, beyond: int) -> float:
+        share_of_way = (allowed - away[within]) / (away[beyond] - away[within])
+        return float(peaks[within] * (peaks[beyond] / peaks[within]) ** share_of_way)
+
+    low = crossing(first, first - 1) if first else 1.0
+    endless = away[-1] <= allowed or last == len(peaks) - 1
+    return low, float("inf") if endless else crossing(last, last + 1)
+
+
+def _squares_at(peaks: Floats, means: _Means) -> Floats:
+    """The least sum of squares of a law with each of these peaks, over sigma on a grid that is refined once."""
+    coarse = np.broadcast_to(_SIGMAS, (len(peaks), len(_SIGMAS)))
+    best = _squares_of(peaks, coarse, means).argmin(axis=1)
+    around = _SIGMAS[np.maximum(best - 1, 0)], _SIGMAS[np.minimum(best + 1, len(_SIGMAS) - 1)]
+    least: Floats = _squares_of(peaks, np.linspace(*around, 25, axis=1), means).min(axis=1)
+    return least
+
+
+def _squares_of(peaks: Floats, sigma: Floats, means: _Means) -> Floats:
+    n = means.users
+    kappa = (1 - sigma) / peaks[:, None] ** 2
+    below = 1 + sigma[..., None] * (n - 1) + kappa[..., None] * (n * (n - 1))
+    return _squares(means.logs - np.log(n / below), means.weights)
+
+
+def _obstacle(law: Law, means: _Means, lack_of_fit: float, confidence: float) -> str:
+    """Why there is no statement on a peak; empty if there may be one."""
+    counts, users = len(means.users), means.users
+    no_peak = f"no peak in range 1 to {users[-1]:.0f}"
+    if counts < MIN_COUNTS_FOR_PEAK:
+        return f"no statement on a peak: {counts} counts of virtual users, {MIN_COUNTS_FOR_PEAK} are needed"
+    if np.isnan(lack_of_fit):
+        return f"no statement on a peak: fewer than {MIN_BLOCKS} blocks"
+    if lack_of_fit < LACK_OF_FIT_P:
+        top = users[means.logs.argmax()]
+        return (
+            f"no statement on a peak: the law does not fit (p = {lack_of_fit:.2g}); "
+            f"the highest mean is that of {top:.0f} virtual users"
+        )
+    beyond = int((users > law.peak).sum())
+    if beyond < BEYOND_THE_PEAK:
+        beyond_it = f"{beyond} of its counts lie" if beyond != 1 else "1 of its counts lies"
+        return f"{no_peak}: {beyond_it} beyond the peak of the fit, {BEYOND_THE_PEAK} are needed"
+    nearest = int(np.abs(np.log(users / law.peak)).argmin())
+    contrast = np.zeros(counts)
+    contrast[[nearest, -1]] = 1, -1
+    error = float(np.sqrt(contrast @ means.covariance @ contrast))
+    if contrast @ means.logs < float(scipy.special.stdtrit(means.df, (1 + confidence) / 2)) * error:
+        return (
+            f"{no_peak}: the throughput of {users[-1]:.0f} virtual users is not shown to be below that of "
+            f"{users[nearest]:.0f}"
+        )
+    return ""
 
 
 def _peak_sentence(peak: float, low: float, high: float, largest: int, confidence: float) -> str:
-    text = f"the throughput is greatest at about {peak:.0f} virtual users"
-    if not np.isfinite(low):
-        return f"{text} (no interval: fewer than {MIN_BLOCKS} blocks)"
     end = f"{high:.0f}" if high <= largest else f"more than {largest}"
+    text = f"the throughput is greatest at about {peak:.0f} virtual users"
     return f"{text} ({share(confidence)} interval {low:.0f} to {end})"
 
 
@@ -164,15 +322,15 @@ def laws(runs: pd.DataFrame, by: str, confidence: float = 0.95) -> dict[str, Sca
 
 
 def laws_table(found: dict[str, Scaling], by: str) -> pd.DataFrame:
-    """The laws as a table: ``by``, rate (that of one user), sigma, kappa, peak, low, high, sentence."""
-    return pd.DataFrame(
-        [
-            {
-                **{by: name, "rate": one.law.rate, "sigma": one.law.waiting, "kappa": one.law.crosstalk},
-                **{"peak": np.nan if one.peak is None else one.peak, "low": one.low, "high": one.high},
-                "sentence": one.sentence,
-            }
-            for name, one in found.items()
-        ],
-        columns=[by, "rate", "sigma", "kappa", "peak", "low", "high", "sentence"],
-    )
+    """The laws as a table: ``by``, rate (that of one user), sigma, kappa, lack_of_fit (p), peak, low, high, sentence.
+
+    Rate, sigma and kappa are NaN where the law does not fit.
+    """
+    rows = []
+    for name, one in found.items():
+        law = one.law if one.fits else Law(np.nan, np.nan, np.nan)
+        parts = {"rate": law.rate, "sigma": law.waiting, "kappa": law.crosstalk, "lack_of_fit": one.lack_of_fit}
+        peak = {"peak": np.nan if one.peak is None else one.peak, "low": one.low, "high": one.high}
+        rows.append({by: name, **parts, **peak, "sentence": one.sentence})
+    names = ["rate", "sigma", "kappa", "lack_of_fit", "peak", "low", "high", "sentence"]
+    return pd.DataFrame(rows, columns=[by, *names])

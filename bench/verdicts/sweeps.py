@@ -1,39 +1,31 @@
-"""The error rates of verdicts: simulated sweeps over recorded noise between runs.
+"""Error rates of the verdicts of sweeps over recorded noise between runs.
 
-``python -m bench.verdicts record`` records the noise anew: runs of one configuration, one after the other, on a
-private server; kept is each run's log throughput less the median (``data/run_noise.csv``). A simulated sweep takes
-stretches of four neighbouring runs from it, so that what hangs together in time still does, adds a drift of 4 % from
-its first run to its last, and puts the runs into the order within blocks that ``sweep_plan`` gives. It is judged by
-the formulas of complete blocks, vectorized; some sweeps are judged by ``hdbkit.analysis.sweep.verdicts`` too, which
-must give the same.
+A simulated sweep takes stretches of four neighbouring runs from the noise, so that what hangs together in time still
+does, adds a drift of 4 % from its first run to its last, and puts the runs into the order within blocks that
+``sweep_plan`` gives. It is judged by the formulas of complete blocks, vectorized; some sweeps are judged by
+``hdbkit.analysis.sweep.verdicts`` too, which must give the same.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-import hdbkit
-from bench.common import QUICK, machine, scratch, show, title
+from bench.common import show, title
+from bench.verdicts.noise import SIMULATED, Floats, recorded, scaled
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import blocks_needed
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config.metric import Metric
-from hdbkit.servers import private_server
 from hdbkit.sweep_plan import in_turn
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-RECORDED = Path(__file__).parent / "data" / "run_noise.csv"
-SWEEPS = 2_000 if QUICK else 20_000
 DRIFT = 0.04
 STRETCH = 4
 """The block length of the bootstrap: about the cube root of the number of runs (Hall, Horowitz and Jing 1995)."""
@@ -44,19 +36,6 @@ PLANNED = Spending(8, (8,)).level(8)
 """The level of the intervals at the planned end of a sweep, whatever its number of blocks."""
 MAX_ADVISED = 100
 """More blocks than these are not advised (``hdbkit.analysis.sweep.warnings``)."""
-
-
-def recorded() -> Floats:
-    """The recorded noise: log throughput of each run minus the median, in order of time."""
-    values: Floats = pd.read_csv(RECORDED, comment="#")["log_ratio"].to_numpy(dtype=float)
-    centred: Floats = values - values.mean()
-    return centred
-
-
-def scaled(deviation: float) -> Floats:
-    """The recorded noise with another standard deviation."""
-    noise: Floats = recorded() / recorded().std() * deviation
-    return noise
 
 
 def series(noise: Floats, sweeps: int, runs: int, draw: np.random.Generator, stretch: int = STRETCH) -> Floats:
@@ -218,16 +197,16 @@ def alike() -> None:
     """Equal configurations: the rate of false differences."""
     draw = np.random.default_rng(1)
     for noise in (recorded(), scaled(0.01)):
-        title(f"Equal configurations, {SWEEPS:,} sweeps, noise of {noise.std():.1%} and a drift of {DRIFT:.0%}")
+        title(f"Equal configurations, {SIMULATED:,} sweeps, noise of {noise.std():.1%} and a drift of {DRIFT:.0%}")
         for size in (2, 4, 8):
             for blocks in (4, 8):
-                logs = simulated(noise, [0] * size, blocks, SWEEPS, draw)
+                logs = simulated(noise, [0] * size, blocks, SIMULATED, draw)
                 compare_with_judge(logs[:20])
                 share = 100 * called(logs, PLANNED).mean()
                 show(f"{size} configurations, {blocks} blocks: called different", [share], unit="%", at_most=5.5)
-    logs = simulated(noise, [0, 0], 8, SWEEPS, draw, in_blocks=False)
+    logs = simulated(noise, [0, 0], 8, SIMULATED, draw, in_blocks=False)
     show("2, all of one and then all of the other (not done)", [100 * called(logs).mean()], unit="%")
-    logs = simulated(noise, [0] * 8, 8, SWEEPS, draw)
+    logs = simulated(noise, [0] * 8, 8, SIMULATED, draw)
     show("8, each compared by itself (not done)", [100 * called(logs, family=False).mean()], unit="%")
 
 
@@ -236,11 +215,11 @@ def looking() -> None:
     noise, draw = scaled(0.01), np.random.default_rng(2)
     title(f"Equal configurations, noise of 1 %, with looks after {', '.join(map(str, LOOKS))} blocks")
     for size in (2, 4, 8):
-        logs = simulated(noise, [0] * size, LOOKS[-1], SWEEPS, draw)
+        logs = simulated(noise, [0] * size, LOOKS[-1], SIMULATED, draw)
         different, taken = at_looks(logs, LOOKS, LEVELS)
         note = f"{taken.mean():.1f} blocks on average"
         show(f"{size} configurations: called different", [100 * different.mean()], unit="%", at_most=5.5, note=note)
-    logs = simulated(noise, [0] * 4, LOOKS[-1], SWEEPS, draw)
+    logs = simulated(noise, [0] * 4, LOOKS[-1], SIMULATED, draw)
     peeked = np.any([called(logs[:, :blocks]) for blocks in range(2, LOOKS[-1] + 1)], axis=0)
     show("4, looked at after each block at 95 % (not done)", [100 * peeked.mean()], unit="%")
 
@@ -251,7 +230,7 @@ def resuming() -> None:
     title("Equal configurations, noise of 3 %, resumed as advised until no advice remains")
     for size in (2, 4, 8):
         for blocks in (3, 8):
-            logs = simulated(noise, [0] * size, MAX_ADVISED, SWEEPS // 20, draw)
+            logs = simulated(noise, [0] * size, MAX_ADVISED, SIMULATED // 20, draw)
             different, taken, _ = resumed_as_advised(logs, blocks)
             show(
                 f"{size} configurations from {blocks} blocks: called different", [100 * different.mean()],
@@ -260,7 +239,7 @@ def resuming() -> None:
             peeked, _, _ = resumed_as_advised(logs, blocks, spends=False)
             show(f"{size} from {blocks}, at 95 % each time (not done)", [100 * peeked.mean()], unit="%")
     for effect in (0.03, 0.05):
-        logs = simulated(noise, [0, effect], MAX_ADVISED, SWEEPS // 20, draw, stretch=1)
+        logs = simulated(noise, [0, effect], MAX_ADVISED, SIMULATED // 20, draw, stretch=1)
         _, _, decided = resumed_as_advised(logs, 8)
         show(f"a true +{effect:.0%}: decided at the first number advised", [100 * decided.mean()], unit="%")
 
@@ -270,42 +249,18 @@ def finding() -> None:
     draw = np.random.default_rng(3)
     noise = scaled(0.01)
     title("A true +2 %, one comparison, the recorded noise scaled to 1 %")
-    logs = simulated(noise, [0, 0.02], 5, SWEEPS, draw, stretch=1)
+    logs = simulated(noise, [0, 0.02], 5, SIMULATED, draw, stretch=1)
     low, _ = intervals(logs, PLANNED)
     show("found with 5 blocks", [100 * (low > 0).mean()], unit="%", at_least=60)
-    logs = simulated(noise, [0, 0.05], LOOKS[-1], SWEEPS, draw, stretch=1)
+    logs = simulated(noise, [0, 0.05], LOOKS[-1], SIMULATED, draw, stretch=1)
     different, taken = at_looks(logs, LOOKS, LEVELS)
     note = f"after {taken.mean():.1f} of {LOOKS[-1]} blocks on average"
     show("a true +5 % with looks: found", [100 * different.mean()], unit="%", note=note)
 
 
-def record(runs: int = 50) -> None:
-    """Record the noise between equal runs on a private server."""
-    load = hdbkit.Load(virtual_users=2, rampup_s=0.5, duration_s=2)
-    with scratch(), private_server("postgresql", settings={"autovacuum": "off"}) as own:
-        connection = hdbkit.connect(own.target)
-        connection.build(warehouses=1)
-        hdbkit.run(own.target, load=load)
-        metric_value = [hdbkit.run(own.target, load=load).metric_value for _ in range(runs)]
-        how = f"{connection.version}, 1 warehouse, 2 virtual users, {load.duration_s:g} s each; {machine()}"
-    logs = np.log(np.array([one for one in metric_value if one]))
-    lines = [f"# log(NOPM / median) of {len(logs)} equal runs in the order of time: python -m bench.verdicts record"]
-    lines += [f"# {how}", "run,log_ratio"]
-    lines += [f"{number},{value:.5f}" for number, value in enumerate(logs - np.median(logs), 1)]
-    RECORDED.write_text("\n".join(lines) + "\n")
-
-
-def main() -> int:
-    """Print all figures, or with ``record`` record the noise."""
-    if sys.argv[1:] == ["record"]:
-        record()
-        return 0
+def main() -> None:
+    """Print all figures."""
     alike()
     looking()
     resuming()
     finding()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,23 @@
+"""Prints all figures, those of the named parts, or with ``record`` records the noise."""
+
+from __future__ import annotations
+
+import sys
+
+from bench.verdicts import noise, scaling, series, sweeps
+
+PARTS = {"sweeps": sweeps.main, "scaling": scaling.main, "series": series.main}
+
+
+def main() -> int:
+    """Run what the command line names."""
+    if sys.argv[1:] == ["record"]:
+        noise.record()
+        return 0
+    for name in sys.argv[1:] or PARTS:
+        PARTS[name]()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
