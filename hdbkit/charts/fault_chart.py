@@ -38,7 +38,7 @@ def faults_over_time(manifest: Manifest, course: pd.DataFrame, window: Window) -
     fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y if value))
     words = " ".join(f"{_capital(effect_text(effect, metric))}." for effect in effects)
     words += f" {_capital(lost_text(manifest.result))}. Dashed lines mark the beginnings of faults."
-    return Chart("faults", "What did each fault do, and how long until all was as before?", fig, words, course)
+    return Chart("faults", "What did each fault do, and how long did recovery take?", fig, words, course)
 
 
 def _capital(text: str) -> str:

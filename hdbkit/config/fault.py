@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
+from hdbkit.config.problems import did_you_mean
 from hdbkit.config.words import number_text
 
 _NUMBER = r"[0-9]{1,6}(?:\.[0-9]{1,3})?"
-_WHOLE = r"[0-9]{1,5}"
 _SENTENCE = re.compile(
-    rf"(?P<action>[a-z]+) (?:(?P<count>{_WHOLE}) )?(?P<thing>[a-z]+?)s? at (?P<at>{_NUMBER}) ?s"
-    rf"(?: for (?P<length>{_NUMBER}) ?s)?(?: by (?P<delay>{_NUMBER}) ?ms)?"
+    rf"(?P<action>[a-z]+) (?:(?P<count>[0-9]{{1,5}}) )?(?P<thing>[a-z]+?)s? at (?P<at>{_NUMBER}) ?(?P<at_unit>[a-z]*)"
+    rf"(?: for (?P<length>{_NUMBER}) ?(?P<length_unit>[a-z]*))?(?: by (?P<delay>{_NUMBER}) ?(?P<delay_unit>[a-z]*))?"
 )
+_UNITS = {"at": "s", "length": "s", "delay": "ms"}
+_SHOWN = 60
+"""The maximum length of a text that is repeated in an error."""
 
 
 class Thing(StrEnum):
@@ -39,29 +42,24 @@ class Need(StrEnum):
 
 @dataclass(frozen=True)
 class Form:
-    """What the sentence of a kind of fault looks like, and what the fault does."""
+    """What the sentence of a kind of fault looks like."""
 
-    meaning: str
     length: Need = Need.NO
     delay: Need = Need.NO
     count: Need = Need.NO
 
 
-FORMS: dict[tuple[str, Thing], Form] = {
-    ("kill", Thing.SERVER): Form(
-        "all its processes are killed; it is started at once or after the given time", Need.MAY
-    ),
-    ("stop", Thing.SERVER): Form("it is stopped in an orderly way and started after the given time", Need.MUST),
-    ("restart", Thing.SERVER): Form("it is restarted in an orderly way"),
-    ("pause", Thing.SERVER): Form("its processes are frozen for the given time", Need.MUST),
-    ("failover", Thing.SERVER): Form("the target's command control.commands.failover runs"),
-    ("kill", Thing.CLIENT): Form("so many client processes are killed", count=Need.MAY),
-    ("delay", Thing.NETWORK): Form("each answer arrives later by the given delay", Need.MUST, Need.MUST),
-    ("cut", Thing.NETWORK): Form("nothing arrives for the given time; connections stay open", Need.MUST),
-    ("reset", Thing.NETWORK): Form("all connections are reset, and for the given time each new one", Need.MAY),
-    ("pause", Thing.DISK): Form(
-        "the file system of the server's data accepts no writes for the given time", Need.MUST
-    ),
+FORMS: dict[tuple[str, str], Form] = {
+    ("kill", Thing.SERVER): Form(Need.MAY),
+    ("stop", Thing.SERVER): Form(Need.MUST),
+    ("restart", Thing.SERVER): Form(),
+    ("pause", Thing.SERVER): Form(Need.MUST),
+    ("failover", Thing.SERVER): Form(),
+    ("kill", Thing.CLIENT): Form(count=Need.MAY),
+    ("delay", Thing.NETWORK): Form(Need.MUST, Need.MUST),
+    ("cut", Thing.NETWORK): Form(Need.MUST),
+    ("reset", Thing.NETWORK): Form(Need.MAY),
+    ("pause", Thing.DISK): Form(Need.MUST),
 }
 
 
@@ -84,27 +82,27 @@ class Fault:
     @classmethod
     def parse(cls, text: str) -> Fault:
         """Read a sentence. Raises ``ValueError`` with what is expected."""
-        words = " ".join(text.split()).lower()
-        found = _SENTENCE.fullmatch(words)
-        form = FORMS.get((found["action"], Thing(found["thing"]))) if found and found["thing"] in set(Thing) else None
-        if found is None or form is None:
-            raise ValueError(f"'{text.strip()}' is not a fault; known: {'; '.join(_example(*key) for key in FORMS)}")
-        thing = Thing(found["thing"])
+        given, words = _shown(text), " ".join(text.split()).lower()
+        found = _SENTENCE.fullmatch(words) if text.isascii() else None
+        key = (found["action"], found["thing"]) if found else _likely(words)
+        if key not in FORMS:
+            heads = [f"{action} {thing}" for action, thing in FORMS]
+            known = "; ".join(_example(*one) for one in FORMS)
+            raise ValueError(f"'{given}' is not a fault.{did_you_mean(' '.join(key), heads)} Known: {known}")
+        form, example = FORMS[key], _example(*key)
+        if found is None:
+            raise ValueError(f"'{given}' must read like '{example}'")
         for part, need in (("length", form.length), ("delay", form.delay), ("count", form.count)):
             if need is (Need.NO if found[part] else Need.MUST):
-                raise ValueError(f"'{text.strip()}' must read like '{_example(found['action'], thing)}'")
+                raise ValueError(f"'{given}' must read like '{example}'")
+        for part, unit in _UNITS.items():
+            if found[part] and found[f"{part}_unit"] != unit:
+                raise ValueError(f"'{given}': {found[part]} must have the unit {unit}, as in '{example}'")
         for part in ("length", "delay", "count"):
             if found[part] and not float(found[part]):
-                raise ValueError(f"'{text.strip()}': a duration, delay or number must be above 0")
-        count = int(found["count"] or 1)
-        return cls(
-            found["action"],
-            thing,
-            float(found["at"]),
-            float(found["length"] or 0),
-            float(found["delay"] or 0),
-            count,
-        )
+                raise ValueError(f"'{given}': a duration, delay or number must be above 0")
+        at_s, duration_s, delay_ms = (float(found[part] or 0) for part in _UNITS)
+        return cls(key[0], Thing(key[1]), at_s, duration_s, delay_ms, int(found["count"] or 1))
 
     @property
     def end_s(self) -> float:
@@ -122,8 +120,10 @@ def parse_faults(text: str) -> tuple[Fault, ...]:
     """The faults of a text, separated by semicolons, in the order of their times.
 
     Raises:
-        ValueError: one is not a fault, or two of one thing overlap.
+        ValueError: there is none, one is not a fault, or two of one thing overlap.
     """
+    if not text.strip(" ;\t\n"):
+        raise ValueError("it names no fault; give one, such as 'kill server at 30 s', or omit it")
     found = sorted((Fault.parse(one) for one in text.split(";") if one.strip()), key=lambda one: one.at_s)
     for thing in Thing:
         own = [one for one in found if one.thing is thing]
@@ -133,9 +133,20 @@ def parse_faults(text: str) -> tuple[Fault, ...]:
     return tuple(found)
 
 
-def _example(action: str, thing: Thing) -> str:
+def _likely(words: str) -> tuple[str, str]:
+    """The action and the thing of a sentence that cannot be read."""
+    action, thing = [*(word for word in words.split() if not word[0].isdigit()), "", ""][:2]
+    return action[:_SHOWN], thing[:_SHOWN].removesuffix("s")
+
+
+def _shown(text: str) -> str:
+    given = text.strip()
+    return given if len(given) <= _SHOWN else f"{given[: _SHOWN - 3]}..."
+
+
+def _example(action: str, thing: str) -> str:
     form = FORMS[action, thing]
-    number = "[2] " if form.count is Need.MAY else ""
-    words = f"{action} {number}{thing} at 30 s"
+    words = f"{action} {thing} at 30 s"
     words += {Need.NO: "", Need.MAY: " [for 5 s]", Need.MUST: " for 5 s"}[form.length]
-    return words + (" by 50 ms" if form.delay is Need.MUST else "")
+    words += " by 50 ms" if form.delay is Need.MUST else ""
+    return f"{words} or {action} 2 {thing}s at 30 s" if form.count is Need.MAY else words

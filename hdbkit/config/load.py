@@ -5,14 +5,16 @@ Each workload extends this model with its own options, such as a mix.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-from pydantic import Field, SerializeAsAny, model_validator
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 
 from hdbkit.config.extensible import Extensible
 from hdbkit.config.fault import Fault, parse_faults
+from hdbkit.config.words import number_text
 
 MAX_USERS = 10_000
 _RENAMED = {"rampup_most_s": "rampup_max_s"}
@@ -91,17 +93,19 @@ class Load(Extensible):
         """Rename keys of earlier versions."""
         return {_RENAMED.get(name, name): value for name, value in values.items()}
 
-    @model_validator(mode="after")
-    def _faults_end_in_the_window(self) -> Self:
-        late = [one for one in self.faults if one.end_s >= self.duration_s]
+    @field_validator("fault")
+    @classmethod
+    def _faults_end_in_the_window(cls, text: str | None, info: ValidationInfo) -> str | None:
+        window_s = info.data.get("duration_s", math.inf)
+        late = [one for one in parse_faults(text) if one.end_s >= window_s] if text is not None else []
         if late:
-            raise ValueError(f"fault '{late[0]}' is not over before the end of the window ({self.duration_s:g} s)")
-        return self
+            raise ValueError(f"'{late[0]}' is not over before the end of the window ({number_text(window_s)} s)")
+        return text
 
     @property
     def faults(self) -> tuple[Fault, ...]:
         """The faults that the run causes, in the order of their times."""
-        return parse_faults(self.fault or "")
+        return () if self.fault is None else parse_faults(self.fault)
 
     @property
     def max_duration_s(self) -> float:

@@ -16,6 +16,13 @@ SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token|credential|(api|privat
 _MAY_HOLD_SECRET = re.compile(r"^(options|control|password.*)$")
 """Keys whose values may contain a secret."""
 _PASSWORD_IN_URL = re.compile(r"(://[^:@/]*):.*@")
+_SECRET_IN_TEXT = re.compile(
+    r"([\w-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|credential|api_?key|private_?key|authorization"
+    r"|identified by)"
+    r"[\w-]*[\"']?(?:\s*[=:]\s*|\s+is\s+|\s+(?=[\"']))"
+    r"|--?[\w-]*(?:passw(?:or)?d|secret|token)[\w-]*\s+).*",
+    re.IGNORECASE,
+)
 
 
 def problems_of(
@@ -35,6 +42,17 @@ def place(loc: Sequence[str | int]) -> str:
     for part in loc:
         text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
     return text or "the whole"
+
+
+def without_secrets(text: str) -> str:
+    """The output of another program; what follows the name of a secret in a line is replaced by dots.
+
+    Example:
+        >>> without_secrets("connecting with password=abc")
+        'connecting with password=...'
+    """
+    lines = (_PASSWORD_IN_URL.sub(r"\1:...@", line) for line in text.splitlines())
+    return "\n".join(_SECRET_IN_TEXT.sub(r"\1...", line) for line in lines)
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 A command is a list of words. It runs as given, without a shell and without our passwords and tokens in its
 environment. Its output goes to a file and not to a pipe: a server that the command starts would keep a pipe open, and
-reading it would never end.
+reading it would never end. What it prints after the name of a secret is dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from hdbkit.config import Commands, ControlSpec
-from hdbkit.config.problems import SECRET
+from hdbkit.config.problems import SECRET, without_secrets
 from hdbkit.errors import ServerFailed
 from hdbkit.processes import error_file
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
@@ -116,4 +116,4 @@ def run_command(command: Sequence[str]) -> tuple[int, str]:
         except subprocess.TimeoutExpired as error:
             raise ServerFailed(f"the command {command[0]} did not finish within {_PATIENCE_S:g} s") from error
         output.seek(0)
-        return done.returncode, last_lines(output.read().decode(errors="replace"))
+        return done.returncode, last_lines(without_secrets(output.read().decode(errors="replace")))

@@ -43,7 +43,7 @@ def pooled(built: PrivateServer, mode: str) -> Iterator[Target]:
 
 
 def direct(server: PrivateServer, text: str) -> list[tuple[object, ...]]:
-    """What a connection without the pooler is told."""
+    """The rows of a query on a connection without the pooler."""
     target = server.target
     place = {"host": target.host, "port": target.port, "user": target.user, "password": password_of(target)}
     with psycopg.connect(**place, dbname=target.database, autocommit=True) as connection:
