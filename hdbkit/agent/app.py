@@ -138,12 +138,12 @@ def _add_settings(app: FastAPI, server: ControlledServer) -> None:
 
 def _add_orders(app: FastAPI, server: ControlledServer) -> None:
     def order(path: str, does: Any, about: str) -> None:
-        def run() -> dict[str, float]:
-            return {"took_s": does()}
+        def run() -> dict[str, Any]:
+            return {"took_s": does(), "messages": server.messages()}
 
         app.post(path, name=path.strip("/"), description=about)(run)
 
-    order("/start", lambda: server.power("start"), "Start the server.")
+    order("/start", server.start, "Start a stopped server; restore its newest snapshot if it does not start.")
     order("/stop", lambda: server.power("stop"), "Stop the server.")
     order("/restart", lambda: server.power("restart"), "Restart the server with its present settings.")
     order("/maintain", server.maintain, "Remove old row versions, run a checkpoint, wait for background work.")

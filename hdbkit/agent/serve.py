@@ -57,12 +57,16 @@ class AgentOptions:
 
 @dataclass(frozen=True)
 class Started:
-    """What a client needs: the address, the fingerprint (None without TLS), and a newly generated token."""
+    """What a client needs: the address, the fingerprint (None without TLS), and a newly generated token.
+
+    ``server_down`` states why the server does not answer; None if it does.
+    """
 
     url: str
     fingerprint: str | None
     token: str | None
     audit_log: Path
+    server_down: str | None = None
 
 
 def serve(target: Target, options: AgentOptions, say: Callable[[Started], None]) -> None:
@@ -104,7 +108,7 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
     name = f"[{host}]" if ":" in host else host
     url = f"{'https' if certificate else 'http'}://{name}:{listening.getsockname()[1]}"
     try:
-        say(Started(url, certificate.fingerprint if certificate else None, made, audit.path))
+        say(Started(url, certificate.fingerprint if certificate else None, made, audit.path, server.silence))
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         listening.close()

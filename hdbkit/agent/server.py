@@ -6,12 +6,13 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from hdbkit.agent.snapshots import Snapshots
 from hdbkit.config import Target
-from hdbkit.contracts import Change, ServerControl, Setting
-from hdbkit.errors import ServerFailed
+from hdbkit.contracts import Change, Power, ServerControl, Setting
+from hdbkit.errors import CannotConnect, ServerFailed
 from hdbkit.execution import host
 
 _FREE = ("bool", "enum", "integer", "real", "size")
@@ -28,13 +29,26 @@ class ControlledServer:
         self._text_settings, self._one_at_a_time = frozenset(text_settings), threading.Lock()
         self._messages: list[str] = []
         control.say = self._messages.append
-        self.identity = f"{platform.node()}:{control.identity}"
+
+    @property
+    def silence(self) -> str | None:
+        """Why the server, which alone knows its identity, does not answer; None if it does."""
+        try:
+            self.identity  # noqa: B018
+        except CannotConnect as error:
+            return str(error)
+        return None
+
+    @cached_property
+    def identity(self) -> str:
+        """The host and the server. Raises ``CannotConnect`` if only the server knows it, and does not answer."""
+        return f"{platform.node()}:{self._control.identity}"
 
     def info(self) -> dict[str, Any]:
-        """A description of the server and its host."""
+        """A description of the server and its host; without identity if the server does not answer."""
         power = self._control.power
         return {
-            "identity": self.identity,
+            "identity": None if self.silence else self.identity,
             "kind": self._target.kind,
             "database": self._target.database,
             "may_change_settings": self._target.may_change_settings,
@@ -83,6 +97,11 @@ class ControlledServer:
         """Restore a snapshot; return the duration in seconds."""
         return self._timed(lambda: self._control.restore(self._snapshots.read(name)))
 
+    def start(self) -> float:
+        """Start a stopped server; if it does not start with its settings, restore those of the newest snapshot."""
+        self._check_power()
+        return self._timed(lambda: self._control.start(self._snapshots.newest()))
+
     def maintain(self) -> float:
         """Run maintenance and wait for background work; return the duration in seconds."""
         return self._timed(self._control.maintain)
@@ -100,15 +119,17 @@ class ControlledServer:
         return self._timed(does[what])
 
     def power(self, what: str) -> float:
-        """Start, stop or restart the server; return the duration in seconds. Raises ``ServerFailed``."""
+        """Stop or restart the server; return the duration in seconds. Raises ``ServerFailed``."""
+        power = self._check_power()
+        restart = self._control.restart if power.running else power.restart
+        return self._timed(power.stop if what == "stop" else restart)
+
+    def _check_power(self) -> Power:
         power = self._control.power
         if power is None or not self._control.can_restart:
             advice = "its target must set 'may_restart: true' and give commands in 'control'"
-            raise ServerFailed(f"the server of {self.identity} cannot be stopped or started; {advice}")
-        does = {"start": power.start, "stop": power.stop, "restart": self._control.restart}
-        if what == "restart" and not power.running:
-            does["restart"] = power.restart
-        return self._timed(does[what])
+            raise ServerFailed(f"{self._target.described} cannot be stopped or started by its agent; {advice}")
+        return power
 
     def _timed(self, order: Callable[[], object]) -> float:
         with self._one_at_a_time:

@@ -53,6 +53,7 @@ def agent(
         lines = [f"the agent listens at {started.url}; its log is {started.audit_log}"]
         lines += [f"fingerprint: {started.fingerprint}"] if started.fingerprint else []
         lines += [f"token (shown only once): {started.token}"] if started.token else []
+        lines += [f"warning: {started.server_down}"] if started.server_down else []
         for line in lines:
             show.console.print(line, markup=False, soft_wrap=True)
 

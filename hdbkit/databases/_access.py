@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import socket
 import ssl
 from collections.abc import Callable, Collection, Mapping
@@ -11,7 +12,7 @@ from typing import TypeVar
 
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
-from hdbkit.errors import CannotConnect
+from hdbkit.errors import CannotConnect, NothingListens
 
 S = TypeVar("S")
 ATTRIBUTES = "target_session_attrs"
@@ -53,10 +54,18 @@ def first_usable(target: Target, connect: Callable[[Target], S]) -> S:
         except CannotConnect as error:
             failures.append(error)
     if len(failures) == 1:
-        raise failures[0]
+        raise _with_start_command(target, failures[0])
     places = (f"{one.host}{f':{one.port}' if one.port else ''}" for one in addresses)
     reasons = "; ".join(f"{place}: {error.reason}" for place, error in zip(places, failures, strict=True))
     raise CannotConnect(target.url, f"none of its addresses can be used ({reasons})", failures[0].advice)
+
+
+def _with_start_command(target: Target, error: CannotConnect) -> CannotConnect:
+    """The error of a stopped server whose target has a command to start it, with that command as advice."""
+    command = target.control.commands.start or target.control.commands.restart
+    if command and isinstance(error, NothingListens):
+        return NothingListens(error.target, error.reason, f"start the server with: {shlex.join(command)}")
+    return error
 
 
 def check_options(target: Target, known: Collection[str] | None, values: Mapping[str, Collection[str]]) -> None:

@@ -35,9 +35,15 @@ class AgentControl:
         self._read_by_us: SqlControl | None = None
         self.say: Callable[[str], None] = discard
         about = self._info()
-        self.identity = str(about["identity"])
         self.can_restore_data = bool(about["can_restore_data"])
         self.can_restart = bool(about["can_restart"]) and target.may_restart
+        if about["identity"] is None:  # only the server knows it, and is down
+            self.start()
+            about = self._info()
+        if about["identity"] is None:
+            reason = "its server does not answer, and may not be started"
+            raise CannotConnect(self._agent.address, reason, "start the server on its host")
+        self.identity = str(about["identity"])
 
     def _info(self) -> dict[str, Any]:
         """The agent's description of its server. Raises ``CannotConnect`` and ``InputError``."""
@@ -86,9 +92,7 @@ class AgentControl:
 
     def snapshot(self) -> dict[str, Any]:
         """The name of a snapshot that the agent stores; its content stays on the server's host."""
-        kept = self._asked(lambda: self._agent.post("snapshot"))
-        for note in kept.get("messages", ()):
-            self.say(note)
+        kept = self._ordered("snapshot", None)
         return {"identity": self.identity, "snapshot": kept["snapshot"]}
 
     def host_load(self) -> HostLoad | None:
@@ -116,10 +120,10 @@ class AgentControl:
 
     def start(self, before: Mapping[str, Any] | None = None) -> None:
         """Have the agent start a stopped server; if it does not start, restore ``before``."""
-        if not self._target.may_change_settings:
+        if not self.can_restart:
             return
         try:
-            self.snapshot()
+            self._ordered("start", None)
         except ServerFailed:
             if before is None:
                 raise
@@ -161,7 +165,10 @@ class AgentControl:
     def _ordered(self, verb: str, before: Mapping[str, Any] | None, content: Any = None) -> Any:
         """The response to a POST request; if the agent failed during it, restore ``before`` and retry."""
         again = None if before is None else partial(self.restore, before)
-        return self._asked(lambda: self._agent.post(verb, content, timeout_s=3600.0), again)
+        answer = self._asked(lambda: self._agent.post(verb, content, timeout_s=3600.0), again)
+        for note in answer.get("messages", ()):
+            self.say(note)
+        return answer
 
     def _ours(self) -> SqlControl:
         """A control that reads settings from this host with the target's account."""

@@ -279,6 +279,27 @@ def test_an_agent_without_a_settings_file_repairs_its_server_too(built: PrivateS
     assert refusal.startswith("the server would not start with max_connections = 1")
 
 
+def test_an_agent_that_is_started_while_its_server_is_down_says_so_and_repairs_it_when_asked(
+    built: PrivateServer, tmp_path: Path
+) -> None:
+    """As after a reboot of the host between ``ALTER SYSTEM`` and the restart."""
+    own, auto = own_target(built), built.place.data / "postgresql.auto.conf"
+    with running_agent(own, tmp_path) as agent:
+        it, content = control(agent.target(built)), auto.read_text()
+        it.snapshot()
+        agent.kill()
+        auto.write_text(f"{content}max_connections = '1'\n")
+        built.stop()
+        server = ControlledServer(own, control(own), Snapshots(tmp_path / "others"))
+        assert server.silence is not None
+        assert "start the server with: " in server.silence
+        assert server.info()["identity"] is None
+        agent.again()
+        assert control(agent.target(built)).identity == it.identity
+    assert auto.read_text() == content
+    assert built.running
+
+
 def test_a_server_that_an_agent_could_not_bring_back_is_known_as_such() -> None:
     client = AgentClient(ControlSpec(agent="http://127.0.0.1:1"))
     answer = asyncio.run(_failed(None, ServerDown("it is down")))  # type: ignore[arg-type]
