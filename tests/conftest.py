@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hdbkit.cli import main
+from tests.forked import Forked
 
 settings.register_profile("busy host", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy host")
@@ -21,6 +23,7 @@ settings.load_profile("busy host")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a script's background job; programs under test need it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+NEW_INTERPRETERS = subprocess.Popen
 LONGEST_FIRST = ("notebooks", "browser", "widgets", "run", "conformance", "unit", "architecture")
 """Folders of tests in the order in which they start, so that no worker is left with a long file at the end."""
 
@@ -51,6 +54,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     root = Path(__file__).parent
     place = {name: at for at, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: place.get(item.path.relative_to(root).parts[0], len(place)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fork the programs of hdbkit, except where their start is the subject."""
+    subprocess.Popen = NEW_INTERPRETERS if item.get_closest_marker("new_interpreters") else Forked  # type: ignore[misc]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -151,17 +151,30 @@ def test_an_error_is_found_before_an_account_is_created(command: HdbkitCommand, 
     assert "warehouses: must be 1 or more, not 0" in said.err
 
 
+WITHOUT_DRIVER = """
+import sys
+sys.modules["psycopg"] = None
+from hdbkit.cli import main
+for verb in ("run", "check", "build"):
+    try:
+        main([verb, sys.argv[1]])
+    except SystemExit as ended:
+        sys.stderr.write(f"{ended.code}\\n")
+"""
+
+
+@pytest.mark.new_interpreters
 def test_a_missing_driver(target: Target) -> None:
-    hidden = "import sys; sys.modules['psycopg'] = None; from hdbkit.cli import main; main()"
-    for verb in (["run"], ["check"], ["build"]):
-        done = subprocess.run(
-            [sys.executable, "-c", hidden, *verb, target.url], capture_output=True, text=True, check=False
-        )
+    words = [sys.executable, "-c", WITHOUT_DRIVER, target.url]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    lines = done.stderr.splitlines(keepends=True)
+    for sentence, code in zip(lines[::2], lines[1::2], strict=True):
         refused(
-            Said(done.returncode, done.stdout, done.stderr),
+            Said(int(code), done.stdout, sentence),
             "postgresql needs the Python driver 'psycopg'",
             "run: pip install 'hdbkit[postgresql]'",
         )
+    assert len(lines) == 6
 
 
 def test_a_missing_schema(command: HdbkitCommand, target: Target) -> None:

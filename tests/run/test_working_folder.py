@@ -26,6 +26,7 @@ def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.new_interpreters
 def test_no_process_of_hdbkit_imports_from_the_working_folder(null_target: NullTarget, executed: Path) -> None:
     target = null_target()
     build(target.with_(database=f"{target.database}-built"), WorkloadSpec(warehouses=1), loaders=1)
