@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hdbkit.config import Target, WorkloadSpec
@@ -19,10 +19,11 @@ from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.finish import complete, remove_spools
 from hdbkit.execution.folder_setup import is_in_charge, make_run_folder, note_in_charge
 from hdbkit.execution.live import LiveView
-from hdbkit.execution.precheck import Planner, precheck
+from hdbkit.execution.precheck import Planner, Ready, precheck
 from hdbkit.plan import RunPlan
 from hdbkit.processes import ONE_THREAD, command_of, is_alive
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.locks import only_one
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import require_readable
 
@@ -176,7 +177,30 @@ def start(target: Target, wanted: WorkloadSpec, planned: Planner, root: Path) ->
     Raises:
         InputError: it cannot be run; nothing was made.
     """
-    folder = make_run_folder(precheck(target, wanted, planned, root), root)
+    ready = precheck(target, wanted, planned, root)
+    with _alone(ready, root) as kept:
+        folder = make_run_folder(ready, root)
+        process = _supervisor(folder, target, kept)
+    _supervisors[:] = [one for one in _supervisors if one.poll() is None] + [process]
+    return RunHandle(folder, process)
+
+
+@contextmanager
+def _alone(ready: Ready, root: Path) -> Iterator[list[int]]:
+    """Lock the server of a run that causes faults; yield the descriptors that keep the lock until the run's end.
+
+    Raises ``InputError`` while another run has faults on that server.
+    """
+    if not ready.disturbed:
+        yield []
+        return
+    otherwise = f"another run causes faults on {ready.plan.target.described}; wait until it ends, or stop it"
+    with only_one(root, f"faults {ready.disturbed}", otherwise) as lock:
+        yield [lock]
+
+
+def _supervisor(folder: RunFolder, target: Target, kept: Sequence[int]) -> subprocess.Popen[bytes]:
+    """Start the supervisor of a run; it inherits the descriptors ``kept``."""
     environment = {**os.environ, **ONE_THREAD}
     secret = target.secret()
     if secret is not None:
@@ -189,11 +213,11 @@ def start(target: Target, wanted: WorkloadSpec, planned: Planner, root: Path) ->
             stderr=errors,
             env=environment,
             start_new_session=True,
+            pass_fds=kept,
         )
     with suppress(OSError):  # it may have ended and removed the folder of spools
         note_in_charge(folder, process.pid)
-    _supervisors[:] = [one for one in _supervisors if one.poll() is None] + [process]
-    return RunHandle(folder, process)
+    return process
 
 
 def execute(plan: RunPlan, root: Path, watch: OnPoll | None = None) -> Manifest:

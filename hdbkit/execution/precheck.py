@@ -15,6 +15,7 @@ from hdbkit.contracts import Capability, Database, Schema, Session, SessionOptio
 from hdbkit.databases import database
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.plan import RunPlan
+from hdbkit.processes import working_folder
 from hdbkit.readings import Pooling, PoolMode, ServerRole
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
@@ -40,6 +41,8 @@ class Ready:
     """The code path of the measured calls."""
     warnings: tuple[str, ...] = ()
     """What is wrong with the schema, though it can be run."""
+    disturbed: str = ""
+    """The server on which the run causes faults; no other run may do so at the same time."""
 
 
 Planner = Callable[[WorkloadSpec], RunPlan]
@@ -66,14 +69,14 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         pooling = engine.pooling(session, target)
         _allow_open_files(plan.load)
         _check_connections(engine, session, plan, pooling)
-        _check_faults(plan, session, results)
+        disturbed = _check_faults(plan, session, results)
         plan = plan.model_copy(update={"pooling": pooling})
         server = _server(engine, session, plan, pooling, role)
         if plan.load.analyze:
             _analyze(schema, target)
         warnings = _warnings(engine, schema, plan)
         path = _client_path(engine, plan, session, pooling)
-        return Ready(plan, server, engine.settings_of(session), driver, path, warnings)
+        return Ready(plan, server, engine.settings_of(session), driver, path, warnings, disturbed)
     finally:
         schema.close()
 
@@ -127,11 +130,17 @@ def _server(engine: Database, session: Session, plan: RunPlan, pooling: Pooling,
     return {**facts, "cache": footprint.cache, "cache_bytes": footprint.cache_bytes, "on_this_host": here}
 
 
-def _check_faults(plan: RunPlan, session: Session, results: Path) -> None:
-    if plan.load.faults:
-        from hdbkit.faults.actions import check
+def _check_faults(plan: RunPlan, session: Session, results: Path) -> str:
+    """Check that the faults can be caused; return what identifies the server under each of its names, if any are."""
+    if not plan.load.faults:
+        return ""
+    from hdbkit.faults.actions import check
 
-        check(plan.target, plan.load.faults, len(client_slices(dict(plan.load))), session, results)
+    target = plan.target
+    check(target, plan.load.faults, len(client_slices(dict(plan.load))), session, results)
+    pid = database(target.kind).server_process(session)
+    folder = working_folder(pid) if pid else None
+    return str(folder) if folder else f"{target.kind}://{target.host}:{target.port}"
 
 
 def _check_capabilities(engine: Database, asked: Workload, load: Load) -> None:

@@ -26,6 +26,7 @@ from hdbkit.config.problems import problems_of
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import replace_file, sync_folder
 from hdbkit.processes import birth_of
+from hdbkit.results.locks import only_one
 from hdbkit.results.folder import RunFolder, is_run, make_folder, only_match
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, Journal, JournalLine, Step
 from hdbkit.results.manifest import Manifest
@@ -41,7 +42,6 @@ ENDED_EARLY = "ended early"
 """The status of a run that a search ended early; only the search uses its result."""
 
 Plan = TypeVar("Plan", bound=BaseModel)
-_END_GRACE_S: Final = 2.0
 """How long a sweep may hold its server after its end is in the journal, in seconds."""
 
 
@@ -183,25 +183,8 @@ def only_sweep(root: Path, identity: str) -> Iterator[None]:
 
     Raises ``InputError`` while another sweep of the same results folder holds the lock.
     """
-    folder = make_folder(root / "sweeps" / ".locks", exist_ok=True)
-    with (folder / hashlib.sha256(identity.encode()).hexdigest()[:16]).open("ab") as file:
-        if not _locked(file):
-            raise InputError(f"another sweep is running on {identity}; wait until it ends, or stop it")
+    with only_one(root, identity, f"another sweep is running on {identity}; wait until it ends, or stop it"):
         yield
-
-
-def _locked(file: IO[bytes]) -> bool:
-    """Lock the file, waiting for a sweep that is about to exit; return whether that succeeded."""
-    deadline = time.monotonic() + _END_GRACE_S
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.05)
-        else:
-            return True
 
 
 class _Planned(BaseModel):

@@ -113,6 +113,21 @@ def test_a_fault_is_undone_when_its_supervisor_is_killed(server: PrivateServer) 
     until(lambda: answers(server), "the server is back", 30)
 
 
+def test_only_one_run_at_a_time_causes_faults_on_a_server() -> None:
+    target = Target.parse("nulldb:///x")
+    build(target, WorkloadSpec(warehouses=1))
+    load = Load(virtual_users=2, rampup_s=0, duration_s=600, fault="kill client at 599 s")
+    running = hdbkit.start(target, load=load)
+    with pytest.raises(InputError, match=r"another run causes faults on .*; wait until it ends, or stop it"):
+        hdbkit.start(target, load=load)
+    hdbkit.run(target, load=load.model_copy(update={"fault": None, "duration_s": 0.2}))
+    running.stop(at_once=True)
+    running.wait()
+    again = hdbkit.start(target, load=load)
+    again.stop(at_once=True)
+    again.wait()
+
+
 def test_a_fault_is_undone_when_its_run_is_stopped(server: PrivateServer) -> None:
     running = interrupted(server, "stop server at 0.3 s for 60 s")
     running.stop()
