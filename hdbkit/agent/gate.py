@@ -1,7 +1,7 @@
 """The socket that an agent listens on: connections that have shown no valid token never fill it.
 
-Such strangers have a limited time to send a request, and a limited number by address and in all. Beyond it the oldest
-of them is closed, never the newcomer: it may be about to send a valid token.
+These have a limited time to send a request, and a limited number by address and in all. Beyond it the oldest
+of them is closed, never the new one: it may be about to send a valid token.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 HEADER_S = 10.0
 """The time to send the headers of a request with a valid token, TLS handshake included."""
-MAX_STRANGERS = 64
+MAX_UNVERIFIED = 64
 MAX_PER_ADDRESS = 16
 
 
@@ -35,33 +35,33 @@ class Gate(socket.socket):
 
     def __init__(self, listening: socket.socket) -> None:
         super().__init__(listening.family, listening.type, listening.proto, listening.detach())
-        self._strangers: dict[tuple[str, int], _Connection] = {}  # the oldest first
+        self._unverified: dict[tuple[str, int], _Connection] = {}  # the oldest first
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Accept a connection as a stranger, and close the oldest one if there are too many."""
+        """Accept a connection, and close the oldest one without a valid token if there are too many."""
         accepted, address = super().accept()
         connection = _Connection(accepted.family, accepted.type, accepted.proto, accepted.detach())
         connection.gate, connection.key = self, (str(address[0]), int(address[1]))
-        same = [one for one in self._strangers.values() if one.key[0] == connection.key[0]]
+        same = [one for one in self._unverified.values() if one.key[0] == connection.key[0]]
         if len(same) >= MAX_PER_ADDRESS:
             self._end(same[0])
-        elif len(self._strangers) >= MAX_STRANGERS:
-            self._end(next(iter(self._strangers.values())))
-        self._strangers[connection.key] = connection
+        elif len(self._unverified) >= MAX_UNVERIFIED:
+            self._end(next(iter(self._unverified.values())))
+        self._unverified[connection.key] = connection
         asyncio.get_running_loop().call_later(HEADER_S, self._expire, connection)
         return connection, address
 
     def known(self, host: str, port: int) -> None:
         """Note that the connection from here has sent a valid token."""
-        self._strangers.pop((host, port), None)
+        self._unverified.pop((host, port), None)
 
     def left(self, connection: _Connection) -> None:
         """Note that a connection is closed."""
-        if self._strangers.get(connection.key) is connection:
-            del self._strangers[connection.key]
+        if self._unverified.get(connection.key) is connection:
+            del self._unverified[connection.key]
 
     def _expire(self, connection: _Connection) -> None:
-        if self._strangers.get(connection.key) is connection:
+        if self._unverified.get(connection.key) is connection:
             self._end(connection)
 
     def _end(self, connection: _Connection) -> None:

@@ -18,7 +18,7 @@ from hdbkit.agent.certificate import (
     make_state_folder,
     own_certificate,
 )
-from hdbkit.agent.gate import MAX_STRANGERS, Gate
+from hdbkit.agent.gate import MAX_UNVERIFIED, Gate
 from hdbkit.agent.guard import Guard
 from hdbkit.agent.server import ControlledServer
 from hdbkit.agent.snapshots import Snapshots
@@ -31,7 +31,7 @@ from hdbkit.servers import control
 
 _BACKLOG = 64
 _RESERVED = 64
-"""Connections beyond those of strangers, for valid tokens."""
+"""Connections beyond those without a valid token yet, for valid tokens."""
 _GRACE_S = 10
 
 
@@ -101,7 +101,7 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
         access_log=False,
         server_header=False,
         ws="none",
-        limit_concurrency=MAX_STRANGERS + _RESERVED,
+        limit_concurrency=MAX_UNVERIFIED + _RESERVED,
         timeout_graceful_shutdown=_GRACE_S,
         **tls,
     )

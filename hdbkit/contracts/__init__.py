@@ -37,8 +37,8 @@ from hdbkit.contracts.sessions import (
     Table,
 )
 from hdbkit.contracts.workloads import (
-    Asks,
     Check,
+    CheckSession,
     PlannedCheck,
     PlannedPhase,
     Prepared,
@@ -54,11 +54,11 @@ __all__ = [
     "SERVER",
     "ApplyBy",
     "Arguments",
-    "Asks",
     "BuildLog",
     "Capability",
     "Change",
     "Check",
+    "CheckSession",
     "Database",
     "Part",
     "PartLoad",

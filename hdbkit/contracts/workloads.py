@@ -60,7 +60,7 @@ class Check:
     detail: str
 
 
-class Asks(Protocol):
+class CheckSession(Protocol):
     """What answers the operations of a check: a session, and what observes one."""
 
     def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
@@ -77,7 +77,7 @@ class PlannedCheck:
     """
 
     name: str
-    decide: Callable[[Asks], Check]
+    decide: Callable[[CheckSession], Check]
     of_catalog: bool = False
     required: bool = False
 

@@ -23,8 +23,9 @@ from hdbkit.files import sync_folder
 from hdbkit.processes import birth_of
 
 METRIC_VALUE: Final = "metric_value"
-PER_S: Final = "operations_per_s"
 """Detail of an ended run's line: the value of its metric, so that the manifest need not be read."""
+PER_S: Final = "operations_per_s"
+"""Detail of an ended run's line: its operations of all types per second."""
 CHECKS_FAILED: Final = "checks_failed"
 """Detail of a finished run's line: the names of failed checks."""
 GIVES_UP: Final = "gives_up"

@@ -40,7 +40,7 @@ _FOR_BENCHMARKS = {
     "max_connections": "200",
 }
 _READY_S = 120.0
-_REFUSAL = re.compile(
+_ERROR = re.compile(
     r"\[ERROR\](?: \[[^]]*\])* (.*)|(?<=\] )(?:Buffered warning: )?(option '[^']*': .* adjusted to .*)"
 )
 _FOLDERS = ("/usr/sbin", "/usr/libexec", "/usr/bin", "/usr/local/sbin", "/usr/local/mysql/bin", "/opt/mysql/bin")
@@ -129,12 +129,12 @@ class MysqldServer:
         uid = SERVER_UID if os.geteuid() == 0 else None
         programs = readable_by(uid, binaries, self.program)
 
-        def refused(values: Mapping[str, str]) -> str:
+        def error_with(values: Mapping[str, str]) -> str:
             given = [f"--{name}={value}" for name, value in values.items()]
             done = run_as(uid, [str(programs / self.program), "--no-defaults", *given, *self.validates])
-            return last_lines("\n".join(found[1] or found[2] for found in _REFUSAL.finditer(done.stdout)))
+            return last_lines("\n".join(found[1] or found[2] for found in _ERROR.finditer(done.stdout)))
 
-        yield refused
+        yield error_with
 
     def control(self, target: Target) -> ServerControl:
         """The control that changes settings in an option file and keeps the data as a copied folder."""

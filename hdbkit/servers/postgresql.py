@@ -129,13 +129,13 @@ class PostgresServer:
             if made.returncode:
                 raise ServerFailed(f"initdb failed in {data}: {last_lines(made.stdout)}")
 
-            def refused(values: Mapping[str, str]) -> str:
+            def error_with(values: Mapping[str, str]) -> str:
                 given = [f"--{name}={value}" for name, value in {**present, **values}.items()]
                 command = [str(programs / self.program), "-D", str(data), "-C", "shared_memory_size", *given]
                 done = run_as(uid, command)
                 return (last_lines(done.stdout) or NO_MESSAGE) if done.returncode else ""
 
-            yield refused
+            yield error_with
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

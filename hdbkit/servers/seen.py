@@ -24,8 +24,8 @@ def tried(session: Session, name: str) -> ApplyBy:
     """What it takes to change a setting, for servers that report it only in the error of a failed SET command."""
     try:
         session.ask("try_setting", name=name)
-    except TransactionError as refused:
-        if f"'{name}'" in refused.text:
+    except TransactionError as error:
+        if f"'{name}'" in error.text:
             return ApplyBy.RESTART
     return ApplyBy.RELOAD
 

@@ -28,7 +28,7 @@ from hdbkit.servers.resting import wait_until_idle
 from hdbkit.servers.seen import Seen, seen, tried
 from hdbkit.servers.server_access import ServerAccess, is_disconnected
 from hdbkit.servers.settings_file import SettingsFile
-from hdbkit.servers.trial import refusals
+from hdbkit.servers.trial import trial_errors
 from hdbkit.servers.values import may_read_back_otherwise, plain_value, problem_in, same_value
 
 _RELOAD_PATIENCE_S = 15.0
@@ -101,7 +101,7 @@ class SqlControl(ServerAccess):
         """The configurations with which the server's own program, on this host, would not start."""
         with self._session() as session:
             version = self._engine.version(session)
-        return refusals(self._target.kind, version, self.settings(), configurations)
+        return trial_errors(self._target.kind, version, self.settings(), configurations)
 
     def snapshot(self) -> dict[str, Any]:
         """The entries of the server's own settings file, the values that it runs with, and the file if it is here.
@@ -208,9 +208,9 @@ class SqlControl(ServerAccess):
                 session.ask("remove_old_rows")
                 session.ask("checkpoint")
                 wait_until_idle(session, self._engine)
-        except TransactionError as refused:
+        except TransactionError as error:
             if not self._unmaintained:
-                self.say(f"maintenance between runs is incomplete (account {self._admin.user}): {refused.text}")
+                self.say(f"maintenance between runs is incomplete (account {self._admin.user}): {error.text}")
             self._unmaintained = True
             return 0.0
         return time.monotonic() - began

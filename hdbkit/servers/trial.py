@@ -19,7 +19,7 @@ MAX_TRIED = 200
 """A trial takes some 30 ms; those beyond are tried by the server itself, in their runs."""
 
 
-def refusals(
+def trial_errors(
     kind: str, version: str, known: Mapping[str, Setting], configurations: Sequence[Mapping[str, str]]
 ) -> list[str]:
     """One sentence for each configuration with which a server of this ``version`` would not start."""
@@ -36,10 +36,10 @@ def refusals(
         if _is_tried(one) and one.default is not None and not same_value(one, one.default, one.value)
     }
     try:
-        with launcher(kind).trial(binaries, present) as refused:
-            if refused({}):  # its present settings do not fit these programs, so that the trial proves nothing
+        with launcher(kind).trial(binaries, present) as error_with:
+            if error_with({}):  # its present settings do not fit these programs, so that the trial proves nothing
                 return []
-            found = [(one, refused(one)) for one in wanted]
+            found = [(one, error_with(one)) for one in wanted]
     except ServerFailed:
         return []
     return [f"the server would not start with {_listed(one)}: {reason}" for one, reason in found if reason]

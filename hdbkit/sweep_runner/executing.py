@@ -218,7 +218,7 @@ class _Execution:
             self._save()
             while (planned := self._next()) is not None:
                 self._one(planned)
-                self._stop_if_hopeless(planned)
+                self._stop_if_all_failed(planned)
         finally:
             if note := settle(self.folder, self.control):
                 self._report(EventKind.RESTORED, note=note)
@@ -287,7 +287,7 @@ class _Execution:
         self.folder.append(Step.RUN_FAILED, planned.number, run_id, note, **details)
         self._report(EventKind.FAILED, planned, manifest, note)
 
-    def _stop_if_hopeless(self, planned: PlannedRun) -> None:
+    def _stop_if_all_failed(self, planned: PlannedRun) -> None:
         """End the sweep if all runs of its first block failed for the same reason; they are repeated on resume."""
         first = [one for one in self.plan.runs if one.block == self.plan.runs[0].block]
         if planned != first[-1] or len(first) < 2:

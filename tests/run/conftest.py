@@ -73,6 +73,20 @@ def built() -> Iterator[PrivateServer]:
         yield server
 
 
+@pytest.fixture
+def drop_in(built: PrivateServer) -> Iterator[Path]:
+    """A folder of settings files, which the server's own file reads at its end; that file is as before afterwards."""
+    config, folder = built.place.data / "postgresql.conf", built.place.data / "conf.d"
+    content = config.read_bytes()
+    folder.mkdir()
+    built.place.give(folder)
+    with config.open("a") as file:
+        file.write("include_dir = 'conf.d'\n")
+    yield folder
+    config.write_bytes(content)
+    shutil.rmtree(folder)
+
+
 @pytest.fixture(scope="session")
 def replica(built: PrivateServer) -> Iterator[Target]:
     """A streaming standby of the server with the schema."""

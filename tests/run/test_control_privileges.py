@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +21,6 @@ def ordinary(server: PrivateServer, **spec: Any) -> Target:
     """The server as its own host sees it, with the account of the measured clients."""
     control = ControlSpec(**spec)
     return server.target.with_(server_folder=None, may_change_settings=True, may_restart=False, control=control)
-
-
-@pytest.fixture
-def drop_in(built: PrivateServer) -> Iterator[Path]:
-    config, folder = built.place.data / "postgresql.conf", built.place.data / "conf.d"
-    content = config.read_bytes()
-    folder.mkdir()
-    built.place.give(folder)
-    with config.open("a") as file:
-        file.write("include_dir = 'conf.d'\n")
-    yield folder
-    config.write_bytes(content)
-    for path in folder.iterdir():
-        path.unlink()
-    folder.rmdir()
 
 
 def changed_and_restored(it: ServerControl, applied_by: ApplyBy) -> None:

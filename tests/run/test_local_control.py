@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,33 +26,22 @@ from tests.run.sweep_server import measured
 
 
 @pytest.fixture
-def config(built: PrivateServer) -> Iterator[Path]:
+def config(built: PrivateServer, drop_in: Path) -> Path:
     """The server's own file, which reads a folder of others at its end."""
-    config, folder = built.place.data / "postgresql.conf", built.place.data / "conf.d"
-    content = config.read_bytes()
-    folder.mkdir()
-    built.place.give(folder)
-    with config.open("a") as file:
-        file.write("include_dir = 'conf.d'\n")
-    yield config
-    config.write_bytes(content)
-    for path in folder.iterdir():
-        path.unlink()
-    folder.rmdir()
+    return built.place.data / "postgresql.conf"
 
 
 def value(it: ServerControl, name: str) -> str:
     return it.settings()[name].value
 
 
-def test_a_file_of_ours_in_a_folder_comes_and_goes(built: PrivateServer, config: Path) -> None:
-    folder = config.parent / "conf.d"
-    it = control(own_target(built, drop_in=folder))
+def test_a_file_of_ours_in_a_folder_comes_and_goes(built: PrivateServer, drop_in: Path) -> None:
+    it = control(own_target(built, drop_in=drop_in))
     before = it.snapshot()
     assert it.apply({"work_mem": "9MB"}).applied_by is ApplyBy.RELOAD
-    (ours,) = folder.iterdir()
+    (ours,) = drop_in.iterdir()
     assert it.identity == str(ours)
-    change = control(own_target(built, drop_in=folder)).apply(
+    change = control(own_target(built, drop_in=drop_in)).apply(
         {"shared_buffers": "64MB", "cluster_name": "it's \\ odd"}
     )
     assert change.applied_by is ApplyBy.RESTART
@@ -61,7 +49,7 @@ def test_a_file_of_ours_in_a_folder_comes_and_goes(built: PrivateServer, config:
     assert value(it, "work_mem") == str(9 * 1024), "what was set before stays"
     for _ in range(2):
         it.restore(before)
-        assert list(folder.iterdir()) == []
+        assert list(drop_in.iterdir()) == []
         assert value(it, "shared_buffers") == "16384"
 
 

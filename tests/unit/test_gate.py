@@ -32,9 +32,11 @@ def states(clients: list[socket.socket]) -> list[str]:
     return found
 
 
-def test_the_oldest_stranger_of_an_address_makes_way_and_known_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_unverified_connection_of_an_address_makes_way_and_known_ones_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(gate, "MAX_PER_ADDRESS", 2)
-    monkeypatch.setattr(gate, "MAX_STRANGERS", 4)
+    monkeypatch.setattr(gate, "MAX_UNVERIFIED", 4)
 
     async def live() -> None:
         gated = Gate(socket.create_server(("127.0.0.1", 0)))
@@ -55,7 +57,7 @@ def test_the_oldest_stranger_of_an_address_makes_way_and_known_ones_stay(monkeyp
             for one in (first, *of_one, *others):
                 one.close()
             await asyncio.sleep(0.05)
-            assert not gated._strangers
+            assert not gated._unverified
 
     asyncio.run(live())
 

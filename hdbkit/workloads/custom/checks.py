@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from hdbkit.contracts import Asks, Check, PlannedCheck
+from hdbkit.contracts import Check, CheckSession, PlannedCheck
 from hdbkit.sql import Statement
 from hdbkit.workloads.custom.population import rows_of
 from hdbkit.workloads.custom.spec import CustomSpec
@@ -30,18 +30,18 @@ def checks(spec: CustomSpec, statements: Mapping[str, Statement]) -> list[Planne
     ]
 
 
-def _rows(session: Asks, *, spec: CustomSpec, table: str) -> Check:
+def _rows(session: CheckSession, *, spec: CustomSpec, table: str) -> Check:
     rows, wanted = int(session.ask("count_rows", table=table)[0][0]), rows_of(spec, table)
     return Check(f"rows of {table}", rows >= wanted, f"{rows:,}, at least {wanted:,} expected")
 
 
-def _indexes(session: Asks, *, expected: tuple[str, ...]) -> Check:
+def _indexes(session: CheckSession, *, expected: tuple[str, ...]) -> Check:
     there = {row[0] for row in session.ask("list_indexes")}
     missing = ", ".join(name for name in expected if name not in there)
     return Check("indexes", not missing, f"missing: {missing}" if missing else f"all {len(expected)} are there")
 
 
-def _own(session: Asks, *, statement: Statement) -> Check:
+def _own(session: CheckSession, *, statement: Statement) -> Check:
     wrong = int(session.ask(statement.name)[0][0] or 0)
     found = "holds" if not wrong else f"{wrong:,} wrong"
     detail = ": ".join(filter(None, [statement.description, found]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from hdbkit.contracts import Asks, Check, PlannedCheck
+from hdbkit.contracts import Check, CheckSession, PlannedCheck
 from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import MIN_LINES, TABLES
 
@@ -49,7 +49,7 @@ def row_counts(spec: TprocCSpec) -> list[PlannedCheck]:
     return [PlannedCheck(f"rows of {table}", partial(_rows, spec=spec, table=table)) for table in TABLES]
 
 
-def _rows(session: Asks, *, spec: TprocCSpec, table: str) -> Check:
+def _rows(session: CheckSession, *, spec: TprocCSpec, table: str) -> Check:
     """The cardinality of TPC-C 4.3.3.1; new orders come and go, and lines are 5 to 15 an order."""
     rows = int(session.ask(f"count_{table}")[0][0])
     scale = 1 if table == "item" else spec.warehouses
@@ -68,7 +68,7 @@ def all_there(name: str, expected: tuple[str, ...], required: bool = False) -> P
     return PlannedCheck(name, partial(_all_there, name=name, expected=expected), of_catalog=True, required=required)
 
 
-def _all_there(session: Asks, *, name: str, expected: tuple[str, ...]) -> Check:
+def _all_there(session: CheckSession, *, name: str, expected: tuple[str, ...]) -> Check:
     there = {row[0] for row in session.ask(f"list_{name}")}
     missing = ", ".join(one for one in expected if one not in there)
     return Check(name, not missing, f"missing: {missing}" if missing else f"all {len(expected)} are there")
@@ -79,14 +79,14 @@ def condition(number: int, warehouses: int) -> PlannedCheck:
     return PlannedCheck(f"condition {number}", partial(_condition, number=number, warehouses=warehouses))
 
 
-def _condition(session: Asks, *, number: int, warehouses: int) -> Check:
+def _condition(session: CheckSession, *, number: int, warehouses: int) -> Check:
     ranges = sample(warehouses)
     broken = sum(int(session.ask(f"consistency_{number:02d}", w_low=low, w_high=high)[0][0]) for low, high in ranges)
     detail = f"{CONDITIONS[number]}: {_verdict(broken)}, {_stated(warehouses, ranges)}"
     return Check(f"condition {number}", broken == 0, detail)
 
 
-def _stock(session: Asks) -> Check:
+def _stock(session: CheckSession) -> Check:
     broken = int(session.ask("consistency_stock")[0][0])
     detail = f"s_ytd, s_order_cnt, s_remote_cnt = lines since the build: {_verdict(broken)}, all warehouses"
     return Check("stock", broken == 0, detail)
