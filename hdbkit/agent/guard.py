@@ -69,7 +69,8 @@ class Guard:
             self._wrong.note(client)
             reason = "a token is needed: Authorization: Bearer TOKEN, as the agent printed it when it started"
             return await _answer(send, 401, reason, (b"www-authenticate", b"Bearer"))
-        self._gate.known(*scope["client"])
+        if scope.get("client"):  # None once the client has disconnected
+            self._gate.known(*scope["client"])
         body = await _whole(receive)
         if body is None:
             return await _answer(send, 413, f"a request may have at most {MAX_REQUEST_BYTES} bytes")

@@ -100,6 +100,7 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # what a request states about its client would be believed
         ws="none",
         limit_concurrency=MAX_UNVERIFIED + _RESERVED,
         timeout_graceful_shutdown=_GRACE_S,

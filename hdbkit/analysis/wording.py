@@ -137,11 +137,16 @@ def _times(ratio: float, metric: Metric) -> bool:
     return metric.better is Better.HIGHER and ratio >= _MANY
 
 
-def blocks_range(low: int, high: int | None) -> str:
-    """A number of blocks that is known as a range: ``12 to 30 blocks``, ``12 blocks``, ``12 blocks or more``."""
-    if high is None:
-        return f"{low} blocks or more"
-    return f"{low} blocks" if low == high else f"{low} to {high} blocks"
+def blocks_text(blocks: int, low: int, high: int | None) -> str:
+    """A number of blocks and its range: ``20 blocks (12 to 30)``, ``12 blocks``, ``23 blocks (12 or more)``."""
+    if low == high:
+        return f"{blocks} blocks"
+    return f"{blocks} blocks ({low} or more)" if high is None else f"{blocks} blocks ({low} to {high})"
+
+
+def capital(text: str) -> str:
+    """``text`` as the beginning of a sentence; a setting at its beginning (``name=value``) stays as it is."""
+    return text if "=" in text.split(" ", 1)[0] else text[:1].upper() + text[1:]
 
 
 def sentence(

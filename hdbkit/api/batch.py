@@ -166,6 +166,7 @@ def _execute(
                 "--IPKernelApp.log_level=50",  # the notebook's messages are in its outputs
                 f"--IPKernelApp.exec_lines=__import__('os').environ.update({place.environment!r})",
             ],
+            kernel_manager_class=_kernel_manager(),
             config=Config(KernelManager={"transport": "ipc"}),  # sockets of this account, not ports open to others
         )
     except Exception as problem:  # a failing notebook or kernel does not stop the batch
@@ -175,6 +176,19 @@ def _execute(
     return JobRecord(
         key=job.key, params=str(job.params), status=status, started=started, seconds=seconds, error=error
     )
+
+
+def _kernel_manager() -> type:
+    """Starts kernels whose own modules are never imported from the working folder."""
+    from jupyter_client.manager import AsyncKernelManager
+
+    class IsolatedKernelManager(AsyncKernelManager):
+        def format_kernel_cmd(self, extra_arguments: list[str] | None = None) -> list[str]:
+            program, *arguments = super().format_kernel_cmd(extra_arguments)
+            python = self.kernel_spec is not None and self.kernel_spec.language == "python"
+            return [program, *(["-P"] if python else []), *arguments]
+
+    return IsolatedKernelManager
 
 
 def _one_line(problem: Exception) -> str:

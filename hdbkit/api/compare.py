@@ -46,7 +46,8 @@ class Comparison:
     ratio: Ratio
     names: tuple[str, str] = ("base", "new")
     by_users: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """One row per user count: ratio and simultaneous interval; empty if the sides share only one count."""
+    """One row per user count: ratio and simultaneous interval, and the mean ``base_operations_per_s`` and
+    ``new_operations_per_s`` of all types; empty if the sides share only one count."""
     workspace: Workspace = DEFAULT
     """The workspace for its report."""
 
@@ -172,6 +173,11 @@ def compare(
         ratio = ratio_of(runs[0]["metric_value"].tolist(), runs[1]["metric_value"].tolist(), metric, smallest_effect)
         return Comparison(sides[0], sides[1], ratio, names, workspace=place)
     found, ratio = ratios_by_users(runs[0], runs[1], metric, smallest_effect)
+    for name, side in zip(("base", "new"), sides, strict=True):
+        per_s = pd.Series([one.summary["operations_per_s"] for one in side]).groupby(
+            [one.virtual_users for one in side]
+        )
+        found[f"{name}_operations_per_s"] = found["virtual_users"].map(per_s.mean())
     return Comparison(sides[0], sides[1], ratio, names, found, place)
 
 

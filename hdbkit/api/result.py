@@ -139,9 +139,16 @@ class Result:
         """
         self._write(note=text)
 
-    def remove(self) -> None:
-        """Delete the run's folder permanently. Raises ``InputError`` while the run is running."""
+    def remove(self, *, workspace: Workspace | None = None) -> None:
+        """Delete the run's folder permanently.
+
+        Raises:
+            InputError: the run is running, or its folder is not one of the results folder of the workspace.
+        """
         self._require_ended()
+        path, results = self.folder.path, (workspace or DEFAULT).results
+        if path.is_symlink() or path.parent.resolve() != results.resolve() or path.name != self.run_id:
+            raise InputError(f"{path} is not a run in the results folder {results}; nothing was deleted")
         shutil.rmtree(self.folder.path)
 
     def _write(self, **changes: Any) -> None:

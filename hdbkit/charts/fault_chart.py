@@ -9,6 +9,7 @@ import pandas as pd
 
 from hdbkit.analysis.run.faults import effect_text, lost_text
 from hdbkit.analysis.run.windows import Window
+from hdbkit.analysis.wording import capital
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import colour, figure, log_axis, series, shade_rampup
 from hdbkit.config.metric import Metric
@@ -36,10 +37,6 @@ def faults_over_time(manifest: Manifest, course: pd.DataFrame, window: Window) -
             hovertemplate="%{x:.0f} s: %{y:,.0f} per second<extra>%{fullData.name}</extra>",
         )  # fmt: skip
     fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y if value))
-    words = " ".join(f"{_capital(effect_text(effect, metric))}." for effect in effects)
-    words += f" {_capital(lost_text(manifest.result))}. Dashed lines mark the beginnings of faults."
+    words = " ".join(f"{capital(effect_text(effect, metric))}." for effect in effects)
+    words += f" {capital(lost_text(manifest.result))}. Dashed lines mark the beginnings of faults."
     return Chart("faults", "What did each fault do, and how long did recovery take?", fig, words, course)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -17,7 +17,6 @@ from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
 from hdbkit.cli.options import Sectioned
 from hdbkit.cli.schema import AsJson, WorkloadOption, Yes, with_schema
 from hdbkit.errors import InputError
-from hdbkit.paths import results_folder
 
 _SHORT = ("run_id", "status", "metric_value", "metric", "operations_per_s", "p95_us", "checks_failed", "label")
 _OMITTED = ("p95_us", "checks_failed", "metric", "label")
@@ -102,7 +101,8 @@ def compare(
         show.console.print(show.table(figures.assign(change=changes).reset_index()))
         show.console.print(f"{about(found.metric)}; a ratio above 1 is better", markup=False)
         if len(found.by_users):
-            by_users = found.by_users[["virtual_users", "base", "new", "ratio", "low", "high", "verdict"]]
+            measured = ["base", "new", "base_operations_per_s", "new_operations_per_s"]
+            by_users = found.by_users[["virtual_users", *measured, "ratio", "low", "high", "verdict"]]
             show.console.print(show.table(by_users, title="By user count, simultaneous 95 % intervals"))
         listed, apart = (found.differences, "") if everything else settings_apart(found.differences)
         if len(listed):
@@ -204,8 +204,6 @@ def runs_rm(
 ) -> None:
     """Delete a run's folder permanently."""
     result = api.result(run_id)
-    if result.folder.path.parent.resolve() != results_folder().resolve():
-        raise InputError(f"{result.folder.path} is not in the results folder {results_folder()}; nothing was deleted")
     if not yes:
         typer.confirm(f"Delete {result.folder.path}?", abort=True, err=True)
     result.remove()

@@ -17,6 +17,8 @@ from hdbkit.config.fault import Fault, parse_faults
 from hdbkit.config.words import number_text
 
 MAX_USERS = 10_000
+_ALONE: dict[str, Any] = {"of_a_run_alone": True}
+"""Marks an option that does not change what an operation costs the server."""
 _RENAMED = {"rampup_most_s": "rampup_max_s"}
 """Keys of earlier versions."""
 
@@ -43,26 +45,42 @@ class Load(Extensible):
     model_field: ClassVar[str] = "load_model"
 
     virtual_users: int = Field(
-        default=1, ge=1, le=MAX_USERS, description="number of virtual users, each with one connection"
+        default=1,
+        ge=1,
+        le=MAX_USERS,
+        description="number of virtual users, each with one connection",
+        json_schema_extra=_ALONE,
     )
-    users_per_process: int = Field(default=1, ge=1, le=MAX_USERS, description="virtual users per client process")
+    users_per_process: int = Field(
+        default=1, ge=1, le=MAX_USERS, description="virtual users per client process", json_schema_extra=_ALONE
+    )
     start_delay_ms: int | None = Field(
         default=None,
         ge=0,
         le=60_000,
         description="milliseconds between the starts of users, before the ramp-up; none: the workload's own, 0",
+        json_schema_extra=_ALONE,
     )
     rampup_s: float = Field(
-        default=120, ge=0, le=86_400, description="ramp-up before the measured window, in seconds"
+        default=120,
+        ge=0,
+        le=86_400,
+        description="ramp-up before the measured window, in seconds",
+        json_schema_extra=_ALONE,
     )
     rampup_max_s: float = Field(
         default=0,
         ge=0,
         le=86_400,
         description="extend the ramp-up to at most this many seconds while full-page writes subside; 0: off",
+        json_schema_extra=_ALONE,
     )
-    duration_s: float = Field(default=300, gt=0, le=604_800, description="measured window, in seconds")
-    iterations: int | None = Field(default=None, ge=1, description="maximum number of operations per virtual user")
+    duration_s: float = Field(
+        default=300, gt=0, le=604_800, description="measured window, in seconds", json_schema_extra=_ALONE
+    )
+    iterations: int | None = Field(
+        default=None, ge=1, description="maximum number of operations per virtual user", json_schema_extra=_ALONE
+    )
     isolation: Isolation | None = Field(default=None, description="isolation level; none: the server's default")
     statement_timeout_ms: int = Field(default=0, ge=0, description="statement timeout; 0: none")
     lock_timeout_ms: int = Field(default=0, ge=0, description="lock timeout; 0: none")
@@ -71,7 +89,7 @@ class Load(Extensible):
     )
     raise_error: bool = Field(default=False, description="stop the run at the first failed operation")
     counter_interval_s: float = Field(
-        default=5, ge=0.1, description="seconds between samples of the server's counters"
+        default=5, ge=0.1, description="seconds between samples of the server's counters", json_schema_extra=_ALONE
     )
     analyze: bool = Field(
         default=False, description="update the optimizer's statistics of the workload's tables before the run"
@@ -83,7 +101,13 @@ class Load(Extensible):
     replica_reads: bool = Field(
         default=False, description="perform the operations that only read on the replicas of the target, in turn"
     )
-    seed: int = Field(default=1, ge=0, lt=2**63, description="seed of inputs and of the sequence of operations")
+    seed: int = Field(
+        default=1,
+        ge=0,
+        lt=2**63,
+        description="seed of inputs and of the sequence of operations",
+        json_schema_extra=_ALONE,
+    )
     fault: str | None = Field(
         default=None, description="faults to cause in the window, separated by ;, such as 'kill server at 30 s'"
     )

@@ -97,16 +97,18 @@ def users_table(by_users: pd.DataFrame, metric: Metric) -> list[Table]:
     """The comparison at each count of virtual users; none where there is just one."""
     if by_users.empty:
         return []
-    head = ["users", f"base {metric.name}", f"new {metric.name}", "change", "95 % interval", "verdict", "in words"]
+    per_s = [f"{side} {heading('operations_per_s')}" for side in ("base", "new")]
+    values = [f"base {metric.name}", f"new {metric.name}", *per_s]
+    head = ["users", *values, "change", "95 % interval", "verdict", "in words"]
     rows = [
         [cell(row["virtual_users"]), metric.number(row["base"]), metric.number(row["new"]),
-         percent(row["ratio"], metric),
+         cell(row["base_operations_per_s"]), cell(row["new_operations_per_s"]), percent(row["ratio"], metric),
          "" if pd.isna(row["low"]) else percents(row["low"], row["high"], metric),
          cell(row["verdict"]), cell(row["sentence"])]
         for row in by_users.to_dict("records")
     ]  # fmt: skip
     note = "The intervals hold together over all counts of virtual users."
-    numeric = [True, True, True, True, True, False, False]
+    numeric = [*[True] * 7, False, False]
     marks = [MARKS.get(str(verdict), "") for verdict in by_users["verdict"]]
     return [Table("At each count of virtual users", head, rows, numeric, marks, note)]
 

@@ -141,6 +141,13 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
+def test_a_kernel_imports_no_module_of_the_notebooks_folder_when_it_starts(tiny: Path, tmp_path: Path) -> None:
+    for name in ("ipykernel_launcher", "uuid", "random"):
+        (tiny.parent / f"{name}.py").write_text(f"open({str(tmp_path / name)!r} + '.executed', 'w').close()\n")
+    assert status_of(api.batch(tiny, write_params(tmp_path, one={"n": 7}))) == {"one": "done"}
+    assert list(tmp_path.glob("*.executed")) == []
+
+
 def test_the_runner_is_the_command(tiny: Path, tmp_path: Path) -> None:
     ended = subprocess.run(
         [*RUNNER, str(tiny), *map(str, write_params(tmp_path, bad={"m": 1}))],

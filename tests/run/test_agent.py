@@ -79,7 +79,8 @@ def test_nothing_is_answered_without_the_token_and_guessing_is_slow(
         assert asked(agent, "/ping", **right)[0] == 200
         assert asked(agent, "/openapi.json")[0] == 401
         for wrong in ("", "Bearer", "Basic x", f"Bearer {TOKEN}x"):
-            status, _, content = asked(agent, "/settings", Authorization=wrong)
+            claimed = {"X-Forwarded-For": f"10.0.0.{len(wrong)}"}  # another address in each request
+            status, _, content = asked(agent, "/settings", Authorization=wrong, **claimed)
             assert (status, list(content)) == (401, ["error"])
         status, headers, _ = asked(agent, "/ping", **right)
         assert status == 429, "of an address that guesses, not even the right token is looked at"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,13 +15,14 @@ import pytest
 import hdbkit
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.config import Load
+from hdbkit.errors import InputError
 from hdbkit.paths import data_folder
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget
 from tests.unit.synthetic import operations, write_run
 
 SHORT = ("-u", 2, "--rampup-s", 0, "--duration-s", 0.5)
-OF_THE_HOST = {"steal time", "CPU pressure", "Little's law", "steady state", "window's edges read at once"}
+OF_THE_HOST = {"CPU pressure", "Little's law", "steady state", "window's edges read at once"}
 
 
 def test_a_run_reports_its_figures_checks_and_report(command: HdbkitCommand, null_target: NullTarget) -> None:
@@ -165,3 +167,17 @@ def test_a_report_is_written_anew(command: HdbkitCommand, copied: hdbkit.Result)
     said = command("report", copied.run_id, "--json")
     assert said.code == 0
     assert Path(json.loads(said.out)["report"]).read_text().startswith("<!")
+
+
+def test_only_a_run_of_the_results_folder_is_removed(copied: hdbkit.Result, results: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside" / copied.run_id
+    shutil.copytree(copied.folder.path, outside)
+    renamed = shutil.copytree(outside, results / "another-name")
+    link = results / "link"
+    link.symlink_to(outside)
+    for path in (outside, renamed, link):
+        with pytest.raises(InputError, match="is not a run in the results folder"):
+            hdbkit.result(str(path)).remove()
+        assert (path / "manifest.json").is_file()
+    copied.remove()
+    assert not copied.folder.path.exists()

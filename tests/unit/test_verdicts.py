@@ -82,7 +82,9 @@ def test_an_undecided_one_names_the_blocks_that_decide() -> None:
     assert row["verdict"] == "undecided"
     assert row["blocks_needed"] > 3
     assert 3 < row["blocks_low"] < row["blocks_needed"] < row["blocks_high"]
-    assert row["sentence"].endswith(f"; {row['blocks_low']} to {row['blocks_high']} blocks would decide")
+    assert row["sentence"].endswith(
+        f"; {row['blocks_needed']} blocks ({row['blocks_low']} to {row['blocks_high']}) would decide"
+    )
 
 
 @pytest.mark.parametrize(("effect", "noise"), [(0.03, 0.02), (0.02, 0.01), (0.0, 0.01)])

@@ -6,7 +6,6 @@ rows that the server reads per operation. Costs that fell are no jump.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -20,6 +19,9 @@ from hdbkit.analysis.run.counters import is_set_back
 from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.server_work import PAGES, SCANNED, WORK, work_of
 from hdbkit.analysis.run.windows import Window
+from hdbkit.analysis.wording import many
+from hdbkit.config import Load
+from hdbkit.config.extensible import has_mark
 from hdbkit.errors import DamagedResult
 from hdbkit.results.columns import LATENCY_BUCKETS_US
 from hdbkit.results.folder import RunFolder, run_folders
@@ -36,12 +38,7 @@ _EARLIER, _READ = 5, 50
 _LEAST = {PAGES: (3.0, 20.0), SCANNED: (3.0, 100.0)}
 _LEAST_MS = (4.0, 2.0)
 """A cost has jumped when it is at least this many times, and this much, above what it was."""
-_OF_A_RUN_ALONE = frozenset(
-    (
-        *("virtual_users", "users_per_process", "start_delay_ms", "rampup_s", "rampup_max_s", "duration_s"),
-        *("iterations", "counter_interval_s", "seed"),
-    )
-)
+_OF_A_RUN_ALONE = frozenset(name for name, field in Load.model_fields.items() if has_mark(field, "of_a_run_alone"))
 """Options of a load that do not change what an operation costs the server, as long as no user waits for another."""
 
 Costs = dict[str, float]
@@ -88,7 +85,7 @@ def against_earlier(folder: RunFolder, manifest: Manifest) -> tuple[list[Jump], 
     """The costs that are higher than in earlier runs, and with how many of these the run was compared."""
     now, earlier = _costs(manifest), list(islice(_earlier(folder, manifest), _EARLIER))
     before = {what: median(known) for what in now if (known := [costs[what] for costs in earlier if what in costs])}
-    since = f"in {len(earlier)} earlier run{'s'[: len(earlier) > 1]}"
+    since = f"in {many(len(earlier), 'earlier run')}"
     return _jumps({what: (before[what], now[what]) for what in before}, since), len(earlier)
 
 
@@ -158,9 +155,8 @@ def _costs(manifest: Manifest) -> Costs:
 def _earlier(folder: RunFolder, manifest: Manifest) -> Iterator[Costs]:
     """The costs in earlier runs of the same configuration, newest first; latencies only of equally many users."""
     own = _configuration(manifest)
-    alike = re.compile(r"\d{8}-\d{6}-" + re.escape(_shape(folder.run_id)) + r"-u\d+-[a-z]{6}")
     ids = (one for one in run_folders(folder.path.parent) if one.run_id < folder.run_id)
-    for one in islice((one for one in ids if alike.fullmatch(one.run_id)), _READ):
+    for one in islice(ids, _READ):
         try:
             other = one.read()
         except DamagedResult:
@@ -168,11 +164,6 @@ def _earlier(folder: RunFolder, manifest: Manifest) -> Iterator[Costs]:
         if other.status is Status.DONE and other.result and _configuration(other) == own:
             same_users = _users(other) == _users(manifest)
             yield {what: cost for what, cost in _costs(other).items() if same_users or what in _LEAST}
-
-
-def _shape(run_id: str) -> str:
-    """What runs of one database and schema have in common in their ids: ``engine-workload-scale``."""
-    return "-".join(run_id.split("-")[2:-2])
 
 
 def _configuration(manifest: Manifest) -> tuple[Any, ...]:

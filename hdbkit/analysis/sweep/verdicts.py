@@ -18,7 +18,7 @@ import pandas as pd
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats, usable
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import Needed, blocks_needed
-from hdbkit.analysis.wording import Interval, blocks_range, label, sentence, share, virtual_users
+from hdbkit.analysis.wording import Interval, blocks_text, capital, label, sentence, share, virtual_users
 from hdbkit.config.metric import Metric
 from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS
 
@@ -206,7 +206,9 @@ def _decided(question: _Question, cell: Cell, contrast: Floats, done: pd.DataFra
     verdict = interval.verdict(question.smallest_effect)
     here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())
     needed = _needed(question, estimate, here) if verdict == "undecided" else Needed(None, None, None)
-    advice = f"{blocks_range(needed.low, needed.high)} would decide" if needed.blocks and needed.low else ""
+    advice = (
+        f"{blocks_text(needed.blocks, needed.low, needed.high)} would decide" if needed.blocks and needed.low else ""
+    )
     text = sentence(subject, "the baseline", interval, question.smallest_effect, question.confidence, advice)
     return {
         "ratio": interval.ratio,
@@ -244,8 +246,8 @@ def _needed(question: _Question, estimate: float, present: int) -> Needed:
 
 def needed_range(verdict: Mapping[Hashable, Any]) -> str:
     """The blocks that would decide an undecided row of :func:`judge`, in words; empty when unknown."""
-    low, high = (None if pd.isna(verdict[name]) else int(verdict[name]) for name in _NEEDED[1:])
-    return "" if low is None else blocks_range(low, high)
+    blocks, low, high = (None if pd.isna(verdict[name]) else int(verdict[name]) for name in _NEEDED)
+    return "" if blocks is None or low is None else blocks_text(blocks, low, high)
 
 
 def fastest(verdicts: pd.DataFrame, count: int = FASTEST) -> list[int]:
@@ -281,7 +283,7 @@ def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02, effects: pd.Da
     if len(faster):
         best = str(faster.sort_values("ratio").iloc[-1]["sentence"])
         among = "" if len(faster) == 1 else f" (the best of {len(faster)} that are faster)"
-        return f"{_capital(best)}{among}."
+        return f"{capital(best)}{among}."
     if len(undecided):
         return _undecided_answer(undecided, len(compared), _decided_effect(effects))
     if (compared["verdict"] == "slower").all():
@@ -296,7 +298,7 @@ def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02, effects: pd.Da
 def _undecided_answer(undecided: pd.DataFrame, compared: int, effect: str) -> str:
     """The answer where no configuration is faster and some are undecided; ``effect`` is a decided one, if any is."""
     if len(undecided) == compared == 1:
-        return f"{_capital(str(undecided.iloc[0]['sentence']))}."
+        return f"{capital(str(undecided.iloc[0]['sentence']))}."
     if not effect:
         return f"No configuration is shown to be faster than the baseline; {_open(undecided, compared)}."
     return (
@@ -324,7 +326,3 @@ def _open(undecided: pd.DataFrame, compared: int) -> str:
         most = undecided.sort_values("blocks_needed").to_dict("records")[-1]
         advice = f", {needed_range(most)} would decide"
     return f"{len(undecided)} of {compared} comparisons {'is' if len(undecided) == 1 else 'are'} undecided{advice}"
-
-
-def _capital(text: str) -> str:
-    return text if "=" in text.split(" ", 1)[0] else text[:1].upper() + text[1:]

@@ -16,7 +16,7 @@ import ipywidgets
 import pandas as pd
 
 from hdbkit import api
-from hdbkit.analysis.wording import all_per_s, percent_within
+from hdbkit.analysis.wording import all_per_s, many, percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.config.metric import Metric
@@ -192,7 +192,7 @@ def progress_words(now: api.SweepProgress, settings: dict[str, str]) -> str:
     if one is None:
         return f"saving the server's settings, then {now.total} runs in {now.blocks} blocks; {left}"
     tried = ", ".join(f"{name}={value}" for name, value in settings.items())
-    users = f"{one.virtual_users} user{'' if one.virtual_users == 1 else 's'}"
+    users = many(one.virtual_users, "user")
     return f"block {one.block} of {now.blocks}, run {one.number} of {now.total} ({users}, {tried}); {left}"
 
 
@@ -209,12 +209,14 @@ def ranking_html(verdicts: pd.DataFrame, metric: Metric) -> str:
     scored = verdicts.assign(score=metric.score(verdicts["metric_value"]))
     ordered = scored.sort_values(["virtual_users", "score"], ascending=[True, False], na_position="last")
     several = verdicts["virtual_users"].nunique() > 1
-    heads = ["configuration", *(["users"] if several else []), metric.name, "against the baseline", "verdict", "runs"]
+    heads = ["configuration", *(["users"] if several else []), metric.name, "all types/s"]
+    heads += ["against the baseline", "verdict", "runs"]
     rows = [
         [
             row["label"],
             *([row["virtual_users"]] if several else []),
             metric.number(row["metric_value"]) if math.isfinite(row["metric_value"]) else "",
+            f"{row['operations_per_s']:,.0f}" if math.isfinite(row["operations_per_s"]) else "",
             _change(row, metric),
             row["sentence"].rpartition(": ")[2] if row["verdict"] == ENDED_EARLY else row["verdict"],
             row["runs"],
