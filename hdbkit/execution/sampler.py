@@ -30,7 +30,9 @@ _FEW_PAGES = 0.2
 _NO_PAGES = 0.02
 """... or when there are at most this many per transaction."""
 _REPLICA_MS = 1000
-"""How long a sample waits for a replica."""
+"""How long the question for its lag waits for a replica."""
+_LAG_VALID_S = 5.0
+"""A lag that is older is not sampled."""
 _MIN_TRANSACTIONS = 100
 """The minimum number of transactions for such a rate."""
 
@@ -62,18 +64,38 @@ class FullPages:
         self.over = self.over or rate <= max(_FEW_PAGES * self._first, _NO_PAGES)
 
 
-class Replicas:
-    """Sessions on the replicas that a load reads from; one that is away is asked again at the next sample."""
+class Replicas(threading.Thread):
+    """Asks the replicas that a load reads from for their lag, in its own thread: one that hangs delays no sample.
+
+    A replica that is away is asked again a second later.
+    """
 
     def __init__(self, plan: RunPlan) -> None:
+        super().__init__(name="hdbkit-replicas", daemon=True)
         self._target, self._database = plan.target, database(plan.target.kind)
         self._sessions: dict[int, Session] = {}
         self._numbers = range(len(plan.target.replicas) if plan.load.replica_reads else 0)
+        self._ended = threading.Event()
+        self._newest: tuple[float, dict[str, float]] = (0.0, {})
 
     def lag(self) -> dict[str, float]:
-        """The lag of the replica that is furthest behind, as a gauge; empty if none reports one."""
-        known = [lag_s for number in self._numbers if (lag_s := self._lag_s(number)) is not None]
-        return {LAG: max(known)} if known else {}
+        """The newest lag of the replica that is furthest behind, as a gauge; empty if none reports one."""
+        asked_s, lag = self._newest
+        return lag if time.monotonic() - asked_s <= _LAG_VALID_S else {}
+
+    def run(self) -> None:
+        """Ask each second until the end; without replicas, end at once."""
+        while self._numbers:
+            known = [lag_s for number in self._numbers if (lag_s := self._lag_s(number)) is not None]
+            self._newest = time.monotonic(), {LAG: max(known)} if known else {}
+            if self._ended.wait(1):
+                break
+        for session in self._sessions.values():
+            session.close()
+
+    def stop(self) -> None:
+        """End the thread; one that waits for a replica ends with the process."""
+        self._ended.set()
 
     def _lag_s(self, number: int) -> float | None:
         try:
@@ -85,11 +107,6 @@ class Replicas:
             if session := self._sessions.pop(number, None):
                 session.close()
             return None
-
-    def close(self) -> None:
-        """Close the sessions."""
-        for session in self._sessions.values():
-            session.close()
 
 
 class Sampler(threading.Thread):
@@ -126,6 +143,7 @@ class Sampler(threading.Thread):
 
     def run(self) -> None:
         """Serve requests; between them, sample the host each second and the counters each interval."""
+        self._replicas.start()
         next_host = next_counters = time.monotonic()
         while True:
             try:
@@ -143,7 +161,7 @@ class Sampler(threading.Thread):
                 break
             self._answer(*asked)
             next_counters = time.monotonic() + self._interval_s
-        self._replicas.close()
+        self._replicas.stop()
         if self._session:
             self._session.close()
 

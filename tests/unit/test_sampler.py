@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import pytest
 
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Row
+from hdbkit.databases._access import connect_timeout_s
 from hdbkit.databases.nulldb import NullSession
 from hdbkit.errors import HdbkitError
-from hdbkit.execution.sampler import Sampler
+from hdbkit.execution.sampler import Replicas, Sampler
 from hdbkit.plan import RunPlan
 
 
@@ -57,3 +59,28 @@ def test_the_thread_survives_any_error_between_the_edges(sampler: Sampler, monke
     sampler._quietly("")
     with pytest.raises(ZeroDivisionError):
         sampler.ask("start").result(5)
+
+
+def test_a_replica_that_hangs_delays_no_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen = threading.Event()
+    monkeypatch.setattr(Replicas, "_lag_s", lambda *_: frozen.wait(30))
+    monkeypatch.setattr(NullSession, "ask", lambda *_, **__: [(1,)])
+    target = Target.parse(f"nulldb:///{tmp_path.name}").with_(replicas=("db2",))
+    load = Load(replica_reads=True)
+    made = Sampler(RunPlan(run_id="r", target=target, workload=WorkloadSpec(), load=load), tmp_path, interval_s=5)
+    made.start()
+    try:
+        assert made.ask("start").result(5)
+        assert made._replicas.lag() == {}
+    finally:
+        frozen.set()
+        made.stop()
+        made.join(5)
+        made._replicas.join(5)
+        for lines in (made._counters, made._host):
+            lines._file.close()
+
+
+def test_the_timeout_of_a_connection_is_never_above_the_maximum_that_the_sampler_gives() -> None:
+    target = Target.parse("postgresql://db1/x?connect_timeout=3600")
+    assert [connect_timeout_s(target, limit) for limit in (None, 1)] == [3600, 1]
