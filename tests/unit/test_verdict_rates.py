@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.verdicts import (
+from bench.verdicts.noise import recorded
+from bench.verdicts.sweeps import (
     as_runs,
     at_looks,
     called,
     compare_with_judge,
     intervals,
-    recorded,
     simulated,
 )
 from hdbkit.analysis.statistics.sequential import Spending
