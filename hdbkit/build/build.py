@@ -17,10 +17,10 @@ from hdbkit.contracts import BuildLog, Capability, Check, Schema
 from hdbkit.databases import database
 from hdbkit.errors import LASTING, BuildFailed, HalfBuilt, InputError, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
-from hdbkit.workloads.built import grown
+from hdbkit.workloads.built import differences, grown
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.commands import build_command, drop_command
-from hdbkit.workloads.present import require_primary
+from hdbkit.workloads.present import require_claim, require_primary
 
 ROWS_A_SECOND = 140_000
 """Speed of one loader on a small server, including checks and indexes; for estimates."""
@@ -37,13 +37,18 @@ class Estimate:
 
 @dataclass(frozen=True)
 class BuildResult:
-    """The result of a build: rows and bytes it loaded, parts loaded by earlier builds, and checks."""
+    """The result of a build: rows and bytes it loaded, parts loaded by earlier builds, and checks.
+
+    ``grown_from`` is the scale of the complete schema that it enlarged; empty if there was none.
+    """
 
     rows: int
     size_bytes: int
     parts_kept: int
     duration_s: float
     checks: tuple[Check, ...]
+    grown_from: str = ""
+    scale: str = ""
 
     @property
     def passed(self) -> bool:
@@ -116,6 +121,7 @@ class _Build:
 
     def _run(self, loaders: int, started: float) -> BuildResult:
         require_primary(self._schema)
+        require_claim(self._schema, self._place)
         log = self._earlier()
         self._check_connections(loaders)
         with self._step(Stage.TABLES):
@@ -133,7 +139,15 @@ class _Build:
         with self._step(Stage.CHECKS):
             checks = self._check()
         self._progress.stage(Stage.DONE)
-        return BuildResult(self._rows, self._size_bytes, len(log.parts), time.monotonic() - started, checks)
+        grown_from = workload(WorkloadSpec.model_validate_json(log.spec)).scale if log.spec and log.finished else ""
+        took_s = time.monotonic() - started
+        return BuildResult(
+            self._rows, self._size_bytes, len(log.parts), took_s, checks, grown_from, self._workload.scale
+        )
+
+    @property
+    def _place(self) -> str:
+        return f"schema {self._name} in {self._target.described}"
 
     @contextmanager
     def _step(self, stage: Stage) -> Iterator[None]:
@@ -154,10 +168,10 @@ class _Build:
         with suppress(HalfBuilt):
             found = self._workload.found(self._schema)
         log = self._schema.log()
-        different = log.spec is not None and _difference(log.spec, self._workload.record)
-        if found is None and not different:
+        other = log.spec is not None and _difference(log.spec, self._workload.record)
+        if found is None and not other:
             return log
-        place, drop = f"schema {self._name} in {self._target.described}", drop_command(self._target, self._spec.named)
+        place, drop = self._place, drop_command(self._target, self._spec.named)
         if log.spec and self._workload.grows:
             there = WorkloadSpec.model_validate_json(log.spec)
             larger = grown(there, self._workload)
@@ -166,11 +180,13 @@ class _Build:
                 return log
         if found is not None:
             scale = workload(found).scale
+            different = [name for name, *_ in differences(found, self._spec)]
+            if self._workload.grows and different == [self._spec.scale_field]:
+                reason = f"{place} has {scale} and cannot shrink to {self._workload.scale}"
+                raise SchemaProblem(reason, f"to build it anew, run: {drop}")
             built = f"already built ({scale})" if scale else "already built"
             raise SchemaProblem(f"{place} is {built}; run: {drop}")
-        raise SchemaProblem(
-            f"{place} is half built with other options ({different}); use those options, or run: {drop}"
-        )
+        raise SchemaProblem(f"{place} is half built with other options ({other}); use those options, or run: {drop}")
 
     def _check_connections(self, loaders: int) -> None:
         free = self._engine.free_connections(self._schema.session)

@@ -8,7 +8,7 @@ from hdbkit.databases import database
 from hdbkit.errors import InputError, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import builder
-from hdbkit.workloads.present import require_primary
+from hdbkit.workloads.present import require_claim, require_primary
 
 
 def drop(target: Target, spec: WorkloadSpec) -> list[str]:
@@ -28,6 +28,7 @@ def drop(target: Target, spec: WorkloadSpec) -> list[str]:
     schema = engine.schema(target, work)
     try:
         require_primary(schema)
+        require_claim(schema, place)
         _check_droppable(schema, place, builder(work.record))
         return schema.drop()
     except TransactionError as error:

@@ -71,8 +71,11 @@ def build(
     else:
         show.checks(checks)
         following = shlex.join(["hdbkit", "run", target, *spec.words])
-        kept = f", beside {done.parts_kept:,} parts of an earlier build" if done.parts_kept else ""
-        show.console.print(f"{done.rows:,} rows in {done.duration_s:.1f} s{kept}; next: {following}", markup=False)
+        if done.grown_from:
+            earlier = f", which enlarge {done.grown_from} to {done.scale}"
+        else:
+            earlier = f"; {done.parts_kept:,} parts were loaded earlier" if done.parts_kept else ""
+        show.console.print(f"{done.rows:,} rows in {done.duration_s:.1f} s{earlier}; next: {following}", markup=False)
     return Exit.DONE if done.passed else Exit.CHECK_FAILED
 
 

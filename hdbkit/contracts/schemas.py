@@ -91,6 +91,10 @@ class Schema(Protocol):
         """
         ...
 
+    def claim(self) -> bool:
+        """Reserve the schema until ``close``; false if another process has reserved it, to build or to drop it."""
+        ...
+
     def create(self, spec: str) -> None:
         """Create the schema, the record with ``spec``, and missing tables; a record of another ``spec`` is replaced
         and no longer complete.

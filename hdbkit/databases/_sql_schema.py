@@ -11,6 +11,7 @@ options are set in each transaction that creates something, by the engine's stat
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
@@ -37,6 +38,9 @@ from hdbkit.sql import SERVER_STATEMENTS, statements
 
 _RECORD = frozenset({"build_spec", "build_part"})
 """The tables of the build record."""
+_OPTIONS = SessionOptions(application="hdbkit build")
+_CLAIM_PATIENCE_S = 1.0
+"""The server may not have noticed yet that the session of a killed build has ended."""
 _INDEX = "index_"
 _ANALYZE = "analyze"
 
@@ -73,7 +77,9 @@ class SqlSchema:
         self._capabilities = engine.capabilities
         known = statements(engine.dialects, SERVER_STATEMENTS)
         self._used = {name: value for name, value in options if value is not None and f"use_{name}" in known}
-        self.session = engine.connect(target, self._scope, SessionOptions(application="hdbkit build"))
+        self._engine = engine
+        self._claim: SqlSession | None = None
+        self.session = engine.connect(target, self._scope, _OPTIONS)
         try:
             self._use_options()
         except BaseException:
@@ -99,6 +105,15 @@ class SqlSchema:
         if not spec:
             return BuildLog(exists=True, tables=tables)
         return BuildLog(True, tables, str(spec[0][0]), bool(finished[0][0]), {key: int(rows) for key, rows in parts})
+
+    def claim(self) -> bool:
+        """By a lock in a transaction of a session of its own, which a pooler gives no other client meanwhile."""
+        self._claim = self._engine.connect(self.target, self._scope, _OPTIONS)
+        self._claim.begin()
+        end = time.monotonic() + _CLAIM_PATIENCE_S
+        while not (claimed := bool(self._claim.query("claim_schema")[0][0])) and time.monotonic() < end:
+            time.sleep(0.1)
+        return claimed
 
     def create(self, spec: str) -> None:
         """Create what is missing: schema, build record and tables; replace a record of another ``spec``."""
@@ -225,8 +240,10 @@ class SqlSchema:
         return dropped
 
     def close(self) -> None:
-        """Close the connection; never raises."""
+        """Close the connections; never raises."""
         self.session.close()
+        if self._claim is not None:
+            self._claim.close()
 
     def _listed(self, what: str) -> frozenset[str]:
         return frozenset(row[0] for row in self.session.query(f"list_{what}"))

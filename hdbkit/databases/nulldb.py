@@ -170,6 +170,10 @@ class NullSchema:
                 sent(lines, len(chunk))
         self._state.write_part(self._name, part, rows)
 
+    def claim(self) -> bool:
+        """Always: its schema is files, which are replaced as a whole."""
+        return True
+
     def after_load(self) -> list[str]:
         """No steps."""
         return []

@@ -31,6 +31,12 @@ def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> Worklo
         schema.close()
 
 
+def require_claim(schema: Schema, place: str) -> None:
+    """Reserve a schema until it is closed. Raises ``SchemaProblem`` if another process builds or drops it."""
+    if not schema.claim():
+        raise SchemaProblem(f"another process builds or drops {place}", "wait until it has ended, or stop it")
+
+
 def schema_place(target: Target, spec: WorkloadSpec) -> str:
     """Which schema of which workload is meant: ``schema things of My things (my-folder) in postgresql://...``."""
     work = workload(spec)

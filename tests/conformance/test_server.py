@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from decimal import Decimal
 
 import pytest
 
 import hdbkit
+from hdbkit.build import build, drop
 from hdbkit.config import ControlSpec, Target
 from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Setting, SqlSession
+from hdbkit.databases import _sql_schema
+from hdbkit.errors import SchemaProblem
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.values import with_unit
-from tests.conformance.conftest import Connect
+from tests.conformance.conftest import WORK, Connect, Tables
 from tests.conformance.small import Small
 
 
@@ -20,6 +24,19 @@ def test_a_target_can_be_examined(target: Target) -> None:
     assert not found["detail"].str.startswith("unknown").any(), found.to_string()
     assert "problem" not in set(found["state"]), found.to_string()
     assert {"driver", "connection", "privileges", "settings", "this host"} <= set(found["subject"])
+
+
+def test_a_schema_is_built_or_dropped_by_one_process_at_a_time(
+    target: Target, tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_sql_schema, "_CLAIM_PATIENCE_S", 0)
+    with closing(tables.schema()) as first:
+        assert first.claim()
+        for verb in (build, drop):
+            with pytest.raises(SchemaProblem, match=r"another process builds or drops schema .*; wait"):
+                verb(target, WORK.spec)
+    with closing(tables.schema()) as second:
+        assert second.claim()
 
 
 CHANGES_NOTHING = "timeout"

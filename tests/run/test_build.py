@@ -24,6 +24,7 @@ from hdbkit.errors import BuildFailed, HalfBuilt, InputError, SchemaProblem
 from hdbkit.processes import is_alive
 from hdbkit.servers import private_server
 from hdbkit.workloads import specification, workload
+from tests.run.conftest import NullTarget
 
 ONE = WorkloadSpec(warehouses=1, seed=3)
 WORK = workload(ONE)
@@ -124,6 +125,11 @@ def test_a_dead_loader_ends_the_build_which_is_resumed_passes_its_checks_and_is_
     _grow(target, partitioned)
 
 
+def test_a_build_that_enlarges_a_schema_reports_both_scales(null_target: NullTarget) -> None:
+    result = build(null_target(), WorkloadSpec(warehouses=3))
+    assert (result.grown_from, result.scale) == ("2 warehouses", "3 warehouses")
+
+
 def _grow(target: Target, there: WorkloadSpec) -> None:
     """Add a second warehouse, the first time with a loader that dies, and never other tables."""
     two = WorkloadSpec(warehouses=2)
@@ -137,9 +143,11 @@ def _grow(target: Target, there: WorkloadSpec) -> None:
     assert (result.parts_kept, result.passed) == (2, True)
     with _schema(target) as schema:
         assert WORK.found(schema) == there.model_copy(update={"warehouses": 2})
-    for smaller_or_other in (there, WorkloadSpec(warehouses=3, seed=4)):
-        with pytest.raises(SchemaProblem, match=r"already built \(2 warehouses\); run: hdbkit drop"):
-            build(target, smaller_or_other)
+    assert (result.grown_from, result.scale) == ("", "2 warehouses"), "the first build that enlarged it did not end"
+    with pytest.raises(SchemaProblem, match=r"has 2 warehouses and cannot shrink to 1 warehouse; .*run: hdbkit"):
+        build(target, there)
+    with pytest.raises(SchemaProblem, match=r"already built \(2 warehouses\); run: hdbkit drop"):
+        build(target, WorkloadSpec(warehouses=3, seed=4))
 
 
 @pytest.mark.parametrize(

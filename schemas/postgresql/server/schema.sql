@@ -7,6 +7,10 @@ SELECT set_config('default_tablespace', :tablespace, true);
 -- name: schema_exists
 SELECT count(*) FROM pg_namespace WHERE nspname = lower(current_setting('search_path'));
 
+-- name: claim_schema
+-- Whether this transaction is the only one that builds or drops the schema, until it ends.
+SELECT pg_try_advisory_xact_lock(1752457836, hashtext(lower(current_setting('search_path'))));
+
 -- name: list_tables
 -- Tables of the schema, without partitions.
 SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
