@@ -110,6 +110,8 @@ class Supervisor:
         finally:
             self._undo_faults()
             self._end_clients()
+            if self._injector:  # whose proxy the clients used until now
+                self._warn(self._injector.close())
         return self._complete(status, note)
 
     # -- beginning ----------------------------------------------------------------------------------------
@@ -234,9 +236,12 @@ class Supervisor:
         if self._injector:
             from hdbkit.faults.undo import undo_all
 
-            found = [*self._injector.close(), *undo_all(self._folder, self._plan.target)]
-            warnings = [*self._manifest.warnings, *(one for one in found if one not in self._manifest.warnings)]
-            self._manifest = self._manifest.model_copy(update={"warnings": warnings})
+            self._injector.undo()
+            self._warn(undo_all(self._folder, self._plan.target))
+
+    def _warn(self, found: Sequence[str]) -> None:
+        warnings = [*self._manifest.warnings, *(one for one in found if one not in self._manifest.warnings)]
+        self._manifest = self._manifest.model_copy(update={"warnings": warnings})
 
     def _note_phase(self, index: int, **times: int) -> None:
         phases = list(self._manifest.phases)

@@ -1,9 +1,10 @@
 """The process that causes the faults of a run, in a session of its own, and its handle.
 
 It outlives the supervisor as long as a fault has to be undone: when its input ends, it undoes what it has done at
-once and ends; SIGTERM, SIGINT and SIGHUP have it do the same, except that its proxy works until the run ends. What a
-fault leaves behind is in the run folder before it begins (``undo``), in case this process is killed. What it
-did is noted in the run's spool folder, a line as each fault begins, takes effect, begins to be undone, and ends.
+once and ends. On request, and after SIGTERM, SIGINT or SIGHUP, it undoes everything at once and stays until the
+clients have ended, which may be connected through its proxy. What a fault leaves behind is in the run folder before
+it begins (``undo``), in case this process is killed. What it did is noted in the run's spool folder, a line as each
+fault begins, takes effect, begins to be undone, and ends.
 """
 
 from __future__ import annotations
@@ -57,6 +58,11 @@ class Begin:
     clients: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Undo:
+    """What it receives when all faults are to be undone; it replies when they are. ``None`` has it end as well."""
+
+
 class Injector:
     """The handle of the process; ``target`` is where the run's clients connect to.
 
@@ -64,7 +70,7 @@ class Injector:
     """
 
     def __init__(self, target: Target, faults: Sequence[Fault], seed: int, folder: Path, notes: Path) -> None:
-        self._faults, self._late_ns = tuple(faults), 0
+        self._faults, self._late_ns, self._undone = tuple(faults), 0, False
         self._pipe, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
@@ -107,8 +113,16 @@ class Injector:
         """Whether all faults are over, or should have been for long."""
         return self.ended or self._pipe.poll() or time.monotonic_ns() > self._late_ns
 
+    def undo(self) -> None:
+        """Have the process undo at once what has not ended, and wait for that; the clients stay connected."""
+        if not self._undone:
+            self._undone = True
+            with suppress(OSError):
+                self._pipe.send(Undo())
+                self._pipe.poll(_UNDO_S)
+
     def close(self) -> list[str]:
-        """Have the process undo at once what has not ended, and end; return what it has to report, in sentences.
+        """Undo what has not ended, and end the process; return what it has to report, in sentences.
 
         Closing the connection would not be enough, since the clients are forks that keep it open.
         """
@@ -145,16 +159,17 @@ class _Run:
         self._actions = Actions(orders.target, orders.seed)
         self._proxy = Proxy(orders.target.host or "", orders.target.port or 0)
         self._closing = asyncio.Event()
+        self._alone = {thing: asyncio.Lock() for thing in Thing}
         self._notes, self._unwritten = JsonLines(orders.notes), list[dict[str, Any]]()
 
     async def run(self) -> None:
-        """Cause all faults, report when they are over and at the end, which is when the supervisor wishes it."""
+        """Cause all faults, report when they are over, and end when the supervisor closes the connection."""
         for number in _SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, self._closing.set)
         needs_proxy = any(fault.thing is Thing.NETWORK for fault in self._orders.faults)
         self._supervisor.send(await self._proxy.listen() if needs_proxy else 0)
         begin = await self._received()
-        if begin is None:
+        if not isinstance(begin, Begin):
             return
         self._actions.clients = {pid: birth_of(pid) for pid in begin.clients}
         watching = asyncio.ensure_future(self._received())
@@ -162,7 +177,8 @@ class _Run:
         causing = [self._cause(number, begin.start_ns) for number in range(len(self._orders.faults))]
         await asyncio.gather(*causing)
         self._report([])
-        await watching
+        if await watching is not None:
+            await self._received()
         if self._unwritten:
             self._report([f"{len(self._unwritten)} times of faults could not be written, since the disk was full"])
 
@@ -184,17 +200,22 @@ class _Run:
         await self._wait(at_s - _AHEAD_S - time.monotonic())
         ahead = asyncio.ensure_future(asyncio.to_thread(self._actions.look_up, fault))
         await self._wait(at_s - time.monotonic())
-        if not self._closing.is_set():
-            errors: list[str] = []
-            begun_s = self._note(number, "begin")
-            await self._tried(errors, fault, action.begin)
-            if not errors:
-                self._note(number, "effective")
-                await self._wait(begun_s + fault.duration_s - time.monotonic())
-            self._note(number, "undo")
-            await self._tried(errors, fault, action.end)  # also what failed may have had an effect
-            self._note(number, "end", "; ".join(errors))
+        async with self._alone[fault.thing]:
+            if not self._closing.is_set():
+                await self._begin_and_end(number, fault, action)
         await ahead
+
+    async def _begin_and_end(self, number: int, fault: Fault, action: Action) -> None:
+        """Begin, wait, undo. Its time counts from when it is in effect, which takes a busy server long."""
+        errors: list[str] = []
+        self._note(number, "begin")
+        await self._tried(errors, fault, action.begin)
+        if not errors:
+            self._note(number, "effective")
+            await self._wait(fault.duration_s)
+        self._note(number, "undo")
+        await self._tried(errors, fault, action.end)  # also what failed may have had an effect
+        self._note(number, "end", "; ".join(errors))
 
     async def _tried(self, errors: list[str], fault: Fault, do: Callable[[], None]) -> None:
         """Do it; an error is added to ``errors``, whatever it is, since other faults have to be undone.
@@ -226,13 +247,11 @@ class _Run:
 
         return Action({"delay": delay, "cut": proxy.cut, "reset": proxy.reset}[fault.action], proxy.mend)
 
-    def _note(self, number: int, event: str, error: str = "") -> float:
-        """Write a line, after those that a full disk did not take; return the time in seconds."""
-        now_ns = time.monotonic_ns()
-        name = str(self._orders.faults[number])
-        self._unwritten.append({"number": number, "fault": name, "event": event, "t_ns": now_ns, "error": error})
+    def _note(self, number: int, event: str, error: str = "") -> None:
+        """Write a line, after those that a full disk did not take."""
+        line = {"number": number, "fault": str(self._orders.faults[number]), "event": event}
+        self._unwritten.append({**line, "t_ns": time.monotonic_ns(), "error": error})
         with suppress(OSError):
             while self._unwritten:
                 self._notes.add(self._unwritten[0])
                 del self._unwritten[0]
-        return now_ns / 1e9

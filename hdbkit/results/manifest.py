@@ -212,7 +212,9 @@ class Manifest(BaseModel):
     server: dict[str, Any] = Field(default_factory=dict)
     supervisor_pid: int | None = None
     ended_early: str = Field(default="", description="why it ended early by itself; empty if it did not")
-    warnings: list[str] = Field(default_factory=list, description="what was wrong with schema and load before the run")
+    warnings: list[str] = Field(
+        default_factory=list, description="what was wrong with schema and load before the run, and with its faults"
+    )
     doing: str = Field(default="", description="what is being done at the end of the run, while it lasts")
     clock: Clock | None = None
     result: dict[str, Any] = Field(default_factory=dict, description="analysis.summary.summarize")

@@ -18,8 +18,9 @@ import psutil
 import psycopg
 import pytest
 
+import hdbkit
 from hdbkit.api import Result, Running
-from hdbkit.config import Target
+from hdbkit.config import Load, Target
 from hdbkit.execution.control import Control
 from hdbkit.paths import results_folder
 from hdbkit.results.folder import RunFolder
@@ -181,3 +182,26 @@ def small_file_system(server: PrivateServer, size: str) -> Iterator[Path]:
     finally:
         subprocess.run(["umount", "-l", mount], check=True)
         mount.rmdir()
+
+
+SOME = Load(virtual_users=4, rampup_s=0.3, duration_s=8, counter_interval_s=0.5)
+
+
+def run_with(server: PrivateServer, fault: str, duration_s: float = 8) -> Result:
+    """A run that causes faults itself."""
+    return hdbkit.run(server.target, load=SOME.model_copy(update={"fault": fault, "duration_s": duration_s}))
+
+
+def passed(result: Result, name: str) -> Any:
+    return result.checks.set_index("name").loc[name, "passed"]
+
+
+def check_short_faults(server: PrivateServer) -> None:
+    """Faults that hold everything back for a moment: nothing fails, also not when the run and its proxy end."""
+    result = run_with(server, "pause server at 0.4 s for 0.4 s; cut network at 1.2 s for 0.4 s", duration_s=2)
+    for effect in result.summary["faults"]:
+        assert effect["outage_s"] >= 0.39, effect
+        assert effect["errors"] == {}, effect
+    assert result.summary["failed"] == 0
+    assert passed(result, "faults caused")
+    assert passed(result, "acknowledged commits kept")

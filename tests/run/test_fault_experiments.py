@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 import psutil
 import pytest
 
 import hdbkit
-from hdbkit.api import Result, Running
+from hdbkit.api import Running
 from hdbkit.build import build
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import HdbkitError, InputError, RunFailed
 from hdbkit.execution.folder_setup import FAULTS
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, find_binaries, private_server
-from tests.run.faults import ask, folder_of, rows, supervisor_of, until
-
-SOME = Load(virtual_users=4, rampup_s=0.3, duration_s=8, counter_interval_s=0.5)
+from tests.run.faults import SOME, ask, check_short_faults, folder_of, passed, rows, run_with, supervisor_of, until
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +28,6 @@ def server() -> Iterator[PrivateServer]:
         build(server.target, WorkloadSpec(warehouses=1))
         ask(server, "CHECKPOINT")
         yield server
-
-
-def run(server: PrivateServer, fault: str, duration_s: float = 8) -> Result:
-    return hdbkit.run(server.target, load=SOME.model_copy(update={"fault": fault, "duration_s": duration_s}))
-
-
-def passed(result: Result, name: str) -> Any:
-    return result.checks.set_index("name").loc[name, "passed"]
 
 
 def answers(server: PrivateServer) -> bool:
@@ -52,7 +41,7 @@ def test_each_fault_has_its_effect_and_no_acknowledged_commit_is_lost(server: Pr
         "delay network at 0.5 s for 0.7 s by 60 ms; cut network at 2 s for 0.8 s; reset network at 3.5 s; "
         "kill client at 4 s; kill server at 5 s for 0.5 s"
     )
-    result = run(server, faults)
+    result = run_with(server, faults)
     assert [line.fault for line in result.manifest.faults] == faults.split("; ")
     delayed, cut, reset, client, killed = result.summary["faults"]
     within = f"t_start_us >= {1e6 * delayed['start_s']} and t_start_us + latency_us < {1e6 * delayed['end_s']}"
@@ -61,7 +50,7 @@ def test_each_fault_has_its_effect_and_no_acknowledged_commit_is_lost(server: Pr
     assert shortest_us >= 60_000
     assert 0.79 <= cut["outage_s"] <= cut["first_success_after_s"]
     assert (delayed["errors"], cut["errors"], client["errors"]) == ({}, {}, {})
-    assert reset["errors"]["connection_lost"] == 4
+    assert reset["errors"] == {"connection_lost": 4}
     assert killed["errors"]["connection_lost"] >= 3
     assert killed["outage_s"] > 0.4
     assert killed["lowest_rate"] < killed["rate_before"]
@@ -74,13 +63,17 @@ def test_each_fault_has_its_effect_and_no_acknowledged_commit_is_lost(server: Pr
     assert "no acknowledged commit was lost" in result.report().read_text()
 
 
+def test_a_short_pause_and_a_short_cut_lose_no_connection(server: PrivateServer) -> None:
+    check_short_faults(server)
+
+
 def test_commits_that_a_server_acknowledged_and_lost_are_counted(server: PrivateServer) -> None:
     """It acknowledges them before they are written, and writes them every ten seconds."""
     for setting in ("synchronous_commit = off", "wal_writer_delay = '10s'", "wal_writer_flush_after = '1GB'"):
         ask(server, f"ALTER SYSTEM SET {setting}")
     ask(server, "SELECT pg_reload_conf()")
     try:
-        result = run(server, "kill server at 1 s", duration_s=3)
+        result = run_with(server, "kill server at 1 s", duration_s=3)
     finally:
         ask(server, "ALTER SYSTEM RESET ALL")
         ask(server, "SELECT pg_reload_conf()")
@@ -119,7 +112,6 @@ def test_only_one_run_at_a_time_causes_faults_on_a_server() -> None:
     running = hdbkit.start(target, load=load)
     with pytest.raises(InputError, match=r"another run causes faults on .*; wait until it ends, or stop it"):
         hdbkit.start(target, load=load)
-    hdbkit.run(target, load=load.model_copy(update={"fault": None, "duration_s": 0.2}))
     running.stop(at_once=True)
     running.wait()
     again = hdbkit.start(target, load=load)

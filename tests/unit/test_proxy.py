@@ -78,4 +78,7 @@ def test_a_delay_applies_once_a_cut_keeps_connections_and_a_reset_ends_them(tmp_
         until(lambda: in_effect(2), "connections are reset")
         with pytest.raises(ConnectionResetError):
             asked(client)
+    own.undo()
+    with closing(socket.create_connection(("127.0.0.1", own.target.port))) as client:
+        asked(client)
     assert own.close() == []

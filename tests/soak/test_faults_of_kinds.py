@@ -1,0 +1,21 @@
+"""Faults that a run causes itself, on each engine that hdbkit can start."""
+
+from __future__ import annotations
+
+import pytest
+
+from hdbkit.build import build
+from hdbkit.config import WorkloadSpec
+from hdbkit.servers import find_binaries, private_server
+from tests.run.faults import check_short_faults, passed, run_with
+
+
+@pytest.mark.parametrize("kind", sorted({one.kind for one in find_binaries()}))
+def test_faults_are_caused_and_undone_and_no_acknowledged_commit_is_lost(kind: str) -> None:
+    with private_server(kind) as server:
+        build(server.target, WorkloadSpec(warehouses=1))
+        check_short_faults(server)
+        result = run_with(server, "restart server at 0.5 s; stop server at 6 s for 0.5 s; kill server at 14 s", 24)
+        assert passed(result, "faults caused"), result.checks.to_string()
+        assert passed(result, "acknowledged commits kept"), result.checks.to_string()
+        assert all(one["errors"] for one in result.summary["faults"])
