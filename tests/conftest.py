@@ -24,9 +24,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a script's backgroun
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NEW_INTERPRETERS = subprocess.Popen
-LONGEST_FIRST = ("notebooks", "browser", "widgets", "run", "conformance", "unit", "architecture")
-"""Folders of tests in the order in which they start, so that no worker is left with a long file at the end."""
-
 ON_ONE_WORKER = (
     ("tests/conformance/",),
     ("tests/run/test_run.py", "tests/run/test_running_sweep.py", "tests/run/test_hammerdb.py"),
@@ -45,15 +42,24 @@ ON_ONE_WORKER = (
 )
 """Files that share servers of session scope: on one worker they start and fill these once."""
 
+LONGEST_FIRST = (
+    "tests/notebooks/",
+    *reversed(ON_ONE_WORKER),
+    "tests/browser/",
+    "tests/run/",
+    "tests/widgets/",
+    "tests/unit/",
+    "tests/architecture/",
+)
+"""The order in which tests start, so that no worker is left with something long at the end."""
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort by folder; within each, the order stays random."""
-    root = Path(__file__).parent
-    place = {name: at for at, name in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: place.get(item.path.relative_to(root).parts[0], len(place)))
+    """Sort by ``LONGEST_FIRST``; within each, the order stays random."""
+    items.sort(key=lambda item: [not item.nodeid.startswith(place) for place in LONGEST_FIRST])
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -29,6 +29,8 @@ PROGRAMS = (
     "hdbkit.execution.supervisor", "hdbkit.build.loader", "hdbkit.api.sweep_process", "hdbkit.agent", "hdbkit.cli",
 )  # fmt: skip
 """A Python program is forked if its text imports from one of these."""
+STARTERS = ("hdbkit.api.sweep_process", "hdbkit.cli")
+"""These start programs themselves, in sessions of their own, which are forks too."""
 IMPORTED_LATER = (
     "hdbkit.agent.app", "hdbkit.execution.finish", "hdbkit.workloads.tproc_c.user", "pyarrow.dataset",
     "pyarrow.pandas_compat", "psycopg", "MySQLdb", "uvicorn",
@@ -68,16 +70,14 @@ class Forked(subprocess.Popen[Any]):
 
 
 class Source:
-    """The process that forks; it starts with the first request, and ends with the process that asks.
+    """The process that forks for the process ``serves``: it starts with the first request and ends with that one.
 
-    Only that one may ask: it is an ancestor of the forks, so that it can become their parent.
+    No other process may ask: only an ancestor of the forks can become their parent.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, connection: socket.socket | None = None) -> None:
         self.serves = os.getpid()
-
-    _connection: socket.socket | None = None
-    _lock = threading.Lock()
+        self._connection, self._lock = connection, threading.Lock()
 
     def ask(self, request: bytes, fds: list[int]) -> int:
         """The id of a new fork, which is our child: the process between it and the source has ended."""
@@ -118,14 +118,18 @@ def _is_forked(args: Any, how: tuple[Any, ...]) -> bool:
 
 
 def serve(number: int) -> str:
-    """Fork at each request, until the tests end; a fork returns the text of its program."""
+    """Import all, and fork until the tests end; a fork returns the text of its program."""
     for module in (*PROGRAMS, *IMPORTED_LATER):
         with suppress(ImportError):  # a driver that is not installed
             importlib.import_module(module)
     gc.freeze()  # a fork collects what is its own
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests = socket.socket(fileno=os.dup2(number, _HIGH_FD, inheritable=False))
     os.close(number)
+    return _fork_on_request(requests)
+
+
+def _fork_on_request(requests: socket.socket) -> str:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         text, fds, _, _ = socket.recv_fds(requests, _LONGEST_REQUEST, _MOST_FDS)
         if not text:
@@ -140,10 +144,25 @@ def serve(number: int) -> str:
             program = _become(json.loads(text), fds)
             requests.send(str(os.getpid()).encode())
             requests.close()
-            return program
+            return _with_a_source(program) if any(one in program for one in STARTERS) else program
         for fd in fds:
             os.close(fd)
         os.waitpid(between, 0)
+
+
+def _with_a_source(program: str) -> str:
+    """Leave a copy of this process, from which its own programs are forked."""
+    global _source  # noqa: PLW0603
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        ours.close()
+        os.setsid()
+        _show(["source"])
+        return _fork_on_request(theirs)
+    theirs.close()
+    _source = Source(ours)
+    subprocess.Popen = Forked  # type: ignore[misc]
+    return program
 
 
 def _become(request: dict[str, Any], fds: list[int]) -> str:
@@ -162,13 +181,18 @@ def _become(request: dict[str, Any], fds: list[int]) -> str:
     os.environ.clear()
     os.environ.update(request["environment"])
     command = request["command"]
-    line = b"\0".join(word.encode() for word in command) + b"\0"
-    fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
-    start, end = (int(one) for one in fields[_COMMAND_START : _COMMAND_START + 2])
-    ctypes.memmove(start, line.ljust(end - start, b"\0"), end - start)
+    _show(command)
     program = command.index("-c") + 1
     sys.argv[:] = ["-c", *command[program + 1 :]]
     signal.signal(signal.SIGINT, signal.default_int_handler)
     atexit.register(gc.unfreeze)
     signal.pthread_sigmask(signal.SIG_SETMASK, request["mask"])
     return str(command[program])
+
+
+def _show(command: list[str]) -> None:
+    """Replace the command line of this process."""
+    line = b"\0".join(word.encode() for word in command) + b"\0"
+    fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+    start, end = (int(one) for one in fields[_COMMAND_START : _COMMAND_START + 2])
+    ctypes.memmove(start, line.ljust(end - start, b"\0"), end - start)

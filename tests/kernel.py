@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
+from tests.architecture.source_tree import ROOT
+
 if TYPE_CHECKING:
     from nbclient import NotebookClient
     from nbformat import NotebookNode
 
+_FORK = "import subprocess, tests.forked\nsubprocess.Popen = tests.forked.Forked"
 _RESET = "%reset -f\n__spec__ = None"
 """Forgets the names of the notebook before; a module ``__main__`` without ``__spec__`` cannot start processes."""
 
@@ -63,15 +66,18 @@ class Kernel:
 
 @contextmanager
 def kernel(folder: Path, environment: Mapping[str, str]) -> Iterator[Kernel]:
-    """A kernel with this working folder and environment, which ends with the block."""
+    """A kernel with this working folder and environment, which ends with the block; it forks what it starts."""
     from nbclient import NotebookClient
 
+    environment = {**environment, "PYTHONPATH": str(ROOT)}
     manager = KernelManager(kernel_name="python3")
-    manager.start_kernel(cwd=str(folder), env=dict(environment))
+    manager.start_kernel(cwd=str(folder), env=environment)
     notebooks = NotebookClient(new_notebook(), km=manager, timeout=600, startup_timeout=120)
     try:
         with notebooks.setup_kernel():
-            yield Kernel(manager, notebooks)
+            made = Kernel(manager, notebooks)
+            made.execute(new_notebook(_FORK))
+            yield made
             notebooks.kc.stop_channels()
     finally:
         manager.shutdown_kernel()
