@@ -9,15 +9,18 @@ does, adds a drift of 4 % from its first run to its last, and puts the runs into
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
 
 from bench.common import show, title
-from bench.verdicts.noise import SIMULATED, Floats, recorded, scaled
-from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
+from bench.verdicts.noise import SIMULATED, Floats, autoregressive, recorded, scaled
+from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT
+from hdbkit.analysis.statistics.dunnett import critical_value
 from hdbkit.analysis.statistics.power import blocks_needed
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.verdicts import judge
@@ -46,39 +49,134 @@ def series(noise: Floats, sweeps: int, runs: int, draw: np.random.Generator, str
     return drawn
 
 
+@dataclass(frozen=True)
+class Sweeps:
+    """Simulated sweeps: log throughputs and run numbers, each (sweeps, blocks, configurations)."""
+
+    logs: Floats
+    numbers: Floats
+
+    def of(self, blocks: int) -> Sweeps:
+        """Their first blocks."""
+        return Sweeps(self.logs[:, :blocks], self.numbers[:, :blocks])
+
+    def __getitem__(self, some: slice) -> Sweeps:
+        return Sweeps(self.logs[some], self.numbers[some])
+
+
+def turns(size: int, blocks: int, sweeps: int, draw: np.random.Generator) -> NDArray[np.intp]:
+    """The position of each configuration in each block, as ``sweep_plan`` gives it."""
+    seed = int(draw.integers(2**40))
+    return np.array([[in_turn(size, seed + one, block + 1) for block in range(blocks)] for one in range(sweeps)])
+
+
+def placed(timed: Floats, positions: NDArray[np.intp], effects: Sequence[float]) -> Sweeps:
+    """The sweeps of runs in the order of time, (sweeps, runs)."""
+    sweeps, blocks, size = positions.shape
+    logs = np.take_along_axis(timed.reshape(sweeps, blocks, size), positions, axis=2)
+    return Sweeps(logs + np.log1p(np.asarray(effects)), positions + size * np.arange(blocks)[:, None] + 1.0)
+
+
 def simulated(
     noise: Floats, effects: Sequence[float], blocks: int, sweeps: int, draw: np.random.Generator, *,
     drift: float = DRIFT, in_blocks: bool = True, stretch: int = STRETCH,
-) -> Floats:  # fmt: skip
-    """Log throughputs, (sweeps, blocks, configurations); ``in_blocks=False``: all of one, then all of the next."""
+) -> Sweeps:  # fmt: skip
+    """Sweeps over noise; ``in_blocks=False``: all of one configuration, then all of the next."""
     size = len(effects)
     timed = series(noise, sweeps, blocks * size, draw, stretch) - drift * np.linspace(0, 1, blocks * size)
     if in_blocks:
-        seed = int(draw.integers(2**40))
-        turns = [[in_turn(size, seed + sweep, block + 1) for block in range(blocks)] for sweep in range(sweeps)]
-        placed = np.take_along_axis(timed.reshape(sweeps, blocks, size), np.array(turns), axis=2)
-    else:
-        placed = timed.reshape(sweeps, size, blocks).transpose(0, 2, 1)
-    logs: Floats = placed + np.log1p(np.asarray(effects))
-    return logs
+        return placed(timed, turns(size, blocks, sweeps, draw), effects)
+    numbers = np.arange(blocks * size).reshape(size, blocks).T + 1.0
+    logs = timed.reshape(sweeps, size, blocks).transpose(0, 2, 1) + np.log1p(np.asarray(effects))
+    return Sweeps(logs, np.broadcast_to(numbers, logs.shape))
 
 
-def intervals(logs: Floats, level: float, family: bool = True) -> tuple[Floats, Floats]:
+@dataclass(frozen=True)
+class Estimates:
+    """The estimates of ``block_model`` for each ratio to configuration 0, (sweeps, configurations - 1)."""
+
+    values: Floats
+    errors: Floats
+    df: Floats
+    correlation: Floats
+
+
+def estimates(sweeps: Sweeps) -> Estimates:
+    """``BlockModel`` for complete blocks, vectorized over sweeps."""
+    logs, (_, blocks, size) = sweeps.logs, sweeps.logs.shape
+    residuals, means, df = apart(logs), logs.mean(axis=1), (blocks - 1) * (size - 1)
+    leverage: Floats = np.full(logs.shape, 1 - df / (blocks * size))
+    slope_weights = np.zeros((len(logs), size))
+    if df >= MIN_DF_FOR_DRIFT:
+        numbers = apart(sweeps.numbers)
+        squares = (numbers**2).sum(axis=(1, 2))
+        slope = (numbers * logs).sum(axis=(1, 2)) / squares
+        away = sweeps.numbers.mean(axis=1) - sweeps.numbers.mean(axis=(1, 2))[:, None]
+        residuals, means = residuals - slope[:, None, None] * numbers, means - slope[:, None] * away
+        leverage, df = leverage + numbers**2 / squares[:, None, None], df - 1
+        slope_weights = away
+    pooled = (residuals**2).sum(axis=(1, 2)) / df
+    cell_df = (1 - leverage).sum(axis=1)
+    own = (residuals**2).sum(axis=1) / cell_df
+    prior = prior_df(np.maximum(own, 0.02 * pooled[:, None]), cell_df)[:, None]
+    finite = np.where(np.isinf(prior), 0, prior)
+    shrunk = np.where(
+        np.isinf(prior), pooled[:, None], (finite * pooled[:, None] + cell_df * own) / (finite + cell_df)
+    )
+    variance, judged_df = np.maximum(own, shrunk), np.where(np.isinf(prior), df, finite + cell_df)
+    weights = np.zeros((len(logs), size - 1, blocks, size))
+    weights[:, np.arange(size - 1), :, np.arange(1, size)] = 1 / blocks
+    weights[:, :, :, 0] = -1 / blocks
+    if df < (blocks - 1) * (size - 1):
+        lead = (slope_weights[:, 1:] - slope_weights[:, :1]) / squares[:, None]
+        weights -= lead[:, :, None, None] * numbers[:, None]
+    parts = (weights**2).sum(axis=2) * variance[:, None, :]
+    total = parts.sum(axis=2)
+    of_contrast = np.minimum(total**2 / (parts**2 / judged_df[:, None, :]).sum(axis=2), df)
+    flat = (weights * np.sqrt(variance)[:, None, None, :]).reshape(len(logs), size - 1, -1)
+    covariance = flat @ flat.transpose(0, 2, 1)
+    beside = covariance[:, ~np.eye(size - 1, dtype=bool)].reshape(len(logs), -1)
+    shared = np.maximum(beside.min(axis=1), 0) if size > 2 else np.zeros(len(logs))
+    least = np.minimum(np.floor(np.sqrt(shared / total.max(axis=1)) * 20 + 1e-6) / 20, 0.95)
+    return Estimates(means[:, 1:] - means[:, :1], np.sqrt(total), of_contrast, least)
+
+
+def apart(values: Floats) -> Floats:
+    """Values without the means of their configuration and block."""
+    means = [values.mean(axis=axis, keepdims=True) for axis in (1, 2, (1, 2))]
+    found: Floats = values - means[0] - means[1] + means[2]
+    return found
+
+
+def prior_df(own: Floats, df: Floats) -> Floats:
+    """The degrees of freedom of the common variance, one number per sweep; infinite where cells are alike."""
+    logs = np.log(own) - scipy.special.digamma(df / 2) + np.log(df / 2)
+    by_chance = scipy.special.polygamma(1, df / 2).mean(axis=1)
+    beyond = logs.var(axis=1, ddof=1) - by_chance * (1 - np.sqrt(2 / (own.shape[1] - 1)))
+    x = 0.5 + 1 / np.maximum(beyond, 1e-12)
+    for _ in range(8):
+        trigamma = scipy.special.polygamma(1, x)
+        x += trigamma * (1 - trigamma / np.maximum(beyond, 1e-12)) / scipy.special.polygamma(2, x)
+    return np.where(beyond > 0, 2 * x, np.inf)
+
+
+def intervals(sweeps: Sweeps, level: float, family: bool = True) -> tuple[Floats, Floats]:
     """Lower and upper ends of each ratio to configuration 0, (sweeps, configurations - 1), on the log scale."""
-    _, blocks, size = logs.shape
-    residuals = logs - logs.mean(axis=1, keepdims=True) - logs.mean(axis=2, keepdims=True)
-    residuals += logs.mean(axis=(1, 2), keepdims=True)
-    df = (blocks - 1) * (size - 1)
-    noise = np.sqrt((residuals**2).sum(axis=(1, 2)) / df)
-    half = critical_value(equal_replication(size - 1 if family else 1), df, level) * noise * np.sqrt(2 / blocks)
-    means = logs.mean(axis=1)
-    ratios = means[:, 1:] - means[:, :1]
-    return ratios - half[:, None], ratios + half[:, None]
+    found = estimates(sweeps)
+    compared = found.values.shape[1] if family else 1
+    critical = np.zeros_like(found.df)
+    for correlation in np.unique(found.correlation):
+        here = found.correlation == correlation
+        whole = np.arange(1, int(np.ceil(found.df[here].max())) + 1)
+        table = [critical_value([[correlation] * compared], int(df), level) for df in whole]
+        critical[here] = np.interp(1 / np.maximum(found.df[here], 1), 1 / whole[::-1], table[::-1])
+    half = critical * found.errors
+    return found.values - half, found.values + half
 
 
-def called(logs: Floats, level: float = 0.95, family: bool = True) -> Flags:
+def called(sweeps: Sweeps, level: float = 0.95, family: bool = True) -> Flags:
     """Whether each sweep calls a configuration different from the baseline."""
-    low, high = intervals(logs, level, family)
+    low, high = intervals(sweeps, level, family)
     return any_in_row((low > 0) | (high < 0))
 
 
@@ -88,13 +186,13 @@ def any_in_row(flags: Flags) -> Flags:
     return found
 
 
-def at_looks(logs: Floats, looks: Sequence[int], levels: Sequence[float]) -> tuple[Flags, Floats]:
+def at_looks(sweeps: Sweeps, looks: Sequence[int], levels: Sequence[float]) -> tuple[Flags, Floats]:
     """Whether each sweep calls something different at the look where it ends, and its number of blocks."""
-    ended: Flags = np.zeros(len(logs), dtype=bool)
-    different: Flags = np.zeros(len(logs), dtype=bool)
-    taken = np.full(len(logs), float(looks[-1]))
+    ended: Flags = np.zeros(len(sweeps.logs), dtype=bool)
+    different: Flags = np.zeros(len(sweeps.logs), dtype=bool)
+    taken = np.full(len(sweeps.logs), float(looks[-1]))
     for blocks, level in zip(looks, levels, strict=True):
-        low, high = intervals(logs[:, :blocks], level)
+        low, high = intervals(sweeps.of(blocks), level)
         apart: Flags = (low > 0) | (high < 0)
         alike = (low >= np.log1p(-SMALLEST)) & (high <= np.log1p(SMALLEST))
         ends: Flags = ~ended & ((apart | alike).all(axis=1) | (blocks == looks[-1]))
@@ -103,80 +201,88 @@ def at_looks(logs: Floats, looks: Sequence[int], levels: Sequence[float]) -> tup
     return different, taken
 
 
+_DF = np.array([*range(1, 31), 40, 60, 100, 200, 1000])
+
+
 @cache
-def critical_curve(family: int, df: int) -> tuple[Floats, Floats]:
+def critical_curve(compared: int, correlation: float, df: int) -> tuple[Floats, Floats]:
     """The critical value over the logarithm of the error rate, to be interpolated."""
     rates = np.geomspace(2e-5, 0.06, 12)
-    values = [critical_value(equal_replication(family), df, 1 - rate) for rate in rates]
-    return np.log(rates), np.array(values)
+    return np.log(rates), np.array([critical_value([[correlation] * compared], df, 1 - rate) for rate in rates])
 
 
-def critical_after(family: int, blocks: int, level: float) -> float:
-    """The critical value of one look after this number of complete blocks."""
-    return float(np.interp(np.log(1 - level), *critical_curve(family, family * (blocks - 1))))
+def critical_at(compared: int, correlation: float, df: float, level: float) -> float:
+    """The critical value of one look, interpolated over the error rate and the degrees of freedom."""
+    above = min(int(np.searchsorted(_DF, df)), len(_DF) - 1)
+    ends = [int(_DF[one]) for one in (above, max(above - 1, 0))]
+    values = [float(np.interp(np.log(1 - level), *critical_curve(compared, correlation, one))) for one in ends]
+    return float(np.interp(1 / max(df, 1.0), [1 / one for one in ends], values))
 
 
-def resumed_as_advised(logs: Floats, blocks: int, spends: bool = True) -> tuple[Flags, Floats, Flags]:
+def resumed_as_advised(sweeps: Sweeps, blocks: int, spends: bool = True) -> tuple[Flags, Floats, Flags]:
     """Sweeps of ``blocks`` blocks, each resumed with the printed number until nothing is advised.
 
     Returns whether each calls something different at a result that it ends with, its number of blocks, and whether
     all that was undecided at first is decided by the first advice. ``spends=False``: at 95 % each time.
     """
-    family = logs.shape[2] - 1
-    different, taken = np.zeros(len(logs), dtype=bool), np.full(len(logs), float(blocks))
-    first: list[bool] = []
-    for place, one in enumerate(logs):
+    count, _, size = sweeps.logs.shape
+    different, taken = np.zeros(count, dtype=bool), np.full(count, float(blocks))
+    limit, first = -float(np.log1p(-SMALLEST)), []
+    for place in range(count):
         present, looks = blocks, [blocks]
         while True:
             known = Spending(blocks, tuple(looks))
             level = known.level if spends else (lambda _: 0.95)
-            low, high, noise = one_interval(one[:present], critical_after(family, present, level(present)))
-            apart = (low > 0) | (high < 0)
-            limit = -np.log1p(-SMALLEST)
-            undecided = ~apart & ~((low >= -limit) & (high <= np.log1p(SMALLEST)))
+            found = estimates(sweeps[place : place + 1].of(present))
+            values, errors, df = found.values[0], found.errors[0], found.df[0]
+            critical = [critical_at(size - 1, found.correlation[0], one, level(present)) for one in df]
+            low, high = values - critical * errors, values + critical * errors
+            differs = (low > 0) | (high < 0)
+            undecided = ~differs & ~((low >= -limit) & (high <= np.log1p(SMALLEST)))
             if len(looks) == 2:
                 first.append(not undecided.any())
-            advised = [advice(family, away, noise, present, level) for away in abs((low + high) / 2)[undecided]]
+            advised = [
+                advice(size - 1, *one, present, level)
+                for one in zip(values[undecided], errors[undecided], df[undecided], strict=True)
+            ]
             within = [number for number in advised if number]
             if not within:
                 break
             present = max(within)
             looks.append(present)
-        different[place], taken[place] = apart.any(), present
+        different[place], taken[place] = differs.any(), present
     return different, taken, np.array(first, dtype=bool)
 
 
-def one_interval(logs: Floats, critical: float) -> tuple[Floats, Floats, float]:
-    """The intervals of one sweep, (blocks, configurations), and its noise."""
-    blocks, size = logs.shape
-    residuals = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
-    noise = float(np.sqrt((residuals**2).sum() / ((blocks - 1) * (size - 1))))
-    ratios = logs.mean(axis=0)[1:] - logs.mean(axis=0)[0]
-    half = critical * noise * np.sqrt(2 / blocks)
-    return ratios - half, ratios + half, noise
-
-
-def advice(family: int, away: float, noise: float, present: int, level: Callable[[int], float]) -> int | None:
+def advice(
+    compared: int, value: float, error: float, df: float, present: int, level: Callable[[int], float]
+) -> int | None:
     """The number of blocks that is printed for an undecided comparison."""
+    whole = compared * (present - 1)
+    known = df / (whole - (whole >= MIN_DF_FOR_DRIFT))
+
+    def later(blocks: int) -> tuple[float, float]:
+        at = max(compared * (blocks - 1) * known, 1.0)
+        return critical_at(compared, 0.7, at, level(blocks)), at
+
     needed = blocks_needed(
-        away, -float(np.log1p(-SMALLEST)), noise, family * (present - 1), present,
-        lambda blocks: (critical_after(family, blocks, level(blocks)), family * (blocks - 1)),
-    ).blocks  # fmt: skip
+        value, -float(np.log1p(-SMALLEST)), error * np.sqrt(present / 2), df, present, later
+    ).blocks
     return needed if needed and needed <= MAX_ADVISED else None
 
 
-def as_runs(logs: Floats) -> pd.DataFrame:
-    """One simulated sweep, (blocks, configurations), as a frame for ``judge``."""
-    blocks, size = logs.shape
+def as_runs(sweeps: Sweeps) -> pd.DataFrame:
+    """The first of simulated sweeps as a frame for ``judge``."""
+    _, blocks, size = sweeps.logs.shape
     return pd.DataFrame(
         {
-            "number": np.arange(blocks * size) + 1,
+            "number": sweeps.numbers[0].ravel(),
             "block": np.repeat(np.arange(blocks) + 1, size),
             "configuration": np.tile(np.arange(size), blocks),
             "virtual_users": 1,
             "status": "done",
             "operations_per_s": 1.0,
-            "metric_value": 10_000 * np.exp(logs).ravel(),
+            "metric_value": 10_000 * np.exp(sweeps.logs[0]).ravel(),
         }
     )
 
@@ -184,12 +290,12 @@ def as_runs(logs: Floats) -> pd.DataFrame:
 METRIC = Metric(name="throughput", title="operations per second", unit="operations/s")
 
 
-def compare_with_judge(logs: Floats) -> None:
-    """Stop if the vectorized intervals differ from those of ``judge``."""
-    low, high = intervals(logs, 0.95)
-    for one, its_low, its_high in zip(logs, low, high, strict=True):
-        judged = judge(as_runs(one), METRIC).iloc[1:]
-        if not np.allclose(np.log(judged[["low", "high"]]).T, [its_low, its_high], atol=1e-9):
+def compare_with_judge(sweeps: Sweeps, some: int = 20) -> None:
+    """Stop if the vectorized intervals of some sweeps differ from those of ``judge``."""
+    low, high = intervals(sweeps[:some], 0.95)
+    for place, (its_low, its_high) in enumerate(zip(low, high, strict=True)):
+        judged = judge(as_runs(sweeps[place : place + 1]), METRIC).iloc[1:]
+        if not np.allclose(np.log(judged[["low", "high"]]).T, [its_low, its_high], atol=1e-7):
             raise RuntimeError("the simulation judges otherwise than hdbkit.analysis.sweep.verdicts")
 
 
@@ -200,14 +306,96 @@ def alike() -> None:
         title(f"Equal configurations, {SIMULATED:,} sweeps, noise of {noise.std():.1%} and a drift of {DRIFT:.0%}")
         for size in (2, 4, 8):
             for blocks in (4, 8):
-                logs = simulated(noise, [0] * size, blocks, SIMULATED, draw)
-                compare_with_judge(logs[:20])
-                share = 100 * called(logs, PLANNED).mean()
+                sweeps = simulated(noise, [0] * size, blocks, SIMULATED, draw)
+                compare_with_judge(sweeps)
+                share = 100 * called(sweeps, PLANNED).mean()
                 show(f"{size} configurations, {blocks} blocks: called different", [share], unit="%", at_most=5.5)
-    logs = simulated(noise, [0, 0], 8, SIMULATED, draw, in_blocks=False)
-    show("2, all of one and then all of the other (not done)", [100 * called(logs).mean()], unit="%")
-    logs = simulated(noise, [0] * 8, 8, SIMULATED, draw)
-    show("8, each compared by itself (not done)", [100 * called(logs, family=False).mean()], unit="%")
+    sweeps = simulated(noise, [0, 0], 8, SIMULATED, draw, in_blocks=False)
+    show("2, all of one and then all of the other (not done)", [100 * called(sweeps).mean()], unit="%")
+    sweeps = simulated(noise, [0] * 8, 8, SIMULATED, draw)
+    show("8, each compared by itself (not done)", [100 * called(sweeps, family=False).mean()], unit="%")
+
+
+Noise = Callable[[int, int, int, np.random.Generator], Sweeps]
+
+
+def of_series(make: Callable[[tuple[int, int], np.random.Generator], Floats], drift: float = 0.0) -> Noise:
+    """Sweeps over series of noise of 1 % in time, (sweeps, runs) of variance 1."""
+
+    def made(size: int, blocks: int, sweeps: int, draw: np.random.Generator) -> Sweeps:
+        timed = 0.01 * make((sweeps, blocks * size), draw) - drift * np.linspace(0, 1, blocks * size)
+        return placed(timed, turns(size, blocks, sweeps, draw), [0] * size)
+
+    return made
+
+
+def gaussian(shape: tuple[int, int], draw: np.random.Generator) -> Floats:
+    """Independent noise."""
+    return draw.normal(size=shape)
+
+
+def random_walk(shape: tuple[int, int], draw: np.random.Generator) -> Floats:
+    """Half of the variance of a step is a walk's."""
+    walk: Floats = np.sqrt(0.5) * (draw.normal(size=shape) + np.cumsum(draw.normal(size=shape), axis=1))
+    return walk
+
+
+def outlying(shape: tuple[int, int], draw: np.random.Generator) -> Floats:
+    """One run is 30 % slower."""
+    noise: Floats = draw.normal(size=shape)
+    noise[np.arange(shape[0]), draw.integers(0, shape[1], shape[0])] -= 30
+    return noise
+
+
+def unequal(size: int, blocks: int, sweeps: int, draw: np.random.Generator) -> Sweeps:
+    """One configuration, at random, has three times the noise of the others."""
+    made = of_series(gaussian)(size, blocks, sweeps, draw)
+    noisy = draw.integers(0, size, sweeps)
+    scale = np.where(np.arange(size) == noisy[:, None], 3, 1)[:, None, :]
+    return Sweeps(made.logs * scale, made.numbers)
+
+
+def carried_over(size: int, blocks: int, sweeps: int, draw: np.random.Generator) -> Sweeps:
+    """One configuration, at random, speeds up the run after it by 3 %."""
+    positions = turns(size, blocks, sweeps, draw)
+    order = positions.argsort(axis=2).reshape(sweeps, -1)
+    timed = 0.01 * draw.normal(size=order.shape)
+    timed[:, 1:] += 0.03 * (order[:, :-1] == draw.integers(0, size, sweeps)[:, None])
+    return placed(timed, positions, [0] * size)
+
+
+NOISES: dict[str, Noise] = {
+    "independent": of_series(gaussian),
+    "drift of 4 %": of_series(gaussian, 0.04),
+    "drift of 15 %": of_series(gaussian, 0.15),
+    "random walk": of_series(random_walk),
+    "correlation 0.5": of_series(partial(autoregressive, 0.5)),
+    "t with 3 df": of_series(lambda shape, draw: draw.standard_t(3, shape) / np.sqrt(3)),
+    "one outlier": of_series(outlying),
+    "one noise x 3": unequal,
+    "3 % carried over": carried_over,
+}
+BLOCKS = (3, 4, 5, 8)
+
+
+def all_noises() -> None:
+    """Equal configurations over each kind of noise; the power beside a drift."""
+    draw = np.random.default_rng(8)
+    for name, noise in NOISES.items():
+        title(f"Equal configurations, {SIMULATED:,} sweeps each, noise of 1 %: {name}")
+        for size in (2, 4, 8):
+            rates = [100 * float(called(noise(size, blocks, SIMULATED, draw), PLANNED).mean()) for blocks in BLOCKS]
+            listed = ", ".join(f"{rate:.1f}" for rate in rates)
+            what = f"{size} configurations: called different, the most of {len(BLOCKS)}"
+            show(
+                what, [max(rates)], unit="%", at_most=5.5, note=f"{listed} with {', '.join(map(str, BLOCKS))} blocks"
+            )
+    title("A true +3 % of one among 27 configurations, 3 blocks, noise of 1.5 %, a drift of 15 %")
+    timed = 0.015 * draw.normal(size=(SIMULATED // 10, 81)) - 0.15 * np.linspace(0, 1, 81)
+    sweeps = placed(timed, turns(27, 3, len(timed), draw), [0, 0.03, *[0] * 25])
+    low, high = intervals(sweeps, PLANNED)
+    half = 100 * float(np.median(high - low) / 2)
+    show("found", [100 * float((low[:, 0] > 0).mean())], unit="%", note=f"half width {half:.1f} %")
 
 
 def looking() -> None:
@@ -215,12 +403,12 @@ def looking() -> None:
     noise, draw = scaled(0.01), np.random.default_rng(2)
     title(f"Equal configurations, noise of 1 %, with looks after {', '.join(map(str, LOOKS))} blocks")
     for size in (2, 4, 8):
-        logs = simulated(noise, [0] * size, LOOKS[-1], SIMULATED, draw)
-        different, taken = at_looks(logs, LOOKS, LEVELS)
+        sweeps = simulated(noise, [0] * size, LOOKS[-1], SIMULATED, draw)
+        different, taken = at_looks(sweeps, LOOKS, LEVELS)
         note = f"{taken.mean():.1f} blocks on average"
         show(f"{size} configurations: called different", [100 * different.mean()], unit="%", at_most=5.5, note=note)
-    logs = simulated(noise, [0] * 4, LOOKS[-1], SIMULATED, draw)
-    peeked = np.any([called(logs[:, :blocks]) for blocks in range(2, LOOKS[-1] + 1)], axis=0)
+    sweeps = simulated(noise, [0] * 4, LOOKS[-1], SIMULATED, draw)
+    peeked = np.any([called(sweeps.of(blocks)) for blocks in range(2, LOOKS[-1] + 1)], axis=0)
     show("4, looked at after each block at 95 % (not done)", [100 * peeked.mean()], unit="%")
 
 
@@ -230,17 +418,17 @@ def resuming() -> None:
     title("Equal configurations, noise of 3 %, resumed as advised until no advice remains")
     for size in (2, 4, 8):
         for blocks in (3, 8):
-            logs = simulated(noise, [0] * size, MAX_ADVISED, SIMULATED // 20, draw)
-            different, taken, _ = resumed_as_advised(logs, blocks)
+            sweeps = simulated(noise, [0] * size, MAX_ADVISED, SIMULATED // 20, draw)
+            different, taken, _ = resumed_as_advised(sweeps, blocks)
             show(
                 f"{size} configurations from {blocks} blocks: called different", [100 * different.mean()],
                 unit="%", at_most=5.5, note=f"{taken.mean():.1f} blocks on average",
             )  # fmt: skip
-            peeked, _, _ = resumed_as_advised(logs, blocks, spends=False)
+            peeked, _, _ = resumed_as_advised(sweeps, blocks, spends=False)
             show(f"{size} from {blocks}, at 95 % each time (not done)", [100 * peeked.mean()], unit="%")
     for effect in (0.03, 0.05):
-        logs = simulated(noise, [0, effect], MAX_ADVISED, SIMULATED // 20, draw, stretch=1)
-        _, _, decided = resumed_as_advised(logs, 8)
+        sweeps = simulated(noise, [0, effect], MAX_ADVISED, SIMULATED // 20, draw, stretch=1)
+        _, _, decided = resumed_as_advised(sweeps, 8)
         show(f"a true +{effect:.0%}: decided at the first number advised", [100 * decided.mean()], unit="%")
 
 
@@ -249,11 +437,11 @@ def finding() -> None:
     draw = np.random.default_rng(3)
     noise = scaled(0.01)
     title("A true +2 %, one comparison, the recorded noise scaled to 1 %")
-    logs = simulated(noise, [0, 0.02], 5, SIMULATED, draw, stretch=1)
-    low, _ = intervals(logs, PLANNED)
+    sweeps = simulated(noise, [0, 0.02], 5, SIMULATED, draw, stretch=1)
+    low, _ = intervals(sweeps, PLANNED)
     show("found with 5 blocks", [100 * (low > 0).mean()], unit="%", at_least=60)
-    logs = simulated(noise, [0, 0.05], LOOKS[-1], SIMULATED, draw, stretch=1)
-    different, taken = at_looks(logs, LOOKS, LEVELS)
+    sweeps = simulated(noise, [0, 0.05], LOOKS[-1], SIMULATED, draw, stretch=1)
+    different, taken = at_looks(sweeps, LOOKS, LEVELS)
     note = f"after {taken.mean():.1f} of {LOOKS[-1]} blocks on average"
     show("a true +5 % with looks: found", [100 * different.mean()], unit="%", note=note)
 
@@ -261,6 +449,7 @@ def finding() -> None:
 def main() -> None:
     """Print all figures."""
     alike()
+    all_noises()
     looking()
     resuming()
     finding()

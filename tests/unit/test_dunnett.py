@@ -62,6 +62,12 @@ def test_the_family_is_wider_than_one_and_narrower_than_bonferroni() -> None:
     assert t.isf(0.025, 30) < c < t.isf(0.025 / 6, 30)
 
 
+def test_between_whole_degrees_of_freedom_the_value_lies_between_theirs() -> None:
+    few, between, more = (critical_value(equal_replication(3), df) for df in (4, 4.5, 5))
+    assert more < between < few
+    assert critical_value(equal_replication(3), 0.4) == critical_value(equal_replication(3), 1)
+
+
 def test_without_degrees_of_freedom_there_is_no_value() -> None:
-    with pytest.raises(ValueError, match="1 degree of freedom or more"):
+    with pytest.raises(ValueError, match="a comparison and degrees of freedom"):
         critical_value(equal_replication(2), 0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
+from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
 from tests.unit.sweeps import RATE, failed, synthetic_runs
@@ -14,7 +15,7 @@ BASELINE = {"flush": "on", "memory": "1GB"}
 
 
 def test_an_effect_is_the_mean_over_all_pairs_of_the_grid() -> None:
-    runs = synthetic_runs([1, 2, 1.1, 2.2], noise=0.02)
+    runs = synthetic_runs([1, 2, 1.1, 2.2], blocks=4, noise=0.02)
     logs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
     effects = main_effects(runs, RATE, list(BASELINE), BASELINE).set_index("setting")
     pairs = [logs[:, 1] - logs[:, 0], logs[:, 3] - logs[:, 2]]
@@ -26,11 +27,11 @@ def test_an_effect_is_the_mean_over_all_pairs_of_the_grid() -> None:
 
 
 def test_the_interval_is_that_of_complete_blocks_adjusted_for_both_settings() -> None:
-    runs = synthetic_runs([1, 2, 1.1, 2.2], blocks=5, noise=0.02)
-    logs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
-    residuals = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
-    half = t.isf(0.05 / 2 / 2, 12) * np.sqrt((residuals**2).sum() / 12 / 5)
+    runs = synthetic_runs([1, 2, 1.1, 2.2], blocks=4, noise=0.02)
+    model = BlockModel.fitted(runs, RATE)
     flush = main_effects(runs, RATE, list(BASELINE), BASELINE).iloc[0]
+    df = model.estimate(np.array([-0.5, 0.5, -0.5, 0.5, 0, 0, 0, 0])).df
+    half = t.isf(0.05 / 2 / 2, df) * np.sqrt(model.variances.sum() / 4 / 4)
     ends = np.log([flush["low"], flush["ratio"], flush["high"]])
     assert ends[1] - ends[0] == pytest.approx(half)
     assert ends[2] - ends[1] == pytest.approx(half)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, pairwise, permutations, product
 
 import pytest
 from hypothesis import given
@@ -56,10 +56,24 @@ def test_the_order_within_blocks_is_random_and_repeatable() -> None:
 
 
 @given(count=st.integers(1, 9), square=st.integers(0, 3), seed=st.integers(0, 2**40))
-def test_each_has_every_turn_once_in_as_many_blocks_as_there_are(count: int, square: int, seed: int) -> None:
-    blocks = range(1 + square * count, 1 + (square + 1) * count)
-    turns = [in_turn(count, seed, block) for block in blocks]
-    assert all(sorted(line) == list(range(count)) for line in (*turns, *zip(*turns, strict=True)))
+def test_each_has_every_turn_and_follows_each_other_equally_often(count: int, square: int, seed: int) -> None:
+    rows = count if count % 2 == 0 else 2 * count
+    turns = [in_turn(count, seed, block) for block in range(1 + square * rows, 1 + (square + 1) * rows)]
+    assert all(sorted(turn) == list(range(count)) for turn in turns)
+    times = rows // count
+    assert Counter(pair for turn in turns for pair in enumerate(turn)) == dict.fromkeys(
+        product(range(count), repeat=2), times
+    )
+    orders = [sorted(range(count), key=turn.__getitem__) for turn in turns]
+    assert Counter(pair for order in orders for pair in pairwise(order)) == dict.fromkeys(
+        permutations(range(count), 2), times
+    )
+
+
+@given(count=st.sampled_from([2, 3, 5, 7]), seed=st.integers(0, 2**40))
+def test_a_block_begins_as_the_one_before_ended(count: int, seed: int) -> None:
+    turns = [in_turn(count, seed, block) for block in range(1, 4 * count)]
+    assert all(before.index(count - 1) == after.index(0) for before, after in pairwise(turns))
 
 
 def test_two_configurations_come_first_equally_often() -> None:

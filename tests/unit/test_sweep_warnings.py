@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.analysis.sweep.warnings import failed_checks, next_step, sweep_warnings, warnings_text
 from tests.unit.sweeps import RATE, failed, synthetic_runs
@@ -23,6 +25,34 @@ def test_an_outlying_block_is_named_with_its_distance() -> None:
 def test_drift_is_reported_with_its_size() -> None:
     (line,) = [one for one in sweep_warnings(synthetic_runs([1, 1], drift=0.05), RATE) if "from the first run" in one]
     assert line.startswith("TPS drifts by -")
+
+
+def test_an_outlying_run_is_named_and_counted() -> None:
+    runs = synthetic_runs([1, 1.1, 1.2], blocks=6, noise=0.01)
+    runs.loc[runs["number"] == 8, "metric_value"] *= 0.8
+    chosen = runs[runs["number"] == 8].iloc[0]
+    (line,) = [one for one in sweep_warnings(runs, RATE) if one.startswith("run 8 (")]
+    assert f"4 virtual users, block {chosen['block']})" in line
+    assert " is 2" in line or " is 1" in line
+    assert line.endswith(" % slower than the others of its configuration and block suggest; it counts")
+    assert judge(runs, RATE)["runs"].tolist() == [6, 6, 6]
+
+
+def test_a_noisy_configuration_is_named_and_its_interval_is_wider() -> None:
+    runs = synthetic_runs([1, 1, 1, 1], blocks=8)
+    noisy = runs["configuration"] == 2
+    runs.loc[noisy, "metric_value"] *= np.exp(np.random.default_rng(1).normal(0, 0.08, 8))
+    (line,) = [one for one in sweep_warnings(runs, RATE) if "the noise of" in one]
+    assert line.startswith("the noise of memory=2GB at 4 virtual users is ")
+    assert line.endswith("times that of the others; its interval is wider for it")
+    judged = judge(runs, RATE).set_index("configuration")
+    width = judged["high"] - judged["low"]
+    assert width[2] > 1.5 * width[1]
+
+
+def test_large_noise_is_itself_a_warning() -> None:
+    warnings = sweep_warnings(synthetic_runs([1, 1.1], blocks=8, noise=0.5), RATE)
+    assert any(one.startswith("the noise of a run is ") for one in warnings)
 
 
 def test_failed_runs_are_counted() -> None:

@@ -8,12 +8,16 @@ import pytest
 
 from bench.verdicts.noise import recorded
 from bench.verdicts.sweeps import (
+    NOISES,
+    PLANNED,
     as_runs,
     at_looks,
     called,
     compare_with_judge,
     intervals,
+    placed,
     simulated,
+    turns,
 )
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.verdicts import judge
@@ -44,17 +48,30 @@ def test_eight_equal_configurations_are_distinguished_in_about_5_percent_of_drif
 
 
 def test_the_vectorized_simulation_judges_as_sweeps_are_judged() -> None:
-    logs = simulated(recorded(), [0, 0, 0.01, 0.02], 5, 5, np.random.default_rng(1))
-    compare_with_judge(logs)
-    low, _ = intervals(logs, 0.95)
-    verdicts = judge(as_runs(logs[0]), RATE)["verdict"]
+    sweeps = simulated(recorded(), [0, 0, 0.01, 0.02], 5, 5, np.random.default_rng(1))
+    compare_with_judge(sweeps)
+    low, _ = intervals(sweeps, 0.95)
+    verdicts = judge(as_runs(sweeps), RATE)["verdict"]
     assert list(verdicts[1:] == "faster") == (low[0] > 0).tolist()
 
 
 @pytest.mark.parametrize("size", [2, 4, 8])
 def test_over_recorded_noise_at_most_5_percent_are_distinguished(size: int) -> None:
-    logs = simulated(recorded(), [0] * size, 8, 3000, np.random.default_rng(size))
-    assert called(logs).mean() <= 0.065
+    sweeps = simulated(recorded(), [0] * size, 8, 2000, np.random.default_rng(size))
+    assert called(sweeps).mean() <= 0.065
+
+
+@pytest.mark.parametrize("name", ["drift of 15 %", "correlation 0.5", "one noise x 3", "3 % carried over"])
+@pytest.mark.parametrize(("size", "blocks"), [(2, 8), (4, 5)])
+def test_over_other_noise_at_most_5_percent_are_distinguished(name: str, size: int, blocks: int) -> None:
+    assert called(NOISES[name](size, blocks, 1000, np.random.default_rng(1)), PLANNED).mean() <= 0.065
+
+
+def test_a_drift_within_blocks_does_not_hide_a_difference() -> None:
+    draw = np.random.default_rng(1)
+    timed = 0.015 * draw.normal(size=(100, 81)) - 0.15 * np.linspace(0, 1, 81)
+    low, high = intervals(placed(timed, turns(27, 3, 100, draw), [0.0] * 27), 0.96)
+    assert np.median(high - low) / 2 < 0.06, "without the slope it is 0.08"
 
 
 def test_what_is_not_done_would_be_seen() -> None:
@@ -66,9 +83,9 @@ def test_what_is_not_done_would_be_seen() -> None:
 
 def test_looks_keep_5_percent_and_end_early() -> None:
     draw = np.random.default_rng(2)
-    logs = simulated(recorded(), [0] * 4, 12, 2000, draw)
+    sweeps = simulated(recorded(), [0] * 4, 12, 2000, draw)
     levels = [Spending(12, (4, 8, 12)).level(blocks) for blocks in (4, 8, 12)]
-    different, _ = at_looks(logs, [4, 8, 12], levels)
+    different, _ = at_looks(sweeps, [4, 8, 12], levels)
     assert different.mean() <= 0.065
     clear = simulated(draw.normal(0, 0.005, 500), [0, 0.1, -0.1], 12, 500, draw, drift=0)
     _, taken = at_looks(clear, [4, 8, 12], levels)
@@ -77,8 +94,9 @@ def test_looks_keep_5_percent_and_end_early() -> None:
 
 @pytest.mark.parametrize("blocks", [3, 8])
 def test_adding_blocks_while_something_is_undecided_keeps_5_percent(blocks: int) -> None:
-    logs = np.random.default_rng(3).normal(0, 0.03, (4000, 8 * blocks, 2))
+    draw = np.random.default_rng(3)
+    sweeps = placed(draw.normal(0, 0.03, (2000, 16 * blocks)), turns(2, 8 * blocks, 2000, draw), [0, 0])
     looks = tuple(blocks * 2**place for place in range(4))
     levels = [Spending(blocks, looks[: place + 1]).level(look) for place, look in enumerate(looks)]
-    assert at_looks(logs, looks, levels)[0].mean() <= 0.06
-    assert at_looks(logs, looks, [0.95] * 4)[0].mean() > 0.08
+    assert at_looks(sweeps, looks, levels)[0].mean() <= 0.06
+    assert at_looks(sweeps, looks, [0.95] * 4)[0].mean() > 0.08

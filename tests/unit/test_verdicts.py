@@ -46,14 +46,13 @@ def test_two_configurations_have_the_paired_t_interval() -> None:
     assert (row["low"], row["high"]) == pytest.approx((np.exp(expected.low), np.exp(expected.high)))
 
 
-def test_complete_blocks_have_the_textbook_dunnett_interval() -> None:
-    runs = synthetic_runs([1, 1.1, 1.2, 0.9], blocks=5, noise=0.02)
-    logs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
-    residuals = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
-    half = critical_value(equal_replication(3), 12) * np.sqrt((residuals**2).sum() / 12 * 2 / 5)
-    row = verdict(judge(runs, RATE), 2)
-    middle = logs[:, 2].mean() - logs[:, 0].mean()
-    assert (row["low"], row["high"]) == pytest.approx((np.exp(middle - half), np.exp(middle + half)), rel=1e-6)
+def test_complete_blocks_have_the_textbook_dunnett_interval_where_cells_have_equal_noise() -> None:
+    runs = synthetic_runs([1, 1.1, 1.2, 0.9], blocks=4, noise=0)
+    signs = np.array([[1, 1, -1, -1], [1, -1, 1, -1], [-1, 1, -1, 1], [-1, -1, 1, 1]])  # equal squares in each cell
+    noise = 0.02 * signs[runs["block"] - 1, runs["configuration"]]
+    row = verdict(judge(runs.assign(metric_value=runs["metric_value"] * np.exp(noise)), RATE), 2)
+    half = critical_value([[0.7] * 3], 9) * np.sqrt(16 * 0.02**2 / 9 * 2 / 4)
+    assert (row["low"], row["high"]) == pytest.approx((1.2 * np.exp(-half), 1.2 * np.exp(half)), rel=1e-6)
 
 
 def test_a_large_effect_is_reported_as_times_and_a_small_one_as_percent() -> None:

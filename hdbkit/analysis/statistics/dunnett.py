@@ -33,7 +33,7 @@ def equal_replication(comparisons: int, groups: int = 1) -> Groups:
     return ((_EQUAL_REPLICATION,) * comparisons,) * groups
 
 
-def maximum_modulus(contrasts: int, df: int, confidence: float = 0.95) -> float:
+def maximum_modulus(contrasts: int, df: float, confidence: float = 0.95) -> float:
     """The two-sided critical value of this number of contrasts that share the estimate of the noise.
 
     The studentized maximum modulus (Stoline and Ury 1979, Technometrics 21, 87-93): exact for contrasts without
@@ -46,13 +46,14 @@ def maximum_modulus(contrasts: int, df: int, confidence: float = 0.95) -> float:
     return critical_value([[0.0] * contrasts], df, confidence)
 
 
-def critical_value(groups: Sequence[Sequence[float]], df: int, confidence: float = 0.95) -> float:
+def critical_value(groups: Sequence[Sequence[float]], df: float, confidence: float = 0.95) -> float:
     """The two-sided critical value of a family of comparisons.
 
     Args:
         groups: for each baseline the ``lambda_i`` of its comparisons, each in [0, 1); with run counts ``n_i`` against
             ``n_0`` of the baseline that is ``sqrt(n_i / (n_0 + n_i))``.
-        df: degrees of freedom of the pooled noise, 1 or more.
+        df: degrees of freedom of the noise; fewer than 1 are taken as 1. Between whole numbers the value is
+            interpolated over 1 / df.
         confidence: the probability that all intervals hold.
 
     Example:
@@ -60,9 +61,13 @@ def critical_value(groups: Sequence[Sequence[float]], df: int, confidence: float
         2.76
     """
     family = tuple(tuple(round(one, 6) for one in group) for group in groups if len(group))
-    if df < 1 or not family:
-        raise ValueError(f"needs a comparison and 1 degree of freedom or more, not {len(family)} and {df}")
-    return _critical_value(family, df, confidence)
+    if not family or not df > 0:
+        raise ValueError(f"needs a comparison and degrees of freedom, not {len(family)} and {df}")
+    below = max(math.floor(df), 1)
+    if df <= below:
+        return _critical_value(family, below, confidence)
+    ends = [_critical_value(family, one, confidence) for one in (below + 1, below)]
+    return float(np.interp(1 / df, [1 / (below + 1), 1 / below], ends))
 
 
 @cache

@@ -37,9 +37,9 @@ def blocks_needed(
     estimate: float,
     limit: float,
     noise: float,
-    df: int,
+    df: float,
     present: int,
-    later: Callable[[int], tuple[float, int]],
+    later: Callable[[int], tuple[float, float]],
 ) -> Needed:
     """The number of blocks that decides, with the range that the uncertainty of the noise leaves.
 
@@ -57,14 +57,14 @@ def blocks_needed(
 
 
 def _at(
-    estimate: float, limit: float, noise: float, present: int, later: Callable[[int], tuple[float, int]]
+    estimate: float, limit: float, noise: float, present: int, later: Callable[[int], tuple[float, float]]
 ) -> int | None:
     """The least number of blocks that decides with ``POWER`` at this noise.
 
     Critical values are computed where the number of added blocks is a power of two, and interpolated between.
     """
 
-    def decides(blocks: int, critical: float, df: int) -> bool:
+    def decides(blocks: int, critical: float, df: float) -> bool:
         error, away = noise * np.sqrt(2 / blocks), abs(estimate)
         differs = away >= (critical + scipy.special.stdtrit(df, POWER)) * error
         both = scipy.special.stdtrit(df, (1 + POWER) / 2)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from hdbkit.analysis.statistics.block_model import BlockModel, Floats, usable
+from hdbkit.analysis.statistics.block_model import BlockModel, Estimate, Floats, usable
 from hdbkit.analysis.wording import Interval, sentence, virtual_users
 from hdbkit.config.metric import Metric
 
@@ -58,20 +58,17 @@ def main_effects(
     ]
     found = [one for one in asked if one[3]]
     decidable = bool(found) and model.df > 0 and usable(runs)["block"].nunique() > 1
-    critical = (
-        -float(scipy.special.stdtrit(model.df, (1 - (level or confidence)) / 2 / len(found)))
-        if decidable
-        else float("nan")
-    )
+    tail = (1 - (level or confidence)) / 2 / max(len(found), 1)
     rows = []
     for name, value, scope, contrasts in found:
         users = 0 if scope is counts else scope[0]
         subject = f"{name}={value}" + (f" at {virtual_users(users)}" if users else "")
         reference = f"{name}={baseline_values[name]}"
         head = {"setting": name, "value": value, "reference": baseline_values[name], "virtual_users": users}
-        estimated = model.estimate(np.mean(contrasts, axis=0))
-        tail = _row(metric, subject, reference, estimated, critical, smallest_effect, confidence)
-        rows.append(head | {"pairs": len(contrasts)} | tail)
+        estimate = model.estimate(np.mean(contrasts, axis=0))
+        critical = -float(scipy.special.stdtrit(estimate.df, tail)) if decidable else float("nan")
+        judged = _row(metric, subject, reference, estimate, critical, smallest_effect, confidence)
+        rows.append(head | {"pairs": len(contrasts)} | judged)
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype({"equivalent": bool})
 
 
@@ -105,14 +102,13 @@ def _row(
     metric: Metric,
     subject: str,
     reference: str,
-    estimated: tuple[float, float],
+    estimate: Estimate,
     critical: float,
     smallest_effect: float,
     confidence: float,
 ) -> dict[str, Any]:
-    estimate, error = estimated
-    low, high = (float(np.exp(estimate + critical * error * side)) for side in (-1, 1))
-    ratio = float(np.exp(estimate))
+    low, high = (float(np.exp(estimate.value + critical * estimate.error * side)) for side in (-1, 1))
+    ratio = float(np.exp(estimate.value))
     if not np.isfinite(critical):
         text = f"{subject}: undecided: too few runs to estimate the noise"
         nothing = {"low": float("nan"), "high": float("nan"), "verdict": "undecided", "equivalent": False}

@@ -9,7 +9,7 @@ covers contrasts of any correlation (Hochberg and Tamhane 1987, Multiple Compari
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -76,7 +76,10 @@ def interactions(
         if pairs:
             found.append((one, other, np.mean(pairs, axis=0), len(pairs)))
     decidable = bool(found) and model.df > 0 and usable(runs)["block"].nunique() > 1
-    critical = maximum_modulus(len(found), model.df, level or confidence) if decidable else float("nan")
+
+    def critical(df: float) -> float:
+        return maximum_modulus(len(found), df, level or confidence) if decidable else float("nan")
+
     rows = [
         {
             **{"setting": one.setting, "value": one.value, "reference": one.reference},
@@ -138,13 +141,14 @@ def _row(
     metric: Metric,
     subject: str,
     simple: Floats,
-    critical: float,
+    critical: Callable[[float], float],
     smallest_effect: float,
     confidence: float,
 ) -> dict[str, Any]:
-    estimate, error = model.estimate(simple[1] - simple[0])
-    low, high = (float(np.exp(estimate + side * critical * error)) for side in (-1, 1))
-    interval = Interval(metric, float(np.exp(estimate)), low, high)
+    estimate = model.estimate(simple[1] - simple[0])
+    half = critical(estimate.df) * estimate.error
+    low, high = (float(np.exp(estimate.value + side * half)) for side in (-1, 1))
+    interval = Interval(metric, float(np.exp(estimate.value)), low, high)
     alone, together, other_alone, other_together = np.exp(simple @ model.coefficients).tolist()
     verdict = {"faster": "interact", "slower": "interact", "equivalent": "no interaction"}.get(
         interval.verdict(smallest_effect), "undecided"

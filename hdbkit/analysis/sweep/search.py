@@ -93,7 +93,7 @@ def _cell_ratios(runs: pd.DataFrame, metric: Metric) -> dict[Cell, float]:
     """The ratio of scores of each cell to the baseline's at the same virtual users, on the log scale."""
     model = BlockModel.fitted(runs, metric)
     contrasts = {(users, one): model.difference((users, one), (users, 0)) for users, one in model.cells}
-    return {cell: model.estimate(contrast)[0] for cell, contrast in contrasts.items() if contrast is not None}
+    return {cell: model.estimate(contrast).value for cell, contrast in contrasts.items() if contrast is not None}
 
 
 def _baseline_value(whole: pd.DataFrame, block: int, users: int) -> float | None:

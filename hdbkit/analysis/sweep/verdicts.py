@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats, usable
+from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Estimate, Floats, usable
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import Needed, blocks_needed
 from hdbkit.analysis.wording import Interval, blocks_text, capital, label, sentence, share, virtual_users
@@ -25,7 +25,8 @@ from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS
 FASTEST = 3
 """The number of configurations that get fresh blocks at the end of a sweep."""
 
-_MAX_LAMBDA = 0.97
+_MAX_LAMBDA = 0.95
+_LAMBDA_STEPS = 20
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,14 @@ class _Question:
 
     metric: Metric
     model: BlockModel
-    contrasts: dict[Cell, Floats]
-    critical: float
+    estimates: Mapping[Cell, Estimate]
+    critical: Callable[[float], float]
+    """The critical value at the degrees of freedom of a contrast."""
     baseline: int
     smallest_effect: float
     confidence: float
-    later: Callable[[int], tuple[float, int]]
+    later: Callable[[int, float], tuple[float, float]]
+    """The critical value and the degrees of freedom after a number of blocks, of which this share is a contrast's."""
 
 
 def judge(
@@ -135,26 +138,34 @@ def _question(
         replicated = min(counts[users, configuration], counts.get((users, baseline), 0)) >= 2
         if configuration != baseline and contrast is not None and replicated:
             contrasts[users, configuration] = contrast
-    critical = float("nan")
-    if contrasts and model.df > 0:
-        groups: dict[int, list[Floats]] = {}
-        for (users, _), contrast in contrasts.items():
-            groups.setdefault(users, []).append(contrast)
-        critical = critical_value([_lambdas(model, one) for one in groups.values()], model.df, level)
+    groups: dict[int, list[Floats]] = {}
+    for (users, _), contrast in contrasts.items():
+        groups.setdefault(users, []).append(contrast)
+    estimates = {cell: model.estimate(contrast) for cell, contrast in contrasts.items()} if model.df > 0 else {}
+    family = [_lambdas(model, one) for one in groups.values()] if estimates else []
     return _Question(
-        metric, model, contrasts, critical, baseline, smallest_effect, confidence, _later(contrasts, later)
+        metric,
+        model,
+        estimates,
+        lambda df: critical_value(family, df, level),
+        baseline,
+        smallest_effect,
+        confidence,
+        _later(contrasts, later),
     )
 
 
-def _later(contrasts: Mapping[Cell, Floats], level: Callable[[int], float]) -> Callable[[int], tuple[float, int]]:
-    """The critical value and the degrees of freedom after a number of complete blocks."""
+def _later(
+    contrasts: Mapping[Cell, Floats], level: Callable[[int], float]
+) -> Callable[[int, float], tuple[float, float]]:
+    """The critical value and the degrees of freedom after a number of complete blocks, of which a share counts."""
     groups = max(len({users for users, _ in contrasts}), 1)
     per_group = -(-len(contrasts) // groups)
     family = equal_replication(per_group, groups)
 
     @cache
-    def later(blocks: int) -> tuple[float, int]:
-        df = groups * per_group * (blocks - 1)
+    def later(blocks: int, known: float) -> tuple[float, float]:
+        df = max(groups * per_group * (blocks - 1) * known, 1.0)
         return critical_value(family, df, level(blocks)), df
 
     return later
@@ -163,13 +174,14 @@ def _later(contrasts: Mapping[Cell, Floats], level: Callable[[int], float]) -> C
 def _lambdas(model: BlockModel, contrasts: Sequence[Floats]) -> list[float]:
     """The correlation structure of one group, from the part of the variance that its comparisons share.
 
-    Exact for complete blocks; with failed runs the smallest shared part is taken, which widens the intervals.
+    The smallest share of any two, rounded down to a twentieth, is taken for all, which widens the intervals a little.
     """
-    matrix = np.array(contrasts)
-    variance = matrix @ model.covariance @ matrix.T
+    variance = model.covariance(np.array(contrasts))
     apart = variance[~np.eye(len(contrasts), dtype=bool)]
     shared = max(float(apart.min()), 0.0) if len(apart) else 0.0
-    return [min(float(np.sqrt(shared / own)), _MAX_LAMBDA) for own in np.diag(variance)]
+    least = np.sqrt(shared / max(float(np.diag(variance).max()), 1e-300))
+    rounded = np.floor(least * _LAMBDA_STEPS + 1e-6) / _LAMBDA_STEPS
+    return [min(float(rounded), _MAX_LAMBDA)] * len(contrasts)
 
 
 def _row(question: _Question, runs: pd.DataFrame, cell: Cell, count: int, subject: str) -> dict[str, Any]:
@@ -180,14 +192,14 @@ def _row(question: _Question, runs: pd.DataFrame, cell: Cell, count: int, subjec
     if configuration == question.baseline:
         one = {"ratio": 1.0, "low": 1.0, "high": 1.0, "equivalent": True}
         return one | {"verdict": "baseline", "sentence": f"{subject}: the reference of all ratios"}
-    contrast = question.contrasts.get(cell)
-    if contrast is None or question.model.df < 1:
+    estimate = question.estimates.get(cell)
+    if estimate is None:
         reason = _reason(question, usable(runs), cell, count)
         found = {"verdict": "undecided", "sentence": f"{subject}: undecided: {reason}"}
         plain = question.model.difference(cell, (users, question.baseline))
         ratio = {} if plain is None else {"ratio": float(np.exp(plain @ question.model.coefficients))}
         return no_interval | ratio | found
-    return _decided(question, cell, contrast, usable(runs), subject)
+    return _decided(question, cell, estimate, usable(runs), subject)
 
 
 def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
@@ -199,9 +211,8 @@ def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
     return {"verdict": "failed", "sentence": f"{subject}: no run of it was finished"}
 
 
-def _decided(question: _Question, cell: Cell, contrast: Floats, done: pd.DataFrame, subject: str) -> dict[str, Any]:
-    estimate, error = question.model.estimate(contrast)
-    ends = np.exp(estimate + question.critical * error * np.array([-1, 0, 1]))
+def _decided(question: _Question, cell: Cell, estimate: Estimate, done: pd.DataFrame, subject: str) -> dict[str, Any]:
+    ends = np.exp(estimate.value + question.critical(estimate.df) * estimate.error * np.array([-1, 0, 1]))
     interval = Interval(question.metric, ratio=float(ends[1]), low=float(ends[0]), high=float(ends[2]))
     verdict = interval.verdict(question.smallest_effect)
     here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())
@@ -237,11 +248,14 @@ def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> 
     return "it was never in one block with the baseline"
 
 
-def _needed(question: _Question, estimate: float, present: int) -> Needed:
-    """The total number of blocks that would decide, if the present ratio is the true one."""
+def _needed(question: _Question, estimate: Estimate, present: int) -> Needed:
+    """The total number of blocks that would decide, if the present ratio and noise are the true ones."""
     limits = [abs(float(np.log(question.metric.score(1 + side * question.smallest_effect)))) for side in (-1, 1)]
-    model = question.model
-    return blocks_needed(estimate, min(limits), model.noise, model.df, present, question.later)
+    noise = estimate.error * float(np.sqrt(present / 2))
+    known = estimate.df / question.model.df
+    return blocks_needed(
+        estimate.value, min(limits), noise, estimate.df, present, lambda blocks: question.later(blocks, known)
+    )
 
 
 def needed_range(verdict: Mapping[Hashable, Any]) -> str:

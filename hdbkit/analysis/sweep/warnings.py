@@ -1,9 +1,9 @@
-"""Warnings of a sweep (failures, an outlying block, drift), and the next step."""
+"""Warnings of a sweep (failures, an outlying block or run, unequal or large noise, drift), and the next step."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,17 @@ import scipy
 
 from hdbkit.analysis.statistics.block_model import BlockModel, usable
 from hdbkit.analysis.statistics.power import POWER
-from hdbkit.analysis.wording import percent, share
+from hdbkit.analysis.sweep.verdicts import configuration_labels
+from hdbkit.analysis.wording import change, percent, share, virtual_users
 from hdbkit.config.metric import Metric
 
 _OUTLYING = 0.05
 _SURPRISING = 3.0
 _DRIFT_P = 0.01
 _DRIFT = 0.02
+_NOTABLE_P = 0.02
+"""The probability of a warning about one run or one configuration where there is no reason for it."""
+_LARGE_NOISE = 0.3
 _MAX_BLOCKS = 100
 """More blocks than these are not suggested: what would need them is too small for the noise."""
 
@@ -34,7 +38,12 @@ def sweep_warnings(runs: pd.DataFrame, metric: Metric) -> list[str]:
     if model.df < 1:
         return found
     centred = _centred(usable(runs), metric)
-    return found + _outlying_blocks(centred, metric, model.noise) + _drift(centred, metric)
+    found += _outlying_blocks(centred, metric, model.noise)
+    labels = configuration_labels(runs)
+    found += _outlying_run(model, usable(runs), labels, metric) + _unequal_noise(model, labels)
+    if model.noise >= _LARGE_NOISE:
+        found.append(f"the noise of a run is {share(model.noise)}: only large differences can be decided")
+    return found + _drift(centred, metric)
 
 
 def failed_checks(runs: pd.DataFrame) -> dict[str, int]:
@@ -78,6 +87,44 @@ def _outlying_blocks(centred: pd.DataFrame, metric: Metric, noise: float) -> lis
             far = percent(1 + apart, metric)
             found.append(
                 f"{metric.name} of block {block} differs by {far} from the median of the {len(blocks)} blocks"
+            )
+    return found
+
+
+def _outlying_run(model: BlockModel, done: pd.DataFrame, labels: Mapping[int, str], metric: Metric) -> list[str]:
+    """The run that is farthest from the model, if that would happen by chance in less than 2 % of sweeps.
+
+    By externally studentized residuals with Bonferroni's correction (Cook and Weisberg 1982, Residuals and Influence
+    in Regression, chapter 2).
+    """
+    if model.df < 2 or not model.noise:
+        return []
+    left = np.maximum(1 - model.leverage, 1e-9)
+    without = (model.noise**2 * model.df - model.residuals**2 / left) / (model.df - 1)
+    t = np.abs(model.residuals) / np.sqrt(left * np.maximum(without, 1e-300))
+    worst = int(t.argmax())
+    if 2 * float(scipy.special.stdtr(model.df - 1, -t[worst])) * len(t) >= _NOTABLE_P:
+        return []
+    run = done.iloc[worst]
+    where = f"{labels[int(run['configuration'])]}, {virtual_users(int(run['virtual_users']))}, block {run['block']}"
+    far = change(float(np.exp(model.residuals[worst] / left[worst])), metric)
+    return [
+        f"run {run['number']} ({where}) is {far} than the others of its configuration and block suggest; it counts"
+    ]
+
+
+def _unequal_noise(model: BlockModel, labels: Mapping[int, str]) -> list[str]:
+    """The configurations that are noisier than all others together, by an F test with Bonferroni's correction."""
+    squares, df = np.bincount(model.cell, model.residuals**2), np.bincount(model.cell, 1 - model.leverage)
+    found = []
+    for (users, configuration), place in model.cells.items():
+        rest_df = model.df - df[place]
+        rest = (squares.sum() - squares[place]) / rest_df if rest_df >= 1 else 0.0
+        ratio = squares[place] / df[place] / rest if rest > 0 and df[place] > 0 else 0.0
+        if float(scipy.special.fdtrc(df[place], rest_df, ratio)) * len(df) < _NOTABLE_P:
+            which, times = f"{labels[configuration]} at {virtual_users(users)}", np.sqrt(ratio)
+            found.append(
+                f"the noise of {which} is {times:.1f} times that of the others; its interval is wider for it"
             )
     return found
 
