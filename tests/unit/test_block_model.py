@@ -41,10 +41,10 @@ def test_equal_noise_is_pooled() -> None:
 def test_a_noisy_configuration_has_a_variance_and_degrees_of_freedom_of_its_own() -> None:
     model = BlockModel.fitted(noisy(5, blocks=12), RATE)
     spread = np.sqrt(model.variances)
-    assert spread[2] > 1.8 * max(spread[0], spread[1], spread[3])
+    assert spread[2] > 1.5 * max(spread[0], spread[1], spread[3])
     quiet, loud = (model.difference((4, one), (4, 0)) for one in (1, 2))
     assert quiet is not None and loud is not None
-    assert model.estimate(loud).error > 1.5 * model.estimate(quiet).error
+    assert model.estimate(loud).error > 1.3 * model.estimate(quiet).error
     assert model.estimate(loud).df < model.estimate(quiet).df <= model.df
 
 

@@ -53,7 +53,7 @@ def test_a_folder_outside_the_results_is_not_deleted(
     outside = write_run(tmp_path / "outside").folder
     monkeypatch.chdir(results)
     said = command("runs", "rm", os.path.relpath(outside.path, results), "--yes")
-    assert (said.code, "is not in the results folder" in said.err) == (2, True)
+    assert (said.code, "is not a run in the results folder" in said.err) == (2, True)
     assert outside.path.is_dir()
 
 
