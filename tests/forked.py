@@ -19,7 +19,8 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ IMPORTED_LATER = (
 """What the programs import while they work."""
 _LONGEST_COMMAND, _LONGEST_REQUEST, _MOST_FDS = 4096, 1 << 17, 100
 _HIGH_FD = 500
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PR_SET_CHILD_SUBREAPER = 36
 _COMMAND_START = 45
 """The place of the address of the command line in ``/proc/PID/stat``, counted after the process name."""
@@ -63,10 +65,25 @@ class Forked(subprocess.Popen[Any]):
             "numbers": list(numbers),
         }
         try:
-            self.pid = _source.ask(json.dumps(request).encode(), list(numbers.values()))
+            with _signals_later():
+                self.pid = _source.ask(json.dumps(request).encode(), list(numbers.values()))
             self._child_created = True
         finally:
             self._close_pipe_fds(*streams)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _signals_later() -> Iterator[None]:
+    """Have signals arrive when the caller knows its process: a fork takes longer than what no signal interrupts."""
+    came: list[int] = []
+    own = threading.current_thread() is threading.main_thread()
+    numbers = [number for number in _INTERRUPTS if own and callable(signal.getsignal(number))]
+    handlers = {number: signal.signal(number, lambda one, _: came.append(one)) for number in numbers}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    for number in came:
+        threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
 
 
 class Source:
