@@ -14,6 +14,7 @@ from hdbkit.files import replace_file
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.manifest import PARTS, Manifest
 
+
 @dataclass(frozen=True)
 class RunFolder:
     """The folder of one run; self-contained, so it can be shared by copying it."""
@@ -140,7 +141,7 @@ def run_folders(root: Path) -> Iterator[RunFolder]:
 
 
 def only_match(ids: Iterable[str], word: str, kind: str, where: str) -> str:
-    """The id among ``ids`` (newest first) that equals, or uniquely starts or ends with, ``word``; ``last``: the newest.
+    """The id among ``ids`` (newest first) that equals, uniquely starts or ends with ``word``; ``last``: the newest.
 
     Raises ``InputError`` if there is none, or more than one; ``kind`` and ``where`` complete the message.
     """

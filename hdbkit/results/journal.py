@@ -51,9 +51,7 @@ class Step(StrEnum):
     RUN_FINISHED = "run_finished"
     RUN_ENDED_EARLY = "run_ended_early"  # for the reason in the note; not repeated
     RUN_FAILED = "run_failed"
-    RUN_DISCARDED = (
-        "run_discarded"  # interrupted when the sweep was killed or stopped; repeated
-    )
+    RUN_DISCARDED = "run_discarded"  # interrupted when the sweep was killed or stopped; repeated
     SETTINGS_RESTORED = "settings_restored"  # and the saved copies removed
     DATA_RESTORED = "data_restored"  # after the last run, to the saved copy
     NOTED = "noted"  # what the sweep waits for, and that it continues

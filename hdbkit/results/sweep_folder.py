@@ -7,28 +7,26 @@ server's settings are saved before the first change. A crash can only truncate t
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from hdbkit.config.problems import problems_of
-from hdbkit.errors import DamagedResult, InputError
+from hdbkit.errors import DamagedResult
 from hdbkit.files import replace_file, sync_folder
 from hdbkit.processes import birth_of
-from hdbkit.results.locks import only_one
-from hdbkit.results.folder import RunFolder, is_run, make_folder, only_match
+from hdbkit.results.folder import RunFolder, is_run, only_match
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, Journal, JournalLine, Step
+from hdbkit.results.locks import only_one
 from hdbkit.results.manifest import Manifest
 
 RUN_COLUMNS = (
@@ -42,7 +40,6 @@ ENDED_EARLY = "ended early"
 """The status of a run that a search ended early; only the search uses its result."""
 
 Plan = TypeVar("Plan", bound=BaseModel)
-"""How long a sweep may hold its server after its end is in the journal, in seconds."""
 
 
 @dataclass(frozen=True)

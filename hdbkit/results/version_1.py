@@ -77,8 +77,10 @@ def _plan(plan: Any) -> dict[str, Any]:
     if isinstance(plan.get("limits"), dict):
         limits = {name: value for name, value in plan["limits"].items() if name != "bar"}
         required = plan["limits"].get("bar")
-        found["limits"] = {**limits, "required": _renamed(required, _REQUIRED) if isinstance(required, dict) else
-        None}
+        found["limits"] = {
+            **limits,
+            "required": _renamed(required, _REQUIRED) if isinstance(required, dict) else None,
+        }
     return found
 
 
