@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bench.common import show, title
 from bench.verdicts.noise import SIMULATED, Floats, autoregressive, recorded, scaled
 from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT
-from hdbkit.analysis.statistics.dunnett import critical_value
+from hdbkit.analysis.statistics.dunnett import TABULATED_DF, critical_value
 from hdbkit.analysis.statistics.power import blocks_needed
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.verdicts import judge
@@ -167,9 +167,10 @@ def intervals(sweeps: Sweeps, level: float, family: bool = True) -> tuple[Floats
     critical = np.zeros_like(found.df)
     for correlation in np.unique(found.correlation):
         here = found.correlation == correlation
-        whole = np.arange(1, int(np.ceil(found.df[here].max())) + 1)
-        table = [critical_value([[correlation] * compared], int(df), level) for df in whole]
-        critical[here] = np.interp(1 / np.maximum(found.df[here], 1), 1 / whole[::-1], table[::-1])
+        above = next(df for df in TABULATED_DF if df >= found.df[here].max())
+        known = np.array([df for df in TABULATED_DF if df <= above])
+        table = [critical_value([[correlation] * compared], int(df), level) for df in known]
+        critical[here] = np.interp(1 / np.maximum(found.df[here], 1), 1 / known[::-1], table[::-1])
     half = critical * found.errors
     return found.values - half, found.values + half
 
@@ -201,9 +202,6 @@ def at_looks(sweeps: Sweeps, looks: Sequence[int], levels: Sequence[float]) -> t
     return different, taken
 
 
-_DF = np.array([*range(1, 31), 40, 60, 100, 200, 1000])
-
-
 @cache
 def critical_curve(compared: int, correlation: float, df: int) -> tuple[Floats, Floats]:
     """The critical value over the logarithm of the error rate, to be interpolated."""
@@ -213,8 +211,8 @@ def critical_curve(compared: int, correlation: float, df: int) -> tuple[Floats, 
 
 def critical_at(compared: int, correlation: float, df: float, level: float) -> float:
     """The critical value of one look, interpolated over the error rate and the degrees of freedom."""
-    above = min(int(np.searchsorted(_DF, df)), len(_DF) - 1)
-    ends = [int(_DF[one]) for one in (above, max(above - 1, 0))]
+    above = next(place for place, one in enumerate(TABULATED_DF) if one >= df)
+    ends = [TABULATED_DF[one] for one in (above, max(above - 1, 0))]
     values = [float(np.interp(np.log(1 - level), *critical_curve(compared, correlation, one))) for one in ends]
     return float(np.interp(1 / max(df, 1.0), [1 / one for one in ends], values))
 

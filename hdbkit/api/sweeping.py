@@ -16,7 +16,7 @@ from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
 from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.starts import start_warnings
-from hdbkit.analysis.sweep.verdicts import answer, judge
+from hdbkit.analysis.sweep.verdicts import answer, candidates_note, judge
 from hdbkit.analysis.sweep.warnings import failed_checks, next_step, sweep_warnings, warnings_text
 from hdbkit.analysis.sweep.winner import winner_answer, winners
 from hdbkit.api.discovery import host_facts
@@ -122,7 +122,7 @@ class SweepResult:
     @property
     def answer(self) -> str:
         """The strongest conclusion in one sentence, and in a second one the result of the winners' fresh blocks."""
-        first = answer(self.verdicts, self.plan.spec.smallest_effect, self.effects)
+        first = answer(self.verdicts, self.plan.metric, self.plan.spec.smallest_effect, self.effects)
         second = winner_answer(self.winners, self.plan.spec.winner_blocks)
         return f"{first} {second}" if second else first
 
@@ -133,7 +133,8 @@ class SweepResult:
         effects = changed_effects(self.interactions, self.effects, self.plan.metric, spec.smallest_effect)
         split = [_SPLIT_PLOT] if len(self.plan.rebuilds) > 1 else []
         early = early_ends_note(self.runs)
-        return [*self.spending.note(self.plan.ended_after, self.level), *early, *split, *effects]
+        looks = self.spending.note(self.plan.ended_after, self.level)
+        return [*candidates_note(self.verdicts), *looks, *early, *split, *effects]
 
     @property
     def notice(self) -> str:

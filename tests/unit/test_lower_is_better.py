@@ -84,7 +84,7 @@ def test_the_sentence_states_the_direction() -> None:
     assert "% lower than with the baseline (95 % interval" in quantiles["sentence"][1]
     assert "% higher than with the baseline" in quantiles["sentence"][2]
     assert "equivalent to the baseline within 2 % (95 % interval" in times["sentence"][3]
-    assert "takes" in answer(times)
+    assert "takes" in answer(times, MEAN_TIME)
 
 
 @LOWER
@@ -281,7 +281,7 @@ def test_the_page_of_a_sweep_reads_right(run: Synthetic, tmp_path: Path) -> None
         runs=runs,
         verdicts=verdicts,
         effects=effects,
-        answer=answer(verdicts),
+        answer=answer(verdicts, MEAN_TIME),
         command="",
         folders=[run.folder],
     )

@@ -18,7 +18,8 @@ import pandas as pd
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Estimate, Floats, usable
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import Needed, blocks_needed
-from hdbkit.analysis.wording import Interval, blocks_text, capital, label, sentence, share, virtual_users
+from hdbkit.analysis.sweep import best
+from hdbkit.analysis.wording import Interval, blocks_text, capital, change, label, sentence, share, virtual_users
 from hdbkit.config.metric import Metric
 from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS
 
@@ -36,6 +37,9 @@ class _Question:
     metric: Metric
     model: BlockModel
     estimates: Mapping[Cell, Estimate]
+    may_be_best: frozenset[Cell]
+    shrunken: Mapping[Cell, float]
+    """Each cell's log ratio to the baseline, shrunk."""
     critical: Callable[[float], float]
     """The critical value at the degrees of freedom of a contrast."""
     baseline: int
@@ -70,8 +74,10 @@ def judge(
         A row each with ``configuration``, ``virtual_users``, ``label``, ``runs`` (that count), ``metric_value``
         (their geometric mean), ``operations_per_s`` (mean, of all types), ``ratio`` (of scores: more than 1 is
         better), ``low``, ``high`` (NaN where there is none), ``verdict``, ``equivalent`` (the interval lies within
-        +-smallest_effect), ``blocks_needed``, ``blocks_low`` and ``blocks_high`` (in all, for an undecided one, as
-        ``power.blocks_needed`` gives them; NA when unknown) and ``sentence``.
+        +-smallest_effect), ``may_be_best`` (one of those among which the best at these virtual users is, with
+        ``confidence``), ``shrunken_ratio`` (to the baseline; ``best.shrunken``), ``blocks_needed``, ``blocks_low``
+        and ``blocks_high`` (in all, for an undecided one, as ``power.blocks_needed`` gives them; NA when unknown)
+        and ``sentence``.
     """
     at = level or confidence
     question = _question(runs, metric, baseline, smallest_effect, confidence, at, later or (lambda _: at))
@@ -90,8 +96,10 @@ def judge(
         count, mean = means.get(cell, (0, float("nan")))
         head = {"configuration": configuration, "virtual_users": users, "label": labels[configuration]}
         measured = {"runs": count, "metric_value": mean, "operations_per_s": per_s.get(cell, float("nan"))}
-        rows.append(head | measured | _row(question, runs, cell, count, subject))
-    kinds = dict.fromkeys(_NEEDED, "Int64") | {"equivalent": "bool"}
+        shrunken_ratio = float(np.exp(question.shrunken.get(cell, float("nan"))))
+        choice = {"may_be_best": cell in question.may_be_best, "shrunken_ratio": shrunken_ratio}
+        rows.append(head | measured | choice | _row(question, runs, cell, count, subject))
+    kinds = dict.fromkeys(_NEEDED, "Int64") | {"equivalent": "bool", "may_be_best": "bool"}
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(kinds)
 
 
@@ -99,7 +107,7 @@ _NEEDED = ("blocks_needed", "blocks_low", "blocks_high")
 _COLUMNS = (
     *("configuration", "virtual_users", "label", "runs", "metric_value", "operations_per_s"),
     *("ratio", "low", "high"),
-    *("verdict", "equivalent", *_NEEDED, "sentence"),
+    *("verdict", "equivalent", "may_be_best", "shrunken_ratio", *_NEEDED, "sentence"),
 )
 
 
@@ -143,10 +151,17 @@ def _question(
         groups.setdefault(users, []).append(contrast)
     estimates = {cell: model.estimate(contrast) for cell, contrast in contrasts.items()} if model.df > 0 else {}
     family = [_lambdas(model, one) for one in groups.values()] if estimates else []
+    may_be_best, shrunken_logs = set[Cell](), dict[Cell, float]()
+    for users, lambdas in zip(groups, family, strict=bool(family)):
+        may_be_best |= {(users, one) for one in best.candidates(model, users, lambdas, level)}
+        logs = best.shrunken(model, users)
+        shrunken_logs |= {(users, one): log - logs[baseline] for one, log in logs.items() if baseline in logs}
     return _Question(
         metric,
         model,
         estimates,
+        frozenset(may_be_best),
+        shrunken_logs,
         lambda df: critical_value(family, df, level),
         baseline,
         smallest_effect,
@@ -277,7 +292,9 @@ def fastest(verdicts: pd.DataFrame, count: int = FASTEST) -> list[int]:
     return [int(str(one)) for one in means.sort_values(ascending=False).index[:count]]
 
 
-def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02, effects: pd.DataFrame | None = None) -> str:
+def answer(
+    verdicts: pd.DataFrame, metric: Metric, smallest_effect: float = 0.02, effects: pd.DataFrame | None = None
+) -> str:
     """The strongest conclusion that a sweep supports, in one sentence.
 
     The verdict on a configuration comes first. Where none is faster and some are undecided, a setting's main effect
@@ -285,6 +302,7 @@ def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02, effects: pd.Da
 
     Args:
         verdicts: as :func:`judge` gives them.
+        metric: what was measured.
         smallest_effect: the smallest relative difference that matters.
         effects: as ``effects.main_effects`` gives them.
     """
@@ -295,9 +313,7 @@ def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02, effects: pd.Da
     if compared.empty:
         return "No comparison is possible: no configuration besides the baseline has a finished run."
     if len(faster):
-        best = str(faster.sort_values("ratio").iloc[-1]["sentence"])
-        among = "" if len(faster) == 1 else f" (the best of {len(faster)} that are faster)"
-        return f"{capital(best)}{among}."
+        return _faster_answer(faster, count, metric)
     if len(undecided):
         return _undecided_answer(undecided, len(compared), _decided_effect(effects))
     if (compared["verdict"] == "slower").all():
@@ -307,6 +323,29 @@ def answer(verdicts: pd.DataFrame, smallest_effect: float = 0.02, effects: pd.Da
         f"{(compared['verdict'] == 'equivalent').sum()} of {len(compared)} comparisons are equivalent, "
         f"{(compared['verdict'] == 'slower').sum()} are slower."
     )
+
+
+def _faster_answer(faster: pd.DataFrame, count: int, metric: Metric) -> str:
+    """The answer where some configurations are faster: the fastest, and what is left of its lead after the choice."""
+    leader = faster.sort_values("ratio").iloc[-1]
+    among = [f"the best of {len(faster)} that are faster"] if len(faster) > 1 else []
+    found, left = (change(float(leader[name]), metric) for name in ("ratio", "shrunken_ratio"))
+    if np.isfinite(leader["shrunken_ratio"]) and left != found:
+        among.append(f"{left} after allowing for the choice among {count}")
+    words = f" ({'; '.join(among)})" if among else ""
+    return f"{capital(str(leader['sentence']))}{words}."
+
+
+def candidates_note(verdicts: pd.DataFrame, confidence: float = 0.95) -> list[str]:
+    """The configurations among which the best is, one phrase for each count of users where there are several."""
+    several = verdicts["virtual_users"].nunique() > 1
+    found = []
+    for users, rows in verdicts.groupby("virtual_users"):
+        labels = rows.loc[rows["may_be_best"], "label"].tolist()
+        if 1 < len(labels) < len(rows):
+            where = f" at {virtual_users(int(str(users)))}" if several else ""
+            found.append(f"the best{where} is one of {len(labels)} with {share(confidence)}: {', '.join(labels)}")
+    return found
 
 
 def _undecided_answer(undecided: pd.DataFrame, compared: int, effect: str) -> str:
@@ -326,11 +365,11 @@ def _decided_effect(effects: pd.DataFrame | None) -> str:
     if effects is None or effects.empty:
         return ""
     matters = effects[~effects["equivalent"]]
-    for verdict, best in (("faster", -1), ("slower", 0)):
+    for verdict, place in (("faster", -1), ("slower", 0)):
         found = matters[matters["verdict"] == verdict]
         overall = found[found["virtual_users"] == 0]
         if len(found):
-            return str((overall if len(overall) else found).sort_values("ratio").iloc[best]["sentence"])
+            return str((overall if len(overall) else found).sort_values("ratio").iloc[place]["sentence"])
     return ""
 
 

@@ -1,0 +1,69 @@
+"""Which configurations may be the best, and how good the leader probably is.
+
+The one with the highest estimate owes a part of its lead to chance, the more configurations the larger, and is often
+not the best. Stated are therefore all that may be: those that are not shown to be worse than the leader, by one-sided
+simultaneous intervals (multiple comparisons with the best; Hsu 1984, Ann. Statist. 12, 1136-1144). The true best is
+among them with the given confidence. And estimates are shrunk towards the mean of all configurations, the more the
+less they differ beyond the noise (Efron and Morris 1973, J. Am. Statist. Assoc. 68, 117-130), which takes the
+leader's lead from chance away on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats
+from hdbkit.analysis.statistics.dunnett import critical_value
+
+MIN_CONFIGURATIONS = 4
+"""Fewer are not shrunk: shrinking towards a mean that is estimated as well needs four (Efron and Morris 1973)."""
+
+
+def candidates(model: BlockModel, users: int, lambdas: Sequence[float], level: float) -> set[int]:
+    """The configurations at one count of virtual users of which one is the best with the probability ``level``.
+
+    Args:
+        lambdas: the correlation structure of comparisons with one configuration, as for ``dunnett.critical_value``.
+        level: the probability that the true best is among them.
+    """
+    cells = _cells(model, users)
+    leader = max(cells, key=lambda cell: model.coefficients[model.cells[cell]])
+    found = {leader[1]}
+    for cell in cells:
+        contrast = model.difference(leader, cell)
+        if cell == leader or contrast is None:
+            continue
+        behind = model.estimate(contrast)
+        if behind.value < critical_value([lambdas], behind.df, 2 * level - 1) * behind.error:
+            found.add(cell[1])
+    return found
+
+
+def shrunken(model: BlockModel, users: int) -> Mapping[int, float]:
+    """The log score of each configuration at one count of users less their mean, shrunk towards that mean.
+
+    Empty with fewer than ``MIN_CONFIGURATIONS``, or where they have no common blocks.
+    """
+    cells = _cells(model, users)
+    contrasts = [_from_mean(model, cell, cells) for cell in cells]
+    if len(cells) < MIN_CONFIGURATIONS or any(one is None for one in contrasts):
+        return {}
+    estimates = [model.estimate(one) for one in contrasts if one is not None]
+    values, variances = (np.array([getattr(one, name) for one in estimates]) for name in ("value", "error"))
+    variances = variances**2
+    between = max(float(values @ values) / (len(cells) - 1) - float(variances.mean()), 0.0)
+    kept = between / (between + variances) if between else np.zeros_like(values)
+    return {cell[1]: float(one) for cell, one in zip(cells, kept * values, strict=True)}
+
+
+def _cells(model: BlockModel, users: int) -> list[Cell]:
+    return [cell for cell in model.cells if cell[0] == users]
+
+
+def _from_mean(model: BlockModel, cell: Cell, cells: Sequence[Cell]) -> Floats | None:
+    """The contrast of a cell with the mean of all; None if it cannot be estimated."""
+    found = [model.difference(cell, other) for other in cells]
+    known = [one for one in found if one is not None]
+    return np.mean(known, axis=0) if len(known) == len(cells) else None
