@@ -15,14 +15,16 @@ SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token|credential|(api|privat
 """Names of secrets; messages never show their values."""
 _MAY_HOLD_SECRET = re.compile(r"^(options|control|password.*)$")
 """Keys whose values may contain a secret."""
-_PASSWORD_IN_URL = re.compile(r"(://[^:@/]*):.*@")
+_PASSWORD_IN_URL = re.compile(r"(://[^:@/]*):.*")
+"""Searched before the last ``@`` of a line."""
 _SECRET_IN_TEXT = re.compile(
-    r"([\w-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|credential|api_?key|private_?key|authorization"
-    r"|identified by)"
-    r"[\w-]*[\"']?(?:\s*[=:]\s*|\s+is\s+|\s+(?=[\"']))"
-    r"|--?[\w-]*(?:passw(?:or)?d|secret|token)[\w-]*\s+).*",
+    r"((?:(?:passw(?:or)?d|passphrase|pwd|secret|token|credential|api_?key|private_?key|authorization|identified by)"
+    r"[\w-]{0,40}|pass)[\"']?(?:\s*[=:]\s*|\s+is\s+|\s+(?=[\"']))"
+    r"|(?<![\w-])--?[\w-]{0,40}(?:pass|pwd|secret|token)[\w-]{0,40}\s+"
+    r"|(?<!\S)(?-i:-p(?=\S)|-p\s+(?=\S)(?!\d+(?!\S))|(?:-u|--user)[\s=]*[^\s:]{1,100}:(?=\S))).*",
     re.IGNORECASE,
 )
+"""A secret by its name or its option; ``-p`` with a number after a space is a port. Bounded, for speed."""
 
 
 def problems_of(
@@ -51,8 +53,13 @@ def without_secrets(text: str) -> str:
         >>> without_secrets("connecting with password=abc")
         'connecting with password=...'
     """
-    lines = (_PASSWORD_IN_URL.sub(r"\1:...@", line) for line in text.splitlines())
+    lines = (_without_passwords_of_urls(line) for line in text.splitlines())
     return "\n".join(_SECRET_IN_TEXT.sub(r"\1...", line) for line in lines)
+
+
+def _without_passwords_of_urls(line: str) -> str:
+    before, at, after = line.rpartition("@")
+    return _PASSWORD_IN_URL.sub(r"\1:...", before) + at + after
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
@@ -110,7 +117,7 @@ def _not(found: dict[str, Any]) -> str:
     if any(SECRET.search(str(part)) or _MAY_HOLD_SECRET.search(str(part)) for part in found["loc"]):
         return ""
     try:
-        text = _PASSWORD_IN_URL.sub(r"\1:...@", repr(found.get("input")))
+        text = _without_passwords_of_urls(repr(found.get("input")))
     except ValueError:  # an integer with thousands of digits
         return ", not a number of that size"
     return f", not {text if len(text) <= 60 else text[:57] + '...'}"

@@ -116,4 +116,4 @@ def run_command(command: Sequence[str]) -> tuple[int, str]:
         except subprocess.TimeoutExpired as error:
             raise ServerFailed(f"the command {command[0]} did not finish within {_PATIENCE_S:g} s") from error
         output.seek(0)
-        return done.returncode, last_lines(without_secrets(output.read().decode(errors="replace")))
+        return done.returncode, last_lines(output.read().decode(errors="replace"), without_secrets)
