@@ -6,6 +6,8 @@
     |   +-- MissingDriver       the Python driver of a database is not installed
     |   +-- CannotConnect       wrong host, port, account, database or certificate
     |   |   +-- NothingListens  no server listens at the address
+    |   |   +-- NoneFree        all connections of the server are in use
+    |   |   +-- NotReady        the server is starting or stopping
     |   +-- SchemaProblem       the schema is missing, half built, or has another scale
     |       +-- HalfBuilt       its build is incomplete and can be resumed
     +-- RunFailed               a run started but did not complete (exit 3)
@@ -92,6 +94,14 @@ class CannotConnect(InputError):
 
 class NothingListens(CannotConnect):
     """No server listens at the address: it is stopped, or the address is wrong."""
+
+
+class NoneFree(CannotConnect):
+    """All connections that the server allows are in use; no limit of one account or database is meant."""
+
+
+class NotReady(CannotConnect):
+    """The server is starting or stopping."""
 
 
 class SchemaProblem(InputError):

@@ -21,7 +21,7 @@ from hdbkit.databases._access import (
     handshake_problem,
     tls_failure,
 )
-from hdbkit.errors import CannotConnect, MissingDriver, NothingListens
+from hdbkit.errors import CannotConnect, MissingDriver, NoneFree, NothingListens, NotReady
 from hdbkit.readings import Pooling, PoolMode
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _ANOTHER = "create it, name another, or build with an administrator's account"
 _FEWER = "use fewer virtual users or raise the server's limit"
 _FEWER_OR_LARGER_POOL = "use fewer virtual users or a larger pool"
 _RUNS = "check host and port, and that the server runs"
-_NOTHING = dict.fromkeys(("Connection refused", "No such file or directory"), NothingListens)
+_STARTING = ("is starting up", "is in recovery mode", "not yet accepting connections")
 _ROLE = "name another address, or change that option of the target"
 _NO_SETTINGS = "unsupported startup parameter"
 _NO_TLS = "set the option sslmode of the target to prefer, or enable TLS on the server"
@@ -67,11 +67,12 @@ _ERRORS = (
         "add user, database and address to pg_hba.conf",
     ),
     ("could not translate host name", "there is no host '{host}'", "check the name of the host"),
+    ("too many clients", "no more connections are allowed", _FEWER),
     ("too many", "no more connections are allowed", _FEWER),
     ("connection slots are reserved", "all connections are in use", _FEWER),
     ("permission denied for database", "user '{user}' may not use database '{database}'", "grant it CONNECT on it"),
     ("not permitted to log in", "user '{user}' may not log in", "use another account or give it LOGIN"),
-    ("is starting up", "the server is starting up", "try again in a moment"),
+    *((sign, "the server is starting up", "try again in a moment") for sign in _STARTING),
     ("is shutting down", "the server is shutting down", "start it again"),
     ("timeout expired", "no answer came from {place} in time", "check host, port and firewall"),
     ("Connection refused", "nothing listens on {place}", _RUNS),
@@ -107,6 +108,14 @@ _ERRORS = (
 
 class _TakesNoSettings(CannotConnect):
     """A pooler refuses settings at startup."""
+
+
+_KINDS: Mapping[str, type[CannotConnect]] = {
+    _NO_SETTINGS: _TakesNoSettings,
+    **dict.fromkeys(("Connection refused", "No such file or directory"), NothingListens),
+    **dict.fromkeys(("too many clients", "connection slots are reserved"), NoneFree),
+    **dict.fromkeys((*_STARTING, "is shutting down"), NotReady),
+}
 
 
 def reached(target: Target, schema: str, options: SessionOptions) -> tuple[PGconn, Pooling | None]:
@@ -238,7 +247,6 @@ def _connect_error(target: Target, text: str) -> CannotConnect:
         return failure
     for sign, reason, advice in _ERRORS:
         if sign in text:
-            kind = {_NO_SETTINGS: _TakesNoSettings, **_NOTHING}.get(sign, CannotConnect)
-            return kind(target.url, reason.format(**words), advice)
+            return _KINDS.get(sign, CannotConnect)(target.url, reason.format(**words), advice)
     last = text.splitlines()[-1] if text else "no reason given"
     return CannotConnect(target.url, last.removeprefix("FATAL:").strip(), "check the target")

@@ -14,6 +14,7 @@ from typing import Any
 from hdbkit.config import Target
 from hdbkit.contracts import Power, Session
 from hdbkit.errors import CannotConnect, TransactionError
+from hdbkit.servers.server_access import is_disconnected
 from hdbkit.servers.settings_file import SettingsFile
 from hdbkit.servers.sql_control import SqlControl
 
@@ -39,8 +40,11 @@ class FileControl(SqlControl):
         return f"compare {self._file} with the content in the sweep's before.json"
 
     def _restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Restore the file, then reload, restart or start the server as needed."""
+        """Restore the file, then reload, restart or start the server as needed; nothing if it rejects the account."""
         self._check_identity(snapshot)
+        error = self._session_error()
+        if error is not None and not is_disconnected(error):
+            raise error
         self._file.write_text(snapshot["file"])
         self._take_file(snapshot.get("running", {}))
 

@@ -1,7 +1,7 @@
 """A server that is reached through SQL: its sessions, and how it is started, restarted and waited for.
 
-A stopped server is started by the target's commands, and only with its permission. While settings are restored, a new
-session may have to wait: those that have just ended may still occupy the last connections of the server.
+A stopped server is started by the target's commands, and only with its permission. A new session may have to wait:
+those that have just ended may still occupy the last connections of the server.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from hdbkit.errors import (
     CannotConnect,
     ErrorClass,
     HdbkitError,
+    NoneFree,
     NothingListens,
+    NotReady,
     ServerDown,
     ServerFailed,
     TransactionError,
@@ -97,13 +99,13 @@ class ServerAccess:
         self._wait(lambda now: now[1] != before, _RESTART_PATIENCE_S, "was not started again", _AWAY)
 
     def _start_again(self) -> None:
-        """Start a stopped server. Wait a few seconds for one that does not answer: it may be starting or stopping.
+        """Start a stopped server. Wait for one that is starting or stopping, and a few seconds for any other.
 
         Raises the error of a session if the server runs and rejects sessions.
         """
-        end = time.monotonic() + _START_PATIENCE_S
+        began = time.monotonic()
         while self._may_restart() and (error := self._session_error()) is not None:
-            late = time.monotonic() > end
+            late = time.monotonic() > began + _patience_s(error, _START_PATIENCE_S)
             if (self.power is not None and not self.power.running) or (late and isinstance(error, NothingListens)):
                 self.say(f"the server of {self._named} was stopped; hdbkit starts it again")
                 with self._reported_if_down("correct the cause"):
@@ -200,24 +202,35 @@ class ServerAccess:
                 session.close()
 
     def _connected(self, account: Target) -> Session:
-        end = time.monotonic() + _SESSION_PATIENCE_S
+        began = time.monotonic()
         while True:
             try:
                 return self._engine.connect(account)
             except CannotConnect as error:
                 if self._restoring and self._standby is not None:
                     return self._standby
-                if not self._restoring or isinstance(error, NothingListens) or time.monotonic() > end:
+                late = time.monotonic() > began + _patience_s(error, _SESSION_PATIENCE_S)
+                waits = isinstance(error, NoneFree) or (self._restoring and not isinstance(error, NothingListens))
+                if late or not waits:
                     variable = ADMIN_PASSWORD_VARIABLE if account is not self._target else PASSWORD_VARIABLE
                     advice = error.advice.replace(PASSWORD_VARIABLE, variable)
                     raise type(error)(error.target, error.reason, advice) from None
             time.sleep(0.1)
 
 
-def is_disconnected(error: HdbkitError) -> bool:
-    """Whether an error means that there is no session any more, or no new one."""
+def is_disconnected(error: HdbkitError | None) -> bool:
+    """Whether a session was lost or is impossible for a reason that earlier settings may remove.
+
+    The server is down, or all its connections are in use. A wrong account, password, database or address, TLS and a
+    timeout are no such reasons: nothing on the server may be changed for them.
+    """
     lost = isinstance(error, TransactionError) and error.error_class is ErrorClass.CONNECTION_LOST
-    return lost or isinstance(error, CannotConnect)
+    return lost or isinstance(error, NothingListens | NoneFree)
+
+
+def _patience_s(error: HdbkitError, usual_s: float) -> float:
+    """How long to wait after this error of a session."""
+    return _RESTART_PATIENCE_S if isinstance(error, NotReady) else usual_s
 
 
 def discard(_: str) -> None:

@@ -153,7 +153,7 @@ class SqlControl(ServerAccess):
         return Change(applied_by, time.monotonic() - began, read_back)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Restore the state of ``snapshot``; a server that is down or rejects sessions is repaired and started."""
+        """Restore the state of ``snapshot``; a server that is down or has no free connection is repaired."""
         with self._reported_if_down(self._advice(snapshot)):
             self._restoring = True
             try:
@@ -216,11 +216,11 @@ class SqlControl(ServerAccess):
         return time.monotonic() - began
 
     def start(self, before: Mapping[str, Any] | None = None) -> None:
-        """Start a stopped server, if permitted; if it does not start, or rejects sessions, restore ``before``."""
+        """Start a stopped server, if permitted; if it does not start or no connection is free, restore ``before``."""
         try:
             self._start_again()
-        except HdbkitError:
-            if before is None:
+        except HdbkitError as error:
+            if before is None or not (isinstance(error, ServerFailed) or is_disconnected(error)):
                 raise
             self.restore(before)
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from hdbkit.cli.exits import Exit, guarded
 from hdbkit.config import ControlSpec, SweepSpec, Target
 from hdbkit.databases import sql_session
 from hdbkit.databases.postgresql import PostgreSQL
-from hdbkit.errors import ConfigErrors, InputError, ServerDown, ServerFailed
+from hdbkit.errors import CannotConnect, ConfigErrors, InputError, ServerDown, ServerFailed
 from hdbkit.plan import RunPlan
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import runs_frame, sweep_folder
@@ -20,7 +22,7 @@ from hdbkit.servers import PrivateServer, control, server_access
 from hdbkit.servers.sql_control import SqlControl
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.sweep_runner import executing, resume, start
-from tests.run.agents import commands_of
+from tests.run.agents import commands_of, own_target
 from tests.run.sweep_server import measured
 
 SETTINGS = ("shared_buffers", "max_connections")
@@ -89,6 +91,41 @@ def test_a_server_that_keeps_its_last_connections_for_superusers_is_restored(
         control(ordinary).restore(before)
     assert auto_file(built) == content
     assert control(ordinary).settings()["max_connections"].value == "200"
+
+
+MISTYPED = {"password": SecretStr("mistyped"), "password_file": None}
+REJECTED: dict[str, dict[str, Any]] = {
+    "wrong user 'hdbkit' or password": {"user": "hdbkit", **MISTYPED},
+    "wrong user 'nobody' or password": {"user": "nobody", **MISTYPED},
+    "there is no database 'none'": {"database": "none"},
+    "does not support TLS": {"options": {"sslmode": "require"}},
+    "no more connections are allowed": {"user": "limited", **MISTYPED},
+}
+
+
+@pytest.mark.parametrize("place", ["own", "file"])
+def test_a_server_that_rejects_the_account_is_neither_repaired_nor_restarted(
+    built: PrivateServer, ordinary: Target, place: str
+) -> None:
+    """As after a mistyped or rotated password: the server is healthy, and its file may have other changes by now."""
+    config = built.place.data / ("postgresql.conf" if place == "file" else "postgresql.auto.conf")
+    right = own_target(built, config_file=config) if place == "file" else ordinary
+    content, before = config.read_bytes(), control(right).snapshot()
+    config.write_bytes(content + b"# of an administrator\n")
+    with closing(sql_session(built.admin)) as admin:
+        admin.execute("CREATE ROLE limited LOGIN CONNECTION LIMIT 0 PASSWORD 'mistyped'")
+        try:
+            for reason, changes in REJECTED.items():
+                it = control(right.with_(**changes))
+                with pytest.raises(CannotConnect, match=reason):
+                    it.start(before)
+                with pytest.raises(ServerDown, match=reason):
+                    it.restore(before)
+            admin.execute("SELECT 1")  # the server was not restarted
+            assert config.read_bytes() == content + b"# of an administrator\n"
+        finally:
+            admin.execute("DROP ROLE limited")
+            config.write_bytes(content)
 
 
 def test_a_value_that_leaves_too_few_connections_is_refused_before_the_first_run(
