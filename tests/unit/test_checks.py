@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -196,6 +197,29 @@ def test_stolen_time_is_a_warning_and_no_failed_check(write: Write) -> None:
         "other machines took 5.0 % of the CPU time of the load host (steal time)" in run_warnings(manifest)["steal"]
     )
     assert [one.name for one in check_run(run.folder, run.manifest) if one.passed is False] == []
+
+
+@pytest.mark.parametrize(("server_share", "others"), [(0.25, True), (0.6, False)])
+def test_other_processes_on_the_host_are_a_warning(write: Write, server_share: float, others: bool) -> None:
+    host = host_of(16)
+    run = write(host=host.assign(server_cpu_s=server_share * 2 * host["t_us"] / 1e6))
+    result = summarize(run.folder, run.manifest)
+    warnings = run_warnings(run.manifest.model_copy(update={"result": result}))
+    assert ("others" in warnings) is others
+    if others:
+        assert re.fullmatch(
+            r"other processes used \d\d % of the CPU time of the load host; at most .*", warnings["others"]
+        )
+
+
+@pytest.mark.parametrize(("address", "known"), [("localhost", False), ("db.example.com", True)])
+def test_other_processes_are_unknown_where_the_server_may_be_among_them(
+    write: Write, address: str, known: bool
+) -> None:
+    run = write(host=host_of(16).assign(server_cpu_s=np.nan))
+    plan = {**run.manifest.plan, "target": {**run.manifest.plan["target"], "host": address}}
+    found = summarize(run.folder, run.manifest.model_copy(update={"plan": plan}))["others_cpu_pct"]
+    assert (found is not None) is known
 
 
 def test_pressure_counts_where_the_clients_have_the_host_to_themselves(write: Write) -> None:

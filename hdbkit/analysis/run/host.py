@@ -11,6 +11,8 @@ import pandas as pd
 from hdbkit.analysis.run.windows import Window
 
 CPU_PARTS = ("user", "system", "iowait", "steal", "idle")
+MAX_OTHERS_PCT = 20.0
+"""The largest share of a host's CPU time that other processes may take."""
 MAX_STEAL_PCT = 2.0
 """The largest share of a host's CPU time that other machines may take."""
 _NOT_SAMPLED, _DECREASED, _GAP = "not sampled", "decreased", "gap"
@@ -72,6 +74,27 @@ def host_cpu_pct(host: pd.DataFrame | None, window: Window) -> dict[str, float] 
     known = {part: seconds for part, seconds in spent.items() if seconds is not None}
     total = sum(known.values())
     return {part: 100 * seconds / total for part, seconds in known.items()} if total > 0 else None
+
+
+def others_cpu_pct(
+    host: pd.DataFrame | None, clients: pd.DataFrame | None, window: Window, server_elsewhere: bool
+) -> float | None:
+    """The share of all cores' time, in percent, that neither server nor clients nor the supervisor used.
+
+    What the kernel does on behalf of nobody, such as interrupts, is part of it. None if a part is unknown: a client
+    ended early, or the server may be on this host and its processes cannot be read.
+    """
+    shares, here = host_cpu_pct(host, window), server_is_here(host)
+    if shares is None or clients is None or not (here or server_elsewhere):
+        return None
+    server_s = grown(host, "server_cpu_s", window) if here else 0.0
+    supervisor_s = grown(host, "supervisor_cpu_s", window)
+    clients_s = float((clients["cpu_end_s"] - clients["cpu_start_s"]).sum(skipna=False))
+    total_s = sum(grown(host, f"cpu_{part}_s", window) or 0.0 for part in CPU_PARTS)
+    if server_s is None or supervisor_s is None or not np.isfinite(clients_s):
+        return None
+    used = shares.get("user", 0.0) + shares.get("system", 0.0)
+    return max(0.0, used - 100 * (server_s + supervisor_s + clients_s) / total_s)
 
 
 def pressure_pct(host: pd.DataFrame | None, window: Window) -> float | None:

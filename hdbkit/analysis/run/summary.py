@@ -13,12 +13,20 @@ from typing import Any, assert_never
 import pandas as pd
 
 from hdbkit.analysis.run.counters import RUN_END, RUN_START, Growth, growth, rate, readings, restarts_s
-from hdbkit.analysis.run.host import client_cpu_us, client_use, host_cpu_pct, server_cpu_us, supervisor_cpu_us
+from hdbkit.analysis.run.host import (
+    client_cpu_us,
+    client_use,
+    host_cpu_pct,
+    others_cpu_pct,
+    server_cpu_us,
+    supervisor_cpu_us,
+)
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.server_host import server_host_use
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag
 from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.config.control_spec import is_loopback
 from hdbkit.config.metric import Measure
 from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
@@ -64,6 +72,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         "server_cpu_unknown": server_unknown,
         "per_operation": client_use(clients),
         "host_cpu_pct": host_cpu_pct(host, window),
+        "others_cpu_pct": others_cpu_pct(host, clients, window, _server_elsewhere(manifest)),
         "server_host": server_host_use(table(folder, "server_host"), window),
         "littles_law": _littles_law(users, window, int(manifest.plan["load"]["virtual_users"])),
         "counters": {name: one.value for name, one in grew.items()},
@@ -74,6 +83,12 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         "data": _data(counters),
         "clients_lost": None if clients is None else int((clients["ended"] != "done").sum()),
     }
+
+
+def _server_elsewhere(manifest: Manifest) -> bool:
+    """Whether the target's address cannot be this host, as far as its text tells."""
+    host = manifest.plan["target"].get("host")
+    return bool(host) and not str(host).startswith("/") and not is_loopback(str(host))
 
 
 def _metric_value(

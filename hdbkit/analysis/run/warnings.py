@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hdbkit.analysis.run.host import MAX_STEAL_PCT
+from hdbkit.analysis.run.host import MAX_OTHERS_PCT, MAX_STEAL_PCT
 from hdbkit.analysis.run.server_host import busy_pct
 from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
 from hdbkit.config.quantities import size_text
@@ -14,7 +14,7 @@ from hdbkit.results.manifest import Manifest
 
 DATA, FULL_PAGES, BUSY, EARLY = "data", "full pages", "busy", "early end"
 SCHEMA, RESTART = "schema", "restart"
-STEAL = "steal"
+STEAL, OTHERS = "steal", "others"
 SERVER_CPU, SERVER_STEAL, SERVER_DISK = "server host CPU", "server host steal", "server host disk"
 """The kinds of warning."""
 _MANY_IMAGES = 0.05
@@ -30,6 +30,7 @@ def run_warnings(manifest: Manifest) -> dict[str, str]:
     found[SCHEMA] = "; ".join(manifest.warnings)
     found[EARLY] = f"it {manifest.ended_early}" if manifest.ended_early else ""
     found[STEAL] = _steal(manifest.result.get("host_cpu_pct"), "load host")
+    found[OTHERS] = _others(manifest.result.get("others_cpu_pct"))
     found |= _server_host(manifest.result.get("server_host"))
     return {kind: sentence for kind, sentence in found.items() if sentence}
 
@@ -101,6 +102,15 @@ def _steal(shares: Mapping[str, float] | None, host: str) -> str:
     return (
         f"other machines took {steal_pct:.1f} % of the CPU time of the {host} (steal time); "
         f"at most {MAX_STEAL_PCT:g} % is acceptable"
+    )
+
+
+def _others(share_pct: float | None) -> str:
+    if share_pct is None or share_pct <= MAX_OTHERS_PCT:
+        return ""
+    return (
+        f"other processes used {share_pct:.0f} % of the CPU time of the load host; at most {MAX_OTHERS_PCT:g} % is "
+        "acceptable"
     )
 
 
