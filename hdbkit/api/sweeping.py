@@ -14,6 +14,7 @@ from hdbkit.analysis.statistics.scalability import laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
+from hdbkit.analysis.sweep.latencies import latency_verdicts
 from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.analysis.sweep.verdicts import answer, candidates_note, judge
@@ -98,6 +99,16 @@ class SweepResult:
         """One row per configuration repeated in fresh blocks, fastest first; empty without such blocks."""
         runs = self.runs[self.runs["fresh"]]
         return winners(self.verdicts, runs, self.plan.metric, self.plan.spec.smallest_effect)
+
+    @cached_property
+    def latencies(self) -> pd.DataFrame:
+        """One row per operation, percentile (p95, p99), configuration and virtual users: the verdict on the latency.
+
+        Columns as those of ``analysis.sweep.latencies.latency_verdicts``; values in ms.
+        """
+        runs = self._grid_runs
+        manifests = [one for _, one in readable(self._finished()) if one.run_id in set(runs["run_id"])]
+        return latency_verdicts(runs, manifests, self.plan.spec.smallest_effect, level=self.level)
 
     @cached_property
     def scaling(self) -> pd.DataFrame:
@@ -200,6 +211,7 @@ class SweepResult:
             next_step=self._next_step,
             interactions=self.interactions,
             winners=self.winners,
+            latencies=self.latencies,
             notes=self.notes,
             journal=self.folder.journal.lines,
         )

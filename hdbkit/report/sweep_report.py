@@ -13,6 +13,7 @@ import pandas as pd
 
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
+from hdbkit.analysis.sweep.latencies import latency_metric
 from hdbkit.analysis.sweep.verdicts import needed_range
 from hdbkit.analysis.wording import percent, percent_within, percents, virtual_users
 from hdbkit.charts.style import axis_title
@@ -46,6 +47,7 @@ def sweep_report(
     next_step: str = "",
     interactions: pd.DataFrame | None = None,
     winners: pd.DataFrame | None = None,
+    latencies: pd.DataFrame | None = None,
     notes: Sequence[str] = (),
     journal: Sequence[JournalLine] = (),
 ) -> Path:
@@ -53,9 +55,9 @@ def sweep_report(
 
     ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``metric`` that of its runs, ``answer`` one
     sentence, and ``folders`` those of its finished runs; one that is damaged is skipped. ``warnings`` are reasons to
-    doubt the result, ``next_step`` the command that settles what is undecided; ``interactions`` and ``winners`` as
-    the modules of ``analysis`` with these names give them, ``notes`` notes on the verdicts; ``journal`` the lines
-    of the sweep's.
+    doubt the result, ``next_step`` the command that settles what is undecided; ``interactions``, ``winners`` and
+    ``latencies`` as the modules of ``analysis`` with these names give them, ``notes`` notes on the verdicts;
+    ``journal`` the lines of the sweep's.
     """
     finished = readable(folders)
     manifests = [manifest for _, manifest in finished]
@@ -82,6 +84,7 @@ def sweep_report(
         ),
         evidence=[
             *interaction_table(interactions, metric),
+            *latency_table(latencies),
             *work_by_configuration(manifests, labels),
             *growth_table(manifests),
             *settings_table(spec["settings"], journal),
@@ -164,21 +167,45 @@ def winner_table(winners: pd.DataFrame | None, metric: Metric) -> list[Table]:
     rows = []
     for row in winners.to_dict("records"):
         first = percent_within(row["first_ratio"], row["first_low"], row["first_high"], metric)
-        rows.append([*_verdict_row(row, metric)[:7], first])
+        rows.append([*_verdict_row(row, metric)[:8], first])
     marks = [MARKS.get(str(verdict), "") for verdict in winners["verdict"]]
     head = [
         "configuration",
         "users",
         "runs",
         f"mean {metric.name}",
+        heading("operations_per_s"),
         "change",
         "95 % interval",
         "verdict",
         "when chosen",
     ]
-    numeric = [False, True, True, True, True, True, False, True]
+    numeric = [False, True, True, True, True, True, True, False, True]
     note = "From the fresh blocks alone: the lead by which a winner of many was chosen is partly chance."
     return [Table("The fastest, repeated in fresh blocks", head, rows, numeric, marks, note)]
+
+
+def latency_table(found: pd.DataFrame | None) -> list[Table]:
+    """Percentiles of the latency that differ from the baseline's, by operation; none without verdicts."""
+    if found is None or found.empty:
+        return []
+    compared = found[found["verdict"] != "baseline"]
+    differ = compared[compared["verdict"].isin(["faster", "slower"])]
+    rows = []
+    for row in differ.to_dict("records"):
+        metric = latency_metric(str(row["operation"]), str(row["percentile"]))
+        label, users, runs, value, _, change, interval, *_ = _verdict_row(row, metric)
+        rows.append([cell(row["operation"]), cell(row["percentile"]), label, users, runs, value, change, interval])
+    head = ["operation", "percentile", "configuration", "users", "runs", "mean, ms", "change", "95 % interval"]
+    undecided = int((compared["verdict"] == "undecided").sum())
+    note = (
+        f"Those of {len(compared)} comparisons with the baseline that differ; {undecided} are undecided. The "
+        "intervals of all hold together. A closed loop begins fewer operations while the server is slow, so those "
+        "that would have waited are missing (coordinated omission): compare configurations with each other, not "
+        "these figures with those of an open system."
+    )
+    numeric = [False, False, False, True, True, True, True, True]
+    return [Table("Percentiles of the latency", head, rows, numeric, note=note)]
 
 
 def interaction_table(found: pd.DataFrame | None, metric: Metric) -> list[Table]:

@@ -31,6 +31,9 @@ class Table:
     note: str = ""
     cell_marks: Sequence[Sequence[str]] = ()
 
+    def __post_init__(self) -> None:
+        assert all(len(row) == len(self.head) for row in [self.numeric, *self.rows]), f"columns of '{self.title}'"
+
     def look(self, row: int, column: int) -> str:
         """The classes of a cell, for the style sheet."""
         named = {"verdict": "verdict", "in words": "words", "prepared (s)": "id", "run id": "id"}.get(

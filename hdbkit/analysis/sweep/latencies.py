@@ -1,0 +1,78 @@
+"""Verdicts on percentiles of the latency, by operation, from the runs of a sweep.
+
+A percentile of a run is one number, as its throughput is; the intervals come from the differences between runs, never
+from the operations within one. All comparisons of all operations and percentiles hold together: the error rate of one
+look is divided by their number (Bonferroni), and within each by Dunnett's intervals.
+
+Latencies of a closed loop compare configurations. They are not what users of an open system would see: while the
+server is slow, fewer operations begin, and those that would have waited are missing (coordinated omission).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from hdbkit.analysis.sweep.verdicts import judge
+from hdbkit.config.metric import Measure, Metric
+from hdbkit.results.manifest import Manifest
+
+PERCENTILES = {"p95": 0.95, "p99": 0.99}
+MIN_OPERATIONS = 200
+"""Operations that each run needs, so that some lie beyond the percentile."""
+
+
+def latency_verdicts(
+    runs: pd.DataFrame,
+    manifests: Sequence[Manifest],
+    smallest_effect: float = 0.02,
+    confidence: float = 0.95,
+    level: float | None = None,
+) -> pd.DataFrame:
+    """The verdict on each percentile of each operation that every finished run executed often enough.
+
+    Args:
+        runs: one row per run, as ``results.sweep_folder.runs_frame`` gives it.
+        manifests: those of the finished runs.
+        smallest_effect, confidence, level: as for ``verdicts.judge``.
+
+    Returns:
+        The columns of ``verdicts.judge`` (``metric_value`` in ms) with ``operation`` and ``percentile`` before them;
+        empty without such an operation.
+    """
+    found = {manifest.run_id: manifest.result.get("operations", {}) for manifest in manifests}
+    asked = [(name, percentile) for name in _measured(list(found.values())) for percentile in PERCENTILES]
+    parts = []
+    for name, percentile in asked:
+        metric = latency_metric(name, percentile)
+        values = runs["run_id"].map({run_id: of[name][f"{percentile}_us"] / 1000 for run_id, of in found.items()})
+        at = 1 - (1 - (level or confidence)) / len(asked)
+        judged = judge(runs.assign(metric_value=values), metric, 0, smallest_effect, confidence, at)
+        parts.append(judged.assign(operation=name, percentile=percentile))
+    columns = ["operation", "percentile", *(parts[0].columns.drop(["operation", "percentile"]) if parts else [])]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def latency_metric(operation: str, percentile: str) -> Metric:
+    """A percentile of the latency of an operation as a metric, in ms; lower is better."""
+    level = PERCENTILES[percentile]
+    return Metric(
+        name=f"{percentile} of {operation}",
+        title=f"{100 * level:g} % quantile of the latency of {operation}",
+        unit="ms",
+        measure=Measure.QUANTILE,
+        operations=(operation,),
+        quantile=level,
+    )
+
+
+def _measured(results: Sequence[dict[str, dict[str, float | None]]]) -> list[str]:
+    """The operations of which all runs completed enough, in their order."""
+    names = results[0] if results else {}
+    return [
+        name
+        for name in names
+        if all((one.get(name, {}).get("count") or 0) >= MIN_OPERATIONS for one in results)
+        and all(one[name].get(f"{percentile}_us") for one in results for percentile in PERCENTILES)
+    ]

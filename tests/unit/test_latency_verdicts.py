@@ -1,0 +1,72 @@
+"""Verdicts on percentiles of the latency, by operation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from hdbkit.analysis.sweep.latencies import MIN_OPERATIONS, latency_verdicts
+from hdbkit.report.sweep_report import latency_table
+from hdbkit.results.manifest import Manifest
+from tests.unit.sweeps import synthetic_runs
+
+
+def measured(runs: pd.DataFrame, slower: float, count: int = 1000) -> list[Manifest]:
+    """Manifests in which configuration 1 has a higher p99 of ``write`` and equal percentiles else."""
+    draw, found = np.random.default_rng(1), []
+    for run in runs.itertuples():
+        noise = np.exp(draw.normal(0, 0.02, 4))
+        p99 = 5000 * (slower if run.configuration == 1 else 1)
+        operations = {
+            "read": {"count": count, "p95_us": 800 * noise[0], "p99_us": 1200 * noise[1]},
+            "write": {"count": count, "p95_us": 2000 * noise[2], "p99_us": p99 * noise[3]},
+        }
+        found.append(Manifest.model_construct(run_id=str(run.run_id), result={"operations": operations}))
+    return found
+
+
+def test_the_percentile_that_differs_is_found_and_the_others_are_not() -> None:
+    runs = synthetic_runs([1, 1], blocks=8)
+    found = latency_verdicts(runs, measured(runs, slower=1.5), smallest_effect=0.1)
+    compared = found[found["verdict"] != "baseline"].set_index(["operation", "percentile"])
+    assert compared.loc[("write", "p99"), "verdict"] == "slower"
+    assert 5 < compared.loc[("write", "p99"), "metric_value"] < 9
+    others = compared.drop(("write", "p99"))
+    assert others["equivalent"].all()
+    assert "% higher than with the baseline (95 % interval" in compared.loc[("write", "p99"), "sentence"]
+
+
+def test_all_hold_together_in_95_percent_of_sweeps() -> None:
+    false = 0
+    for seed in range(60):
+        runs = synthetic_runs([1, 1], blocks=4, seed=seed)
+        draw = np.random.default_rng(seed)
+        manifests = [
+            Manifest.model_construct(
+                run_id=str(run_id),
+                result={
+                    "operations": {
+                        name: {"count": 1000, "p95_us": 900 * np.exp(draw.normal(0, 0.1)), "p99_us": 990.0}
+                        for name in "abcde"
+                    }
+                },
+            )
+            for run_id in runs["run_id"]
+        ]
+        false += bool(latency_verdicts(runs, manifests)["verdict"].isin(["faster", "slower"]).any())
+    assert false <= 7
+
+
+def test_an_operation_that_a_run_executed_too_seldom_is_left_out() -> None:
+    runs = synthetic_runs([1, 1])
+    assert latency_verdicts(runs, measured(runs, 1.5, count=MIN_OPERATIONS - 1)).empty
+    assert latency_verdicts(runs, []).empty
+    assert latency_table(latency_verdicts(runs, [])) == []
+
+
+def test_the_table_lists_what_differs_and_counts_the_rest() -> None:
+    runs = synthetic_runs([1, 1], blocks=8)
+    (table,) = latency_table(latency_verdicts(runs, measured(runs, slower=1.5)))
+    assert [row[:2] for row in table.rows] == [["write", "p99"]]
+    assert table.note.startswith("Those of 4 comparisons with the baseline that differ; ")
+    assert "coordinated omission" in table.note
