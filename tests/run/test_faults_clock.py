@@ -31,6 +31,7 @@ WALL_CLOCK = {
 }
 
 
+@pytest.mark.new_interpreters
 def test_a_wall_clock_that_jumps_by_days_changes_no_duration_and_no_window(
     null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

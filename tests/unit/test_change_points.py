@@ -47,6 +47,12 @@ def test_heavy_tails_and_one_outlier_are_no_change() -> None:
     assert places(values) == []
 
 
+@pytest.mark.parametrize("noise", [0.002, 0.01, 0.03])
+def test_a_steady_drift_is_no_correlation(noise: float) -> None:
+    found = [places(np.linspace(0, 0.2, 24) + steps((24, 0), noise=noise, seed=seed)) for seed in range(20)]
+    assert sum(map(bool, found)) >= 17
+
+
 def test_an_outlier_does_not_hide_a_change() -> None:
     values = steps((20, 0), (15, -0.05))
     values[7] -= 0.9

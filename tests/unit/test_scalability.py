@@ -147,6 +147,38 @@ def test_two_blocks_allow_no_statement_on_a_peak() -> None:
     assert "fewer than 3 blocks" in found.sentence
 
 
+@pytest.mark.parametrize(
+    "throughput",
+    [
+        (1000, 18000, 35000, 64000, 8000, 8500, 8000),
+        (5000, 4000, 100, 10, 1, 0.5, 0.2),
+        (1000, 900, 800, 500, 100, 20, 5),
+        (1, 1e6, 1, 1e6, 1, 1e6, 1),
+    ],
+)
+def test_any_means_have_a_law_and_a_statement(throughput: tuple[float, ...]) -> None:
+    n, y = np.array(LEVELS, dtype=float), np.array(throughput, dtype=float)
+    found = fitted(n, y)
+    assert np.isfinite([found.rate, found.waiting, found.crosstalk]).all()
+    runs = measured(blocks=4).assign(metric_value=lambda one: np.interp(one["virtual_users"], n, y))
+    stated = scaling(runs.assign(metric_value=runs["metric_value"] * np.linspace(0.99, 1.01, len(runs))))
+    assert stated is not None
+    assert stated.peak is None or stated.low <= stated.peak <= stated.high
+
+
+def test_the_interval_of_a_peak_contains_it() -> None:
+    stated = 0
+    for seed in range(150):
+        draw = np.random.default_rng(seed)
+        crosstalk, noise = 10 ** draw.uniform(-3, 0), 10 ** draw.uniform(-2, -0.7)
+        found = scaling(measured(blocks=3, crosstalk=crosstalk, noise=noise, seed=seed))
+        assert found is not None
+        if found.peak is not None:
+            stated += 1
+            assert found.low <= found.peak <= found.high
+    assert stated > 40
+
+
 def test_a_block_without_one_of_its_runs_counts_with_the_others() -> None:
     runs = measured(blocks=5, noise=0.01, crosstalk=0.002, seed=2)
     found = scaling(runs.drop(index=[3, 17]))

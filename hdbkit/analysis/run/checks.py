@@ -221,7 +221,7 @@ def _steady(run: _Run) -> Line:
     if found.steady is None:
         return (
             None,
-            f"{detail}: a drift of more than {limit} is neither shown nor excluded; a longer window would decide",
+            f"{detail}: the interval includes drifts below and above {limit}; a longer window would decide",
         )
     return found.steady, f"{detail}; at most {limit} counts as steady"
 

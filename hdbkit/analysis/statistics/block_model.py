@@ -28,7 +28,7 @@ Cell = tuple[int, int]
 """Virtual users and configuration."""
 
 MIN_DF_FOR_DRIFT = 10
-"""From so many degrees of freedom on, the drift over the run number is part of the model."""
+"""Minimum degrees of freedom for the drift over the run number to be part of the model."""
 _MIN_VARIANCE = 0.02
 """The least variance of a cell that enters the comparison of cells, as a share of the pooled one."""
 _NEWTON_STEPS = 8

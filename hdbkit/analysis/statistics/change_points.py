@@ -4,12 +4,11 @@ The place that parts a stretch into the two halves whose levels differ most is f
 both halves are searched in turn (binary segmentation: the second half goes to the stretch's end).
 
 Benchmarks that follow one another are not independent, so the test takes the noise as a first-order autoregressive
-series: generalized least squares at each place (Robbins et al. 2011, J. Time Ser. Anal. 32, 498-511). The correlation
-is taken above its estimate by about one standard error; the estimate's bias is corrected (Kendall 1954, Biometrika
-41, 403-404). The probability that the best of all places is so good is bounded by Hotelling's tube formula (1939, Am.
-J. Math. 61, 440-460; Naiman 1986, Ann. Statist. 14, 896-906), which has an analytic tail: a large change is
-significant among however many stretches. One outlying value is drawn towards its neighbours first (Hampel 1974, J.
-Am. Statist. Assoc. 69, 383-393). A slow drift is reported as one or more changes.
+series: generalized least squares at each place (Robbins et al. 2011, J. Time Ser. Anal. 32, 498-511), with the
+correlation of both halves (``autocorrelation``). The probability that the best of all places is so good is bounded by
+Hotelling's tube formula (1939, Am. J. Math. 61, 440-460; Naiman 1986, Ann. Statist. 14, 896-906), which has an
+analytic tail: a large change is significant among however many stretches. One outlying value is drawn towards its
+neighbours first (Hampel 1974, J. Am. Statist. Assoc. 69, 383-393). A steady drift is reported as one or more changes.
 
 The false discovery rate over all stretches is at most ``error_rate`` (Benjamini and Hochberg 1995, J. R. Statist.
 Soc. B 57, 289-300), so in series without a change that is the chance to report any.
@@ -24,15 +23,16 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from hdbkit.analysis.statistics.autocorrelation import correlation
+
 Floats = NDArray[np.float64]
 
 MIN_VALUES = 3
 """Values that a part must have."""
 MAX_VALUES = 500
 """Values of one series that are searched, the newest."""
-_MAX_CORRELATION = 0.9
-_ABOVE = 1.1
-"""So many standard errors above its estimate the correlation is taken."""
+_STANDARD_ERRORS = 1.1
+"""Standard errors added to the estimated correlation."""
 _OUTLYING = 4.0
 """The farthest that a value stays from the median of its neighbours, in standard deviations of the noise."""
 _NEIGHBOURS = 2
@@ -93,18 +93,17 @@ def _best_division(y: Floats) -> Break | None:
         return None
     directions, alike = _projections(y, 0.0)
     at = MIN_VALUES + int(np.abs(alike).argmax())
-    correlation = _correlation(np.concatenate([y[:at] - y[:at].mean(), y[at:] - y[at:].mean()]))
-    directions, alike = _projections(y, correlation)
+    directions, alike = _projections(y, correlation(y[:at], y[at:], _STANDARD_ERRORS))
     best = int(np.abs(alike).argmax())
     return Break(MIN_VALUES + best, _tail(abs(float(alike[best])), directions, n - 3))
 
 
-def _projections(y: Floats, correlation: float) -> tuple[Floats, Floats]:
+def _projections(y: Floats, between: float) -> tuple[Floats, Floats]:
     """For each place a unit vector, that of a change there apart from the mean; and its cosine with the series."""
     n = len(y)
     places = np.arange(MIN_VALUES, n - MIN_VALUES + 1)
     steps = (np.arange(n) >= places[:, None]).astype(float)
-    values, steps, level = (_whitened(one, correlation) for one in (y, steps, np.ones(n)))
+    values, steps, level = (_whitened(one, between) for one in (y, steps, np.ones(n)))
     level /= np.linalg.norm(level)
     values = values - level * (values @ level)
     steps = steps - np.outer(steps @ level, level)
@@ -112,19 +111,12 @@ def _projections(y: Floats, correlation: float) -> tuple[Floats, Floats]:
     return directions, directions @ values / np.linalg.norm(values)
 
 
-def _whitened(rows: Floats, correlation: float) -> Floats:
+def _whitened(rows: Floats, between: float) -> Floats:
     """The rows without first-order autocorrelation (Prais and Winsten 1954)."""
     white = rows.copy()
-    white[..., 1:] -= correlation * rows[..., :-1]
-    white[..., 0] *= np.sqrt(1 - correlation**2)
+    white[..., 1:] -= between * rows[..., :-1]
+    white[..., 0] *= np.sqrt(1 - between**2)
     return white
-
-
-def _correlation(residuals: Floats) -> float:
-    n, squares = len(residuals), float(residuals @ residuals)
-    plain = float(residuals[1:] @ residuals[:-1]) / squares if squares else 0.0
-    estimate = min(max(plain + (2 + 3 * max(plain, 0.0)) / n, 0.0), _MAX_CORRELATION)
-    return min(estimate + _ABOVE * float(np.sqrt((1 - estimate**2) / n)), _MAX_CORRELATION)
 
 
 def _tail(cosine: float, directions: Floats, df: int) -> float:

@@ -9,10 +9,10 @@ Fitted by least squares to the means of each count of virtual users on the log s
 judged. N / throughput is linear in (1, sigma, kappa) / lambda, so each Gauss-Newton step is a linear problem whose
 solution must not be negative (``scipy.optimize.nnls``; Lawson and Hanson 1974).
 
-The noise is that of runs within their blocks, so it is known without the law. What the means are away from the law is
-compared with it by an F test of lack of fit (Draper and Smith 1998, Applied Regression Analysis, chapter 2). A law
-that does not fit has no peak: a plateau is one example. The interval of the peak are the peaks that an F test of the
-law with that peak does not reject (Bates and Watts 1988, Nonlinear Regression Analysis, chapter 6).
+The noise is that of runs within their blocks, so it is known without the law. The distances of the means from the law
+are compared with it by an F test of lack of fit (Draper and Smith 1998, Applied Regression Analysis, chapter 2). A
+law that does not fit has no peak: a plateau is one example. The interval contains the peaks that an F test does not
+reject (Bates and Watts 1988, Nonlinear Regression Analysis, chapter 6).
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ MIN_BLOCKS = 3
 LACK_OF_FIT_P = 0.05
 """A law whose means would lie so far away less often than this does not fit."""
 _STEPS = 25
+_MIN_INVERSE = 1e-3
+"""The least inverse rate to begin with, as a share of that of the highest throughput."""
 _BEYOND_COUNTS = 4.0
 """Peaks up to so many times the largest count are tried; an interval that reaches there has no end."""
 _PEAKS = 300
@@ -175,9 +177,11 @@ def fitted(
     root = np.sqrt(np.ones_like(n) if weights is None else weights)
     columns = np.column_stack([np.ones_like(n), n - 1, n * (n - 1)]) / n[:, None]
     solution, _ = scipy.optimize.nnls(columns * (y * root)[:, None], root)
+    solution[0] = max(solution[0], _MIN_INVERSE / y.max())
     for _ in range(_STEPS):
         inverse = columns @ solution
         step, _ = scipy.optimize.nnls(columns * (root / inverse)[:, None], root * (1 - np.log(y * inverse)))
+        step[0] = max(step[0], solution[0] / 10)  # a rate is finite
         moved, solution = np.abs(step - solution), step
         if np.all(moved <= 1e-10 * np.abs(solution).max()):
             break
@@ -250,13 +254,14 @@ def _peak_interval(law: Law, means: _Means, confidence: float) -> tuple[float, f
     allowed = means.noise * np.sqrt(float(scipy.special.fdtri(1, means.df, confidence)))
     peaks = np.sort(np.append(np.geomspace(1, _BEYOND_COUNTS * means.users[-1], _PEAKS), law.peak))
     squares = _squares_at(np.append(peaks, np.inf), means)
+    least = min(least, float(squares.min()))
     away = np.sqrt(np.maximum(squares - least, 0.0))  # about linear in log(peak), to each side
     (inside,) = np.nonzero((away[:-1] <= allowed) | (peaks == law.peak))
     first, last = int(inside[0]), int(inside[-1])
 
     def crossing(within: int, beyond: int) -> float:
-        share_of_way = (allowed - away[within]) / (away[beyond] - away[within])
-        return float(peaks[within] * (peaks[beyond] / peaks[within]) ** share_of_way)
+        share_of_way = (allowed - away[within]) / max(away[beyond] - away[within], 1e-12)
+        return float(peaks[within] * (peaks[beyond] / peaks[within]) ** np.clip(share_of_way, 0, 1))
 
     low = crossing(first, first - 1) if first else 1.0
     endless = away[-1] <= allowed or last == len(peaks) - 1
@@ -282,7 +287,6 @@ def _squares_of(peaks: Floats, sigma: Floats, means: _Means) -> Floats:
 def _obstacle(law: Law, means: _Means, lack_of_fit: float, confidence: float) -> str:
     """Why there is no statement on a peak; empty if there may be one."""
     counts, users = len(means.users), means.users
-    no_peak = f"no peak in range 1 to {users[-1]:.0f}"
     if counts < MIN_COUNTS_FOR_PEAK:
         return f"no statement on a peak: {counts} counts of virtual users, {MIN_COUNTS_FOR_PEAK} are needed"
     if np.isnan(lack_of_fit):
@@ -293,18 +297,26 @@ def _obstacle(law: Law, means: _Means, lack_of_fit: float, confidence: float) ->
             f"no statement on a peak: the law does not fit (p = {lack_of_fit:.2g}); "
             f"the highest mean is that of {top:.0f} virtual users"
         )
+    reason = _no_fall(law, means, confidence)
+    return f"no peak in range 1 to {users[-1]:.0f}: {reason}" if reason else ""
+
+
+def _no_fall(law: Law, means: _Means, confidence: float) -> str:
+    """Why the throughput is not shown to rise to a peak and fall beyond it; empty if it is."""
+    users = means.users
+    if law.peak <= 1:
+        return "the throughput falls from the first user on"
     beyond = int((users > law.peak).sum())
     if beyond < BEYOND_THE_PEAK:
-        beyond_it = f"{beyond} of its counts lie" if beyond != 1 else "1 of its counts lies"
-        return f"{no_peak}: {beyond_it} beyond the peak of the fit, {BEYOND_THE_PEAK} are needed"
+        lie = f"{beyond} of its counts lie" if beyond != 1 else "1 of its counts lies"
+        return f"{lie} beyond the peak of the fit, {BEYOND_THE_PEAK} are needed"
     nearest = int(np.abs(np.log(users / law.peak)).argmin())
-    contrast = np.zeros(counts)
+    contrast = np.zeros(len(users))
     contrast[[nearest, -1]] = 1, -1
     error = float(np.sqrt(contrast @ means.covariance @ contrast))
     if contrast @ means.logs < float(scipy.special.stdtrit(means.df, (1 + confidence) / 2)) * error:
         return (
-            f"{no_peak}: the throughput of {users[-1]:.0f} virtual users is not shown to be below that of "
-            f"{users[nearest]:.0f}"
+            f"the throughput of {users[-1]:.0f} virtual users is not shown to be below that of {users[nearest]:.0f}"
         )
     return ""
 

@@ -108,9 +108,7 @@ def _outlying_run(model: BlockModel, done: pd.DataFrame, labels: Mapping[int, st
     run = done.iloc[worst]
     where = f"{labels[int(run['configuration'])]}, {virtual_users(int(run['virtual_users']))}, block {run['block']}"
     far = change(float(np.exp(model.residuals[worst] / left[worst])), metric)
-    return [
-        f"run {run['number']} ({where}) is {far} than the others of its configuration and block suggest; it counts"
-    ]
+    return [f"run {run['number']} ({where}) is {far} than its configuration and its block suggest; it is included"]
 
 
 def _unequal_noise(model: BlockModel, labels: Mapping[int, str]) -> list[str]:
