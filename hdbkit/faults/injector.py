@@ -168,19 +168,25 @@ class _Run:
             asyncio.get_running_loop().add_signal_handler(number, self._closing.set)
         needs_proxy = any(fault.thing is Thing.NETWORK for fault in self._orders.faults)
         self._supervisor.send(await self._proxy.listen() if needs_proxy else 0)
-        begin = await self._received()
-        if not isinstance(begin, Begin):
-            return
-        self._actions.clients = {pid: birth_of(pid) for pid in begin.clients}
-        watching = asyncio.ensure_future(self._received())
-        watching.add_done_callback(lambda _: self._closing.set())
-        causing = [self._cause(number, begin.start_ns) for number in range(len(self._orders.faults))]
-        await asyncio.gather(*causing)
-        self._report([])
-        if await watching is not None:
+        message = await self._received()
+        if isinstance(message, Begin):
+            message = await self._cause_all(message)
+        elif message is not None:
+            self._report([])
+        if message is not None:
             await self._received()
         if self._unwritten:
             self._report([f"{len(self._unwritten)} times of faults could not be written, since the disk was full"])
+        await self._proxy.close()
+
+    async def _cause_all(self, begin: Begin) -> Undo | None:
+        """Cause all faults and report when they are over; return the message that follows."""
+        self._actions.clients = {pid: birth_of(pid) for pid in begin.clients}
+        following = asyncio.ensure_future(self._received())
+        following.add_done_callback(lambda _: self._closing.set())
+        await asyncio.gather(*(self._cause(number, begin.start_ns) for number in range(len(self._orders.faults))))
+        self._report([])
+        return await following
 
     def _report(self, sentences: list[str]) -> None:
         with suppress(OSError):

@@ -33,11 +33,21 @@ class Proxy:
         self._open.set()
         self._resetting = False
         self._writers: set[asyncio.StreamWriter] = set()
+        self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Future[None]] = set()
 
     async def listen(self) -> int:
         """Start to accept connections; return the port."""
-        server = await asyncio.start_server(self._forward, "127.0.0.1", 0)
-        return int(server.sockets[0].getsockname()[1])
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def close(self) -> None:
+        """Accept no more connections, and close those that are left."""
+        if self._server:
+            self._server.close()
+        for one in self._serving:
+            one.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
 
     def cut(self) -> None:
         """Hold back all data; connections stay open."""
@@ -53,6 +63,11 @@ class Proxy:
         self._resetting = True
         for writer in list(self._writers):
             _reset(writer)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving = asyncio.ensure_future(self._forward(reader, writer))
+        self._serving.add(serving)
+        serving.add_done_callback(self._serving.discard)
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection of a client."""

@@ -82,3 +82,20 @@ def test_a_delay_applies_once_a_cut_keeps_connections_and_a_reset_ends_them(tmp_
     with closing(socket.create_connection(("127.0.0.1", own.target.port))) as client:
         asked(client)
     assert own.close() == []
+
+
+def test_clients_stay_connected_until_the_process_ends_though_no_fault_began(
+    tmp_path: Path, port: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As when a run is stopped in its ramp-up."""
+    faults = parse_faults("cut network at 9 s for 0.5 s")
+    own = Injector(Target(kind="nulldb", host="127.0.0.1", port=port), faults, 1, tmp_path, tmp_path / "notes")
+    assert own.target.port
+    with closing(socket.create_connection(("127.0.0.1", own.target.port))) as client:
+        asked(client)
+        own.undo()
+        asked(client)
+        assert not own.ended
+        assert own.close() == []
+        assert client.recv(1) == b""
+    assert capfd.readouterr().err == ""
