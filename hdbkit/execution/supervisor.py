@@ -231,13 +231,19 @@ class Supervisor:
         while self._injector and not self._injector.over() and not self._at_once():
             self._generator.wait(_POLL_S)
 
-    def _undo_faults(self) -> None:
-        """Undo at once what has not ended; its process does that, or this one if that process was killed."""
-        if self._injector:
-            from hdbkit.faults.undo import undo_all
+    def _undo_faults(self) -> list[str]:
+        """Undo at once what has not ended; its process does that, or this one if that process has ended.
 
-            self._injector.undo()
-            self._warn(undo_all(self._folder, self._plan.target))
+        Return a sentence for each fault that could not be undone.
+        """
+        if not self._injector:
+            return []
+        from hdbkit.faults.undo import undo_all
+
+        self._injector.undo()
+        failed = undo_all(self._folder, self._plan.target)
+        self._warn(failed)
+        return failed
 
     def _warn(self, found: Sequence[str]) -> None:
         warnings = [*self._manifest.warnings, *(one for one in found if one not in self._manifest.warnings)]
@@ -272,13 +278,14 @@ class Supervisor:
         return "stopped"
 
     def _raise_failed(self) -> None:
-        """Raise ``Ended`` if a client could not continue, or the process that causes the faults was killed."""
+        """Raise ``Ended`` if a client could not continue, or the process that causes the faults has ended."""
         endings = self._generator.endings()
         self._note_losses(endings)
         if Ending.FAILED in endings.values():
             raise Ended(self._generator.reasons() or "a client failed")
         if self._injector and self._injector.ended:
-            raise Ended("the process that causes the faults was killed; what it had begun is undone")
+            failed = self._undo_faults()
+            raise Ended(f"{self._injector.ended}; {'; '.join(failed) or 'what it had begun is undone'}")
 
     def _edge(self, edge: str) -> int:
         """Sample the server's counters and the clients' CPU time at an edge of the window; return its time in ns."""
@@ -333,7 +340,8 @@ class Supervisor:
         self._read_serials()
         self._server_host.stop()
         self._sampler.stop()
-        self._sampler.join(5) if self._sampler.is_alive() else None
+        if self._sampler.is_alive():
+            self._sampler.join(5)
 
     def _read_the_end(self) -> None:
         """Read the counters and the size of the data after all operations; the reading may be missing."""

@@ -7,7 +7,7 @@ import random
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from hdbkit.config.fault import Fault, Thing
 from hdbkit.contracts import ServerControl, Session
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, ServerFailed
-from hdbkit.faults.undo import Harm, Left, freeze, undo
+from hdbkit.faults.undo import Leftover, ServerState, freeze, require_power, undo
 from hdbkit.processes import birth_of, working_folder
 from hdbkit.servers import control
 from hdbkit.servers.power import run_command
@@ -82,7 +82,8 @@ def _check_disk(fault: Fault, pid: int, results: Path) -> None:
     place = working_folder(pid)
     if os.geteuid() or place is None:
         raise InputError(f"'{fault}' freezes a file system, which only root may do")
-    inside = (Path("/"), Path("/tmp"), results)  # noqa: S108  to compare only
+    existing = next(one for one in (results, *results.parents) if one.exists())
+    inside = (Path("/"), Path("/tmp"), existing)  # noqa: S108  to compare only
     shared = next((one for one in inside if one.stat().st_dev == place.stat().st_dev), None)
     if shared:
         raise InputError(f"'{fault}' needs a file system of the server's own, but {place} is on that of {shared}")
@@ -143,43 +144,42 @@ class Actions:
         self._server = found, birth_of(found)
         return found
 
-    def _left(self, harm: Harm, path: Path) -> Left:
-        """Write to ``path`` that all processes of the server, the main one first, will be down or frozen."""
+    def _leftover(self, state: ServerState) -> Leftover:
+        """All processes of the server, the main one first, which will be down or frozen."""
         main = psutil.Process(self._find_server())
         pids = [main.pid, *(child.pid for child in main.children(recursive=True))]
-        left = Left(harm, {pid: birth_of(pid) for pid in pids})
-        left.write(path)
-        return left
+        return Leftover(state, {pid: birth_of(pid) for pid in pids})
 
     def _kill(self, path: Path) -> None:
         """Kill every process of the server, as a power failure of its host would."""
-        left, end = self._left(Harm.DOWN, path), time.monotonic() + _ENDED_S
-        left.signal(signal.SIGKILL)
-        while time.monotonic() < end and any(birth_of(pid) == birth for pid, birth in left.processes.items()):
-            time.sleep(_LOOK_S)
+        server, end = self._leftover(ServerState.DOWN), time.monotonic() + _ENDED_S
+        with server.written(path):
+            server.signal(signal.SIGKILL)
+            while time.monotonic() < end and any(birth_of(pid) == birth for pid, birth in server.processes.items()):
+                time.sleep(_LOOK_S)
 
     def _stop(self, path: Path) -> None:
-        if self._control.power is None:
-            raise ServerFailed("the target gives no commands to start its server")
-        Left(Harm.DOWN, {}).write(path)
-        self._control.power.stop()
+        power = require_power(self._control)
+        with Leftover(ServerState.DOWN, {}).written(path):
+            power.stop()
 
     def _restart(self, path: Path) -> None:
         """Restart the server; one that was stopped and not started again is started in the end."""
-        if self._control.power is not None:
-            Left(Harm.DOWN, {}).write(path)
-        self._control.restart()
-        path.unlink(missing_ok=True)
+        with Leftover(ServerState.DOWN, {}).written(path) if self._control.power else nullcontext():
+            self._control.restart()
+            path.unlink(missing_ok=True)
 
     def _freeze(self, path: Path) -> None:
-        self._left(Harm.FROZEN, path).signal(signal.SIGSTOP)
+        server = self._leftover(ServerState.FROZEN)
+        with server.written(path):
+            server.signal(signal.SIGSTOP)
 
     def _freeze_disk(self, path: Path) -> None:
         folder = working_folder(self._find_server())
         if folder is None:
             raise ServerFailed("the folder of the server's data is unknown")
-        Left(Harm.DISK_FROZEN, {}, str(folder)).write(path)
-        freeze(str(folder))
+        with Leftover(ServerState.DISK_FROZEN, {}, str(folder)).written(path):
+            freeze(str(folder))
 
     def _fail_over(self, _: Path) -> None:
         code, output = run_command(self.target.control.commands.failover)

@@ -76,10 +76,10 @@ class Injector:
             self._process = subprocess.Popen(
                 command_of("hdbkit.faults.injector"), stdin=theirs.fileno(), start_new_session=True
             )
-        port = self._told(Orders(target, self._faults, seed, folder, notes))
+        port = self._send_orders(Orders(target, self._faults, seed, folder, notes))
         self.target = _through_proxy(target, port) if port else target
 
-    def _told(self, orders: Orders) -> int:
+    def _send_orders(self, orders: Orders) -> int:
         """Send the orders; return the port of the proxy, 0 if there is none."""
         try:
             self._pipe.send(orders)
@@ -105,13 +105,17 @@ class Injector:
         return self._process.pid
 
     @property
-    def ended(self) -> bool:
-        """Whether the process has ended, which it does not before ``close`` unless it is killed."""
-        return self._process.poll() is not None
+    def ended(self) -> str:
+        """How the process has ended, which it should not before ``close``; empty while it runs."""
+        code = self._process.poll()
+        if code is None:
+            return ""
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"the process that causes the faults {how}"
 
     def over(self) -> bool:
         """Whether all faults are over, or should have been for long."""
-        return self.ended or self._pipe.poll() or time.monotonic_ns() > self._late_ns
+        return bool(self.ended) or self._pipe.poll() or time.monotonic_ns() > self._late_ns
 
     def undo(self) -> None:
         """Have the process undo at once what has not ended, and wait for that; the clients stay connected."""

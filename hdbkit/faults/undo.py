@@ -1,8 +1,9 @@
 """What a fault leaves behind, and how it is undone.
 
-It is written to the run folder before the fault begins, so that whoever is left can undo it: the process that causes
-the faults, the run's supervisor once that process has died, ``hdbkit recover`` once both have. All three call
-``undo``, which can be repeated; the file is removed when it has succeeded.
+It is written to the run folder before the fault begins, so that another process can undo it: the process that causes
+the faults does, the run's supervisor once that process has died, ``hdbkit recover`` once both have. All three call
+``undo``, which can be repeated; the file is removed when it has succeeded. The file is locked while the fault begins,
+so that nothing is undone before it is done.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
+from hdbkit.contracts import Power, ServerControl
 from hdbkit.errors import DamagedResult, HdbkitError, ServerFailed
-from hdbkit.files import replace_file
+from hdbkit.files import draft_of
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers import control
@@ -33,7 +35,7 @@ _FREEZE, _THAW = 0xC0045877, 0xC0045878
 _START_S, _AGAIN_S = 30.0, 0.5
 
 
-class Harm(StrEnum):
+class ServerState(StrEnum):
     """The state in which a fault leaves a server."""
 
     DOWN = "down"
@@ -42,24 +44,32 @@ class Harm(StrEnum):
 
 
 @dataclass(frozen=True)
-class Left:
+class Leftover:
     """What a fault leaves behind: the server's ``processes`` with their births, and the ``folder`` of its data."""
 
-    harm: Harm
+    state: ServerState
     processes: Mapping[int, str]
     folder: str = ""
 
-    def write(self, path: Path) -> None:
-        """Write it to a file. Raises ``OSError``."""
-        replace_file(path, json.dumps(asdict(self)).encode())
+    @contextmanager
+    def written(self, path: Path) -> Iterator[None]:
+        """Write it to a file, and have ``undo`` wait until the block ends. Raises ``OSError``."""
+        with ExitStack() as block:
+            with draft_of(path) as draft:
+                file = block.enter_context(draft.open("wb"))
+                fcntl.flock(file, fcntl.LOCK_EX)
+                file.write(json.dumps(asdict(self)).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            yield
 
     @classmethod
-    def read(cls, path: Path) -> Left:
+    def read(cls, path: Path) -> Leftover:
         """Read it from a file. Raises ``FileNotFoundError`` and ``DamagedResult``."""
         try:
             found: dict[str, Any] = json.loads(path.read_bytes())
             processes = {int(pid): str(birth) for pid, birth in found["processes"].items()}
-            return cls(Harm(found["harm"]), processes, str(found["folder"]))
+            return cls(ServerState(found["state"]), processes, str(found["folder"]))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedResult(f"{path} cannot be read, so its fault is not undone ({error})") from None
 
@@ -74,11 +84,12 @@ class Left:
 def undo(path: Path, target: Target) -> None:
     """Undo what a file describes, and remove the file; does nothing without it.
 
-    Another process that undoes it at the same time is waited for. Raises ``HdbkitError`` and ``OSError``.
+    Another process that still begins it, or undoes it at the same time, is waited for. Raises ``HdbkitError`` and
+    ``OSError``.
     """
     try:
         with held(path):
-            _undo(Left.read(path), target)
+            _undo(Leftover.read(path), target)
             path.unlink()
     except FileNotFoundError:
         return
@@ -95,26 +106,31 @@ def undo_all(folder: RunFolder, target: Target) -> list[str]:
     return failed
 
 
+def require_power(server: ServerControl) -> Power:
+    """What starts and stops the server. Raises ``ServerFailed``."""
+    if server.power is None:
+        raise ServerFailed("the target gives no commands to start its server")
+    return server.power
+
+
 def freeze(folder: str) -> None:
     """Have the file system of a folder accept no writes."""
     _ask_file_system(folder, _FREEZE, "frozen")
 
 
-def _undo(left: Left, target: Target) -> None:
-    match left.harm:
-        case Harm.DOWN:
+def _undo(left: Leftover, target: Target) -> None:
+    match left.state:
+        case ServerState.DOWN:
             _start(target)
-        case Harm.FROZEN:
+        case ServerState.FROZEN:
             left.signal(signal.SIGCONT)
-        case Harm.DISK_FROZEN:
+        case ServerState.DISK_FROZEN:
             _ask_file_system(left.folder, _THAW, "released", errno.EINVAL)  # EINVAL: it is not frozen
 
 
 def _start(target: Target) -> None:
     """Start the server; repeated, since remaining processes of a killed one may block the start briefly."""
-    power, end = control(target).power, time.monotonic() + _START_S
-    if power is None:
-        raise ServerFailed("the target gives no commands to start its server")
+    power, end = require_power(control(target)), time.monotonic() + _START_S
     while True:
         try:
             power.start()

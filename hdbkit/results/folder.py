@@ -75,7 +75,7 @@ class RunFolder:
         return self.path / f"fault-{number}.json"
 
     def left_by_faults(self) -> list[Path]:
-        """What faults have left behind and nobody has undone."""
+        """What faults have left behind and is not undone yet."""
         return sorted(self.path.glob("fault-*.json"))
 
     def read(self) -> Manifest:

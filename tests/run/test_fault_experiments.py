@@ -133,10 +133,20 @@ def test_a_fault_is_undone_when_its_run_is_stopped(server: PrivateServer) -> Non
 def test_a_fault_is_undone_when_the_process_that_caused_it_is_killed_and_the_run_fails(server: PrivateServer) -> None:
     running = interrupted(server, "pause server at 0.3 s for 60 s")
     injector_of(running).kill()
-    with pytest.raises(RunFailed, match="the process that causes the faults was killed"):
+    with pytest.raises(RunFailed, match="was killed by signal 9; what it had begun is undone"):
         running.wait()
     assert answers(server)
     assert not folder_of(running).left_by_faults()
+
+
+def test_what_a_killed_process_left_is_reported_as_undone_only_when_it_is() -> None:
+    load = Load(virtual_users=2, rampup_s=0, duration_s=600, fault="kill client at 599 s")
+    running = hdbkit.start(Target.parse("nulldb:///x"), load=load)
+    until(lambda: running.status is Status.MEASURING, "it is measured")
+    folder_of(running).left_by_fault(0).write_text("damaged")
+    injector_of(running).kill()
+    with pytest.raises(RunFailed, match=r"killed by signal 9; a fault could not be undone: .* cannot be read"):
+        running.wait()
 
 
 def test_recover_undoes_a_fault_when_supervisor_and_injector_were_killed(server: PrivateServer) -> None:

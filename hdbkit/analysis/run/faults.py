@@ -73,7 +73,7 @@ def effect_text(effect: Mapping[str, Any], metric: Metric) -> str:
     parts = [
         "no commit after it" if success is None else f"first success after {success:.3g} s",
         f"{effect['outage_s']:.3g} s without a commit",
-        _own_part(effect),
+        _time_taken(effect),
         "" if effect["lowest_rate"] is None else f"lowest second {rate.text(effect['lowest_rate'])}",
     ]
     if effect["rate_before"]:
@@ -85,7 +85,7 @@ def effect_text(effect: Mapping[str, Any], metric: Metric) -> str:
     return f"{effect['fault']}: {'; '.join(filter(None, parts))}"
 
 
-def _own_part(effect: Mapping[str, Any]) -> str:
+def _time_taken(effect: Mapping[str, Any]) -> str:
     """How much time hdbkit itself took; empty if that cannot be noticed."""
     named = {"cause_s": "to cause the fault", "undo_s": "to undo it"}
     taken = {text: effect.get(name) or 0.0 for name, text in named.items()}
