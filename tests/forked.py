@@ -79,11 +79,13 @@ def _signals_later() -> Iterator[None]:
     own = threading.current_thread() is threading.main_thread()
     numbers = [number for number in _INTERRUPTS if own and callable(signal.getsignal(number))]
     handlers = {number: signal.signal(number, lambda one, _: came.append(one)) for number in numbers}
-    yield
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-    for number in came:
-        threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in came:
+            threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
 
 
 class Source:

@@ -100,10 +100,14 @@ class Replicas(threading.Thread):
     def _lag_s(self, number: int) -> float | None:
         try:
             if number not in self._sessions:
-                options = SessionOptions(None, _REPLICA_MS, 0, _REPLICA_MS // 1000, "hdbkit sampler")
+                options = SessionOptions(
+                    statement_timeout_ms=_REPLICA_MS,
+                    connect_timeout_s=_REPLICA_MS // 1000,
+                    application="hdbkit sampler",
+                )
                 self._sessions[number] = self._database.connect(self._target.replica(number), options=options)
             return self._database.counters(self._sessions[number]).get(LAG)
-        except HdbkitError:
+        except Exception:  # it is asked again; a lag that is unknown is not sampled
             if session := self._sessions.pop(number, None):
                 session.close()
             return None

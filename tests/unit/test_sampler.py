@@ -12,7 +12,7 @@ import pytest
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Row
 from hdbkit.databases._access import connect_timeout_s
-from hdbkit.databases.nulldb import NullSession
+from hdbkit.databases.nulldb import NullDatabase, NullSession
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.sampler import Replicas, Sampler
 from hdbkit.plan import RunPlan
@@ -79,6 +79,16 @@ def test_a_replica_that_hangs_delays_no_sample(tmp_path: Path, monkeypatch: pyte
         made._replicas.join(5)
         for lines in (made._counters, made._host):
             lines._file.close()
+
+
+def test_any_error_of_a_replica_leaves_its_lag_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(NullDatabase, "connect", fails)
+    target = Target.parse("nulldb:///x").with_(replicas=("db2",))
+    plan = RunPlan(run_id="r", target=target, workload=WorkloadSpec(), load=Load(replica_reads=True))
+    assert Replicas(plan)._lag_s(0) is None
 
 
 def test_the_timeout_of_a_connection_is_never_above_the_maximum_that_the_sampler_gives() -> None:
