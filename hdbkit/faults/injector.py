@@ -183,7 +183,7 @@ class _Run:
             self._report([f"{len(self._unwritten)} times of faults could not be written, since the disk was full"])
         await self._proxy.close()
 
-    async def _cause_all(self, begin: Begin) -> Undo | None:
+    async def _cause_all(self, begin: Begin) -> Any:
         """Cause all faults and report when they are over; return the message that follows."""
         self._actions.clients = {pid: birth_of(pid) for pid in begin.clients}
         following = asyncio.ensure_future(self._received())
