@@ -27,6 +27,7 @@ from hdbkit.servers.trial import MAX_TRIED
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Value = Annotated[str, StringConstraints(max_length=4000)]
 _MAX_SETTINGS = 200
+_SNAPSHOT = "^[0-9a-f]{64}$"
 
 
 class _Request(BaseModel):
@@ -54,7 +55,13 @@ class Configurations(_Request):
 class Kept(_Request):
     """The name of a snapshot, as the agent returned it."""
 
-    snapshot: str = Field(pattern="^[0-9a-f]{64}$")
+    snapshot: str = Field(pattern=_SNAPSHOT)
+
+
+class Start(_Request):
+    """The name of the snapshot to restore if the server does not start; None: restore nothing."""
+
+    snapshot: str | None = Field(default=None, pattern=_SNAPSHOT)
 
 
 class _Answer(JSONResponse):
@@ -143,7 +150,11 @@ def _add_orders(app: FastAPI, server: ControlledServer) -> None:
 
         app.post(path, name=path.strip("/"), description=about)(run)
 
-    order("/start", server.start, "Start a stopped server; restore its newest snapshot if it does not start.")
+    @app.post("/start")
+    def start(asked: Start) -> dict[str, Any]:
+        """Start a stopped server; if it does not start, restore the snapshot that the request names, if any."""
+        return {"took_s": server.start(asked.snapshot), "messages": server.messages()}
+
     order("/stop", lambda: server.power("stop"), "Stop the server.")
     order("/restart", lambda: server.power("restart"), "Restart the server with its present settings.")
     order("/maintain", server.maintain, "Remove old row versions, run a checkpoint, wait for background work.")

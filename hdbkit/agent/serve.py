@@ -109,7 +109,7 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
     name = f"[{host}]" if ":" in host else host
     url = f"{'https' if certificate else 'http'}://{name}:{listening.getsockname()[1]}"
     try:
-        say(Started(url, certificate.fingerprint if certificate else None, made, audit.path, server.silence))
+        say(Started(url, certificate.fingerprint if certificate else None, made, audit.path, server.connect_error))
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         listening.close()

@@ -6,13 +6,14 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 from hdbkit.agent.snapshots import Snapshots
 from hdbkit.config import Target
 from hdbkit.contracts import Change, Power, ServerControl, Setting
-from hdbkit.errors import CannotConnect, ServerFailed
+from hdbkit.errors import CannotConnect, ServerFailed, TransactionError
 from hdbkit.execution import host
 
 _FREE = ("bool", "enum", "integer", "real", "size")
@@ -31,11 +32,11 @@ class ControlledServer:
         control.say = self._messages.append
 
     @property
-    def silence(self) -> str | None:
-        """Why the server, which alone knows its identity, does not answer; None if it does."""
+    def connect_error(self) -> str | None:
+        """Why a session cannot read the server's settings; None if it can."""
         try:
-            self.identity  # noqa: B018
-        except CannotConnect as error:
+            self._control.settings()
+        except (CannotConnect, TransactionError) as error:
             return str(error)
         return None
 
@@ -46,9 +47,11 @@ class ControlledServer:
 
     def info(self) -> dict[str, Any]:
         """A description of the server and its host; without identity if the server does not answer."""
-        power = self._control.power
+        power, identity = self._control.power, None
+        with suppress(CannotConnect):
+            identity = self.identity
         return {
-            "identity": None if self.silence else self.identity,
+            "identity": identity,
             "kind": self._target.kind,
             "database": self._target.database,
             "may_change_settings": self._target.may_change_settings,
@@ -97,10 +100,11 @@ class ControlledServer:
         """Restore a snapshot; return the duration in seconds."""
         return self._timed(lambda: self._control.restore(self._snapshots.read(name)))
 
-    def start(self) -> float:
-        """Start a stopped server; if it does not start with its settings, restore those of the newest snapshot."""
+    def start(self, before: str | None = None) -> float:
+        """Start a stopped server; if it does not start, restore the snapshot of the name ``before``, if given."""
         self._check_power()
-        return self._timed(lambda: self._control.start(self._snapshots.newest()))
+        snapshot = None if before is None else self._snapshots.read(before)
+        return self._timed(lambda: self._control.start(snapshot))
 
     def maintain(self) -> float:
         """Run maintenance and wait for background work; return the duration in seconds."""

@@ -28,7 +28,6 @@ class Snapshots:
         name = hashlib.sha256(content).hexdigest()
         if not self._file(name).is_file():
             replace_file(self._file(name), content, mode=0o600)
-        self._file(name).touch()
         return name
 
     def read(self, name: str) -> dict[str, Any]:
@@ -40,11 +39,6 @@ class Snapshots:
         if hashlib.sha256(content).hexdigest() != name:
             raise ServerFailed(f"the agent has no snapshot {name}; was its folder {self._folder} emptied?")
         return dict(json.loads(content))
-
-    def newest(self) -> dict[str, Any] | None:
-        """The snapshot that was written last; None if there is none."""
-        files = sorted(self._folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
-        return self.read(files[-1].stem) if files else None
 
     def _file(self, name: str) -> Path:
         return self._folder / f"{name}.json"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from hdbkit.config import ControlSpec, Target
@@ -34,16 +34,18 @@ class AgentControl:
         self._patience_s = target.control.wait_s
         self._read_by_us: SqlControl | None = None
         self.say: Callable[[str], None] = discard
-        about = self._info()
-        self.can_restore_data = bool(about["can_restore_data"])
-        self.can_restart = bool(about["can_restart"]) and target.may_restart
-        if about["identity"] is None:  # only the server knows it, and is down
-            self.start()
-            about = self._info()
-        if about["identity"] is None:
-            reason = "its server does not answer, and may not be started"
+        self._about = self._info()
+        self.can_restore_data = bool(self._about["can_restore_data"])
+        self.can_restart = bool(self._about["can_restart"]) and target.may_restart
+
+    @cached_property
+    def identity(self) -> str:
+        """The host and the server. Raises ``CannotConnect`` if only the server knows it, and does not answer."""
+        found = self._about["identity"] or self._info()["identity"]
+        if found is None:
+            reason = "its server does not answer"
             raise CannotConnect(self._agent.address, reason, "start the server on its host")
-        self.identity = str(about["identity"])
+        return str(found)
 
     def _info(self) -> dict[str, Any]:
         """The agent's description of its server. Raises ``CannotConnect`` and ``InputError``."""
@@ -119,15 +121,9 @@ class AgentControl:
         self._asked(lambda: self._agent.post("restore", {"snapshot": snapshot["snapshot"]}))
 
     def start(self, before: Mapping[str, Any] | None = None) -> None:
-        """Have the agent start a stopped server; if it does not start, restore ``before``."""
-        if not self.can_restart:
-            return
-        try:
-            self._ordered("start", None)
-        except ServerFailed:
-            if before is None:
-                raise
-            self.restore(before)
+        """Have the agent start a stopped server and, if it does not start, restore its snapshot ``before``."""
+        if self.can_restart:
+            self._ordered("start", None, {"snapshot": before["snapshot"]} if before else None)
 
     def restart(self) -> float:
         """Restart the server with its present settings; return the duration in seconds."""

@@ -108,7 +108,7 @@ def resume(
 
 
 def _start_same(folder: SweepFolder, planned: Target, given: Target, control: ServerControl) -> None:
-    """Start or repair the server of a sweep. At another address than the sweep's its identity is compared before."""
+    """Start or repair the server of a sweep. With another address, agent or file its identity is compared before."""
     state = folder.journal.state
 
     def check() -> None:
@@ -117,10 +117,17 @@ def _start_same(folder: SweepFolder, planned: Target, given: Target, control: Se
                 f"{folder.sweep_id} was run on {state.identity}, not on {control.identity}; resume it there"
             )
 
-    if any(getattr(planned, name) != getattr(given, name) for name in ("kind", "host", "port", "server_folder")):
+    if _place(planned) != _place(given):
         check()
     control.start((folder.read_before() or None) if state.changed else None)
     check()
+
+
+def _place(target: Target) -> tuple[object, ...]:
+    """Where the target finds its server and the server's settings."""
+    control = target.control
+    server = (target.kind, target.host, target.port, target.server_folder)
+    return (*server, control.agent, control.config_file, control.drop_in)
 
 
 def _new_folder(plan: SweepPlan, root: Path) -> SweepFolder:

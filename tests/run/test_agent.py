@@ -203,6 +203,9 @@ def test_through_it_a_server_is_stopped_repaired_and_started(
     with agent.client() as client:
         client.post("stop")
         assert (built.running, client.get("info")["running"]) == (False, False)
+        own = own_target(built, config_file=built.place.data / "postgresql.conf")
+        silent = ControlledServer(own, control(own), Snapshots(agent.folder / "others"))
+        assert "start the server with: " in str(silent.connect_error), "also where the identity is that of a file"
         with pytest.raises(ServerFailed, match="cannot connect"):
             client.get("settings")
         client.post("restart")
@@ -280,23 +283,30 @@ def test_an_agent_without_a_settings_file_repairs_its_server_too(built: PrivateS
     assert refusal.startswith("the server would not start with max_connections = 1")
 
 
-def test_an_agent_that_is_started_while_its_server_is_down_says_so_and_repairs_it_when_asked(
+def test_an_agent_that_is_started_while_its_server_is_down_says_so_and_repairs_it_from_the_named_snapshot(
     built: PrivateServer, tmp_path: Path
 ) -> None:
     """As after a reboot of the host between ``ALTER SYSTEM`` and the restart."""
     own, auto = own_target(built), built.place.data / "postgresql.auto.conf"
     with running_agent(own, tmp_path) as agent:
         it, content = control(agent.target(built)), auto.read_text()
-        it.snapshot()
+        before = it.snapshot()
         agent.kill()
         auto.write_text(f"{content}max_connections = '1'\n")
         built.stop()
         server = ControlledServer(own, control(own), Snapshots(tmp_path / "others"))
-        assert server.silence is not None
-        assert "start the server with: " in server.silence
+        assert server.connect_error is not None
+        assert "start the server with: " in server.connect_error
         assert server.info()["identity"] is None
         agent.again()
-        assert control(agent.target(built)).identity == it.identity
+        later = control(agent.target(built))
+        with pytest.raises(CannotConnect, match="its server does not answer; start the server on its host"):
+            later.identity  # noqa: B018  nothing is started to know it
+        with pytest.raises(ServerFailed, match="superuser_reserved_connections"):
+            later.start()
+        assert "max_connections = '1'" in auto.read_text(), "no snapshot was named"
+        later.start(before)
+        assert later.identity == it.identity
     assert auto.read_text() == content
     assert built.running
 

@@ -6,10 +6,11 @@ import signal
 from collections.abc import Mapping
 from errno import ENOSPC
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hdbkit.config import Reset, SweepSpec, Target
+from hdbkit.config import ControlSpec, Reset, SweepSpec, Target
 from hdbkit.errors import (
     ConfigErrors,
     ErrorClass,
@@ -227,6 +228,30 @@ def test_a_sweep_is_resumed_on_its_own_server_only(tmp_path: Path, server: FileS
     other = FileServer(tmp_path / "other")
     with pytest.raises(InputError, match="resume it there"):
         resume(folder, other, runner(other, results), blocks=3)
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"host": "db2"},
+        {"control": ControlSpec(agent="https://db2:8443")},
+        {"control": ControlSpec(config_file=Path("other.conf"))},
+        {"control": ControlSpec(drop_in=Path("other.d"))},
+    ],
+    ids=["host", "agent", "file", "folder"],
+)
+def test_a_sweep_that_is_resumed_elsewhere_compares_the_servers_before_it_starts_one(
+    elsewhere: dict[str, Any],
+    tmp_path: Path,
+    server: FileServer,
+    results: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = start(planned(), results, server, runner(server, results))
+    other = FileServer(tmp_path / "other")
+    monkeypatch.setattr(other, "start", lambda *_: pytest.fail("it was started"))
+    with pytest.raises(InputError, match="resume it there"):
+        resume(folder, other, runner(other, results), blocks=3, target=Target(kind="nulldb", **elsewhere))
 
 
 def test_a_sweep_is_started_once(server: FileServer, results: Path) -> None:
