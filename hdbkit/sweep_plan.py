@@ -1,12 +1,9 @@
 """The plan of a sweep: all decisions made before it starts. Pure: no clock, no server, no file.
 
 A sweep consists of randomized complete blocks: each block runs every configuration once at each number of virtual
-users, in an order that is a row of a random Williams square (Williams 1949, Aust. J. Sci. Res. 2, 149-168). Each
-configuration comes equally often first, second and so on, so a drift of the machine affects all alike; and each
-follows each other equally often, so does what a run leaves behind for the next. Where two rows allow it, a block
-begins with the configuration with which the one before ended: what a configuration leaves to itself counts as well.
-The order of a block and the seed of its runs depend only on the sweep's seeds and the block's number, so that adding
-blocks does not change existing ones.
+users, in an order that is a row of a random Williams square (``run_order``), so that a drift of the machine and what
+a run leaves behind for the next affect all configurations alike. The order of a block and the seed of its runs depend
+only on the sweep's seeds and the block's number, so that adding blocks does not change existing ones.
 
 If factors require rebuilding the schema, a block groups its runs by schema, with the schemas in random order, to
 minimize rebuilds: a split-plot design. The runs of a block that use the same schema share one build, so the
@@ -18,9 +15,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -35,6 +30,7 @@ from hdbkit.config.sweep_grid import Grid, grid_of
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.errors import InputError
 from hdbkit.plan import Limits, RequiredRate, RunPlan, SweepPlace, new_run_id, random_letters
+from hdbkit.run_order import in_turn
 from hdbkit.workloads import metric_of, workload
 
 ASSUMED_OVERHEAD_S = 6.0
@@ -336,88 +332,6 @@ def _block_order(
     turns = dict(zip(schemas, in_turn(len(schemas), spec.seed, block), strict=True))
     order = zip(places, in_turn(len(places), spec.seed, block), strict=True)
     return [place for place, _ in sorted(order, key=lambda one: (turns[of_each[one[0][0]]], one[1]))]
-
-
-def in_turn(count: int, seed: int, block: int) -> list[int]:
-    """The position of each of ``count`` items in a block.
-
-    Blocks are rows of consecutive Williams squares: over ``count`` blocks (twice as many for an odd count) each item
-    has every position equally often, and follows each other item equally often.
-    """
-    number, row = divmod(block - 1, count if count % 2 == 0 else 2 * count)
-    last = None
-    for earlier in range(number):
-        last = _WilliamsSquare.of(count, seed, earlier, last).last
-    positions = [0] * count
-    for position, item in enumerate(_WilliamsSquare.of(count, seed, number, last).row(row)):
-        positions[item] = position
-    return positions
-
-
-@dataclass(frozen=True)
-class _WilliamsSquare:
-    """Rows in which each item follows each other once; for an odd count two squares, one the mirror of the other.
-
-    A row is that of the zigzag 0, n - 1, 1, n - 2, ... shifted by a number, with random items in place of numbers.
-    """
-
-    items: tuple[int, ...]
-    rows: tuple[tuple[int, bool], ...]
-    """Shift, and whether it is mirrored."""
-
-    @classmethod
-    @lru_cache(maxsize=256)
-    def of(cls, count: int, seed: int, number: int, last: int | None) -> _WilliamsSquare:
-        """A random square whose rows begin with the end of the one before (``last``, of the first) where possible.
-
-        Rows are the edges of a directed graph from their first to their last item, their order its Euler trails
-        (Hierholzer 1873, Math. Ann. 6, 30-32).
-        """
-        draw = random.Random(f"{seed}/{number}")
-        items = tuple(draw.sample(range(count), count))
-        rows = [
-            (shift, mirrored) for shift in range(count) for mirrored in ((False, True) if count % 2 else (False,))
-        ]
-        draw.shuffle(rows)
-        square = cls(items, tuple(rows))
-        starting: dict[int | None, list[tuple[int, bool]]] = {}
-        for row in rows:
-            starting.setdefault(square._ends(row)[0], []).append(row)
-        ordered: list[tuple[int, bool]] = []
-        for first in (last, *(square._ends(row)[0] for row in rows)):
-            path: list[tuple[int | None, tuple[int, bool] | None]] = [(first, None)]
-            trail: list[tuple[int, bool]] = []
-            while path:
-                item, arrived_by = path[-1]
-                if starting.get(item):
-                    following = starting[item].pop()
-                    path.append((square._ends(following)[1], following))
-                    continue
-                path.pop()
-                trail += [arrived_by] if arrived_by else []
-            ordered += reversed(trail)
-        return cls(items, tuple(ordered))
-
-    @property
-    def last(self) -> int:
-        """The item with which the last row ends."""
-        return self._ends(self.rows[-1])[1]
-
-    def row(self, number: int) -> list[int]:
-        """The items of one row, in their order."""
-        shift, mirrored = self.rows[number]
-        found = [self._item(step, shift) for step in range(len(self.items))]
-        return found[::-1] if mirrored else found
-
-    def _ends(self, row: tuple[int, bool]) -> tuple[int, int]:
-        shift, mirrored = row
-        ends = self._item(0, shift), self._item(len(self.items) - 1, shift)
-        return ends[::-1] if mirrored else ends
-
-    def _item(self, step: int, shift: int) -> int:
-        count = len(self.items)
-        place = step // 2 if step % 2 == 0 else count - 1 - step // 2
-        return self.items[(place + shift) % count]
 
 
 def _schema(configuration: Mapping[str, str]) -> tuple[str | None, ...]:

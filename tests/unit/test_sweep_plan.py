@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import InputError
-from hdbkit.sweep_plan import SweepPlan, extended, in_turn, new_sweep_id, plan_sweep, run_plan, with_winners
+from hdbkit.run_order import in_turn
+from hdbkit.sweep_plan import SweepPlan, extended, new_sweep_id, plan_sweep, run_plan, with_winners
 
 TARGET = Target(kind="nulldb")
 AT = datetime(2026, 11, 20, 21, 4, tzinfo=UTC)

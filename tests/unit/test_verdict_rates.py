@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bench.verdicts.judging import intervals
 from bench.verdicts.noise import recorded
 from bench.verdicts.sweeps import (
     NOISES,
@@ -14,7 +15,6 @@ from bench.verdicts.sweeps import (
     at_looks,
     called,
     compare_with_judge,
-    intervals,
     placed,
     simulated,
     turns,

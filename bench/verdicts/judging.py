@@ -1,0 +1,111 @@
+"""Simulated sweeps of complete blocks, and their verdicts: the formulas of ``hdbkit.analysis.sweep``, vectorized."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from bench.verdicts.noise import Floats
+from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT
+from hdbkit.analysis.statistics.dunnett import TABULATED_DF, critical_value
+
+
+@dataclass(frozen=True)
+class Sweeps:
+    """Simulated sweeps: log throughputs and run numbers, each (sweeps, blocks, configurations)."""
+
+    logs: Floats
+    numbers: Floats
+
+    def of(self, blocks: int) -> Sweeps:
+        """Their first blocks."""
+        return Sweeps(self.logs[:, :blocks], self.numbers[:, :blocks])
+
+    def __getitem__(self, some: slice) -> Sweeps:
+        return Sweeps(self.logs[some], self.numbers[some])
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """The estimates of ``block_model`` for each ratio to configuration 0, (sweeps, configurations - 1)."""
+
+    values: Floats
+    errors: Floats
+    df: Floats
+    correlation: Floats
+
+
+def estimates(sweeps: Sweeps) -> Estimates:
+    """``BlockModel`` for complete blocks, vectorized over sweeps."""
+    logs, (_, blocks, size) = sweeps.logs, sweeps.logs.shape
+    residuals, means, df = apart(logs), logs.mean(axis=1), (blocks - 1) * (size - 1)
+    leverage: Floats = np.full(logs.shape, 1 - df / (blocks * size))
+    slope_weights = np.zeros((len(logs), size))
+    if df >= MIN_DF_FOR_DRIFT:
+        numbers = apart(sweeps.numbers)
+        squares = (numbers**2).sum(axis=(1, 2))
+        slope = (numbers * logs).sum(axis=(1, 2)) / squares
+        away = sweeps.numbers.mean(axis=1) - sweeps.numbers.mean(axis=(1, 2))[:, None]
+        residuals, means = residuals - slope[:, None, None] * numbers, means - slope[:, None] * away
+        leverage, df = leverage + numbers**2 / squares[:, None, None], df - 1
+        slope_weights = away
+    pooled = (residuals**2).sum(axis=(1, 2)) / df
+    cell_df = (1 - leverage).sum(axis=1)
+    own = (residuals**2).sum(axis=1) / cell_df
+    prior = prior_df(np.maximum(own, 0.02 * pooled[:, None]), cell_df)[:, None]
+    finite = np.where(np.isinf(prior), 0, prior)
+    shrunk = np.where(
+        np.isinf(prior), pooled[:, None], (finite * pooled[:, None] + cell_df * own) / (finite + cell_df)
+    )
+    variance, judged_df = np.maximum(own, shrunk), np.where(np.isinf(prior), df, finite + cell_df)
+    weights = np.zeros((len(logs), size - 1, blocks, size))
+    weights[:, np.arange(size - 1), :, np.arange(1, size)] = 1 / blocks
+    weights[:, :, :, 0] = -1 / blocks
+    if df < (blocks - 1) * (size - 1):
+        lead = (slope_weights[:, 1:] - slope_weights[:, :1]) / squares[:, None]
+        weights -= lead[:, :, None, None] * numbers[:, None]
+    parts = (weights**2).sum(axis=2) * variance[:, None, :]
+    total = parts.sum(axis=2)
+    of_contrast = np.minimum(total**2 / (parts**2 / judged_df[:, None, :]).sum(axis=2), df)
+    flat = (weights * np.sqrt(variance)[:, None, None, :]).reshape(len(logs), size - 1, -1)
+    covariance = flat @ flat.transpose(0, 2, 1)
+    beside = covariance[:, ~np.eye(size - 1, dtype=bool)].reshape(len(logs), -1)
+    shared = np.maximum(beside.min(axis=1), 0) if size > 2 else np.zeros(len(logs))
+    least = np.minimum(np.floor(np.sqrt(shared / total.max(axis=1)) * 20 + 1e-6) / 20, 0.95)
+    return Estimates(means[:, 1:] - means[:, :1], np.sqrt(total), of_contrast, least)
+
+
+def apart(values: Floats) -> Floats:
+    """Values without the means of their configuration and block."""
+    means = [values.mean(axis=axis, keepdims=True) for axis in (1, 2, (1, 2))]
+    found: Floats = values - means[0] - means[1] + means[2]
+    return found
+
+
+def prior_df(own: Floats, df: Floats) -> Floats:
+    """The degrees of freedom of the common variance, one number per sweep; infinite where cells are alike."""
+    logs = np.log(own) - scipy.special.digamma(df / 2) + np.log(df / 2)
+    by_chance = scipy.special.polygamma(1, df / 2).mean(axis=1)
+    beyond = logs.var(axis=1, ddof=1) - by_chance * (1 - np.sqrt(2 / (own.shape[1] - 1)))
+    x = 0.5 + 1 / np.maximum(beyond, 1e-12)
+    for _ in range(8):
+        trigamma = scipy.special.polygamma(1, x)
+        x += trigamma * (1 - trigamma / np.maximum(beyond, 1e-12)) / scipy.special.polygamma(2, x)
+    return np.where(beyond > 0, 2 * x, np.inf)
+
+
+def intervals(sweeps: Sweeps, level: float, family: bool = True) -> tuple[Floats, Floats]:
+    """Lower and upper ends of each ratio to configuration 0, (sweeps, configurations - 1), on the log scale."""
+    found = estimates(sweeps)
+    compared = found.values.shape[1] if family else 1
+    critical = np.zeros_like(found.df)
+    for correlation in np.unique(found.correlation):
+        here = found.correlation == correlation
+        above = next(df for df in TABULATED_DF if df >= found.df[here].max())
+        known = np.array([df for df in TABULATED_DF if df <= above])
+        table = [critical_value([[correlation] * compared], int(df), level) for df in known]
+        critical[here] = np.interp(1 / np.maximum(found.df[here], 1), 1 / known[::-1], table[::-1])
+    half = critical * found.errors
+    return found.values - half, found.values + half

@@ -1,0 +1,95 @@
+"""The order of the configurations in the blocks of a sweep: rows of random Williams squares.
+
+In a Williams square (Williams 1949, Aust. J. Sci. Res. 2, 149-168) each item comes equally often first, second and so
+on, so a drift affects all alike; and each follows each other equally often, so what a run leaves behind for the next
+does too. Where two rows allow it, a block begins with the item with which the one before ended: what an item leaves
+to itself counts as well. The order depends on the seed and the number of the block alone.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+def in_turn(count: int, seed: int, block: int) -> list[int]:
+    """The position of each of ``count`` items in a block.
+
+    Blocks are rows of consecutive Williams squares: over ``count`` blocks (twice as many for an odd count) each item
+    has every position equally often, and follows each other item equally often.
+    """
+    number, row = divmod(block - 1, count if count % 2 == 0 else 2 * count)
+    last = None
+    for earlier in range(number):
+        last = _WilliamsSquare.of(count, seed, earlier, last).last
+    positions = [0] * count
+    for position, item in enumerate(_WilliamsSquare.of(count, seed, number, last).row(row)):
+        positions[item] = position
+    return positions
+
+
+@dataclass(frozen=True)
+class _WilliamsSquare:
+    """Rows in which each item follows each other once; for an odd count two squares, one the mirror of the other.
+
+    A row is that of the zigzag 0, n - 1, 1, n - 2, ... shifted by a number, with random items in place of numbers.
+    """
+
+    items: tuple[int, ...]
+    rows: tuple[tuple[int, bool], ...]
+    """Shift, and whether it is mirrored."""
+
+    @classmethod
+    @lru_cache(maxsize=256)
+    def of(cls, count: int, seed: int, number: int, last: int | None) -> _WilliamsSquare:
+        """A random square whose rows begin with the end of the one before (``last``, of the first) where possible.
+
+        Rows are the edges of a directed graph from their first to their last item, their order its Euler trails
+        (Hierholzer 1873, Math. Ann. 6, 30-32).
+        """
+        draw = random.Random(f"{seed}/{number}")
+        items = tuple(draw.sample(range(count), count))
+        rows = [
+            (shift, mirrored) for shift in range(count) for mirrored in ((False, True) if count % 2 else (False,))
+        ]
+        draw.shuffle(rows)
+        square = cls(items, tuple(rows))
+        starting: dict[int | None, list[tuple[int, bool]]] = {}
+        for row in rows:
+            starting.setdefault(square._ends(row)[0], []).append(row)
+        ordered: list[tuple[int, bool]] = []
+        for first in (last, *(square._ends(row)[0] for row in rows)):
+            path: list[tuple[int | None, tuple[int, bool] | None]] = [(first, None)]
+            trail: list[tuple[int, bool]] = []
+            while path:
+                item, arrived_by = path[-1]
+                if starting.get(item):
+                    following = starting[item].pop()
+                    path.append((square._ends(following)[1], following))
+                    continue
+                path.pop()
+                trail += [arrived_by] if arrived_by else []
+            ordered += reversed(trail)
+        return cls(items, tuple(ordered))
+
+    @property
+    def last(self) -> int:
+        """The item with which the last row ends."""
+        return self._ends(self.rows[-1])[1]
+
+    def row(self, number: int) -> list[int]:
+        """The items of one row, in their order."""
+        shift, mirrored = self.rows[number]
+        found = [self._item(step, shift) for step in range(len(self.items))]
+        return found[::-1] if mirrored else found
+
+    def _ends(self, row: tuple[int, bool]) -> tuple[int, int]:
+        shift, mirrored = row
+        ends = self._item(0, shift), self._item(len(self.items) - 1, shift)
+        return ends[::-1] if mirrored else ends
+
+    def _item(self, step: int, shift: int) -> int:
+        count = len(self.items)
+        place = step // 2 if step % 2 == 0 else count - 1 - step // 2
+        return self.items[(place + shift) % count]
