@@ -187,9 +187,9 @@ def start(target: Target, wanted: WorkloadSpec, planned: Planner, root: Path) ->
 
 @contextmanager
 def _alone(ready: Ready, root: Path) -> Iterator[list[int]]:
-    """Lock the server of a run that causes faults; yield the descriptors that keep the lock until the run's end.
+    """Lock the server that a run disturbs; yield the descriptors that keep the lock until the last fault is undone.
 
-    Raises ``InputError`` while another run has faults on that server.
+    Raises ``InputError`` while another run of the results folder disturbs that server.
     """
     if not ready.disturbed:
         yield []
@@ -207,7 +207,7 @@ def _supervisor(folder: RunFolder, target: Target, kept: Sequence[int]) -> subpr
         environment[PASSWORD_VARIABLE] = secret
     with folder.supervisor_errors.open("wb") as errors:
         process = subprocess.Popen(
-            command_of("hdbkit.execution.supervisor", str(folder.path)),
+            command_of("hdbkit.execution.supervisor", str(folder.path), *map(str, kept)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,

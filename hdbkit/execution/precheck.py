@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.fault import Thing
 from hdbkit.config.load import client_slices
 from hdbkit.contracts import Capability, Database, Schema, Session, SessionOptions, Workload
 from hdbkit.databases import database
@@ -42,7 +43,7 @@ class Ready:
     warnings: tuple[str, ...] = ()
     """What is wrong with the schema, though it can be run."""
     disturbed: str = ""
-    """The server on which the run causes faults; no other run may do so at the same time."""
+    """The server that the run disturbs by faults; no other run of the results folder may do so at the same time."""
 
 
 Planner = Callable[[WorkloadSpec], RunPlan]
@@ -131,16 +132,22 @@ def _server(engine: Database, session: Session, plan: RunPlan, pooling: Pooling,
 
 
 def _check_faults(plan: RunPlan, session: Session, results: Path) -> str:
-    """Check that the faults can be caused; return what identifies the server under each of its names, if any are."""
+    """Check that the faults can be caused; return what identifies the server if it or its disk is disturbed.
+
+    The identity is the same for each of the server's names on this host.
+    """
     if not plan.load.faults:
         return ""
     from hdbkit.faults.actions import check
+    from hdbkit.servers.server_access import host_of
 
     target = plan.target
     check(target, plan.load.faults, len(client_slices(dict(plan.load))), session, results)
+    if not any(fault.thing in (Thing.SERVER, Thing.DISK) for fault in plan.load.faults):
+        return ""
     pid = database(target.kind).server_process(session)
     folder = working_folder(pid) if pid else None
-    return str(folder) if folder else f"{target.kind}://{target.host}:{target.port}"
+    return str(folder) if folder else f"{host_of(target)}{target.port or 'default'}"
 
 
 def _check_capabilities(engine: Database, asked: Workload, load: Load) -> None:

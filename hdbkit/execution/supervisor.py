@@ -76,9 +76,13 @@ class Ended(HdbkitError):
 
 
 class Supervisor:
-    """One run, from the start of the clients to the complete folder."""
+    """One run, from the start of the clients to the complete folder.
 
-    def __init__(self, folder: RunFolder) -> None:
+    The process that causes its faults inherits the descriptors ``kept``.
+    """
+
+    def __init__(self, folder: RunFolder, kept: Sequence[int] = ()) -> None:
+        self._kept = kept
         self._folder, self._manifest = folder, folder.read()
         self._plan = RunPlan.model_validate(self._manifest.plan)
         self._workload = workload(self._plan.workload)
@@ -222,7 +226,7 @@ class Supervisor:
             from hdbkit.faults.injector import Injector  # heavy, and most runs cause none
 
             notes = self._folder.spools / FAULTS
-            self._injector = Injector(self._plan.target, load.faults, load.seed, self._folder.path, notes)
+            self._injector = Injector(self._plan.target, load.faults, load.seed, self._folder.path, notes, self._kept)
             reached = self._plan.model_copy(update={"target": self._injector.target})
             self._generator = LocalPool(self._folder, reached)
 
@@ -450,10 +454,10 @@ def _finish() -> ModuleType:
 
 
 def main() -> None:
-    """Entry point of the supervisor's process: ``python ... FOLDER``."""
+    """Entry point of the supervisor's process: ``python ... FOLDER [DESCRIPTOR]...``."""
     folder = RunFolder(Path(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    supervisor = Supervisor(folder)
+    supervisor = Supervisor(folder, [int(one) for one in sys.argv[2:]])
     signal.signal(signal.SIGTERM, supervisor.ask_to_stop)
     sys.exit(0 if supervisor.run() in (Status.DONE, Status.STOPPED) else 3)

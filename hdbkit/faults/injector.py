@@ -64,17 +64,28 @@ class Undo:
 
 
 class Injector:
-    """The handle of the process; ``target`` is where the run's clients connect to.
+    """The handle of the process, which inherits the descriptors ``kept``; ``target`` is where clients connect to.
 
     Raises ``HdbkitError`` if the process does not start.
     """
 
-    def __init__(self, target: Target, faults: Sequence[Fault], seed: int, folder: Path, notes: Path) -> None:
+    def __init__(
+        self,
+        target: Target,
+        faults: Sequence[Fault],
+        seed: int,
+        folder: Path,
+        notes: Path,
+        kept: Sequence[int] = (),
+    ) -> None:
         self._faults, self._late_ns, self._undone = tuple(faults), 0, False
         self._pipe, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
-                command_of("hdbkit.faults.injector"), stdin=theirs.fileno(), start_new_session=True
+                command_of("hdbkit.faults.injector"),
+                stdin=theirs.fileno(),
+                start_new_session=True,
+                pass_fds=kept,
             )
         port = self._send_orders(Orders(target, self._faults, seed, folder, notes))
         self.target = _through_proxy(target, port) if port else target

@@ -66,7 +66,7 @@ class ServerAccess:
 
     @property
     def _host(self) -> str:
-        return f"{self._target.kind}://{_host(self._target.host)}:"
+        return host_of(self._target)
 
     @property
     def _address(self) -> str:
@@ -237,11 +237,11 @@ def discard(_: str) -> None:
     """Discard a message."""
 
 
-def _host(host: str | None) -> str:
-    """A host's name; "localhost" for every name of this host: none, a socket's folder, a loopback address."""
-    name = (host or "localhost").lower()
+def host_of(target: Target) -> str:
+    """The start of a server's address; "localhost" for each name of this host: none, a socket, a loopback."""
+    name = (target.host or "localhost").lower()
     try:
         here = ipaddress.ip_address(name).is_loopback
     except ValueError:
         here = name.startswith("/")
-    return "localhost" if here else name
+    return f"{target.kind}://{'localhost' if here else name}:"

@@ -17,7 +17,19 @@ from hdbkit.errors import HdbkitError, InputError, RunFailed
 from hdbkit.execution.folder_setup import FAULTS
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, find_binaries, private_server
-from tests.run.faults import SOME, ask, check_short_faults, folder_of, passed, rows, run_with, supervisor_of, until
+from tests.run.faults import (
+    SOME,
+    ask,
+    check_short_faults,
+    folder_of,
+    gone,
+    passed,
+    rows,
+    run_with,
+    server_processes,
+    supervisor_of,
+    until,
+)
 
 
 @pytest.fixture(scope="module")
@@ -106,18 +118,33 @@ def test_a_fault_is_undone_when_its_supervisor_is_killed(server: PrivateServer) 
     until(lambda: answers(server), "the server is back", 30)
 
 
-def test_only_one_run_at_a_time_causes_faults_on_a_server() -> None:
-    target = Target.parse("nulldb:///x")
-    load = Load(virtual_users=2, rampup_s=0, duration_s=600, fault="kill client at 599 s")
-    running = hdbkit.start(target, load=load)
+def test_only_one_run_at_a_time_disturbs_a_server_until_its_last_fault_is_undone(server: PrivateServer) -> None:
+    running = interrupted(server, "pause server at 0.3 s for 60 s")
+    supervisor, injector = supervisor_of(running), injector_of(running)
+    injector.suspend()
+    supervisor.kill()
+    until(lambda: running.status is Status.ABANDONED, "the run is abandoned")
+    for one in server_processes(server):
+        one.resume()
+    load = SOME.model_copy(update={"fault": "pause server at 1 s for 1 s"})
     with pytest.raises(InputError, match=r"another run causes faults on .*; wait until it ends, or stop it"):
-        hdbkit.start(target, load=load)
-    running.stop(at_once=True)
-    running.wait()
-    again = hdbkit.start(target, load=load)
+        hdbkit.start(server.target, load=load)
+    injector.resume()
+    until(lambda: gone([injector]), "the fault is undone")
+    again = hdbkit.start(server.target, load=load)
     again.stop(at_once=True)
     with suppress(RunFailed):  # it was stopped before its start
         again.wait()
+
+
+def test_runs_that_disturb_only_their_own_clients_may_run_together() -> None:
+    load = Load(virtual_users=2, rampup_s=0, duration_s=600, fault="kill client at 599 s")
+    both = [hdbkit.start(Target.parse("nulldb:///x"), load=load) for _ in range(2)]
+    for running in both:
+        running.stop(at_once=True)
+    for running in both:
+        with suppress(RunFailed):  # it was stopped before its start
+            running.wait()
 
 
 def test_a_fault_is_undone_when_its_run_is_stopped(server: PrivateServer) -> None:
