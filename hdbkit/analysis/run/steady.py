@@ -53,7 +53,7 @@ def drift(per_second: npt.NDArray[np.float64], confidence: float = 0.95) -> Drif
     error = np.sqrt(variance * 4 * (of_half - of_both))
     df = max(n * (1 - between) / (1 + between) - 2, 1.0)
     width = float(scipy.special.stdtrit(df, (1 + confidence) / 2)) * float(error)
-    return Drift(change, change - width, change + width)
+    return Drift(change, max(change - width, -1.0), change + width)
 
 
 def _mean_variance(between: float, count: int) -> float:
