@@ -75,24 +75,49 @@ def server_pid(folder: str, note: dict[str, object]) -> int | None:
     return pid if is_ours(pid, str(note["binaries"]), folder) else None
 
 
+def family(pid: int) -> list[int]:
+    """A process and its descendants, itself first."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else []:  # noqa: PTH208, PTH112
+        try:
+            with open(f"/proc/{int(name)}/stat", "rb") as file:  # noqa: PTH123
+                children.setdefault(int(file.read().rpartition(b")")[2].split()[1]), []).append(int(name))
+        except (OSError, ValueError):
+            continue
+    found = [pid]
+    for one in found:
+        found += children.get(one, [])
+    return found
+
+
 def stop_server(folder: str, note: dict[str, object], patience_s: float) -> bool:
-    """Send a folder's server its stop signals in order, then SIGKILL; return whether a server was running."""
+    """Send a folder's server its stop signals in order, then SIGKILL; return whether a server was running.
+
+    A frozen server is continued first. What is killed is the server with all its processes.
+    """
     pid = server_pid(folder, note)
     if pid is None:
         return False
     names = note["stop_signals"]
     assert isinstance(names, list)
+    _send(family(pid), "SIGCONT")
     for name in [*names, "SIGKILL"]:
-        try:
-            os.kill(pid, signal.Signals[name])
-        except ProcessLookupError:
-            return True
+        _send(family(pid) if name == "SIGKILL" else [pid], name)
         end = time.monotonic() + patience_s
         while time.monotonic() < end:
             if not is_ours(pid, str(note["binaries"]), folder) and not is_ending(pid):
                 return True
             time.sleep(0.02)
     return True
+
+
+def _send(pids: list[int], name: str) -> None:
+    """Send a signal to those of the processes that are still there."""
+    for pid in pids:
+        try:
+            os.kill(pid, signal.Signals[name])
+        except ProcessLookupError:
+            continue
 
 
 def kill_helpers(folder: str, note: dict[str, object]) -> None:

@@ -24,7 +24,8 @@ from pydantic import SecretStr
 
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, InputError, ServerFailed
-from hdbkit.servers import Binaries, PrivateServer, find_binaries, private_server
+from hdbkit.processes import birth_of
+from hdbkit.servers import Binaries, PrivateServer, _guard, find_binaries, private_server
 from tests.run.conftest import password_of
 
 pytestmark = pytest.mark.skipif(not find_binaries(), reason="no server binaries here; see: hdbkit doctor")
@@ -298,6 +299,19 @@ def test_a_forked_child_does_not_end_the_servers_of_its_parent(other: PrivateSer
     assert answers(other)
 
 
+def remove_frozen(server: PrivateServer) -> None:
+    """Freeze all processes of a server, then remove it."""
+    folder = str(server.folder)
+    frozen = _guard.family(_guard.server_pid(folder, _guard.read_note(folder)) or 0)
+    births = {pid: birth_of(pid) for pid in frozen}
+    for pid in frozen:
+        os.kill(pid, signal.SIGSTOP)
+    began = time.monotonic()
+    server.remove()
+    assert time.monotonic() - began < 30
+    assert not [pid for pid, birth in births.items() if birth_of(pid) == birth]
+
+
 def test_a_kept_server_runs_on_and_is_attached_started_moved_and_removed(kind: str) -> None:
     with run_python(OWNER.format(arguments=f"{kind!r}, keep=True", end="")) as owner:
         assert owner.stdout is not None
@@ -325,7 +339,8 @@ def test_a_kept_server_runs_on_and_is_attached_started_moved_and_removed(kind: s
         with pytest.raises(ServerFailed, match="no_such_setting"):
             broken.start()
         broken.close()  # as the interpreter's end does
-        assert moved.settings_file.is_file()
+        moved.settings_file.write_text("")
+        remove_frozen(PrivateServer.attach(folder).start())
     finally:
         kept.remove()
     assert not Path(folder).exists()
