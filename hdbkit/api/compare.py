@@ -210,15 +210,16 @@ def _names(base: Side, new: Side) -> tuple[str, str]:
 
 def _results(side: Side, place: Workspace) -> list[Result]:
     words = side.split(",") if isinstance(side, str) else list(side)
-    found = [one for word in words for one in _named(word.strip(), place.results)]
+    found = [one for word in words for one in _named(word.strip(), place)]
     if not found:
         raise InputError("give at least one run for each side; see: hdbkit runs list")
     return found
 
 
-def _named(word: str, root: Path) -> list[Result]:
+def _named(word: str, place: Workspace) -> list[Result]:
+    root = place.results
     labelled = runs_of_profile(root, word) or runs_under(root, word)
-    return [Result(find_run(root, run_id)) for run_id in labelled or [word]]
+    return [Result(find_run(root, run_id), place) for run_id in labelled or [word]]
 
 
 def _metric_value(one: Result) -> float:

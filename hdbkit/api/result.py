@@ -28,8 +28,8 @@ from hdbkit.workspace import DEFAULT, Workspace
 class Result:
     """The result of one run, read from its folder without driver or server."""
 
-    def __init__(self, folder: RunFolder) -> None:
-        self.folder = folder
+    def __init__(self, folder: RunFolder, workspace: Workspace = DEFAULT) -> None:
+        self.folder, self._workspace = folder, workspace
         self.manifest: Manifest = folder.read()
 
     @property
@@ -139,17 +139,21 @@ class Result:
         """
         self._write(note=text)
 
-    def remove(self, *, workspace: Workspace | None = None) -> None:
-        """Delete the run's folder permanently.
+    def remove(self) -> None:
+        """Delete the run's folder permanently. Raises ``InputError`` as :meth:`require_removable`."""
+        self.require_removable()
+        shutil.rmtree(self.folder.path)
+
+    def require_removable(self) -> None:
+        """Check that the run can be deleted.
 
         Raises:
-            InputError: the run is running, or its folder is not one of the results folder of the workspace.
+            InputError: the run is running, or its folder is not one of the results folder of its workspace.
         """
         self._require_ended()
-        path, results = self.folder.path, (workspace or DEFAULT).results
+        path, results = self.folder.path, self._workspace.results
         if path.is_symlink() or path.parent.resolve() != results.resolve() or path.name != self.run_id:
             raise InputError(f"{path} is not a run in the results folder {results}; nothing was deleted")
-        shutil.rmtree(self.folder.path)
 
     def _write(self, **changes: Any) -> None:
         """Change fields of the manifest, whose only other writer, the supervisor, must have ended."""
@@ -171,7 +175,8 @@ class Result:
 
 def result(run_id: str = "last", *, workspace: Workspace | None = None) -> Result:
     """Read the result of a run, given by its id, a unique part of the id, a folder, or ``last``."""
-    return Result(find_run((workspace or DEFAULT).results, run_id))
+    found = workspace or DEFAULT
+    return Result(find_run(found.results, run_id), found)
 
 
 def runs(where: str | None = None, *, workspace: Workspace | None = None) -> pd.DataFrame:

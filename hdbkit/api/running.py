@@ -26,8 +26,8 @@ OnTick = Callable[["Running"], None]
 class Running:
     """A handle on a run. The run does not depend on this object: ``attach`` returns another handle."""
 
-    def __init__(self, handle: RunHandle) -> None:
-        self._handle = handle
+    def __init__(self, handle: RunHandle, workspace: Workspace = DEFAULT) -> None:
+        self._handle, self._workspace = handle, workspace
 
     @property
     def run_id(self) -> str:
@@ -66,12 +66,12 @@ class Running:
         watcher = (lambda _: watch(self)) if watch else None
         manifest = self._handle.wait(watcher)
         require_done(manifest)
-        return Result(self._handle.folder)
+        return Result(self._handle.folder, self._workspace)
 
     def recover(self) -> Result:
         """Complete a run whose supervisor died. Raises ``InputError`` if there is nothing to recover."""
         self._handle.recover()
-        return Result(self._handle.folder)
+        return Result(self._handle.folder, self._workspace)
 
 
 def start(
@@ -109,7 +109,7 @@ def start(
         run_id = new_run_id(datetime.now(UTC), target, spec, driven)
         return RunPlan(run_id=run_id, target=target, workload=spec, load=driven, label=label)
 
-    return Running(start_run(target, specification(workload), planned, place.results))
+    return Running(start_run(target, specification(workload), planned, place.results), place)
 
 
 def run(
@@ -155,7 +155,8 @@ def attach(run_id: str = "last", *, workspace: Workspace | None = None) -> Runni
     Example:
         >>> hdbkit.attach("last").stop()  # doctest: +SKIP
     """
-    return Running(RunHandle(find_run((workspace or DEFAULT).results, run_id)))
+    place = workspace or DEFAULT
+    return Running(RunHandle(find_run(place.results, run_id)), place)
 
 
 def running_runs(*, workspace: Workspace | None = None) -> list[Running]:
@@ -164,10 +165,11 @@ def running_runs(*, workspace: Workspace | None = None) -> list[Running]:
     Example:
         >>> [run.run_id for run in hdbkit.api.running_runs()]  # doctest: +SKIP
     """
-    root = (workspace or DEFAULT).results
+    place = workspace or DEFAULT
     noted = ", ".join(f"'{status.value}'" for status in Status if not status.ended)
-    listed = list_runs(root, f"status IN ({noted})").runs["run_id"]
-    return [one for one in (Running(RunHandle(RunFolder(root / run_id))) for run_id in listed) if _is_running(one)]
+    listed = list_runs(place.results, f"status IN ({noted})").runs["run_id"]
+    handles = (RunHandle(RunFolder(place.results / run_id)) for run_id in listed)
+    return [one for one in (Running(handle, place) for handle in handles) if _is_running(one)]
 
 
 def _is_running(one: Running) -> bool:

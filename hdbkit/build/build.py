@@ -155,6 +155,7 @@ class _Build:
             raise BuildFailed(stage.value, STOPPED)
         self._progress.stage(stage)
         try:
+            require_claim(self._schema, self._place)
             yield
         except TransactionError as error:
             raise BuildFailed(stage.value, str(error)) from error

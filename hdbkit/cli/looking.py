@@ -204,6 +204,7 @@ def runs_rm(
 ) -> None:
     """Delete a run's folder permanently."""
     result = api.result(run_id)
+    result.require_removable()
     if not yes:
         typer.confirm(f"Delete {result.folder.path}?", abort=True, err=True)
     result.remove()

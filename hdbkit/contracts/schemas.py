@@ -92,7 +92,10 @@ class Schema(Protocol):
         ...
 
     def claim(self) -> bool:
-        """Reserve the schema until ``close``; false if another process has reserved it, to build or to drop it."""
+        """Reserve the schema until ``close``; false if another process has reserved it, to build or to drop it.
+
+        A repeated call confirms it. Raises ``TransactionError`` if the server has ended the reservation since.
+        """
         ...
 
     def create(self, spec: str) -> None:

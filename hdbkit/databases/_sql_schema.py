@@ -107,9 +107,14 @@ class SqlSchema:
         return BuildLog(True, tables, str(spec[0][0]), bool(finished[0][0]), {key: int(rows) for key, rows in parts})
 
     def claim(self) -> bool:
-        """By a lock in a transaction of a session of its own, which a pooler gives no other client meanwhile."""
-        self._claim = self._engine.connect(self.target, self._scope, _OPTIONS)
-        self._claim.begin()
+        """By a lock in a transaction of a session of its own, which a pooler gives no other client meanwhile.
+
+        The transaction is idle during the build, so the server's timeouts are lifted for it.
+        """
+        if self._claim is None:
+            self._claim = self._engine.connect(self.target, self._scope, _OPTIONS)
+            self._claim.begin()
+            self._claim.query("lift_timeouts")
         end = time.monotonic() + _CLAIM_PATIENCE_S
         while not (claimed := bool(self._claim.query("claim_schema")[0][0])) and time.monotonic() < end:
             time.sleep(0.1)

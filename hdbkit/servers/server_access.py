@@ -15,6 +15,7 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
+from hdbkit.config.target import ControlAccount
 from hdbkit.contracts import Power, Session
 from hdbkit.databases import database
 from hdbkit.errors import (
@@ -212,7 +213,8 @@ class ServerAccess:
                 late = time.monotonic() > began + _patience_s(error, _SESSION_PATIENCE_S)
                 waits = isinstance(error, NoneFree) or (self._restoring and not isinstance(error, NothingListens))
                 if late or not waits:
-                    variable = ADMIN_PASSWORD_VARIABLE if account is not self._target else PASSWORD_VARIABLE
+                    own = isinstance(account, ControlAccount)
+                    variable = ADMIN_PASSWORD_VARIABLE if own else PASSWORD_VARIABLE
                     advice = error.advice.replace(PASSWORD_VARIABLE, variable)
                     raise type(error)(error.target, error.reason, advice) from None
             time.sleep(0.1)

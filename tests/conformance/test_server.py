@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import time
+from contextlib import closing, suppress
 from decimal import Decimal
 
 import pytest
@@ -12,7 +13,7 @@ from hdbkit.build import build, drop
 from hdbkit.config import ControlSpec, Target
 from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Setting, SqlSession
 from hdbkit.databases import _sql_schema
-from hdbkit.errors import SchemaProblem
+from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.values import with_unit
 from tests.conformance.conftest import WORK, Connect, Tables
@@ -37,6 +38,33 @@ def test_a_schema_is_built_or_dropped_by_one_process_at_a_time(
                 verb(target, WORK.spec)
     with closing(tables.schema()) as second:
         assert second.claim()
+
+
+BRIEF = (
+    {"options": "-c idle_in_transaction_session_timeout=100"},
+    {"init_command": "SET SESSION wait_timeout = 1"},
+)
+"""Options of a target with which the server ends an idle session soon, by engine."""
+
+
+def test_a_build_holds_its_schema_however_long_its_own_session_is_idle(
+    target: Target, tables: Tables, engine: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_sql_schema, "_CLAIM_PATIENCE_S", 0)
+    (brief,) = [target.with_(options=one) for one in BRIEF if knows(engine, target.with_(options=one))]
+    with closing(engine.schema(brief, WORK)) as first, closing(tables.schema()) as second:
+        assert first.claim()
+        time.sleep(1.5)
+        assert first.claim()
+        assert not second.claim()
+
+
+def knows(engine: Database, target: Target) -> bool:
+    """Whether the engine knows the target's options."""
+    with suppress(InputError):
+        engine.check_options(target)
+        return True
+    return False
 
 
 CHANGES_NOTHING = "timeout"

@@ -78,6 +78,16 @@ def test_missing_privileges_are_reported_before_the_first_run_with_grants_that_s
         admin.close()
 
 
+def test_a_wrong_password_without_an_administrators_account_names_that_of_the_target(
+    built: PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDBKIT_PASSWORD", "wrong")
+    it = control(ordinary(built).with_(password_file=None))
+    for reads in (it.settings, it.maintain):
+        with pytest.raises(CannotConnect, match="set HDBKIT_PASSWORD to the right password"):
+            reads()
+
+
 def test_an_administrators_account_is_for_control_alone(
     built: PrivateServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,9 +52,10 @@ def test_a_folder_outside_the_results_is_not_deleted(
 ) -> None:
     outside = write_run(tmp_path / "outside").folder
     monkeypatch.chdir(results)
-    said = command("runs", "rm", os.path.relpath(outside.path, results), "--yes")
-    assert (said.code, "is not a run in the results folder" in said.err) == (2, True)
-    assert outside.path.is_dir()
+    for yes in ((), ("--yes",)):  # nothing is asked either
+        said = command("runs", "rm", os.path.relpath(outside.path, results), *yes)
+        assert (said.code, "is not a run in the results folder" in said.err) == (2, True)
+        assert outside.path.is_dir()
 
 
 def test_an_interrupt_while_the_program_is_imported_shows_no_traceback(tmp_path: Path) -> None:

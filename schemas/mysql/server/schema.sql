@@ -28,6 +28,10 @@ INSERT INTO build_part (part, `rows`) VALUES (:part, :rows);
 -- name: select_build_parts
 SELECT part, `rows` FROM build_part ORDER BY part;
 
+-- name: lift_timeouts
+-- Let this session be idle for as long as it takes.
+SET SESSION wait_timeout = 31536000;
+
 -- name: claim_schema
 -- 1 if this session is the only one that builds or drops the schema, until it ends.
 SELECT GET_LOCK(CONCAT('hdbkit ', MD5(DATABASE())), 0);

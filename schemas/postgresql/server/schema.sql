@@ -7,6 +7,11 @@ SELECT set_config('default_tablespace', :tablespace, true);
 -- name: schema_exists
 SELECT count(*) FROM pg_namespace WHERE nspname = lower(current_setting('search_path'));
 
+-- name: lift_timeouts
+-- Let this transaction be idle for as long as it takes; some timeouts exist from version 17 on.
+SELECT set_config(name, '0', true) FROM pg_settings
+WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout');
+
 -- name: claim_schema
 -- Whether this transaction is the only one that builds or drops the schema, until it ends.
 SELECT pg_try_advisory_xact_lock(1752457836, hashtext(lower(current_setting('search_path'))));
