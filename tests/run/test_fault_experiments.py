@@ -121,15 +121,17 @@ def test_a_fault_is_undone_when_its_supervisor_is_killed(server: PrivateServer) 
 def test_only_one_run_at_a_time_disturbs_a_server_until_its_last_fault_is_undone(server: PrivateServer) -> None:
     running = interrupted(server, "pause server at 0.3 s for 60 s")
     supervisor, injector = supervisor_of(running), injector_of(running)
-    injector.suspend()
-    supervisor.kill()
-    until(lambda: running.status is Status.ABANDONED, "the run is abandoned")
-    for one in server_processes(server):
-        one.resume()
     load = SOME.model_copy(update={"fault": "pause server at 1 s for 1 s"})
-    with pytest.raises(InputError, match=r"another run causes faults on .*; wait until it ends, or stop it"):
-        hdbkit.start(server.target, load=load)
-    injector.resume()
+    injector.suspend()
+    try:
+        supervisor.kill()
+        until(lambda: running.status is Status.ABANDONED, "the run is abandoned")
+        for one in server_processes(server):
+            one.resume()
+        with pytest.raises(InputError, match=r"another run causes faults on .*; wait until it ends, or stop it"):
+            hdbkit.start(server.target, load=load)
+    finally:
+        injector.resume()
     until(lambda: gone([injector]), "the fault is undone")
     again = hdbkit.start(server.target, load=load)
     again.stop(at_once=True)
