@@ -24,7 +24,7 @@ from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.statistics.tails import binomial_range, chi_square_tail
-from hdbkit.analysis.wording import many, percents, plural, share
+from hdbkit.analysis.wording import many, percent_of, plural, share
 from hdbkit.config.fault import parse_faults
 from hdbkit.config.load import client_slices
 from hdbkit.results.columns import Outcome
@@ -215,7 +215,7 @@ def _steady(run: _Run) -> Line:
     word = "more" if found.change >= 0 else "less"
     detail = (
         f"the second half of the window completed {100 * abs(found.change):.1f} % {word} than the first "
-        f"(95 % interval {percents(1 + found.low, 1 + found.high, run.manifest.metric.rate)})"
+        f"(95 % interval {percent_of(found.low)} to {percent_of(found.high)})"
     )
     limit = share(steady.MAX_DRIFT)
     if found.steady is None:
