@@ -184,6 +184,11 @@ class Target(ConfigModel):
         return f"{self.name} ({self.url})" if self.name else self.url
 
     @property
+    def account(self) -> str:
+        """The account as the subject of a sentence."""
+        return f"account {self.user}" if self.user else "this account"
+
+    @property
     def url(self) -> str:
         """The address without a password, as :meth:`parse` reads it."""
         user = f"{quote(self.user, safe='')}@" if self.user else ""

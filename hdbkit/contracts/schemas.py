@@ -128,7 +128,11 @@ class Schema(Protocol):
         ...
 
     def analyze(self) -> None:
-        """Update the optimizer's statistics of the workload's tables, and change nothing else."""
+        """Update the optimizer's statistics of the workload's tables, and change nothing else.
+
+        Raises:
+            InputError: this account may not.
+        """
         ...
 
     def do(self, name: str) -> None:

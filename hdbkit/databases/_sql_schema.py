@@ -208,7 +208,13 @@ class SqlSchema:
 
     def analyze(self) -> None:
         """Each table of the workload; where it names none, each that lacks statistics."""
-        for table in self._workload.tables or [table for table, _ in self._unanalyzed()]:
+        tables = list(self._workload.tables) or [table for table, _ in self._unanalyzed()]
+        if refused := [table for (table,) in self.session.query("list_not_analyzable", tables=",".join(tables))]:
+            raise InputError(
+                f"{self.target.account} may not analyze {', '.join(refused)} in {self.target.described}; "
+                "omit --analyze, or use the account that owns the tables"
+            )
+        for table in tables:
             self.session.query("update_statistics", table=table)
 
     def do(self, name: str) -> None:

@@ -60,6 +60,10 @@ ORDER BY TABLE_NAME;
 -- name: update_statistics
 ANALYZE TABLE {table};
 
+-- name: list_not_analyzable
+-- None: the server refuses the command itself.
+DO 0;
+
 -- name: analyze
 -- Statistics for the optimizer, after the load.
 ANALYZE TABLE {table};

@@ -56,6 +56,20 @@ SELECT format('ANALYZE %I.%I', nspname, relname)
 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
 WHERE pg_class.oid = to_regclass(:table);
 
+-- name: list_not_analyzable
+-- Tables among these that this account may not analyze; the server would leave them out with a warning. The privilege
+-- exists from version 17 on.
+SELECT c.relname
+FROM pg_class AS c
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+JOIN pg_database AS d ON d.datname = current_database()
+WHERE n.nspname = ANY (current_schemas(false)) AND c.relkind IN ('r', 'p')
+  AND c.relname = ANY (string_to_array(:tables, ','))
+  AND NOT pg_has_role(c.relowner, 'USAGE') AND NOT pg_has_role(d.datdba, 'USAGE')
+  AND CASE WHEN current_setting('server_version_num')::integer < 170000 THEN true
+           ELSE NOT has_table_privilege(c.oid, 'MAINTAIN') END
+ORDER BY c.relname;
+
 -- commands: analyze
 -- Statistics for the planner, and the visibility map. The command names the schema, since no transaction can hold it.
 SELECT format('VACUUM (ANALYZE) %I.%I', nspname, relname)
