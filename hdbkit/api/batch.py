@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -184,9 +185,12 @@ def _kernel_manager() -> type:
 
     class IsolatedKernelManager(AsyncKernelManager):
         def format_kernel_cmd(self, extra_arguments: list[str] | None = None) -> list[str]:
-            program, *arguments = super().format_kernel_cmd(extra_arguments)
-            python = self.kernel_spec is not None and self.kernel_spec.language == "python"
-            return [program, *(["-P"] if python else []), *arguments]
+            program, *arguments = command = super().format_kernel_cmd(extra_arguments)
+            if program == sys.executable:
+                return [program, "-P", *arguments]
+            if self.kernel_spec is not None:  # a launcher or another Python, which may not know the option
+                self.kernel_spec.env["PYTHONSAFEPATH"] = "1"
+            return command
 
     return IsolatedKernelManager
 
