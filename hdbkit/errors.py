@@ -216,6 +216,13 @@ class TransactionError(HdbkitError):
         return f"{self.error_class.value} ({self.code}): {self.text}"
 
 
+def is_caused_by(error: BaseException | None, kind: type[HdbkitError]) -> bool:
+    """Whether the error, or one that caused it, is of this kind."""
+    while error is not None and not isinstance(error, kind):
+        error = error.__cause__
+    return error is not None
+
+
 def innermost_reason(error: BaseException) -> str:
     """The reason of the innermost of our errors that caused this one: what equal failures of several runs share."""
     while isinstance(error.__cause__, HdbkitError):

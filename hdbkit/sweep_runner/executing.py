@@ -17,10 +17,12 @@ from hdbkit.errors import (
     ConfigErrors,
     HdbkitError,
     InputError,
+    NoneFree,
     Problem,
     ServerDown,
     SweepFailed,
     innermost_reason,
+    is_caused_by,
 )
 from hdbkit.plan import RunPlan
 from hdbkit.results.journal import CAUSE, GIVES_UP, SERVER_DOWN, Step
@@ -259,7 +261,7 @@ class _Execution:
         run_id = ""
         try:
             self._report(EventKind.PREPARING, planned)
-            prepared = prepare_run(self.plan, planned, self.control)
+            prepared = self._prepared(planned)
             required = required_rate_for(self.plan, self.folder, planned)
             plan = run_plan(self.plan, planned, datetime.now(UTC), prepared, required)
             run_id = plan.run_id
@@ -276,6 +278,20 @@ class _Execution:
                 raise
         else:
             self._ended(planned, manifest)
+
+    def _prepared(self, planned: PlannedRun) -> dict[str, Any]:
+        """Prepare the server for a run; one that has too few connections for that is restored and restarted first."""
+        try:
+            return prepare_run(self.plan, planned, self.control)
+        except HdbkitError as error:
+            before = self.folder.read_before()
+            if not before or not is_caused_by(error, NoneFree):
+                raise
+            self._waits(
+                f"{innermost_reason(error)}; the server's original settings are restored, then the next applied"
+            )
+        self.control.restore(before)
+        return prepare_run(self.plan, planned, self.control)
 
     def _ended(self, planned: PlannedRun, manifest: Manifest) -> None:
         if end := outcome(manifest):
