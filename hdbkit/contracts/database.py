@@ -45,7 +45,7 @@ class Database(Protocol):
         """Check the target's options without connecting; those of a driver that is not installed are not checked.
 
         Raises:
-            CannotConnect: an option is unknown, or has an unknown value.
+            InputError: an option is unknown, or has an unknown value.
         """
         ...
 
@@ -53,7 +53,8 @@ class Database(Protocol):
         """A session with the statements of ``scope`` and the engine's own.
 
         Raises:
-            CannotConnect: also if an option of the target is invalid, as :meth:`check_options` finds.
+            CannotConnect: the server rejects the connection, or there is none.
+            InputError: an option of the target is invalid, as :meth:`check_options` finds.
             MissingDriver: the driver is not installed.
         """
         ...

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
-from hdbkit.errors import CannotConnect, NothingListens
+from hdbkit.errors import CannotConnect, InputError, NothingListens
 
 S = TypeVar("S")
 ATTRIBUTES = "target_session_attrs"
@@ -72,20 +72,18 @@ def check_options(target: Target, known: Collection[str] | None, values: Mapping
     """Check the names of a target's options (all, if ``known`` is None), and the values of those that have few.
 
     Raises:
-        CannotConnect: an option is unknown, or has an unknown value.
+        InputError: an option is unknown, or has an unknown value.
     """
+    place = f"target {target.described}"
     for name, given in target.options.items():
         if known is not None and name not in known:
             close = did_you_mean(name, list(known))
-            reason = f"unknown option of the target: {name}.{close}"
-            raise CannotConnect(target.described, reason, f"known options: {', '.join(known)}")
+            raise InputError(f"{place} has the unknown option '{name}'; known: {', '.join(known)}.{close}")
         if name in values and given not in values[name]:
-            close = did_you_mean(given, list(values[name]))
-            reason = f"the option {name} is '{given}'.{close}"
-            raise CannotConnect(target.described, reason, f"known values: {', '.join(values[name])}")
+            close, listed = did_you_mean(given, list(values[name])), ", ".join(values[name])
+            raise InputError(f"{place}: the option {name} is '{given}'; known values: {listed}.{close}")
         if name == CONNECT_TIMEOUT and not (given.isascii() and given.isdigit() and 1 <= int(given[:5]) <= 3600):
-            reason = f"the option {CONNECT_TIMEOUT} is '{given}'"
-            raise CannotConnect(target.described, reason, "give whole seconds from 1 to 3600")
+            raise InputError(f"{place}: the option {name} is '{given}'; give whole seconds from 1 to 3600")
 
 
 def connect_timeout_s(target: Target, max_s: int | None) -> int:

@@ -132,16 +132,17 @@ def test_a_session_that_the_server_ended_is_a_lost_connection(
         ({"port": 1}, "nothing listens on"),
         ({"host": "no-such-host.invalid"}, "there is no host 'no-such-host.invalid'"),
         ({"database": "no_such_database"}, "there is no database 'no_such_database'"),
-        ({"options": {"colour": "red"}}, "unknown option of the target"),
+        ({"options": {"colour": "red"}}, "has the unknown option 'colour'"),
     ],
     ids=["password", "port", "host", "database", "option"],
 )
 def test_a_refused_connection_says_which_part_is_wrong(
     target: Target, engine: Database, changes: dict[str, Any], reason: str
 ) -> None:
-    with pytest.raises(CannotConnect) as met:
+    with pytest.raises(InputError) as met:
         engine.connect(target.with_(**changes))
     assert reason in str(met.value)
+    assert isinstance(met.value, CannotConnect) is ("options" not in changes)
     assert "not-this-one" not in str(met.value)
     assert (target.secret() or "not-this-one") not in str(met.value)
 

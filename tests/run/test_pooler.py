@@ -13,7 +13,7 @@ import hdbkit
 from hdbkit.config import Isolation, Load, Target
 from hdbkit.contracts import SERVER, SessionOptions
 from hdbkit.databases import database, sql_session
-from hdbkit.errors import CannotConnect, RolledBackByDesign
+from hdbkit.errors import InputError, RolledBackByDesign
 from hdbkit.execution.precheck import precheck
 from hdbkit.plan import RunPlan
 from hdbkit.readings import Pooling, PoolMode
@@ -121,7 +121,7 @@ def test_options_of_a_target_state_what_a_pooler_does(pooled: Target) -> None:
     stated = pooled.with_(options={"pooling": "transaction", "prepared": "true"})
     with closing(ENGINE.connect(stated)) as session:
         assert ENGINE.pooling(session, stated) == Pooling(PoolMode.TRANSACTION, prepared=True)
-    with pytest.raises(CannotConnect, match="known values: direct, session, transaction"):
+    with pytest.raises(InputError, match="known values: direct, session, transaction"):
         ENGINE.connect(pooled.with_(options={"pooling": "statement"}))
 
 

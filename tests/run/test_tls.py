@@ -84,5 +84,5 @@ def test_the_reason_of_a_failed_handshake(server: PrivateServer, certificates: P
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_a_timeout_that_is_no_number_is_refused(kind: str, given: str) -> None:
     target = Target(kind=kind, host="127.0.0.1", port=1, options={"connect_timeout": given})
-    with pytest.raises(CannotConnect, match=f"connect_timeout is '{given}'; give whole seconds from 1 to 3600"):
+    with pytest.raises(InputError, match=f"connect_timeout is '{given}'; give whole seconds from 1 to 3600"):
         database(kind).connect(target)
