@@ -199,7 +199,8 @@ def latency_table(found: pd.DataFrame | None) -> list[Table]:
     head = ["operation", "percentile", "configuration", "users", "runs", "mean, ms", "change", "95 % interval"]
     undecided = int((compared["verdict"] == "undecided").sum())
     note = (
-        f"Those of {len(compared)} comparisons with the baseline that differ; {undecided} are undecided. The "
+        f"{'Those' if rows else 'None'} of {len(compared)} comparisons with the baseline "
+        f"{'that differ' if rows else 'differs'}; {undecided} are undecided. The "
         "intervals of all hold together. A closed loop begins fewer operations while the server is slow, so those "
         "that would have waited are missing (coordinated omission): compare configurations with each other, not "
         "these figures with those of an open system."
