@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 _PACKAGE_PARENT = Path(__file__).parents[1]
@@ -105,12 +106,20 @@ def working_folder(pid: int) -> Path | None:
 
 
 def error_file(pid: int) -> Path | None:
-    """The file that a process of this host writes its errors to; None if it is no file or cannot be read."""
+    """The file that a process of this host had for its errors when it started; None if it is no file or unreadable.
+
+    A process that later writes its errors to a log process leaves the file to that process, its child.
+    """
     try:
-        file = Path(f"/proc/{pid}/fd/2").resolve(strict=True)
-        return file if file.is_file() else None
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
-        return None
+        children = []
+    for one in (pid, *children):
+        with suppress(OSError):
+            file = Path(f"/proc/{one}/fd/2").resolve(strict=True)
+            if file.is_file():
+                return file
+    return None
 
 
 def _fields(pid: int) -> list[bytes]:

@@ -21,6 +21,7 @@ from hdbkit.errors import ServerFailed
 from hdbkit.processes import error_file
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 
+_NO_LOG = "to see the reason here, name the server's log in 'control.log' of the target"
 _PATIENCE_S = 120.0
 _SEEN_S = 5.0
 """Timeout after a start command until the status command must report a running server."""
@@ -80,7 +81,7 @@ class CommandPower:
     def _run(self, command: Sequence[str], what: str) -> None:
         if not command:
             raise ServerFailed(f"the target gives no command to {what} its server (control.commands.{what})")
-        run_or_fail(command, self.last_log_lines)
+        run_or_fail(command, self.last_log_lines if self.log else lambda: _NO_LOG)
 
 
 def power_of(spec: ControlSpec) -> CommandPower | None:

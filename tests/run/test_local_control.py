@@ -120,7 +120,7 @@ def test_commands_run_as_they_stand_and_without_our_passwords(
     command = (sys.executable, "-c", script, str(reported), "$HOME; touch x")
     CommandPower(Commands(restart=command)).restart()
     assert reported.read_text() == "$HOME; touch x False\n"
-    with pytest.raises(ServerFailed, match="the command false failed with exit code 1: it left no message"):
+    with pytest.raises(ServerFailed, match="the command false failed with exit code 1: to see the reason here, name"):
         CommandPower(Commands(restart=("false",))).restart()
     with pytest.raises(ServerFailed, match="no-such-program cannot be run"):
         CommandPower(Commands(restart=("/no-such-program",))).restart()

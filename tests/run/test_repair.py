@@ -63,6 +63,19 @@ def test_the_file_of_an_account_that_may_not_see_the_data_folder_is_found_by_the
     assert it.settings()["shared_buffers"].value == "16384"
 
 
+def test_the_message_of_a_server_whose_log_is_written_by_another_process_is_shown(
+    built: PrivateServer, ordinary: Target
+) -> None:
+    admin = ordinary.with_(user=built.place.admin_user)
+    before = control(admin).snapshot()
+    try:
+        control(admin).apply({"logging_collector": "on"})
+        with pytest.raises(ServerFailed, match=r"FATAL: .*Cannot allocate memory"):
+            control(admin).apply({"shared_buffers": "7TB"})
+    finally:
+        control(admin).restore(before)
+
+
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Little patience, and no trial of the configurations by the server's programs, which other tests check."""
