@@ -9,6 +9,7 @@
     |   |   +-- NoneFree        all connections of the server are in use
     |   |   +-- NotReady        the server is starting or stopping
     |   +-- SchemaProblem       the schema is missing, half built, or has another scale
+    |       +-- NoAccess        the account lacks privileges on it
     |       +-- HalfBuilt       its build is incomplete and can be resumed
     +-- RunFailed               a run started but did not complete (exit 3)
     +-- SweepFailed             the process of a sweep failed or was killed (exit 3)
@@ -117,6 +118,10 @@ class SchemaProblem(InputError):
 
 class HalfBuilt(SchemaProblem):
     """The schema's build is incomplete; building again resumes it."""
+
+
+class NoAccess(SchemaProblem):
+    """The account lacks privileges on the schema; ``advice`` has the commands that grant them."""
 
 
 class RunFailed(HdbkitError):

@@ -18,11 +18,19 @@ import pandas as pd
 import psutil
 
 from hdbkit.api.discovery import drivers, host_facts, password_place
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.quantities import size_text
 from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting, Workload
 from hdbkit.databases import database
-from hdbkit.errors import CannotConnect, HdbkitError, InputError, MissingDriver, SchemaProblem, TransactionError
+from hdbkit.errors import (
+    CannotConnect,
+    HdbkitError,
+    InputError,
+    MissingDriver,
+    NoAccess,
+    SchemaProblem,
+    TransactionError,
+)
 from hdbkit.readings import PoolMode, ServerRole
 from hdbkit.servers import control
 from hdbkit.workloads import specification
@@ -287,9 +295,12 @@ def _schema(engine: Database, target: Target, asked: Workload) -> Findings:
         try:
             found = workload_of(schema_in(schema, target, asked))
         except SchemaProblem as problem:
-            yield Finding("schema", State.WARNING, problem.reason, problem.advice.removeprefix("run: "))
+            state = State.PROBLEM if isinstance(problem, NoAccess) else State.WARNING
+            yield Finding("schema", state, problem.reason, problem.advice.removeprefix("run: "))
             return
         yield Finding("schema", State.OK, ", ".join(filter(None, (found.title, found.scale))))
+        for command in schema.missing_grants(found.access(Load())):
+            yield Finding("privileges", State.WARNING, "without it: runs of the whole mix are refused", f"{command};")
         if tables := schema.unanalyzed():
             text = f"missing or stale: {', '.join(tables)}"
             yield Finding("statistics", State.WARNING, text, analyze_command(target, found.spec))

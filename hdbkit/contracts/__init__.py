@@ -27,6 +27,7 @@ from hdbkit.contracts.database import Database
 from hdbkit.contracts.schemas import BuildLog, Part, PartLoad, Schema, SchemaOptions, StatementLoad, TableLoad
 from hdbkit.contracts.sessions import (
     SERVER,
+    Access,
     Arguments,
     Capability,
     Row,
@@ -52,6 +53,7 @@ __all__ = [
     "BUILT",
     "KEPT",
     "SERVER",
+    "Access",
     "ApplyBy",
     "Arguments",
     "BuildLog",

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 
 from hdbkit.config import Target
 from hdbkit.config.model import ConfigModel
-from hdbkit.contracts.sessions import Session, Table
+from hdbkit.contracts.sessions import Access, Session, Table
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,10 @@ class Schema(Protocol):
 
     def statistics(self) -> list[str]:
         """The steps that update the optimizer's statistics; any process can do each."""
+        ...
+
+    def missing_grants(self, access: Access) -> list[str]:
+        """The commands that grant this account what it lacks to read the build record, and of ``access``."""
         ...
 
     def unanalyzed(self) -> list[str]:

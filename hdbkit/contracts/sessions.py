@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -77,6 +77,14 @@ class Table:
     columns: tuple[str, ...]
     key: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Access:
+    """What operations use of a schema: the tables by privilege, such as ``INSERT``, and the routines they call."""
+
+    tables: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    routines: frozenset[str] = frozenset()
 
 
 class Session(Protocol):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.contracts.schemas import Part, PartLoad, Schema
-from hdbkit.contracts.sessions import Capability, Row, Scope, Session, Table
+from hdbkit.contracts.sessions import Access, Capability, Row, Scope, Session, Table
 
 
 @dataclass(frozen=True)
@@ -172,6 +172,10 @@ class Workload(Protocol):
 
     def needs(self, load: Load) -> frozenset[Capability]:
         """The capabilities that this load requires."""
+        ...
+
+    def access(self, load: Load) -> Access:
+        """What the operations of this load use of the schema; empty if only the server knows."""
         ...
 
     def paced(self, load: Load) -> bool:

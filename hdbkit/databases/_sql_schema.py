@@ -21,6 +21,7 @@ from pydantic import Field
 from hdbkit.config import Target
 from hdbkit.contracts import (
     SERVER,
+    Access,
     BuildLog,
     Capability,
     Database,
@@ -193,6 +194,17 @@ class SqlSchema:
     def statistics(self) -> list[str]:
         """One step per table."""
         return [f"{_ANALYZE} {table}" for table in self._workload.tables]
+
+    def missing_grants(self, access: Access) -> list[str]:
+        """As the server's catalog has them, on what exists; a routine may have its owner's privileges instead."""
+        routines = ",".join(sorted(access.routines))
+        asked = [("SELECT", _RECORD, ""), *((name, tables, routines) for name, tables in access.tables.items())]
+        rows = [*self.session.query("grants_on_schema")]
+        for privilege, tables, by in asked:
+            listed = ",".join(sorted(tables))
+            rows += self.session.query("grants_on_tables", privilege=privilege, tables=listed, routines=by)
+        rows += self.session.query("grants_on_routines", routines=routines)
+        return list(dict.fromkeys(str(command) for (command,) in rows))
 
     def unanalyzed(self) -> list[str]:
         """The tables of the schema that the server lists; none if the account may not ask."""

@@ -23,6 +23,7 @@ from typing import Any
 from hdbkit.config import Target
 from hdbkit.contracts import (
     SERVER,
+    Access,
     ApplyBy,
     Arguments,
     BuildLog,
@@ -183,6 +184,10 @@ class NullSchema:
 
     def statistics(self) -> list[str]:
         """No steps."""
+        return []
+
+    def missing_grants(self, access: Access) -> list[str]:
+        """None: it has no accounts."""
         return []
 
     def unanalyzed(self) -> list[str]:

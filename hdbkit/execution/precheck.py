@@ -19,6 +19,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.processes import working_folder
 from hdbkit.readings import Pooling, PoolMode, ServerRole
 from hdbkit.workloads import workload
+from hdbkit.workloads.built import require_access
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.present import schema_in
 
@@ -66,6 +67,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         _check_capabilities(engine, workload(plan.workload), plan.load)
         role = engine.role(session)
         _check_role(role, plan)
+        require_access(schema, workload(plan.workload).access(plan.load))
         _check_replicas(engine, plan)
         pooling = engine.pooling(session, target)
         _allow_open_files(plan.load)

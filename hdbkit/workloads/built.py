@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hdbkit.config import WorkloadSpec
-from hdbkit.contracts import Schema, Workload
-from hdbkit.errors import ConfigErrors, HalfBuilt, SchemaProblem, TransactionError
+from hdbkit.config import Load, WorkloadSpec
+from hdbkit.contracts import Access, Schema, Workload
+from hdbkit.errors import ConfigErrors, HalfBuilt, NoAccess, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
 from hdbkit.workloads.commands import build_command, drop_command
 
@@ -24,12 +24,14 @@ def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec |
 
     Raises:
         HalfBuilt: a build of the schema is unfinished.
+        NoAccess: this account lacks privileges to read it.
         SchemaProblem: the schema contains tables that hdbkit did not create, or cannot be read.
     """
     kind = of.spec.kind
     try:
         log = schema.log()
     except TransactionError as error:
+        require_access(schema, of.access(Load()))
         raise SchemaProblem(
             f"schema {kind} exists, but this account may not read it ({error.text}); "
             "use the account that built it, or grant it that schema, its tables and routines"
@@ -57,6 +59,15 @@ def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec |
             f"to resume, run: {build_command(schema.target, spec)}; to remove it, run: {drop}",
         )
     return spec
+
+
+def require_access(schema: Schema, access: Access) -> None:
+    """Check that the account may use the schema so. Raises ``NoAccess`` with the commands that grant the rest."""
+    if missing := schema.missing_grants(access):
+        raise NoAccess(
+            f"{schema.target.account} lacks privileges on the schema in {schema.target.described}",
+            f"run as an administrator in database {schema.target.database}: {'; '.join(missing)}",
+        )
 
 
 def grown(found: WorkloadSpec, asked: Workload) -> WorkloadSpec | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Schema, Workload
 from hdbkit.databases import database
-from hdbkit.errors import InputError, SchemaProblem
+from hdbkit.errors import InputError, NoAccess, SchemaProblem
 from hdbkit.readings import ServerRole
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import differences, grown
@@ -57,7 +57,7 @@ def schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
 def advised(problem: SchemaProblem, schema: Schema) -> SchemaProblem:
     """``problem``; its advice refers to the primary if the schema's server accepts no changes."""
     role = database(schema.target.kind).role(schema.session)
-    if role is ServerRole.PRIMARY or not problem.advice:
+    if role is ServerRole.PRIMARY or not problem.advice or isinstance(problem, NoAccess):
         return problem
     return type(problem)(problem.reason, f"this server is {role.described}: build it on the primary")
 

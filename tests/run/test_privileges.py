@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 
+import pandas as pd
 import pytest
 from pydantic import SecretStr
 
@@ -21,6 +22,10 @@ def administer(server: PrivateServer, *commands: str) -> None:
     with closing(sql_session(server.admin)) as session:
         for command in commands:
             session.execute(command)
+
+
+def found(target: Target, subject: str) -> pd.DataFrame:
+    return hdbkit.doctor(target).query("subject == @subject")
 
 
 @pytest.fixture
@@ -43,3 +48,26 @@ def test_an_account_that_may_not_analyze_is_refused_with_analyze(reader: Target)
     load = QUICK.model_copy(update={"analyze": True, "read_only": True})
     with pytest.raises(InputError, match=r"^account reader may not analyze customer, .*; omit --analyze, or use"):
         hdbkit.run(reader, load=load)
+
+
+def test_an_account_that_may_not_change_the_tables_is_refused_with_grants_that_suffice(
+    built: PrivateServer, reader: Target
+) -> None:
+    hdbkit.run(reader, load=QUICK.model_copy(update={"read_only": True}))
+    with pytest.raises(InputError) as refused:
+        hdbkit.run(reader, load=QUICK)
+    head, _, grants = str(refused.value).partition("; run as an administrator in database hdbkit: ")
+    assert head == f"account reader lacks privileges on the schema in {reader.url}"
+    advised = found(reader, "privileges")["advice"].str.removesuffix(";")
+    assert set(grants.split("; ")) <= set(advised)
+    administer(built, *grants.split("; "))
+    result = hdbkit.run(reader, load=QUICK)
+    assert (result.summary["failed"], result.summary["completed"] > 0) == (0, True)
+
+
+def test_an_account_that_may_not_read_the_schema_is_told_the_grants(built: PrivateServer, reader: Target) -> None:
+    administer(built, "REVOKE USAGE ON SCHEMA tproc_c FROM reader")
+    with pytest.raises(InputError, match="in database hdbkit: GRANT USAGE ON SCHEMA tproc_c TO reader"):
+        hdbkit.run(reader, load=QUICK)
+    (finding,) = found(reader, "schema").to_dict("records")
+    assert (finding["state"], "GRANT USAGE ON SCHEMA tproc_c" in finding["advice"]) == ("problem", True)

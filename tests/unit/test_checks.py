@@ -28,6 +28,7 @@ from tests.unit.synthetic import (
     counters_of,
     host_of,
     operations,
+    write_errors,
     write_run,
     write_table,
 )
@@ -135,9 +136,12 @@ def test_a_count_that_differs_from_the_records_is_found(write: Write, other: str
 
 
 def test_failed_transactions_are_found_by_class(write: Write) -> None:
-    found = line(write(failed=0.001), "no transaction failed")
+    run = write(failed=0.001)
+    write_errors(run.folder, "permission denied for table orders")
+    found = line(run, "no transaction failed")
     assert found.passed is False
     assert "deadlock" in found.detail
+    assert found.detail.endswith("; most frequent error: permission denied for table orders")
 
 
 def test_a_killed_client_is_found(write: Write) -> None:

@@ -33,7 +33,7 @@ EXAMPLES = [
     errors.AgentLost("https://db1:8443", 300.0, "Connection refused"),
     BuildFailed("warehouse 7", "the disk was full", "make room on it"),
     TransactionError(ErrorClass.DEADLOCK, "40P01", "deadlock detected"),
-    *(one(f"a {one.__name__}") for one in (InputError, errors.SchemaProblem, errors.HalfBuilt)),
+    *(one(f"a {one.__name__}") for one in (InputError, errors.SchemaProblem, errors.HalfBuilt, errors.NoAccess)),
     *(
         one(f"a {one.__name__}")
         for one in (errors.ServerFailed, errors.ServerDown, errors.DamagedResult, HdbkitError)

@@ -168,7 +168,19 @@ def _none_failed(run: _Run) -> Line:
         retries = f"{many(run.result['retries'], 'retry')} after deadlocks and serialization failures"
         return True, f"no {run.noun} failed; {retries}"
     classes = ", ".join(f"{name} {n:,}" for name, n in sorted(errors.items(), key=lambda one: -one[1]))
-    return False, f"{many(failed, run.noun)} failed in the window: {classes}"
+    return False, f"{many(failed, run.noun)} failed in the window: {classes}{_most_frequent(run)}"
+
+
+def _most_frequent(run: _Run) -> str:
+    """The most frequent text of the run's errors after which an operation was given up."""
+    errors = table(run.folder, "errors")
+    if errors is None:
+        return ""
+    final = (errors["count"] - errors["retried"]).groupby(errors["text"]).sum()
+    if not (final > 0).any():
+        return ""
+    text = str(final.idxmax())
+    return f"; most frequent error: {text.splitlines()[0]}" if text else ""
 
 
 def _disturbed(check: Check) -> Check:

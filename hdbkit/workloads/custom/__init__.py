@@ -9,6 +9,7 @@ from pathlib import Path
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.contracts import (
+    Access,
     Capability,
     Part,
     PartLoad,
@@ -98,6 +99,10 @@ class Custom:
     def needs(self, load: Load) -> frozenset[Capability]:
         """SQL."""
         return frozenset({Capability.SQL})
+
+    def access(self, load: Load) -> Access:
+        """Empty: the statements are its users' own."""
+        return Access()
 
     def paced(self, load: Load) -> bool:
         """False: operations follow each other without pauses."""

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.contracts import (
+    Access,
     Capability,
     Part,
     PlannedCheck,
@@ -26,7 +27,7 @@ from hdbkit.errors import InputError
 from hdbkit.sql import statements
 from hdbkit.workloads.phases import rampup_and_window
 from hdbkit.workloads.tproc_c.spec import READING, TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
-from hdbkit.workloads.tproc_c.tables import TABLES
+from hdbkit.workloads.tproc_c.tables import TABLES, USES
 
 NOPM = Metric(
     name="NOPM",
@@ -98,6 +99,16 @@ class TprocC:
         """Stored routines, or client SQL."""
         stored = self.load(load).routines is Routines.STORED
         return frozenset({Capability.STORED_ROUTINES if stored else Capability.CLIENT_ROUTINES})
+
+    def access(self, load: Load) -> Access:
+        """Tables and routines of the transactions in the mix, and the table of the order numbers."""
+        own = self.load(load)
+        planned = [name for name, weight in own.weights.items() if weight]
+        tables = {
+            privilege: frozenset().union(*(USES[name].get(privilege, ()) for name in planned))
+            for privilege in ("SELECT", "INSERT", "UPDATE", "DELETE")
+        }
+        return Access(tables, frozenset(planned if own.routines is Routines.STORED else ()))
 
     def paced(self, load: Load) -> bool:
         """Whether users key and think."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,6 +33,28 @@ class Table(contracts.Table):
     rows: int = 0
     row_bytes: int = 0
 
+
+_ORDER: Final = frozenset({"orders", "order_line"})
+USES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
+    "new_order": {
+        "SELECT": frozenset({"warehouse", "district", "customer", "item", "stock"}) | _ORDER,
+        "INSERT": frozenset({"new_order"}) | _ORDER,
+        "UPDATE": frozenset({"district", "stock"}),
+    },
+    "payment": {
+        "SELECT": frozenset({"warehouse", "district", "customer"}),
+        "INSERT": frozenset({"history"}),
+        "UPDATE": frozenset({"warehouse", "district", "customer"}),
+    },
+    "order_status": {"SELECT": frozenset({"customer"}) | _ORDER},
+    "delivery": {
+        "SELECT": frozenset({"district", "customer", "new_order"}) | _ORDER,
+        "UPDATE": frozenset({"customer"}) | _ORDER,
+        "DELETE": frozenset({"new_order"}),
+    },
+    "stock_level": {"SELECT": frozenset({"district", "order_line", "stock"})},
+}
+"""The tables that each transaction uses, by privilege."""
 
 _KEYS: Final = {
     "item": ("i_id",),

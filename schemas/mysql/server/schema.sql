@@ -60,6 +60,48 @@ ORDER BY TABLE_NAME;
 -- name: update_statistics
 ANALYZE TABLE {table};
 
+-- name: grants_on_schema
+-- None: an account that may use the database may name what is in it.
+DO 0;
+
+-- name: grants_on_tables
+-- The command that grants this account a privilege in the database, if it lacks it on any of the tables; no row if it
+-- has a role, whose privileges are not listed here. Routines run as who built them, so that those who call them use no
+-- table.
+SELECT CONCAT('GRANT ', :privilege, ' ON `', REPLACE(REPLACE(REPLACE(DATABASE(), '`', '``'), '_', '\\_'), '%', '\\%'),
+              '`.* TO ', QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@',
+              QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)))
+FROM DUAL
+WHERE :routines = '' AND :tables <> '' AND COALESCE(CURRENT_ROLE(), 'NONE') = 'NONE'
+  AND NOT EXISTS (SELECT * FROM information_schema.USER_PRIVILEGES
+                  WHERE REPLACE(GRANTEE, CHAR(39), '') = CURRENT_USER() AND PRIVILEGE_TYPE = :privilege)
+  AND NOT EXISTS (SELECT * FROM information_schema.SCHEMA_PRIVILEGES
+                  WHERE REPLACE(GRANTEE, CHAR(39), '') = CURRENT_USER() AND PRIVILEGE_TYPE = :privilege
+                    AND DATABASE() LIKE TABLE_SCHEMA)
+  AND (SELECT COUNT(DISTINCT TABLE_NAME)
+       FROM (SELECT GRANTEE, TABLE_SCHEMA, TABLE_NAME, PRIVILEGE_TYPE FROM information_schema.TABLE_PRIVILEGES
+             UNION ALL
+             SELECT GRANTEE, TABLE_SCHEMA, TABLE_NAME, PRIVILEGE_TYPE FROM information_schema.COLUMN_PRIVILEGES) AS p
+       WHERE REPLACE(GRANTEE, CHAR(39), '') = CURRENT_USER() AND PRIVILEGE_TYPE = :privilege
+         AND TABLE_SCHEMA = DATABASE() AND FIND_IN_SET(TABLE_NAME, :tables))
+      < LENGTH(:tables) - LENGTH(REPLACE(:tables, ',', '')) + 1;
+
+-- name: grants_on_routines
+-- The command that lets this account call the routines of the database, if it does not see all of those it calls.
+SELECT CONCAT('GRANT EXECUTE ON `', REPLACE(REPLACE(REPLACE(DATABASE(), '`', '``'), '_', '\\_'), '%', '\\%'),
+              '`.* TO ', QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@',
+              QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)))
+FROM DUAL
+WHERE :routines <> '' AND COALESCE(CURRENT_ROLE(), 'NONE') = 'NONE'
+  AND NOT EXISTS (SELECT * FROM information_schema.USER_PRIVILEGES
+                  WHERE REPLACE(GRANTEE, CHAR(39), '') = CURRENT_USER() AND PRIVILEGE_TYPE = 'EXECUTE')
+  AND (SELECT COUNT(*) FROM information_schema.ROUTINES
+       WHERE ROUTINE_SCHEMA = DATABASE() AND FIND_IN_SET(ROUTINE_NAME, :routines))
+      < LENGTH(:routines) - LENGTH(REPLACE(:routines, ',', '')) + 1
+  AND NOT EXISTS (SELECT * FROM information_schema.SCHEMA_PRIVILEGES
+                  WHERE REPLACE(GRANTEE, CHAR(39), '') = CURRENT_USER() AND PRIVILEGE_TYPE = 'EXECUTE'
+                    AND DATABASE() LIKE TABLE_SCHEMA);
+
 -- name: list_not_analyzable
 -- None: the server refuses the command itself.
 DO 0;

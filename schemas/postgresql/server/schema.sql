@@ -56,6 +56,36 @@ SELECT format('ANALYZE %I.%I', nspname, relname)
 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
 WHERE pg_class.oid = to_regclass(:table);
 
+-- name: grants_on_schema
+-- The command that lets this account name what is in the schema; no row if it may.
+SELECT format('GRANT USAGE ON SCHEMA %I TO %I', nspname, current_user)
+FROM pg_namespace
+WHERE nspname = lower(current_setting('search_path')) AND NOT has_schema_privilege(oid, 'USAGE');
+
+-- name: grants_on_tables
+-- The command that grants this account a privilege on those of the tables on which it lacks it; no row if on none. A
+-- privilege on a column suffices here. The tables are not used by the account where all routines run as their owner.
+SELECT format('GRANT %s ON %s TO %I', :privilege::text,
+              string_agg(format('%I.%I', n.nspname, c.relname), ', ' ORDER BY c.relname), current_user)
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = lower(current_setting('search_path')) AND c.relkind IN ('r', 'p')
+  AND c.relname = ANY (string_to_array(:tables, ','))
+  AND NOT CASE :privilege::text WHEN 'DELETE' THEN has_table_privilege(c.oid, 'DELETE')
+               ELSE has_any_column_privilege(c.oid, :privilege::text) END
+  AND (:routines::text = '' OR EXISTS (
+      SELECT FROM pg_proc AS p
+      WHERE p.pronamespace = n.oid AND p.proname = ANY (string_to_array(:routines::text, ',')) AND NOT p.prosecdef))
+HAVING count(*) > 0;
+
+-- name: grants_on_routines
+-- The commands that let this account call those of the routines that it may not.
+SELECT format('GRANT EXECUTE ON ROUTINE %I.%I(%s) TO %I', n.nspname, p.proname,
+              pg_get_function_identity_arguments(p.oid), current_user)
+FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+WHERE n.nspname = lower(current_setting('search_path')) AND p.proname = ANY (string_to_array(:routines, ','))
+  AND NOT has_function_privilege(p.oid, 'EXECUTE')
+ORDER BY p.proname;
+
 -- name: list_not_analyzable
 -- Tables among these that this account may not analyze; the server would leave them out with a warning. The privilege
 -- exists from version 17 on.

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from hdbkit.config import Load, WorkloadSpec
-from hdbkit.contracts import PlannedCheck, Schema, Session, Table, User, UserPlan
+from hdbkit.contracts import Access, PlannedCheck, Schema, Session, Table, User, UserPlan
 from hdbkit.errors import InputError
 from hdbkit.workloads.tproc_c import TprocC
 from hdbkit.workloads.tproc_c.spec import InputRules, Routines, TprocCLoad
@@ -40,6 +40,10 @@ class HammerDBTprocC(TprocC):
                 raise InputError(f"a schema of HammerDB requires {name} {only.value}, not {value.value}; omit {name}")
         delay_ms = START_DELAY_MS if load.start_delay_ms is None else load.start_delay_ms
         return load.model_copy(update={"input_rules": InputRules.HAMMERDB, "start_delay_ms": delay_ms})
+
+    def access(self, load: Load) -> Access:
+        """Empty: what its routines use depends on their version."""
+        return Access()
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
         """The present schema with its number of warehouses; None if there is no schema."""
