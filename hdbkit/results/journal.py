@@ -38,7 +38,7 @@ UNCHANGED: Final = "the sweep changed no setting of the server"
 CAUSE: Final = "cause"
 """Detail of a failed run's line: the innermost error, without what differs between runs."""
 SERVER_DOWN: Final = "server_down"
-"""Detail of the line of a failed sweep: its server does not answer, and could not be repaired."""
+"""Detail of the line of a failed sweep or run: the server does not answer, and could not be repaired."""
 
 
 class Step(StrEnum):

@@ -7,6 +7,7 @@ those that have just ended may still occupy the last connections of the server.
 from __future__ import annotations
 
 import ipaddress
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -135,9 +136,10 @@ class ServerAccess:
         except HdbkitError as error:
             if not isinstance(error, CannotConnect) and self._session_error() is None:
                 raise
+            command = shlex.join(self._target.control.commands.start)
             raise ServerDown(
-                f"the server of {self._named} is down or rejects connections ({error}); {advice}, start it, "
-                "then run: hdbkit sweep --resume last"
+                f"the server of {self._named} is down or rejects connections ({error}); {advice}, start it"
+                f"{f' ({command})' if command else ''}, then run: hdbkit sweep --resume last"
             ) from error
 
     # -- sessions ----------------------------------------------------------------------------------------

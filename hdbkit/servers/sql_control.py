@@ -47,6 +47,7 @@ class SqlControl(ServerAccess):
         super().__init__(target, admin, power)
         self._unmaintained = False
         self._tried: dict[str, ApplyBy] = {}
+        self._applied: set[str] = set()
 
     # -- reading -----------------------------------------------------------------------------------------
 
@@ -139,6 +140,7 @@ class SqlControl(ServerAccess):
             raise ServerFailed("; ".join(wrong))
         plain = {name: plain_value(known[name], value) for name, value in changes.items()}
         before, began = self.snapshot(), time.monotonic()
+        self._applied |= changes.keys()
         with self._session() as session:
             self._standby = session
             kept_in = self._kept_in(session)
@@ -164,7 +166,10 @@ class SqlControl(ServerAccess):
     def _advice(self, snapshot: Mapping[str, Any]) -> str:
         """What to do with a server that is down and could not be repaired."""
         path = snapshot.get("file", {}).get("path", "its settings file")  # earlier snapshots have no path
-        return f"remove the settings of the sweep from {path} ({_EARLIER})"
+        names = ", ".join(sorted(self._applied))
+        lines = f"the lines of {names}" if names else "the settings of the sweep"
+        earlier = f" ({_EARLIER})" if snapshot.get("entries") else ""
+        return f"remove {lines} from {path}{earlier}"
 
     def _restore(self, snapshot: Mapping[str, Any]) -> None:
         """Set the values of the snapshot, remove the others, and apply the result."""

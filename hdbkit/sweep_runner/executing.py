@@ -273,9 +273,14 @@ class _Execution:
         except HdbkitError as error:
             if isinstance(error, InputError) and planned.configuration == 0:
                 raise
-            self._failed(planned, run_id, str(error), cause=innermost_reason(error))
+            cause = innermost_reason(error)
             if isinstance(error, ServerDown):
+                down = {SERVER_DOWN: True, GIVES_UP: planned.configuration != 0}
+                self._failed(planned, run_id, f"the server is down: {cause}", None, **down)
                 raise
+            self._failed(
+                planned, run_id, str(error), None, **({CAUSE: cause} if cause not in ("", str(error)) else {})
+            )
         else:
             self._ended(planned, manifest)
 
@@ -304,9 +309,8 @@ class _Execution:
             self._failed(planned, manifest.run_id, reason or f"it ended as {manifest.status.value}", manifest)
 
     def _failed(
-        self, planned: PlannedRun, run_id: str, note: str, manifest: Manifest | None = None, cause: str = ""
+        self, planned: PlannedRun, run_id: str, note: str, manifest: Manifest | None = None, **details: Any
     ) -> None:
-        details = {CAUSE: cause} if cause not in ("", note) else {}
         self.folder.append(Step.RUN_FAILED, planned.number, run_id, note, **details)
         self._report(EventKind.FAILED, planned, manifest, note)
 

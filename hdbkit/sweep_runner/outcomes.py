@@ -7,7 +7,7 @@ from typing import Any
 
 from hdbkit.analysis.wording import plural
 from hdbkit.config.sweep_spec import AbortRules
-from hdbkit.results.journal import GIVES_UP, Step
+from hdbkit.results.journal import GIVES_UP, SERVER_DOWN, Step
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import SweepFolder, run_facts
 from hdbkit.sweep_plan import PlannedRun, SweepPlan
@@ -51,11 +51,15 @@ def rule_broken(rules: AbortRules, manifest: Manifest) -> str:
 
 
 def given_up(plan: SweepPlan, folder: SweepFolder, planned: PlannedRun) -> str:
-    """Why a run is skipped: an earlier run with its configuration and user count broke a rule; empty if it is not."""
-    if plan.spec.abort == AbortRules():
-        return ""
+    """Why a run is skipped; empty if it is not.
+
+    An earlier run of its configuration took the server down, or one with its user count too broke a rule.
+    """
     for line in folder.journal.state.given_up:
-        earlier = plan.runs[(line.number or 0) - 1]
-        if (earlier.configuration, earlier.virtual_users) == (planned.configuration, planned.virtual_users):
-            return f"not run, since run {line.number} of the same configuration broke an {line.note}"
+        earlier, down = plan.runs[(line.number or 0) - 1], line.details.get(SERVER_DOWN)
+        if earlier.configuration == planned.configuration and (
+            down or earlier.virtual_users == planned.virtual_users
+        ):
+            what = "took the server down" if down else f"broke an {line.note}"
+            return f"not run, since run {line.number} of the same configuration {what}"
     return ""

@@ -234,7 +234,7 @@ def test_a_sweep_whose_server_cannot_be_started_again_ends_with_its_own_exit_cod
 
     reported: list[SweepEvent] = []
     assert guarded(lambda: start(plan, results, control(target), run_one, reported.append)) == Exit.SERVER_DOWN == 4
-    assert "start it, then run: hdbkit sweep --resume last" in capsys.readouterr().err
+    assert "), then run: hdbkit sweep --resume last" in capsys.readouterr().err
     assert EventKind.RESTORED not in [one.kind for one in reported]
     folder = sweep_folder(results, "sweep-1")
     assert list(runs_frame(folder)["status"]) == ["done", "failed", "planned", "planned"]

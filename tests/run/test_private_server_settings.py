@@ -272,7 +272,7 @@ def test_a_server_that_stays_down_is_reported_with_what_to_remove_where_and_no_s
     assert not server.running
     assert "shared_preload_libraries = no_such_library was not applied" in reported
     assert f"the server of {breaking._named} is down" in reported
-    assert f"remove the settings of the sweep from {server.settings_file}" in reported
+    assert f"remove the lines of shared_preload_libraries from {server.settings_file}" in reported
     assert "hush" not in reported
 
 

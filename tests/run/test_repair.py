@@ -180,8 +180,11 @@ def test_a_sweep_that_is_locked_out_ends_with_its_own_exit_code_and_is_resumed(
     plan = plan_sweep(target, spec, "sweep-1")
     assert guarded(lambda: start(plan, results, control(target), run_one)) == Exit.SERVER_DOWN
     reported = capsys.readouterr().err
-    assert "remove the settings of the sweep from the server's data folder/postgresql.auto.conf" in reported
-    assert "start it, then run: hdbkit sweep --resume last" in reported
+    assert (
+        "remove the lines of max_connections from the server's data folder/postgresql.auto.conf, start it ("
+        in reported
+    )
+    assert "), then run: hdbkit sweep --resume last" in reported
     folder = sweep_folder(results, "sweep-1")
     with pytest.raises(ServerDown, match="is down or rejects connections"):
         resume(folder, control(target), run_one)

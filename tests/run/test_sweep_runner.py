@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from hdbkit.config import ControlSpec, Reset, SweepSpec, Target
+from hdbkit.contracts import Change
 from hdbkit.errors import (
     ConfigErrors,
     ErrorClass,
     InputError,
     RunFailed,
+    ServerDown,
     ServerFailed,
     SweepFailed,
     TransactionError,
@@ -141,6 +143,24 @@ def test_a_refused_setting_fails_its_runs_with_the_servers_words(server: FileSer
     assert "not enough memory" in frame[frame["memory"] == "2GB"]["note"].iloc[0]
     assert sum(one.kind is EventKind.FAILED for one in reported) == 4
     assert server.now() == DEFAULTS
+
+
+def test_a_configuration_that_took_the_server_down_is_not_run_again(
+    server: FileServer, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def apply(changes: Mapping[str, str]) -> Change:
+        if changes["flush"] == "off":
+            raise ServerDown("the server is down; start it") from ServerFailed("not enough memory")
+        return FileServer.apply(server, changes)
+
+    monkeypatch.setattr(server, "apply", apply)
+    with pytest.raises(ServerDown):
+        start(planned(settings={"flush": ["on", "off"]}), results, server, runner(server, results))
+    frame = runs_frame(resume(sweep_folder(results, "sweep-1"), server, runner(server, results)))
+    notes = list(frame[frame["flush"] == "off"]["note"])
+    assert notes[0] == "the server is down: not enough memory"
+    assert all("of the same configuration took the server down" in note for note in notes[1:])
+    assert set(frame[frame["flush"] == "on"]["status"]) == {"done"}
 
 
 @pytest.mark.parametrize("by", ["error", "status"])
