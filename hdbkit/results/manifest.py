@@ -166,6 +166,7 @@ class _Result(_Part):
     server_cpu_unknown: str = ""
     per_operation: dict[str, float | None]
     host_cpu_pct: dict[str, float] | None
+    others_cpu_pct: float | None = None
     server_host: dict[str, Any] | None = None
     littles_law: _Law
     full_pages: dict[Literal["first", "last"], float] | None = None
