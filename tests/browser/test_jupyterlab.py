@@ -73,10 +73,13 @@ def tiles(page: Any) -> list[str]:
 
 
 def await_points(desk: Desk, least: int) -> None:
-    """Wait until the live chart has drawn so many points."""
-    drawn = "least => +(document.querySelector('.hdbkit-live')?.dataset.points ?? 0) >= least"
+    """Wait until the live chart has so many points, and has drawn them as a line; a new run clears those before."""
+    drawn = """least => {
+        const chart = document.querySelector('.hdbkit-live');
+        const line = chart?.querySelector('path.hdbkit-live-line-1')?.getAttribute('d') ?? '';
+        return +(chart?.dataset.points ?? 0) >= least && line.includes('L');
+    }"""
     desk.page.wait_for_function(drawn, arg=least)
-    assert desk.page.locator(".hdbkit-live path.hdbkit-live-line-1").first.get_attribute("d").count("L")
 
 
 def press(desk: Desk, name: str) -> None:
