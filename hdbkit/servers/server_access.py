@@ -6,7 +6,6 @@ those that have just ended may still occupy the last connections of the server.
 
 from __future__ import annotations
 
-import ipaddress
 import shlex
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from hdbkit.config import Target
+from hdbkit.config.control_spec import is_loopback
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
 from hdbkit.config.target import ControlAccount
 from hdbkit.contracts import Power, Session
@@ -244,8 +244,5 @@ def discard(_: str) -> None:
 def host_of(target: Target) -> str:
     """The start of a server's address; "localhost" for each name of this host: none, a socket, a loopback."""
     name = (target.host or "localhost").lower()
-    try:
-        here = ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        here = name.startswith("/")
+    here = name.startswith("/") or is_loopback(name)
     return f"{target.kind}://{'localhost' if here else name}:"
