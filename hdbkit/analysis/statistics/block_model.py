@@ -13,7 +13,7 @@ Degrees of freedom are those of a sum of such variances (Satterthwaite 1946, Bio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,9 +104,17 @@ class BlockModel:
         """The contrast ``one`` - ``other``; None when no chain of common blocks connects them."""
         if one not in self.cells or other not in self.cells:
             return None
+        return self._estimable({one: 1.0, other: -1.0} if one != other else {})
+
+    def from_mean(self, cell: Cell, others: Sequence[Cell]) -> Floats | None:
+        """The contrast of a cell with the mean of ``others``, it among them; None as for ``difference``."""
+        share = -1 / len(others)
+        return self._estimable({**dict.fromkeys(others, share), cell: 1 + share})
+
+    def _estimable(self, weights: Mapping[Cell, float]) -> Floats | None:
+        """The contrast with these weights of cells, if no block effect is part of it."""
         contrast = np.zeros(len(self.coefficients))
-        contrast[self.cells[one]] += 1
-        contrast[self.cells[other]] -= 1
+        contrast[[self.cells[cell] for cell in weights]] = list(weights.values())
         return contrast if np.allclose(contrast @ self.estimable, contrast, atol=1e-8) else None
 
     def estimate(self, contrast: Floats) -> Estimate:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats
+from hdbkit.analysis.statistics.block_model import BlockModel, Cell
 from hdbkit.analysis.statistics.dunnett import critical_value
 
 MIN_CONFIGURATIONS = 4
@@ -47,12 +47,11 @@ def shrunken(model: BlockModel, users: int) -> Mapping[int, float]:
     Empty with fewer than ``MIN_CONFIGURATIONS``, or where they have no common blocks.
     """
     cells = _cells(model, users)
-    contrasts = [_from_mean(model, cell, cells) for cell in cells]
+    contrasts = [model.from_mean(cell, cells) for cell in cells]
     if len(cells) < MIN_CONFIGURATIONS or any(one is None for one in contrasts):
         return {}
     estimates = [model.estimate(one) for one in contrasts if one is not None]
-    values, variances = (np.array([getattr(one, name) for one in estimates]) for name in ("value", "error"))
-    variances = variances**2
+    values, variances = np.array([one.value for one in estimates]), np.array([one.error**2 for one in estimates])
     between = max(float(values @ values) / (len(cells) - 1) - float(variances.mean()), 0.0)
     kept = between / (between + variances) if between else np.zeros_like(values)
     return {cell[1]: float(one) for cell, one in zip(cells, kept * values, strict=True)}
@@ -60,10 +59,3 @@ def shrunken(model: BlockModel, users: int) -> Mapping[int, float]:
 
 def _cells(model: BlockModel, users: int) -> list[Cell]:
     return [cell for cell in model.cells if cell[0] == users]
-
-
-def _from_mean(model: BlockModel, cell: Cell, cells: Sequence[Cell]) -> Floats | None:
-    """The contrast of a cell with the mean of all; None if it cannot be estimated."""
-    found = [model.difference(cell, other) for other in cells]
-    known = [one for one in found if one is not None]
-    return np.mean(known, axis=0) if len(known) == len(cells) else None
