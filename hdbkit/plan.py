@@ -22,6 +22,7 @@ from hdbkit.config.words import option_words
 from hdbkit.config.workload_spec import AnyWorkload, WorkloadSpec
 from hdbkit.contracts import UserPlan
 from hdbkit.readings import Pooling
+from hdbkit.slices import Slices
 from hdbkit.workloads import workload
 
 
@@ -69,6 +70,7 @@ class RunPlan(ConfigModel):
     label: str | None = Field(default=None, description="user-defined label")
     sweep: SweepPlace | None = None
     limits: Limits = Limits()
+    slices: Slices | None = Field(default=None, description="configurations that alternate within the run")
     pooling: Pooling | None = Field(default=None, description="how connections reach the server, as found")
 
     @property

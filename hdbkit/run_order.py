@@ -8,7 +8,9 @@ to itself counts as well. The order depends on the seed and the number of the bl
 
 from __future__ import annotations
 
+import itertools
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -27,6 +29,15 @@ def in_turn(count: int, seed: int, block: int) -> list[int]:
     for position, item in enumerate(_WilliamsSquare.of(count, seed, number, last).row(row)):
         positions[item] = position
     return positions
+
+
+def orders(count: int, seed: int) -> Iterator[list[int]]:
+    """The items of each block in their order, block after block, without end; the positions are those of ``in_turn``."""
+    last = None
+    for number in itertools.count():
+        square = _WilliamsSquare.of(count, seed, number, last)
+        last = square.last
+        yield from map(square.row, range(len(square.rows)))
 
 
 @dataclass(frozen=True)

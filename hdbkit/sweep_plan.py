@@ -31,6 +31,7 @@ from hdbkit.config.sweep_spec import Strategy
 from hdbkit.errors import InputError
 from hdbkit.plan import Limits, RequiredRate, RunPlan, SweepPlace, new_run_id, random_letters
 from hdbkit.run_order import in_turn
+from hdbkit.slices import Slices
 from hdbkit.workloads import metric_of, workload
 
 ASSUMED_OVERHEAD_S = 6.0
@@ -66,6 +67,7 @@ class SweepPlan(ConfigModel):
         default_factory=dict, description="number of excluded combinations, by violated constraint"
     )
     runs: tuple[PlannedRun, ...]
+    slices: Slices | None = Field(default=None, description="all configurations alternate within each run")
     first_blocks: int | None = Field(
         default=None, description="the number of blocks before any were added; none were added without it"
     )

@@ -74,6 +74,14 @@ class Strategy(StrEnum):
         return cls.SEARCH if value == "optuna" else None
 
 
+class CompareBy(StrEnum):
+    """What is compared: whole runs, or slices of one run in which the configurations alternate."""
+
+    AUTO = "auto"
+    RUNS = "runs"
+    SLICES = "slices"
+
+
 class AbortRules(ConfigModel):
     """Limits of a run. A run that exceeds one fails, and its configuration does not run in later blocks.
 
@@ -141,6 +149,19 @@ class SweepSpec(ConfigModel):
     reset: Reset = Field(
         default=Reset.AUTO,
         description="reset of the data before each run; auto: restore on a private server, else none",
+    )
+    compare_by: CompareBy = Field(
+        default=CompareBy.AUTO,
+        description=(
+            "runs: one configuration per run; slices: all alternate within each run; auto: slices if the account can "
+            "set all settings in a session and a run holds ten cycles"
+        ),
+    )
+    slice_s: float | None = Field(
+        default=None,
+        ge=0.05,
+        le=60,
+        description="length of a slice, in seconds; none: 0.25 in a session, 2 on the server",
     )
     cache: Cache = Field(
         default=Cache.WARM, description="cache before each run; warm: unchanged, restart: emptied by a restart"

@@ -110,6 +110,15 @@ ERRORS: Final = {
     "first_us": "int64",
     "last_us": "int64",
 }
+SWITCHES: Final = {
+    "virtual_user": "int32",  # whose session was changed; -1: the server, for all
+    "slice": "int32",  # number of the slice, from 0 at the run's start
+    "place": "int32",  # of its configuration in the plan's "slices"
+    "t_due_us": "int64",  # beginning of the slice
+    "t_start_us": "int64",  # beginning and end of the change itself
+    "t_end_us": "int64",
+}
+"""Columns of ``switches``: the changes of settings within a run that compares configurations by slices."""
 
 LATENCY_BUCKETS_US: Final = tuple(round(10 ** (1 + i / 10)) for i in range(61))
 """Upper bounds of the histogram's buckets: 10 us to 10 s, ten per decade."""
