@@ -32,7 +32,7 @@ def in_turn(count: int, seed: int, block: int) -> list[int]:
 
 
 def orders(count: int, seed: int) -> Iterator[list[int]]:
-    """The items of each block in their order, block after block, without end; the positions are those of ``in_turn``."""
+    """The items of each block in their order, without end; the positions are those of ``in_turn``."""
     last = None
     for number in itertools.count():
         square = _WilliamsSquare.of(count, seed, number, last)

@@ -21,7 +21,9 @@ SERVER = -1
 class Slices(ConfigModel):
     """The slices of a run. They begin with the run's start, and so alternate in the ramp-up as well."""
 
-    configurations: tuple[int, ...] = Field(min_length=2, description="their numbers in the sweep; the first: baseline")
+    configurations: tuple[int, ...] = Field(
+        min_length=2, description="their numbers in the sweep; the first: baseline"
+    )
     settings: tuple[dict[str, str], ...] = Field(description="the settings of each configuration, with their values")
     slice_s: float = Field(gt=0, description="length of a slice, in seconds")
     seed: int = Field(ge=0, description="seed of the order in each cycle")

@@ -14,6 +14,7 @@ from typing import Any
 
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.faults import effects, lost_commits
+from hdbkit.analysis.run.slices import slice_table, slices_result
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.config.load import client_slices
 from hdbkit.execution import failures, server_host, usage
@@ -55,6 +56,7 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     if clock.window_end_us is not None:
         result = summarize(folder, manifest)
         result |= _of_faults(folder, manifest, result["clients_lost"] or 0)
+        result |= _of_slices(folder, manifest)
         manifest = manifest.model_copy(update={"result": result})
         edges = [] if manifest.metric.counter is None else [_edges_read(samples)]
         checks = [*check_run(folder, manifest), *edges, *manifest.checks]
@@ -92,6 +94,15 @@ def _of_faults(folder: RunFolder, manifest: Manifest, clients_lost: int) -> dict
     path = folder.spools / SERIALS
     serials = json.loads(path.read_bytes()) if path.is_file() else None
     return {"faults": effects(folder, manifest), **lost_commits(folder, manifest, serials, clients_lost)}
+
+
+def _of_slices(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
+    """Write the table of slices; its summary as part of the result. Empty if the configurations do not alternate."""
+    found = slice_table(folder, manifest)
+    if found is None:
+        return {}
+    write_table(folder.table("slices"), columns.SLICES, {str(name): values for name, values in found.rows.items()})
+    return {"slices": slices_result(found, manifest)}
 
 
 def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:

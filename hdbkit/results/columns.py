@@ -119,6 +119,15 @@ SWITCHES: Final = {
     "t_end_us": "int64",
 }
 """Columns of ``switches``: the changes of settings within a run that compares configurations by slices."""
+SLICES: Final = {
+    "slice": "int32",  # number of the slice, from 0 at the run's start
+    "cycle": "int32",  # one slice of each configuration, from 0 at the run's start
+    "place": "int32",  # of its configuration in the plan's "slices"
+    "configuration": "int32",  # its number in the sweep
+    "metric_value": "float64",  # after the washout; NaN if there is none
+    "operations_per_s": "float64",
+}
+"""Columns of ``slices``: the slices that count of a run that compares configurations by slices."""
 
 LATENCY_BUCKETS_US: Final = tuple(round(10 ** (1 + i / 10)) for i in range(61))
 """Upper bounds of the histogram's buckets: 10 us to 10 s, ten per decade."""

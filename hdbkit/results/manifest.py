@@ -150,6 +150,30 @@ class _Law(_Part):
     outside_pct: float | None
 
 
+class _SlicesOperation(_Part):
+    count: int
+    p50_us: float
+    p90_us: float
+    p95_us: float
+    p99_us: float
+    p999_us: float
+
+
+class _SlicesConfiguration(_Part):
+    configuration: int
+    metric_value: float | None
+    operations_per_s: float | None
+    operations: dict[str, _SlicesOperation]
+
+
+class _Slices(_Part):
+    washout_s: float | None
+    cycles: int
+    dropped: int
+    unusable: str
+    configurations: list[_SlicesConfiguration]
+
+
 class _Result(_Part):
     metric_value: float | None
     engine_tpm: float | None
@@ -178,6 +202,7 @@ class _Result(_Part):
     faults: list[dict[str, Any]] = Field(default_factory=list)
     lost_commits: int | None = None
     lost_commits_unknown: str = ""
+    slices: _Slices | None = None
 
 
 PARTS: Mapping[str, type[BaseModel]] = {"plan": _Plan, "server": _Server, "result": _Result}

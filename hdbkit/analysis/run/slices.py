@@ -1,0 +1,281 @@
+"""The slices of a run that count: throughput, metric and latencies of each configuration in each whole cycle.
+
+What a change of settings takes is measured: the washout is the 99 % quantile of the times from the beginning of a
+slice to the end of its change, over all sessions (or on the server), and is left out at the beginning of every slice,
+of all configurations alike. Cycles count that lie in the measured window as a whole and in which every session, by
+the middle of every slice, has the slice's configuration; a change that is missing, failed or came later drops the
+cycle.
+
+An operation counts for each slice by the share of its time that lies in it after the washout, so that long and short
+operations at a boundary count alike and the throughput is unbiased. For latencies it belongs to the slice in which it
+began, unless that was in the washout. The rate of a metric is always made of the clients' records here, since a count
+that the schema keeps is not read at each boundary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, assert_never
+
+import duckdb
+import numpy as np
+import pandas as pd
+
+from hdbkit.analysis.run.quantiles import QUANTILES, quantiles_of, rank
+from hdbkit.analysis.run.records import metric_codes, operations_of, table
+from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.analysis.wording import many
+from hdbkit.config.metric import Measure
+from hdbkit.results.columns import SLICES, Outcome
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+from hdbkit.slices import SERVER, SliceOrder, Slices
+
+WASHOUT_QUANTILE: Final = 0.99
+"""The share of all changes of settings that have ended by the end of the washout."""
+MAX_WASHOUT: Final = 0.5
+"""The maximum washout as a share of a slice; a change must have ended by then as well."""
+MIN_CYCLES: Final = 2
+"""The number of cycles that must count."""
+
+
+@dataclass(frozen=True)
+class SliceTable:
+    """The slices of a run.
+
+    ``rows`` has a row per slice that counts, with the columns of ``results.columns.SLICES``; it is empty if the run
+    is not ``usable``, and ``unusable`` then is the reason. ``cycles`` is the number of cycles that count, ``dropped``
+    that of the others in the window. ``operations`` has a row per configuration and operation: ``place``,
+    ``operation`` (its code), ``n`` and the quantiles in microseconds.
+    """
+
+    rows: pd.DataFrame
+    washout_s: float | None
+    cycles: int
+    dropped: int
+    unusable: str
+    operations: pd.DataFrame
+
+    @property
+    def usable(self) -> bool:
+        """Whether its slices can be compared."""
+        return not self.unusable
+
+
+def slice_table(folder: RunFolder, manifest: Manifest) -> SliceTable | None:
+    """The slices of a run; None if its configurations do not alternate.
+
+    Raises:
+        DamagedResult: there is no measured window, or a file cannot be read.
+    """
+    if not manifest.plan.get("slices"):
+        return None
+    slices, window = Slices.model_validate(manifest.plan["slices"]), window_of(manifest)
+    switches = table(folder, "switches")
+    cycles = _whole_cycles(slices, window)
+    if switches is None or switches.empty:
+        return _unusable(None, len(cycles), "no change of settings was recorded")
+    users = range(int(manifest.plan["load"]["virtual_users"])) if slices.in_session else [SERVER]
+    washout_ns = washout_of(switches)
+    if washout_ns > MAX_WASHOUT * slices.slice_ns:
+        return _unusable(
+            washout_ns,
+            len(cycles),
+            f"a change of settings takes up to {washout_ns / 1e9:.3g} s, more than half of a slice of "
+            f"{slices.slice_s:g} s; use a longer slice_s",
+        )
+    incomplete = _incomplete(slices, switches, users, cycles)
+    kept = [cycle for cycle in cycles if cycle not in incomplete]
+    if len(kept) < MIN_CYCLES:
+        return _unusable(
+            washout_ns,
+            len(cycles),
+            f"{many(len(kept), 'cycle')} of {len(cycles)} in the window can be used: in the others a change of "
+            "settings is missing or came too late; use a longer slice_s or a longer window",
+        )
+    counting = _Counting(folder, manifest, slices, washout_ns, _counted(slices, kept))
+    dropped = len(cycles) - len(kept)
+    return SliceTable(counting.measured(), washout_ns / 1e9, len(kept), dropped, "", counting.quantiles())
+
+
+def slices_result(found: SliceTable, manifest: Manifest) -> dict[str, Any]:
+    """What the manifest keeps of the slices, as plain JSON; a figure that is not known is None.
+
+    The metric of a configuration is the mean over its slices: the arithmetic one of rates, the geometric of times.
+    """
+    configurations = manifest.plan["slices"]["configurations"]
+    by_place = {int(str(place)): rows for place, rows in found.rows.groupby("place")}
+    mean = partial(mean_of, rate=manifest.metric.measure is Measure.RATE)
+    return {
+        "washout_s": found.washout_s,
+        "cycles": found.cycles,
+        "dropped": found.dropped,
+        "unusable": found.unusable,
+        "configurations": [
+            {
+                "configuration": configuration,
+                "metric_value": mean(by_place[place]["metric_value"]) if found.usable else None,
+                "operations_per_s": float(by_place[place]["operations_per_s"].mean()) if found.usable else None,
+                "operations": _figures(found.operations, place, manifest.operations),
+            }
+            for place, configuration in enumerate(configurations)
+        ],
+    }
+
+
+def mean_of(values: pd.Series[float], *, rate: bool) -> float | None:
+    """The mean over slices: arithmetic for a rate, where a slice without an operation counts; else geometric."""
+    known = values.dropna()
+    if known.empty:
+        return None
+    return float(known.mean() if rate else np.exp(np.log(known).mean()))
+
+
+def washout_of(switches: pd.DataFrame) -> int:
+    """How long after the beginning of its slice 99 % of the changes had ended, in ns."""
+    took_us = np.sort((switches["t_end_us"] - switches["t_due_us"]).clip(lower=0).to_numpy(dtype=np.int64))
+    return 1000 * int(took_us[rank(np.array([len(took_us)]), WASHOUT_QUANTILE)[0] - 1])
+
+
+def _unusable(washout_ns: int | None, cycles: int, reason: str) -> SliceTable:
+    washout_s = None if washout_ns is None else washout_ns / 1e9
+    none = pd.DataFrame(columns=["place", "operation", "n", *(f"{name}_us" for name in QUANTILES)])
+    return SliceTable(pd.DataFrame(columns=list(SLICES)), washout_s, 0, cycles, reason, none)
+
+
+def _whole_cycles(slices: Slices, window: Window) -> range:
+    cycle_ns = slices.slice_ns * len(slices.configurations)
+    return range(-(-1000 * window.start_us // cycle_ns), 1000 * window.end_us // cycle_ns)
+
+
+def _incomplete(slices: Slices, switches: pd.DataFrame, users: range | list[int], cycles: range) -> set[int]:
+    """The cycles with a slice in whose middle some session does not have its configuration."""
+    count, order = len(slices.configurations), SliceOrder(slices)
+    numbers = np.arange(cycles.start * count, cycles.stop * count)
+    planned = np.array([order.place(int(number)) for number in numbers])
+    middles_us = (numbers + MAX_WASHOUT) * slices.slice_ns / 1000
+    found: set[int] = set()
+    by_user = dict(list(switches.sort_values("t_end_us", kind="stable").groupby("virtual_user")))
+    for user in users:
+        of_user = by_user.get(user, switches.iloc[:0])
+        last = np.searchsorted(of_user["t_end_us"].to_numpy(), middles_us, side="right")
+        places = np.r_[-1, of_user["place"].to_numpy()][last]
+        found.update((numbers[places != planned] // count).tolist())
+    return found
+
+
+def _counted(slices: Slices, cycles: list[int]) -> pd.DataFrame:
+    """The slices of these cycles: slice, cycle, place, configuration."""
+    count, order = len(slices.configurations), SliceOrder(slices)
+    numbers = [cycle * count + one for cycle in cycles for one in range(count)]
+    places = [order.place(number) for number in numbers]
+    configurations = [slices.configurations[place] for place in places]
+    columns = {"slice": numbers, "cycle": np.array(numbers) // count, "place": places}
+    return pd.DataFrame(columns | {"configuration": configurations})
+
+
+@dataclass(frozen=True)
+class _Counting:
+    """Counts the operations of a run in the slices that count, ``counted``; nothing is read but groups."""
+
+    folder: RunFolder
+    manifest: Manifest
+    slices: Slices
+    washout_ns: int
+    counted: pd.DataFrame
+
+    def measured(self) -> pd.DataFrame:
+        """The slices with metric_value and operations_per_s."""
+        metric, of_metric = self.manifest.metric, f"operation IN {metric_codes(self.manifest)}"
+        counted_s = (self.slices.slice_ns - self.washout_ns) / 1e9
+        committed = f"outcome = {Outcome.COMMITTED.value} AND {of_metric}"
+        with operations_of(self.folder) as rows:
+            shares = self._shares(rows).aggregate(
+                f"slice, sum(share) AS completed, sum(share) FILTER ({committed}) AS committed", "slice"
+            )
+            found = self.counted.merge(shares.df(), on="slice", how="left")
+            found[["completed", "committed"]] = found[["completed", "committed"]].fillna(0.0)
+            found["operations_per_s"] = found["completed"] / counted_s
+            begun = self._begun(rows).filter(of_metric)
+            match metric.measure:
+                case Measure.RATE:
+                    found["metric_value"] = metric.per_s * found["committed"] / counted_s
+                case Measure.QUANTILE:
+                    at = f"slice, quantile_disc(latency_us, {metric.quantile!r}) AS value"
+                    found["metric_value"] = found["slice"].map(_values(begun.aggregate(at, "slice"))) / 1000
+                case Measure.GEOMETRIC_MEAN:
+                    means = begun.aggregate(
+                        "slice, operation, ln(avg(latency_us) / 1e6) AS log_mean", "slice, operation"
+                    )
+                    whole = f"count(*) = {len(self.manifest.of_metric)}"
+                    at = f"slice, CASE WHEN {whole} THEN exp(avg(log_mean)) END AS value"
+                    found["metric_value"] = found["slice"].map(_values(means.aggregate(at, "slice")))
+                case never:
+                    assert_never(never)
+        return found[list(SLICES)]
+
+    def quantiles(self) -> pd.DataFrame:
+        """The quantiles of each configuration and operation: place, operation, n, p50_us ... p999_us, max_us."""
+        with operations_of(self.folder) as rows:
+            histogram = self._begun(rows).aggregate(
+                "place, operation, latency_us, count(*)::BIGINT AS n", "place, operation, latency_us"
+            )
+            return quantiles_of(histogram.df(), ["place", "operation"], QUANTILES)
+
+    def _shares(self, rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+        """A row per operation and slice, with the share of its time that lies in the slice after the washout."""
+        length, end_ns = self.slices.slice_ns, "1000 * greatest(t_end_us, t_start_us + 1)"
+        first, last = f"1000 * t_start_us // {length}", f"({end_ns} - 1) // {length}"
+        begins = f"slice * {length} + {self.washout_ns}"
+        inside = f"least({end_ns}, (slice + 1) * {length}) - greatest(1000 * t_start_us, {begins})"
+        return (
+            self._around(rows)
+            .project(f"*, unnest(range({first}, {last} + 1)) AS slice")
+            .filter(f"{self._place} IS NOT NULL")
+            .project(f"slice, operation, outcome, greatest({inside}, 0) / ({end_ns} - 1000 * t_start_us) AS share")
+        )
+
+    def _begun(self, rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+        """The operations that began in a slice after its washout, with ``slice`` and ``place``."""
+        length = self.slices.slice_ns
+        return (
+            self._around(rows)
+            .filter(f"1000 * t_start_us % {length} >= {self.washout_ns}")
+            .project(f"*, 1000 * t_start_us // {length} AS slice")
+            .project(f"slice, operation, latency_us, {self._place} AS place")
+            .filter("place IS NOT NULL")
+        )
+
+    def _around(self, rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+        """The completed operations that lie in the slices, at least in part."""
+        first_ns = self._first * self.slices.slice_ns
+        end_ns = (int(self.counted["slice"].max()) + 1) * self.slices.slice_ns
+        inside = f"1000 * t_start_us < {end_ns} AND 1000 * t_end_us > {first_ns} AND t_start_us >= 0"
+        return rows.filter(f"outcome <> {Outcome.FAILED.value} AND {inside}")
+
+    @property
+    def _first(self) -> int:
+        return int(self.counted["slice"].min())
+
+    @property
+    def _place(self) -> str:
+        """The place of a slice's configuration, as SQL; NULL if the slice does not count."""
+        places = self.counted.set_index("slice")["place"]
+        numbers = range(self._first, int(places.index.max()) + 1)
+        listed = ", ".join(str(places[one]) if one in places.index else "NULL" for one in numbers)
+        return f"CASE WHEN slice >= {self._first} THEN list_extract([{listed}], slice - {self._first - 1}) END"
+
+
+def _values(found: duckdb.DuckDBPyRelation) -> dict[int, float]:
+    return {int(number): float(value) for number, value in found.fetchall() if value is not None}
+
+
+def _figures(quantiles: pd.DataFrame, place: int, names: list[str]) -> dict[str, dict[str, int | float]]:
+    """Count and quantiles of each operation of a configuration."""
+    return {
+        names[int(row["operation"])]: {
+            "count": int(row["n"]), **{f"{name}_us": float(row[f"{name}_us"]) for name in QUANTILES}
+        }
+        for row in quantiles[quantiles["place"] == place].to_dict("records")
+    }  # fmt: skip
