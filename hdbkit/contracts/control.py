@@ -61,8 +61,11 @@ class Power(Protocol):
         """Whether the server is running, without opening a session."""
         ...
 
-    def start(self) -> object:
-        """Start the server and wait until it runs. Does nothing if it already runs."""
+    def start(self, ended: bool = False) -> object:
+        """Start the server and wait until it runs. Does nothing if it already runs.
+
+        ``ended``: it is known to have ended, whatever a status command reports.
+        """
         ...
 
     def stop(self) -> object:

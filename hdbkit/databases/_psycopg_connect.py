@@ -46,6 +46,7 @@ _FEWER_OR_LARGER_POOL = "use fewer virtual users or a larger pool"
 _RUNS = "check host and port, and that the server runs"
 _STARTING = ("is starting up", "is in recovery mode", "not yet accepting connections")
 _ROLE = "name another address, or change that option of the target"
+_POOLER_ALONE = "pgbouncer cannot connect"
 _NO_SETTINGS = "unsupported startup parameter"
 _NO_TLS = "set the option sslmode of the target to prefer, or enable TLS on the server"
 _ERRORS = (
@@ -99,7 +100,7 @@ _ERRORS = (
     ("server is in hot standby mode", "the server is a standby, but target_session_attrs requires another", _ROLE),
     ("server is not in hot standby mode", "the server is no standby, but target_session_attrs requires one", _ROLE),
     ("query_wait_timeout", "the pooler had no free connection of the server in time", _FEWER_OR_LARGER_POOL),
-    ("pgbouncer cannot connect", "the pooler cannot connect to its server", "check that the server runs"),
+    (_POOLER_ALONE, "the pooler cannot connect to its server", "check that the server runs"),
     ("no such database", "the pooler has no database '{database}'", "add it to the pooler's configuration"),
     ('database "', "there is no database '{database}'", _ANOTHER),
     ('role "', "there is no user '{user}'", _ANOTHER),
@@ -112,7 +113,7 @@ class _TakesNoSettings(CannotConnect):
 
 _KINDS: Mapping[str, type[CannotConnect]] = {
     _NO_SETTINGS: _TakesNoSettings,
-    **dict.fromkeys(("Connection refused", "No such file or directory"), NothingListens),
+    **dict.fromkeys(("Connection refused", "No such file or directory", _POOLER_ALONE), NothingListens),
     **dict.fromkeys(("too many clients", "connection slots are reserved"), NoneFree),
     **dict.fromkeys((*_STARTING, "is shutting down"), NotReady),
 }

@@ -26,7 +26,8 @@ from hdbkit.servers.power import run_command
 
 _ENDED_S, _LOOK_S = 10.0, 0.005
 
-Do = Callable[[], None]
+Do = Callable[[], int | None]
+"""Does it; returns when that was done, in ns of the monotonic clock, if it waited longer for something else."""
 
 
 def nothing() -> None:
@@ -111,7 +112,7 @@ class Actions:
         with suppress(HdbkitError, OSError):
             if fault.action in ("stop", "restart"):
                 self._control  # noqa: B018  it is kept
-            elif fault.action in ("kill", "pause") and fault.thing is not Thing.CLIENT:
+            if fault.action != "failover" and fault.thing in (Thing.SERVER, Thing.DISK):
                 self._find_server()
 
     def of(self, fault: Fault, path: Path) -> Action:
@@ -150,22 +151,28 @@ class Actions:
         pids = [main.pid, *(child.pid for child in main.children(recursive=True))]
         return Leftover(state, {pid: birth_of(pid) for pid in pids})
 
+    def _stopped(self) -> Leftover:
+        """The server that is to be stopped, without its processes if it is not on this host."""
+        with suppress(HdbkitError, psutil.Error):
+            return self._leftover(ServerState.DOWN)
+        return Leftover(ServerState.DOWN, {})
+
     def _kill(self, path: Path) -> None:
         """Kill every process of the server, as a power failure of its host would."""
-        server, end = self._leftover(ServerState.DOWN), time.monotonic() + _ENDED_S
+        server, end = self._leftover(ServerState.KILLED), time.monotonic() + _ENDED_S
         with server.written(path):
             server.signal(signal.SIGKILL)
-            while time.monotonic() < end and any(birth_of(pid) == birth for pid, birth in server.processes.items()):
+            while time.monotonic() < end and server.left():
                 time.sleep(_LOOK_S)
 
     def _stop(self, path: Path) -> None:
         power = require_power(self._control)
-        with Leftover(ServerState.DOWN, {}).written(path):
+        with self._stopped().written(path):
             power.stop()
 
     def _restart(self, path: Path) -> None:
         """Restart the server; one that was stopped and not started again is started in the end."""
-        with Leftover(ServerState.DOWN, {}).written(path) if self._control.power else nullcontext():
+        with self._stopped().written(path) if self._control.power else nullcontext():
             self._control.restart()
             path.unlink(missing_ok=True)
 

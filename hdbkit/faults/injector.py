@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe
@@ -24,7 +24,7 @@ from typing import Any
 from hdbkit.config import Target
 from hdbkit.config.fault import Fault, Thing
 from hdbkit.errors import HdbkitError
-from hdbkit.faults.actions import Action, Actions
+from hdbkit.faults.actions import Action, Actions, Do
 from hdbkit.faults.proxy import Proxy
 from hdbkit.files import JsonLines
 from hdbkit.processes import birth_of, command_of
@@ -235,23 +235,21 @@ class _Run:
             self._note(number, "effective")
             await self._wait(fault.duration_s)
         self._note(number, "undo")
-        await self._tried(errors, fault, action.end)  # also what failed may have had an effect
-        self._note(number, "end", "; ".join(errors))
+        done_ns = await self._tried(errors, fault, action.end)  # also what failed may have had an effect
+        self._note(number, "end", "; ".join(errors), done_ns)
 
-    async def _tried(self, errors: list[str], fault: Fault, do: Callable[[], None]) -> None:
+    async def _tried(self, errors: list[str], fault: Fault, do: Do) -> int | None:
         """Do it; an error is added to ``errors``, whatever it is, since other faults have to be undone.
 
         The proxy's state belongs to this thread, and what waits for a server to another.
         """
         try:
-            if fault.thing is Thing.NETWORK:
-                do()
-            else:
-                await asyncio.to_thread(do)
+            return do() if fault.thing is Thing.NETWORK else await asyncio.to_thread(do)
         except (HdbkitError, OSError) as error:
             errors.append(str(error))
         except Exception as error:
             errors.append(f"{type(error).__name__}: {error}")
+        return None
 
     async def _wait(self, seconds: float) -> None:
         """Wait, or until the connection ends."""
@@ -268,10 +266,10 @@ class _Run:
 
         return Action({"delay": delay, "cut": proxy.cut, "reset": proxy.reset}[fault.action], proxy.mend)
 
-    def _note(self, number: int, event: str, error: str = "") -> None:
-        """Write a line, after those that a full disk did not take."""
+    def _note(self, number: int, event: str, error: str = "", at_ns: int | None = None) -> None:
+        """Write a line of what happened now, or ``at_ns``, after those that a full disk did not take."""
         line = {"number": number, "fault": str(self._orders.faults[number]), "event": event}
-        self._unwritten.append({**line, "t_ns": time.monotonic_ns(), "error": error})
+        self._unwritten.append({**line, "t_ns": at_ns or time.monotonic_ns(), "error": error})
         with suppress(OSError):
             while self._unwritten:
                 self._notes.add(self._unwritten[0])

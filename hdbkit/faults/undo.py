@@ -2,8 +2,9 @@
 
 It is written to the run folder before the fault begins, so that another process can undo it: the process that causes
 the faults does, the run's supervisor once that process has died, ``hdbkit recover`` once both have. All three call
-``undo``, which can be repeated; the file is removed when it has succeeded. The file is locked while the fault begins,
-so that nothing is undone before it is done.
+``undo``, which can be repeated; the file is removed when it has succeeded, which for a server that was killed or
+stopped means that it accepts connections. The file is locked while the fault begins, so that nothing is undone before
+it is done.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import Power, ServerControl
-from hdbkit.errors import DamagedResult, HdbkitError, ServerFailed
+from hdbkit.databases import database
+from hdbkit.errors import CannotConnect, DamagedResult, HdbkitError, NothingListens, NotReady, ServerFailed
 from hdbkit.files import draft_of
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder
@@ -33,11 +35,14 @@ from hdbkit.servers.place import held
 _FREEZE, _THAW = 0xC0045877, 0xC0045878
 """The requests FIFREEZE and FITHAW of Linux."""
 _START_S, _AGAIN_S = 30.0, 0.5
+_ACCEPTS_S, _LOOK_S = 90.0, 0.05
+"""How long a server may take from its start command until it accepts connections, as after a recovery."""
 
 
 class ServerState(StrEnum):
     """The state in which a fault leaves a server."""
 
+    KILLED = "killed"
     DOWN = "down"
     FROZEN = "frozen"
     DISK_FROZEN = "disk_frozen"
@@ -73,26 +78,36 @@ class Leftover:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedResult(f"{path} cannot be read, so its fault is not undone ({error})") from None
 
+    def left(self) -> list[int]:
+        """The processes that are still there; a zombie is not."""
+        return [pid for pid, birth in self.processes.items() if birth_of(pid) == birth]
+
+    @property
+    def main_runs(self) -> bool:
+        """Whether the main process, which is the first, is still there."""
+        return self.left()[:1] == list(self.processes)[:1] != []
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the processes that are still there."""
-        for pid, birth in self.processes.items():
-            if birth_of(pid) == birth:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, number)
+        for pid in self.left():
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
 
-def undo(path: Path, target: Target) -> None:
+def undo(path: Path, target: Target) -> int:
     """Undo what a file describes, and remove the file; does nothing without it.
 
-    Another process that still begins it, or undoes it at the same time, is waited for. Raises ``HdbkitError`` and
-    ``OSError``.
+    Another process that still begins it, or undoes it at the same time, is waited for. Returns when hdbkit's own part
+    was done, in ns of the monotonic clock: what a server takes after its start command, and a pooler until it
+    connects again, is theirs. Raises ``HdbkitError`` and ``OSError``; the file then stays.
     """
     try:
         with held(path):
-            _undo(Leftover.read(path), target)
+            done_ns = _undo(Leftover.read(path), target)
             path.unlink()
     except FileNotFoundError:
-        return
+        return time.monotonic_ns()
+    return done_ns
 
 
 def undo_all(folder: RunFolder, target: Target) -> list[str]:
@@ -102,7 +117,7 @@ def undo_all(folder: RunFolder, target: Target) -> list[str]:
         try:
             undo(path, target)
         except (HdbkitError, OSError) as error:
-            failed.append(f"a fault could not be undone: {error}")
+            failed.append(f"a fault could not be undone: {error}; what is to be undone stays in {path}")
     return failed
 
 
@@ -118,28 +133,62 @@ def freeze(folder: str) -> None:
     _ask_file_system(folder, _FREEZE, "frozen")
 
 
-def _undo(left: Leftover, target: Target) -> None:
+def _undo(left: Leftover, target: Target) -> int:
+    """Undo it; return when hdbkit's own part was done."""
     match left.state:
+        case ServerState.KILLED:
+            if not left.main_runs:
+                left.signal(signal.SIGKILL)  # a kill that was interrupted
+            return _start(target)
         case ServerState.DOWN:
-            _start(target)
+            if left.main_runs or not left.processes:
+                with suppress(ServerFailed):  # a stop that was interrupted; there may be nothing left to stop
+                    require_power(control(target)).stop()
+            return _start(target)
         case ServerState.FROZEN:
             left.signal(signal.SIGCONT)
         case ServerState.DISK_FROZEN:
             _ask_file_system(left.folder, _THAW, "released", errno.EINVAL)  # EINVAL: it is not frozen
+    return time.monotonic_ns()
 
 
-def _start(target: Target) -> None:
-    """Start the server; repeated, since remaining processes of a killed one may block the start briefly."""
-    power, end = require_power(control(target)), time.monotonic() + _START_S
-    while True:
-        try:
-            power.start()
-        except ServerFailed:
-            if time.monotonic() > end:
-                raise
-            time.sleep(_AGAIN_S)
+def _start(target: Target) -> int:
+    """Start the server unless it accepts connections, and wait until it does; return when its start had ended.
+
+    Its status command is not asked: it may report the killed process. The start is repeated, since remaining
+    processes of a killed server may block it briefly.
+    """
+    power, started = require_power(control(target)), False
+    done_ns, end = time.monotonic_ns(), time.monotonic() + _START_S
+    while (refusal := _refusal(target)) is not None:
+        late = time.monotonic() > end
+        if isinstance(refusal, NothingListens) and not started:
+            try:
+                power.start(ended=True)
+            except ServerFailed:
+                if late:
+                    raise
+                time.sleep(_AGAIN_S)
+            else:
+                started, done_ns, end = True, time.monotonic_ns(), time.monotonic() + _ACCEPTS_S
+        elif late:
+            lines = power.last_log_lines() if started else ""
+            why = f"{refusal.reason}{f' ({lines})' if lines else ''}"
+            raise ServerFailed(f"the server of {target.described} accepts no connections: {why}")
         else:
-            return
+            time.sleep(_LOOK_S)
+    return done_ns
+
+
+def _refusal(target: Target) -> CannotConnect | None:
+    """The error of a connection to a server that is down, starts or stops; None if it accepts connections."""
+    try:
+        database(target.kind).connect(target).close()
+    except (NothingListens, NotReady) as error:
+        return error
+    except CannotConnect:  # it answers, and rejects the account
+        return None
+    return None
 
 
 def _ask_file_system(folder: str, request: int, what: str, *allowed: int) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from hdbkit.config import Commands, ControlSpec
 from hdbkit.config.problems import SECRET, without_secrets
+from hdbkit.contracts import Power
 from hdbkit.errors import ServerFailed
 from hdbkit.processes import error_file
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
@@ -38,9 +39,12 @@ class CommandPower:
         """Whether the status command reports a running server; true without a status command."""
         return not self._commands.status or run_command(self._commands.status)[0] == 0
 
-    def start(self) -> None:
-        """Run the start command."""
-        if not (self._commands.status and self.running):
+    def start(self, ended: bool = False) -> None:
+        """Run the start command, unless the status command reports a running server and it has not ``ended``.
+
+        A status command may report a killed process that nobody waited for, or another with its process id.
+        """
+        if ended or not (self._commands.status and self.running):
             self._start_with(self._commands.start or self._commands.restart)
 
     def stop(self) -> None:
@@ -82,6 +86,17 @@ class CommandPower:
         if not command:
             raise ServerFailed(f"the target gives no command to {what} its server (control.commands.{what})")
         run_or_fail(command, self.last_log_lines if self.log else lambda: _NO_LOG)
+
+
+def start_ended(power: Power) -> None:
+    """Start a server that listens no more, whatever its status command reports.
+
+    A stop that was interrupted half-way is finished first.
+    """
+    if power.running:
+        with suppress(ServerFailed):  # there may be nothing left to stop
+            power.stop()
+    power.start(ended=True)
 
 
 def power_of(spec: ControlSpec) -> CommandPower | None:

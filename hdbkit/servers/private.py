@@ -183,10 +183,11 @@ class PrivateServer:
             return False
         return _guard.server_pid(str(self.folder), self._note()) is not None
 
-    def start(self) -> PrivateServer:
+    def start(self, ended: bool = False) -> PrivateServer:
         """Start the server, after creating it the first time. Does nothing while it runs. Raises ``ServerFailed``.
 
-        If two processes start it at the same time, the second waits for the first.
+        If two processes start it at the same time, the second waits for the first. ``ended`` changes nothing: whether
+        it runs is known from its process.
         """
         if self._place is None:
             self._create()

@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import cached_property
+from contextlib import contextmanager
+from functools import cached_property, partial
 from typing import Any
 
 from hdbkit.config import Target
@@ -30,7 +30,7 @@ from hdbkit.errors import (
     ServerFailed,
     TransactionError,
 )
-from hdbkit.servers.power import CommandPower, power_of
+from hdbkit.servers.power import CommandPower, power_of, start_ended
 
 _AWAY = (CannotConnect, TransactionError)
 """What a session raises while the server is down, starts or stops."""
@@ -93,11 +93,16 @@ class ServerAccess:
         if not self._may_restart():
             raise ServerFailed(f"hdbkit cannot start it; {self._restart_advice()}")
         assert self.power is not None
-        before = None
-        with suppress(*_AWAY), self._session() as session:
-            before = session.ask("settings_loaded_at")[0][1]
-            self._process(session)
-        self.power.restart()
+        before, restart = None, self.power.restart
+        try:
+            with self._session() as session:
+                before = session.ask("settings_loaded_at")[0][1]
+                self._process(session)
+        except NothingListens:
+            restart = partial(start_ended, self.power)
+        except _AWAY:
+            pass
+        restart()
         self._wait(lambda now: now[1] != before, _RESTART_PATIENCE_S, "was not started again", _AWAY)
 
     def _start_again(self) -> None:

@@ -5,44 +5,141 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hdbkit.config import Commands, ControlSpec, Target
 from hdbkit.config.fault import Fault
+from hdbkit.errors import CannotConnect, NothingListens
+from hdbkit.faults import undo as undoing
 from hdbkit.faults.actions import Actions, _check_disk
-from hdbkit.faults.undo import undo
+from hdbkit.faults.undo import Leftover, ServerState, undo, undo_all
+from hdbkit.processes import birth_of
+from hdbkit.results.folder import RunFolder
 from tests.run.faults import until
 
+TARGET = Target.parse("postgresql://bench@127.0.0.1:9/x").with_(may_restart=True)
 
-def test_a_fault_that_still_begins_is_undone_when_it_has_begun(tmp_path: Path) -> None:
+
+class Server:
+    """A server of files: it accepts connections while ``running`` exists; ``calls`` has the commands that ran."""
+
+    def __init__(self, folder: Path) -> None:
+        self.running, self.calls = folder / "running", folder / "calls"
+        self.calls.touch()
+
+    def target(self, **commands: str) -> Target:
+        """Its target with shell commands; without one, each does what it should."""
+        usual = {"start": f"touch {self.running}", "stop": f"rm {self.running}", "status": f"test -e {self.running}"}
+        words = {
+            name: ["sh", "-c", f"echo {name} >> {self.calls}; {text}"] for name, text in {**usual, **commands}.items()
+        }
+        return TARGET.with_(control=ControlSpec(commands=Commands(**words)))
+
+    def refusal(self, _: Target) -> CannotConnect | None:
+        return None if self.running.exists() else NothingListens(TARGET.url, "nothing listens", "start it")
+
+    @property
+    def called(self) -> list[str]:
+        """The commands that ran, without those that only ask."""
+        return [one for one in self.calls.read_text().split() if one != "status"]
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+    found = Server(tmp_path)
+    monkeypatch.setattr(undoing, "_refusal", found.refusal)
+    return found
+
+
+@pytest.fixture
+def leftover(tmp_path: Path) -> Callable[[ServerState, dict[int, str]], Path]:
+    def written(state: ServerState, processes: dict[int, str]) -> Path:
+        with Leftover(state, processes).written(tmp_path / "fault-0.json"):
+            return tmp_path / "fault-0.json"
+
+    return written
+
+
+Written = Callable[[ServerState, dict[int, str]], Path]
+
+
+def test_a_fault_that_still_begins_is_undone_when_it_has_begun(tmp_path: Path, server: Server) -> None:
     """As by ``hdbkit recover``, when the supervisor was killed while the server stops."""
-    running, stopping, go = (tmp_path / name for name in ("running", "stopping", "go"))
-    running.touch()
+    server.running.touch()
+    stopping, go = (tmp_path / name for name in ("stopping", "go"))
     os.mkfifo(go)
-    commands = Commands(
-        start=["touch", str(running)],
-        stop=["sh", "-c", f"touch {stopping}; cat {go}; rm {running}"],
-        status=["test", "-e", str(running)],
-    )
-    target = Target.parse("postgresql://bench@127.0.0.1:9/x").with_(
-        may_restart=True, control=ControlSpec(commands=commands)
-    )
+    target = server.target(stop=f"touch {stopping}; cat {go}; rm {server.running}")
     path = tmp_path / "fault-0.json"
     action = Actions(target, 1).of(Fault.parse("stop server at 0 s for 9 s"), path)
-    beginning, undoing = threading.Thread(target=action.begin), threading.Thread(target=undo, args=(path, target))
+    beginning, ending = threading.Thread(target=action.begin), threading.Thread(target=undo, args=(path, target))
     beginning.start()
     until(stopping.exists, "the server is being stopped")
-    undoing.start()
-    undoing.join(0.5)  # long enough for one that does not wait
+    ending.start()
+    ending.join(0.5)  # long enough for one that does not wait
     go.write_text("")
     beginning.join()
-    undoing.join()
-    assert running.exists()
+    ending.join()
+    assert server.running.exists()
     assert not path.exists()
     action.end()
-    assert running.exists()
+    assert server.running.exists()
+
+
+def test_a_killed_server_is_started_although_its_status_command_reports_the_process(
+    server: Server, leftover: Written
+) -> None:
+    """A zombie that nobody waited for, or another process with the id in the server's file."""
+    path = leftover(ServerState.KILLED, {1: "another boot/1"})
+    undo(path, server.target(status="true"))
+    assert server.called == ["start"]
+    assert not path.exists()
+
+
+def test_a_killed_server_that_somebody_else_started_is_left_alone(server: Server, leftover: Written) -> None:
+    server.running.touch()
+    path = leftover(ServerState.KILLED, {1: "another boot/1"})
+    undo(path, server.target())
+    assert server.called == []
+    assert not path.exists()
+
+
+def test_a_server_that_starts_and_accepts_no_connection_is_not_undone(
+    tmp_path: Path, server: Server, leftover: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(undoing, "_ACCEPTS_S", 0.2)
+    path = leftover(ServerState.KILLED, {1: "another boot/1"})
+    (failed,) = undo_all(RunFolder(tmp_path), server.target(start="true", status="true"))
+    assert failed == (
+        f"a fault could not be undone: the server of {TARGET.described} accepts no connections: nothing listens; "
+        f"what is to be undone stays in {path}"
+    )
+    assert path.exists()
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_stop_that_was_interrupted_is_finished_before_the_start(
+    server: Server, leftover: Written, known: bool
+) -> None:
+    """The server still runs, and would end after it was found to be running."""
+    server.running.touch()
+    with subprocess.Popen(["sleep", "60"]) as process:
+        path = leftover(ServerState.DOWN, {process.pid: birth_of(process.pid)} if known else {})
+        undo(path, server.target(stop=f"kill {process.pid}; rm {server.running}"))
+    assert server.called == ["stop", "start"]
+    assert not path.exists()
+
+
+def test_what_a_server_takes_after_its_start_is_no_part_of_the_undoing(server: Server, leftover: Written) -> None:
+    """Its recovery, or a pooler that connects again after a delay of its own."""
+    path = leftover(ServerState.KILLED, {1: "another boot/1"})
+    begun = time.monotonic_ns()
+    done_ns = undo(path, server.target(start=f"(sleep 1; touch {server.running}) &", status="true"))
+    assert time.monotonic_ns() - done_ns >= 0.5e9
+    assert done_ns > begun
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/shm").is_dir(), reason="only root may freeze a file system")
