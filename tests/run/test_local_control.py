@@ -96,15 +96,15 @@ def test_a_start_that_what_is_left_of_a_killed_server_prevents_is_tried_again(
     it = control(own_target(built, config_file=config))
     assert isinstance(it, FileControl)
     assert it.power is not None
-    before, restart, refused = it.snapshot(), it.power.restart, []
+    before, start, refused = it.snapshot(), it.power.start, []
 
-    def refuse_once() -> None:
+    def refuse_once(ended: bool = False) -> None:
         if not refused:
             refused.append("its memory is still in use")
             raise ServerFailed(refused[0])
-        restart()
+        start(ended)
 
-    monkeypatch.setattr(it.power, "restart", refuse_once)
+    monkeypatch.setattr(it.power, "start", refuse_once)
     built.kill()
     assert it.apply({"work_mem": "8MB"}).read_back == {"work_mem": "8MB"}
     assert refused
