@@ -110,6 +110,10 @@ class JsonLines:
                 self._file.truncate(size)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
     def try_to_add(self, row: Mapping[str, Any]) -> None:
         """Append an object that may be lost if the disk is full."""
         with suppress(OSError):

@@ -104,10 +104,28 @@ class SweepPlan(ConfigModel):
         pairs = zip(numbers, itertools.pairwise(order), strict=True)
         return {number: after for number, (before, after) in pairs if before != after}
 
+    @property
+    def changes_server(self) -> bool:
+        """Whether the sweep changes settings on the server, not only in the clients' sessions."""
+        return bool(self.spec.settings) and not (self.slices and self.slices.in_session)
+
+    def configurations_of(self, planned: PlannedRun) -> tuple[int, ...]:
+        """The configurations that a run executes: one, or all that alternate within it."""
+        return self.slices.configurations if self.slices else (planned.configuration,)
+
+    def described(self, planned: PlannedRun) -> str:
+        """What a run executes, for people: its settings and factors, or how its configurations alternate."""
+        if self.slices:
+            return f"{len(self.configurations)} configurations in slices of {self.slices.slice_s:g} s"
+        return ", ".join(f"{name}={value}" for name, value in self.configurations[planned.configuration].items())
+
     def settings_of(self, planned: PlannedRun) -> dict[str, str]:
         """The server settings of a run: its configuration without the factors."""
-        configuration = self.configurations[planned.configuration]
-        return {name: configuration[name] for name in self.spec.settings}
+        return self.settings_in(planned.configuration)
+
+    def settings_in(self, configuration: int) -> dict[str, str]:
+        """The server settings of a configuration."""
+        return {name: self.configurations[configuration][name] for name in self.spec.settings}
 
     def load_of(self, planned: PlannedRun) -> Load:
         """The load of a run, except for virtual users and seed."""
@@ -126,7 +144,12 @@ class SweepPlan(ConfigModel):
 
 
 def plan_sweep(
-    target: Target, spec: SweepSpec, sweep_id: str, command: str = "", needs_restart: tuple[str, ...] = ()
+    target: Target,
+    spec: SweepSpec,
+    sweep_id: str,
+    command: str = "",
+    needs_restart: tuple[str, ...] = (),
+    slices: Slices | None = None,
 ) -> SweepPlan:
     """The full grid of ``spec`` in randomized complete blocks.
 
@@ -136,6 +159,7 @@ def plan_sweep(
         sweep_id: its id.
         command: the command that repeats it, if not `hdbkit sweep`.
         needs_restart: settings that require a restart; the blocks of a search group runs by their values.
+        slices: how the configurations alternate within each run; a block then has one run at each number of users.
 
     Raises:
         InputError: the sweep would have more than ``MAX_RUNS`` runs, would exceed its time budget, or needs facts
@@ -144,7 +168,8 @@ def plan_sweep(
     """
     spec = spec.resolved()
     grid = grid_of(spec)
-    size = len(grid.configurations)
+    apart = grid.configurations[:1] if slices else grid.configurations
+    size = len(apart)
     count = size * len(spec.virtual_users) * spec.blocks
     if count > MAX_RUNS:
         raise InputError(
@@ -153,11 +178,7 @@ def plan_sweep(
         )
     if spec.strategy is not Strategy.GRID:
         return _search(target, spec, sweep_id, command, grid, needs_restart)
-    places = [
-        (block, *place)
-        for block in range(1, spec.blocks + 1)
-        for place in _block_order(spec, block, grid.configurations)
-    ]
+    places = [(block, *place) for block in range(1, spec.blocks + 1) for place in _block_order(spec, block, apart)]
     runs = tuple(
         PlannedRun(
             number=number, block=block, configuration=configuration, virtual_users=users, seed=_load_seed(spec, block)
@@ -172,6 +193,7 @@ def plan_sweep(
         configurations=tuple(grid.configurations),
         dropped=grid.dropped,
         runs=runs,
+        slices=slices,
     )
     _check_budget(plan)
     return plan
@@ -242,7 +264,7 @@ def extended(plan: SweepPlan, blocks: int, done: int = 0) -> SweepPlan:
     longer = plan.spec.with_(blocks=blocks, looks=looks, time_budget_s=None)  # requested explicitly
     if longer.strategy is not Strategy.GRID:
         return plan.model_copy(update={"spec": longer, "first_blocks": first})
-    whole = plan_sweep(plan.target, longer, plan.sweep_id, plan.command)
+    whole = plan_sweep(plan.target, longer, plan.sweep_id, plan.command, slices=plan.slices)
     more = tuple(planned for planned in whole.runs if planned.block > plan.spec.blocks)
     return whole.model_copy(update={"runs": (*plan.runs, *more), "first_blocks": first})
 
@@ -304,6 +326,7 @@ def run_plan(
             **prepared,
         ),
         limits=Limits(abort=plan.spec.abort, required=required),
+        slices=plan.slices and plan.slices.model_copy(update={"seed": planned.seed}),
     )
 
 

@@ -39,6 +39,7 @@ from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
 from hdbkit.sweep_runner import Watcher, resume, start
 from hdbkit.sweep_runner.deciding import spending
 from hdbkit.sweep_runner.events import ignore_event
+from hdbkit.sweep_runner.slicing import slices_for
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema
 from hdbkit.workspace import DEFAULT, Workspace
@@ -325,10 +326,12 @@ def plan_checked(
         raise TypeError("a sweep needs a target and a specification, or resume_id")
     target, spec = place.target(target), _as_spec(spec, None)
     spec = spec.with_(workload=present_schema(target, spec.workload))
-    planned = plan(target, spec, blocks=blocks).model_copy(update={"command": command})
-    if planned.spec.strategy is Strategy.GRID:
-        return planned
-    return plan_sweep(target, planned.spec, planned.sweep_id, command, _needing_restart(target, planned.spec))
+    budget_s = spec.time_budget_s
+    first = plan(target, spec.with_(time_budget_s=None), blocks=blocks)  # slices take less time than runs
+    slices = slices_for(first, control(target)) if first.spec.settings else None
+    whole = first.spec.with_(time_budget_s=budget_s)
+    needs_restart = () if whole.strategy is Strategy.GRID else _needing_restart(target, whole)
+    return plan_sweep(target, whole, first.sweep_id, command, needs_restart, slices)
 
 
 def _needing_restart(target: Target, spec: SweepSpec) -> tuple[str, ...]:

@@ -144,13 +144,11 @@ def _outcome(step: SweepEvent) -> str:
     planned, manifest = step.planned, step.manifest
     assert planned is not None
     place = f"block {planned.block}  {planned.virtual_users} users"
-    sweep = (manifest.plan.get("sweep") or {}) if manifest else {}
-    settings = ", ".join(f"{name}={value}" for name, value in sweep.get("settings", {}).items())
     if step.kind is EventKind.FAILED:
-        return f"{place}  {settings or f'configuration {planned.configuration}'}  FAILED: {step.note}"
+        return f"{place}  {step.described}  FAILED: {step.note}"
     value = manifest.result.get("metric_value") if manifest else None
     shown = manifest.metric.text(value) if manifest and value is not None else "no result"
     all_types = manifest.result.get("operations_per_s") if manifest else None
     if manifest and all_types is not None:
         shown += f"  {all_per_s(all_types, manifest.noun)}"
-    return f"{place}  {shown:>16}  {settings}" + (f"  {step.note}" if step.note else "")
+    return f"{place}  {shown:>16}  {step.described}" + (f"  {step.note}" if step.note else "")

@@ -20,12 +20,16 @@ from hdbkit.api import Result, SweepResult
 from hdbkit.config import WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.quantities import duration_text
-from hdbkit.config.sweep_spec import Strategy
+from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.sweep_plan import SweepPlan
 from hdbkit.workloads import workload
 
 _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
 _CONDITION = "schema: "
+_PERHAPS_SLICES = (
+    "if the account can set all settings in a session and a run holds ten cycles, each run has all configurations "
+    "in turn (compare_by)"
+)
 
 console = Console(highlight=False, soft_wrap=True)
 notes = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -223,9 +227,8 @@ def plan(planned: SweepPlan) -> None:
     """Every run of a sweep in its order, and the totals."""
     rebuilds = planned.rebuilds
     for one in planned.runs:
-        settings = ", ".join(f"{k}={v}" for k, v in planned.configurations[one.configuration].items())
         rebuilt = "  (schema rebuilt)" if one.number in rebuilds else ""
-        line = f"{one.number:4}  block {one.block}  {one.virtual_users} users  {settings}{rebuilt}"
+        line = f"{one.number:4}  block {one.block}  {one.virtual_users} users  {planned.described(one)}{rebuilt}"
         console.print(line, markup=False)
     spec = planned.spec
     title = workload(spec.workload or WorkloadSpec()).title
@@ -238,6 +241,8 @@ def plan(planned: SweepPlan) -> None:
             console.print(
                 "a run ends early once its configuration is certain to stay far below the three best so far"
             )
+    if spec.settings and spec.compare_by is not CompareBy.RUNS and not planned.slices:
+        console.print(f"[dim]{_PERHAPS_SLICES}[/]")
     if spec.looks:
         console.print(
             f"it ends after {' or '.join(map(str, spec.looks[:-1]))} blocks if every verdict is decided by then"

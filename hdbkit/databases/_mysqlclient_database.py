@@ -87,6 +87,7 @@ _SECONDS_BEHIND = 32
 _PRIVILEGES = re.compile(r"you need \(at least one of\) the (.+) privilege\(s\)")
 """How the server names privileges that it misses, the narrowest last."""
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
+_OWN_SESSIONS = "its own sessions set it"
 _PROTECTED = MappingProxyType(
     {
         **dict.fromkeys(("port", "socket", "bind_address", "skip_networking", "require_secure_transport"), _ADDRESS),
@@ -99,6 +100,7 @@ _PROTECTED = MappingProxyType(
         ),
         "skip_name_resolve": "accounts that are defined by a host name would be locked out",
         "persisted_globals_load": "the settings could not be restored",
+        **dict.fromkeys(("autocommit", "sql_mode", "character_set_client", "character_set_results"), _OWN_SESSIONS),
     }
 )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.contracts import Row
+from hdbkit.errors import ErrorClass, TransactionError
 from hdbkit.files import draft_of
 
 _KNOWN: dict[str, tuple[Any, ...]] = {  # unit, default, apply by, minimum, maximum, choices, kind, description
@@ -27,10 +28,17 @@ class NullSettings:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._in_session: dict[str, str] = {}
 
     def value(self, name: str) -> str:
-        """The current value."""
-        return str(self._entries().get(name, _KNOWN[name][1]))
+        """The current value in this session."""
+        return self._in_session.get(name) or str(self._entries().get(name, _KNOWN[name][1]))
+
+    def set_in_session(self, name: str, value: str) -> None:
+        """Set a value for this session. Raises ``TransactionError`` if the setting has one value for all."""
+        if _KNOWN[name][2] != "session":
+            raise TransactionError(ErrorClass.OTHER, "null", f"{name} cannot be set in a session")
+        self._in_session[name] = value
 
     def answer(self, operation: str, arguments: Mapping[str, Any]) -> list[Row] | None:
         """The result of an operation on settings; None for other operations."""

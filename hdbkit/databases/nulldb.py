@@ -71,7 +71,8 @@ class NullSession:
         except ValueError as error:
             raise InputError(f"invalid option of the null engine: {error}") from None
         self.settings = NullSettings(self.state.folder / "settings.json")
-        self._latencies = _latencies(numbers, self.settings)
+        self._latencies = _latencies(numbers)
+        self._factor = _factor(self.settings)
         self._random = random.Random(int(numbers.get("seed", 1)) + os.getpid())
         self._error_rate = numbers.get("error_rate", 0.0)
         self.connections = int(numbers["connections"]) if "connections" in numbers else None
@@ -97,7 +98,7 @@ class NullSession:
 
     def perform(self, bound: Any) -> Any:
         """Sleep, fail at random, count; return how often this session has committed the operation."""
-        latency_s = next(self._latencies)
+        latency_s = next(self._latencies) * self._factor
         if latency_s:
             time.sleep(latency_s)
         totals, index, is_rolled_back = bound
@@ -119,6 +120,10 @@ class NullSession:
 
     def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
         """Answer operations on settings and counts of a workload; others return no rows."""
+        if operation == "set_in_session":
+            self.settings.set_in_session(**arguments)
+            self._factor = _factor(self.settings)
+            return []
         about_settings = self.settings.answer(operation, arguments)
         if about_settings is not None:
             return about_settings
@@ -330,11 +335,14 @@ def _own(session: Session) -> NullSession:
     return session
 
 
-def _latencies(options: Mapping[str, float], settings: NullSettings) -> Iterator[float]:
-    """A repeating sequence of seeded latencies in seconds; settings shorten them."""
-    median_us = options.get("latency_us", 0.0) / float(settings.value("speed"))
-    if settings.value("commit") == "off":
-        median_us *= 0.8
+def _factor(settings: NullSettings) -> float:
+    """The factor of each latency that the settings make."""
+    return (0.8 if settings.value("commit") == "off" else 1.0) / float(settings.value("speed"))
+
+
+def _latencies(options: Mapping[str, float]) -> Iterator[float]:
+    """A repeating sequence of seeded latencies in seconds."""
+    median_us = options.get("latency_us", 0.0)
     source = random.Random(int(options.get("seed", 1)))
     spread = options.get("spread", 0.0)
     drawn = [median_us / 1e6 * math.exp(source.gauss(0, spread)) for _ in range(_LATENCIES)]

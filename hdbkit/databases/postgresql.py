@@ -52,12 +52,14 @@ _CONNECTIONS = MappingProxyType(
     {"max_connections": 1, "superuser_reserved_connections": -1, "reserved_connections": -1}
 )
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
+_OWN_SESSIONS = "its own sessions set it"
 _PROTECTED = MappingProxyType(
     {
         **dict.fromkeys(("port", "listen_addresses", "ssl"), _ADDRESS),
         **dict.fromkeys(("unix_socket_directories", "unix_socket_group", "unix_socket_permissions"), _ADDRESS),
         **dict.fromkeys(("data_directory", "config_file", "hba_file", "ident_file", "external_pid_file"), _FILES),
         "allow_alter_system": "the settings could not be restored",
+        **dict.fromkeys(("search_path", "role", "session_authorization", "client_encoding"), _OWN_SESSIONS),
     }
 )
 

@@ -24,10 +24,12 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Field
 from hdbkit.execution.failures import ErrorCounts
+from hdbkit.execution.switching import switches_path
 from hdbkit.execution.turns import take_turns
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End
 from hdbkit.execution.virtual_user import Shared, VirtualUser
+from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.processes import die_with_parent
 from hdbkit.results.spool import SpoolWriter, spool_path
@@ -103,6 +105,7 @@ class Client:
 
     def _shared(self) -> Shared:
         plan, engine, load = self._plan, database(self._plan.target.kind), workload(self._plan.workload)
+        in_session = plan.slices is not None and plan.slices.in_session
         return Shared(
             plan,
             engine,
@@ -111,6 +114,7 @@ class Client:
             self._page.fields,
             SpoolWriter(spool_path(self._spools, self._number), self._number, load.details),
             ErrorCounts(self._spools, self._number, load.operations),
+            JsonLines(switches_path(self._spools, f"{self._number:05d}")) if in_session else None,
         )
 
     def _wait_for_start(self) -> None:

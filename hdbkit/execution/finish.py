@@ -17,7 +17,7 @@ from hdbkit.analysis.run.faults import effects, lost_commits
 from hdbkit.analysis.run.slices import slice_table, slices_result
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.config.load import client_slices
-from hdbkit.execution import failures, server_host, usage
+from hdbkit.execution import failures, server_host, switching, usage
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
@@ -51,6 +51,8 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     clients = [*read_lines(folder.spools / "clients.ndjson"), *usage.saved(folder.spools)]
     write_rows(folder.table("clients"), columns.CLIENTS, _clients(manifest, clients, counts))
     write_rows(folder.table("errors"), columns.ERRORS, _errors(folder.spools, start_ns))
+    if manifest.plan.get("slices"):
+        write_rows(folder.table("switches"), columns.SWITCHES, _switches(folder.spools, start_ns))
     manifest = manifest.model_copy(update={"faults": _faults(folder.spools, start_ns)})
     folder.write(manifest)
     if clock.window_end_us is not None:
@@ -147,6 +149,15 @@ def _with_window(clock: Clock, samples: list[dict[str, Any]]) -> Clock:
 def _counter(row: dict[str, Any], start_ns: int) -> dict[str, Any]:
     sent, returned = _us(row["sent_ns"], start_ns), _us(row["returned_ns"], start_ns)
     return {"t_sent_us": sent, "t_returned_us": returned} | {name: row[name] for name in ("edge", "name", "value")}
+
+
+def _switches(spools: Path, start_ns: int) -> list[dict[str, Any]]:
+    """The changes of settings within the run, by clients or the sweep, in the order of their slices."""
+    lines = [line for path in sorted(spools.glob(switching.PATTERN)) for line in read_lines(path)]
+    times = {"t_due_us": "due_ns", "t_start_us": "start_ns", "t_end_us": "end_ns"}
+    rows = [line | {name: _us(line[of], start_ns) for name, of in times.items()} for line in lines]
+    plain = [{name: row[name] for name in columns.SWITCHES} for row in rows]
+    return sorted(plain, key=lambda row: (row["slice"], row["virtual_user"]))
 
 
 def _clients(manifest: Manifest, lines: Iterable[dict[str, Any]], counts: dict[int, int]) -> list[dict[str, Any]]:

@@ -7,11 +7,28 @@ answer plus thinking plus keying; response time counts from there, whenever the 
 from __future__ import annotations
 
 import time
+from typing import Protocol
 
 from hdbkit.contracts import Prepared
 from hdbkit.execution.control import Field
 
 _MAX_SLEEP_S = 0.1
+
+
+class Pacing(Protocol):
+    """What is asked before and told after each operation of a virtual user."""
+
+    def due_ns(self, prepared: Prepared) -> int:
+        """When the operation is due, on the monotonic clock."""
+        ...
+
+    def wait(self, prepared: Prepared) -> int:
+        """Wait until the operation may begin; the scheduled start in ns, 0 if none was scheduled."""
+        ...
+
+    def done(self, prepared: Prepared, end_ns: int) -> None:
+        """The operation ended at ``end_ns``."""
+        ...
 
 
 class Pacer:

@@ -17,7 +17,7 @@ from hdbkit.contracts import Prepared, User
 from hdbkit.errors import RolledBackByDesign, TransactionError
 from hdbkit.execution.control import Field
 from hdbkit.execution.failures import Failures, Settled
-from hdbkit.execution.pacing import Pacer
+from hdbkit.execution.pacing import Pacing
 from hdbkit.results.columns import Outcome
 
 COMMITTED, BY_DESIGN = int(Outcome.COMMITTED), int(Outcome.ROLLED_BACK_BY_DESIGN)
@@ -71,7 +71,7 @@ class Loop:
         fields: memoryview,
         failures: Failures,
         pause: Callable[[int], None],
-        pacer: Pacer | None = None,
+        pacer: Pacing | None = None,
         limit: int | None = None,
         details_from_results: bool = False,
     ) -> None:

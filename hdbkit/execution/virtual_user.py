@@ -17,9 +17,11 @@ from hdbkit.contracts import Database, Prepared, Scope, SessionOptions, User, Us
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.execution.control import Field
 from hdbkit.execution.failures import ErrorCounts, Failures
-from hdbkit.execution.pacing import Pacer, sleep_until
+from hdbkit.execution.pacing import Pacer, Pacing, sleep_until
+from hdbkit.execution.switching import SessionSwitch
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End, Loop, Recorder
+from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan, reconnect_seed
 from hdbkit.results.spool import SpoolWriter
 
@@ -37,6 +39,8 @@ class Shared:
     fields: memoryview
     spool: SpoolWriter
     errors: ErrorCounts
+    switches: JsonLines | None = None
+    """Where the changes of settings are noted, if the clients make them."""
 
     @property
     def load(self) -> Load:
@@ -57,7 +61,8 @@ class VirtualUser:
     def __init__(self, shared: Shared, plan: UserPlan) -> None:
         self.shared, self.plan = shared, plan
         self.failures = Failures(shared.errors, shared.load, shared.fields)
-        self.pacer: Pacer | None = None
+        self.pacer: Pacing | None = None
+        self._switch: SessionSwitch | None = None
         self.ahead: Sequence[Prepared] = ()
         """Operations drawn before the common start, so that several users of a process begin together."""
         self._connections, self._pause_s = 0, _MIN_PAUSE_S
@@ -80,6 +85,9 @@ class VirtualUser:
                 opened.callback(reader.close)
             self.user = shared.workload.user(session, load, plan, reader)
             self._sessions = opened.pop_all()
+        self._session = session
+        if self._switch:
+            self._switch.attach(session)
         self._connections += 1
 
     @property
@@ -116,6 +124,11 @@ class VirtualUser:
         """Create the measured loop, after the common start is published."""
         shared, load = self.shared, self.shared.load
         self.pacer = Pacer(shared.fields, self.start_ns) if shared.workload.paced(load) else None
+        if shared.plan.slices and shared.switches:
+            begun_ns = int(shared.fields[Field.START_AT_NS])
+            self._switch = SessionSwitch(shared.plan.slices, self.plan.index, begun_ns, shared.switches, self.pacer)
+            self._switch.attach(self._session)
+            self.pacer = self._switch
         from_results = shared.workload.details_from_results(load)
         return Loop(recorder, shared.fields, self.failures, pause, self.pacer, load.iterations, from_results)
 

@@ -30,13 +30,17 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True)
 class SweepEvent:
-    """One step of a sweep: ``planned`` is the run it is about, ``total`` the number of planned runs."""
+    """One step of a sweep: ``planned`` is the run it is about, ``total`` the number of planned runs.
+
+    ``described`` states what that run executes.
+    """
 
     kind: EventKind
     total: int
     planned: PlannedRun | None = None
     manifest: Manifest | None = None
     note: str = ""
+    described: str = ""
 
 
 KINDS = {
@@ -77,7 +81,8 @@ class Follower:
     def _event(self, kind: EventKind, plan: SweepPlan, line: JournalLine) -> SweepEvent:
         planned = plan.runs[line.number - 1] if line.number else None
         manifest = self._manifest(line.run_id) if line.step in RUN_ENDS and line.run_id else None
-        return SweepEvent(kind, len(plan.runs), planned, manifest, line.note)
+        described = plan.described(planned) if planned else ""
+        return SweepEvent(kind, len(plan.runs), planned, manifest, line.note, described)
 
     def _manifest(self, run_id: str) -> Manifest | None:
         try:

@@ -25,6 +25,7 @@ from hdbkit.errors import (
     is_caused_by,
 )
 from hdbkit.plan import RunPlan
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import CAUSE, GIVES_UP, SERVER_DOWN, Step
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import SweepFolder, only_sweep, sweep_folder, unrestored
@@ -36,6 +37,7 @@ from hdbkit.sweep_runner.outcomes import given_up, outcome
 from hdbkit.sweep_runner.preparing import prepare_run, too_few_connections, unprepared
 from hdbkit.sweep_runner.searching import required_rate_for
 from hdbkit.sweep_runner.settling import settings_now, settle, settle_earlier
+from hdbkit.sweep_runner.slicing import switching
 
 RunOne = Callable[[RunPlan], Manifest]
 """Executes one run to its end. Raises ``HdbkitError`` if it cannot, and ``KeyboardInterrupt`` on Ctrl-C."""
@@ -141,11 +143,11 @@ def _new_folder(plan: SweepPlan, root: Path) -> SweepFolder:
 
 def _check(plan: SweepPlan, control: ServerControl) -> None:
     """Report all errors before anything is changed."""
-    settings = plan.spec.settings
+    settings = plan.spec.settings if plan.changes_server else {}
     problems = [Problem("settings", one) for one in control.problems(settings)] if settings else []
     problems += unprepared(plan, control)
     if settings and not problems:
-        rejected = control.refused([plan.settings_of(run) for run in plan.runs])
+        rejected = control.refused([plan.settings_in(one) for one in range(len(plan.configurations))])
         problems = [Problem("settings", one) for one in [*rejected, *too_few_connections(plan, control)]]
     if problems:
         raise ConfigErrors(f"the sweep '{plan.spec.name}'", problems)
@@ -153,7 +155,7 @@ def _check(plan: SweepPlan, control: ServerControl) -> None:
 
 def _changes(plan: SweepPlan) -> bool:
     """Whether the sweep may change the server; a sweep without settings needs no permission and changes nothing."""
-    return bool(plan.spec.settings) or plan.target.may_change_settings
+    return plan.changes_server or plan.target.may_change_settings
 
 
 def _waiting(watch: Watcher, total: int) -> Callable[[str], None]:
@@ -267,7 +269,8 @@ class _Execution:
             run_id = plan.run_id
             self.folder.append(Step.RUN_STARTED, planned.number, run_id, **prepared)
             self._report(EventKind.STARTED, planned)
-            manifest = self.run_one(plan)
+            with switching(plan, RunFolder(self.folder.root / run_id), self.control):
+                manifest = self.run_one(plan)
         except AgentLost:
             raise
         except HdbkitError as error:
@@ -336,4 +339,5 @@ class _Execution:
     def _report(
         self, kind: EventKind, planned: PlannedRun | None = None, manifest: Manifest | None = None, note: str = ""
     ) -> None:
-        self.watch(SweepEvent(kind, len(self.plan.runs), planned, manifest, note))
+        described = self.plan.described(planned) if planned else ""
+        self.watch(SweepEvent(kind, len(self.plan.runs), planned, manifest, note, described))

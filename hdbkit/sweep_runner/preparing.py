@@ -30,15 +30,17 @@ def too_few_connections(plan: SweepPlan, control: ServerControl) -> list[str]:
     """The configurations with which the server accepts fewer connections than their runs need, one sentence each."""
     limits, found = database(plan.target.kind).connection_settings, {}
     known = control.settings() if limits.keys() & plan.spec.settings.keys() else {}
-    for run in plan.runs:
-        values = {name: plan.settings_of(run).get(name, known[name].value) for name in limits if name in known}
+    pairs = {(run.virtual_users, one) for run in plan.runs for one in plan.configurations_of(run)}
+    for virtual_users, configuration in sorted(pairs):
+        settings = plan.settings_in(configuration)
+        values = {name: settings.get(name, known[name].value) for name in limits if name in known}
         changed = {name: value for name, value in values.items() if name in plan.spec.settings}
         allowed = sum(limits[name] * (number_in(known[name], value) or 0) for name, value in values.items())
-        needed = run.virtual_users + CONNECTIONS_BESIDE_CLIENTS
+        needed = virtual_users + CONNECTIONS_BESIDE_CLIENTS
         if changed and allowed < needed:
             listed = ", ".join(f"{name} = {value}" for name, value in changed.items())
             found[listed] = (
-                f"with {listed} the server accepts {max(0, allowed):g} connections, but a run of {run.virtual_users} "
+                f"with {listed} the server accepts {max(0, allowed):g} connections, but a run of {virtual_users} "
                 f"virtual users needs {needed}"
             )
     return [] if found and _shares_connections(plan.target) else list(found.values())
@@ -58,7 +60,7 @@ def prepare_run(plan: SweepPlan, planned: PlannedRun, control: ServerControl) ->
     on whether the settings needed a restart. Maintenance reads the data, so the cache is emptied after it.
     """
     spec = plan.spec
-    settings = plan.settings_of(planned)
+    settings = plan.settings_of(planned) if plan.changes_server else {}
     change = control.apply(settings) if settings else Change(ApplyBy.SESSION, 0.0)
     restored_s, rebuilt_s = bring_data(plan, planned, control)
     maintained_s = control.maintain()

@@ -31,8 +31,8 @@ class SweepProgress:
     """The progress of a sweep at one moment.
 
     ``done``, ``ended_early`` and ``failed`` count runs of ``total``. ``planned`` is the present run or the last one
-    that began, ``run_id`` its id. ``left_s`` estimates the remaining seconds from the pace so far. ``note`` states
-    why the sweep was stopped or failed.
+    that began, ``described`` what it executes, ``run_id`` its id. ``left_s`` estimates the remaining seconds from the
+    pace so far. ``note`` states why the sweep was stopped or failed.
     """
 
     status: SweepStatus
@@ -42,6 +42,7 @@ class SweepProgress:
     ended_early: int = 0
     failed: int = 0
     planned: PlannedRun | None = None
+    described: str = ""
     run_id: str = ""
     note: str = ""
     left_s: float = 0.0
@@ -58,6 +59,7 @@ def sweep_progress(folder: SweepFolder) -> SweepProgress:
     begun, ended = state.begun, state.ended
     plan = folder.read_plan(SweepPlan)  # after the journal: it has every run that the journal names
     status, note = _status(folder, state)
+    planned = plan.runs[begun.number - 1] if begun and begun.number else None
     return SweepProgress(
         status=status,
         total=len(plan.runs),
@@ -65,7 +67,8 @@ def sweep_progress(folder: SweepFolder) -> SweepProgress:
         done=state.counts[Step.RUN_FINISHED],
         ended_early=state.counts[Step.RUN_ENDED_EARLY],
         failed=state.counts[Step.RUN_FAILED],
-        planned=plan.runs[begun.number - 1] if begun and begun.number else None,
+        planned=planned,
+        described=plan.described(planned) if planned else "",
         run_id=begun.run_id if begun else "",
         note=note,
         left_s=0.0 if status.ended else _left_s(plan, state, len(plan.runs) - ended),

@@ -105,7 +105,7 @@ def test_a_bad_configuration_s_run_ends_early_and_is_reported_and_never_done_aga
         screen.getvalue(),
         done.report().read_text(),
         ranking_html(done.verdicts, done.plan.metric),
-        progress_words(sweep_progress(folder), {}) + grid_html(done.runs, done.verdicts, done.plan.metric),
+        progress_words(sweep_progress(folder)) + grid_html(done.runs, done.verdicts, done.plan.metric),
     )
     for page in pages[:3]:
         assert EARLY.search(page)

@@ -63,11 +63,10 @@ class SweepView:
         self.report.hide()
         self.bar.value, self.bar.bar_style, self._seen = 0, "", -1
         self.box.layout.display = ""
-        configurations = running.result.plan.configurations
 
         def look() -> bool:
             try:
-                return self._look(running, configurations, ended)
+                return self._look(running, ended)
             except Exception as error:
                 self.close()
                 ended(None, error)
@@ -79,14 +78,13 @@ class SweepView:
         """Close the view of the current run; the sweep continues."""
         self._live.close()
 
-    def _look(self, running: api.RunningSweep, configurations: tuple[dict[str, str], ...], ended: Ended) -> bool:
+    def _look(self, running: api.RunningSweep, ended: Ended) -> bool:
         """Show the progress; whether the sweep has ended. Verdicts and charts are made in a thread, one at a time."""
         now = running.progress()
         self.bar.max, self.bar.value = max(now.total, 1), now.ended_runs
         self.bar.bar_style = _STYLES.get(now.status.value, "")
-        settings = configurations[now.planned.configuration] if now.planned else {}
         live = self._live.words(now)
-        self._panel.say(progress_words(now, settings) + (f" | {live}" if live else ""))
+        self._panel.say(progress_words(now) + (f" | {live}" if live else ""))
         if now.status.ended:
             self.close()
             self._panel.in_background(lambda: self._end(running, ended))
@@ -180,8 +178,8 @@ class LiveLine:
         self._run_id, self._view = "", None
 
 
-def progress_words(now: api.SweepProgress, settings: dict[str, str]) -> str:
-    """The progress of the sweep in a sentence; ``settings`` are those of the current run."""
+def progress_words(now: api.SweepProgress) -> str:
+    """The progress of the sweep in a sentence."""
     if now.status.ended:
         end = f"{now.status.value}: {now.done} of {now.total} runs done"
         early = f", {now.ended_early} ended early" if now.ended_early else ""
@@ -191,9 +189,8 @@ def progress_words(now: api.SweepProgress, settings: dict[str, str]) -> str:
     one = now.planned
     if one is None:
         return f"saving the server's settings, then {now.total} runs in {now.blocks} blocks; {left}"
-    tried = ", ".join(f"{name}={value}" for name, value in settings.items())
     users = many(one.virtual_users, "user")
-    return f"block {one.block} of {now.blocks}, run {one.number} of {now.total} ({users}, {tried}); {left}"
+    return f"block {one.block} of {now.blocks}, run {one.number} of {now.total} ({users}, {now.described}); {left}"
 
 
 def answer_html(result: api.SweepResult) -> str:

@@ -206,3 +206,9 @@ SELECT CONCAT('GRANT ALL ON `', REPLACE(REPLACE(REPLACE(:database, '`', '``'), '
 -- commands: grant_sight
 -- Lets an account read counters of the whole server; gives no access to data.
 SELECT CONCAT('GRANT PROCESS ON *.* TO ', QUOTE(:role), '@', QUOTE(:host));
+
+-- commands: set_in_session
+-- Sets a setting until this session ends. Numbers are not quoted.
+SELECT concat(
+    'SET SESSION `', :name, '` = ',
+    CASE WHEN :value REGEXP '^-?[0-9]+([.][0-9]+)?$' THEN :value ELSE quote(:value) END);

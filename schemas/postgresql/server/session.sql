@@ -185,3 +185,7 @@ SELECT format('CREATE DATABASE %I OWNER %I', :database::text, :role::text);
 
 -- name: server_version
 SELECT split_part(current_setting('server_version'), ' ', 1);
+
+-- commands: set_in_session
+-- Sets a setting until this session ends. Plans that the session keeps were made with the earlier value.
+SELECT format('SELECT set_config(%L, %L, false); DISCARD PLANS', :name::text, :value::text);

@@ -1,0 +1,197 @@
+"""Sweeps by slices: whether a sweep can be one, and the changes that it makes on the server within a run.
+
+Settings that a session can set for itself are set by the clients (``execution.switching``). All others are applied,
+read back and verified by the sweep, in a thread that follows the clock of the run.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Final
+
+from hdbkit.config import SweepSpec
+from hdbkit.config.sweep_spec import Cache, CompareBy, Strategy
+from hdbkit.contracts import ApplyBy, ServerControl, Setting
+from hdbkit.databases import database
+from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, Problem, ServerFailed
+from hdbkit.execution.handle import RunHandle
+from hdbkit.execution.switching import noted, switches_path
+from hdbkit.files import JsonLines
+from hdbkit.plan import RunPlan
+from hdbkit.results.folder import RunFolder
+from hdbkit.servers.in_session import in_session_values, lacking, settable
+from hdbkit.slices import SERVER, SliceOrder, Slices
+from hdbkit.sweep_plan import SweepPlan
+
+IN_SESSION_S: Final = 0.25
+ON_SERVER_S: Final = 2.0
+"""The default lengths of a slice."""
+MIN_ON_SERVER_S: Final = 1.0
+"""The minimum length of a slice whose settings are applied on the server, which takes a tenth of a second or more."""
+MIN_CYCLES: Final = 10
+"""The number of whole cycles that a window must hold."""
+_LOOK_S = 0.05
+
+
+def slices_for(plan: SweepPlan, control: ServerControl) -> Slices | None:
+    """The slices of a sweep; None if it compares runs.
+
+    Raises:
+        ConfigErrors: slices were asked for, and are not possible.
+    """
+    spec, asked = plan.spec, plan.spec.compare_by is CompareBy.SLICES
+    problems = _unsuitable(spec, len(plan.configurations))
+    if spec.compare_by is CompareBy.RUNS or (not asked and (problems or _too_short(plan, in_session=True))):
+        return None
+    if problems:
+        raise ConfigErrors(f"the sweep '{spec.name}'", problems)
+    known = control.settings()
+    in_session = settable(plan.target, known, spec.settings) == spec.settings.keys()
+    problems = [*(() if in_session else _on_server(spec, known)), *_too_short(plan, in_session)]
+    if asked and problems:
+        raise ConfigErrors(f"the sweep '{spec.name}'", problems)
+    if problems or not (in_session or asked):
+        return None
+    configurations = [{name: one[name] for name in spec.settings} for one in plan.configurations]
+    return Slices(
+        configurations=tuple(range(len(configurations))),
+        settings=tuple(in_session_values(known, one) if in_session else one for one in configurations),
+        slice_s=_slice_s(spec, in_session),
+        seed=spec.seed,
+        in_session=in_session,
+    )
+
+
+def _slice_s(spec: SweepSpec, in_session: bool) -> float:
+    return spec.slice_s or (IN_SESSION_S if in_session else ON_SERVER_S)
+
+
+def _unsuitable(spec: SweepSpec, configurations: int) -> list[Problem]:
+    """Why a sweep cannot be one by slices, from its specification alone."""
+    reasons = {
+        "factors": (bool(spec.factors), "an option of the load or the schema cannot change within a run"),
+        "settings": (configurations < 2, "slices need at least two configurations"),
+        "strategy": (spec.strategy is not Strategy.GRID, "slices are of a grid; a search compares runs"),
+        "looks": (bool(spec.looks), "a sweep by slices has no looks; it ends after its blocks"),
+        "winner_blocks": (bool(spec.winner_blocks), "a sweep by slices has no confirmation blocks"),
+        "cache": (spec.cache is Cache.RESTART, "the cache cannot be emptied for each slice"),
+        "load.iterations": (spec.load.iterations is not None, "slices need a window of a known length"),
+        "load.replica_reads": (spec.load.replica_reads, "settings are changed on one server only"),
+        "load.faults": (bool(spec.load.faults), "a fault falls into the slice of one configuration"),
+    }
+    return [Problem(where, f"{why}; use compare_by: runs") for where, (applies, why) in reasons.items() if applies]
+
+
+def _on_server(spec: SweepSpec, known: dict[str, Setting]) -> list[Problem]:
+    """Why settings cannot be changed on the server within a run; unknown ones are reported by the sweep itself."""
+    restarts = [name for name in spec.settings if name in known and known[name].apply_by is ApplyBy.RESTART]
+    found = [
+        Problem(
+            f"settings.{name}", "it needs a restart of the server, which a slice cannot have; use compare_by: runs"
+        )
+        for name in restarts
+    ]
+    if _slice_s(spec, in_session=False) < MIN_ON_SERVER_S:
+        reason = "these settings are applied on the server, not in the clients' sessions"
+        found.append(Problem("slice_s", f"must be at least {MIN_ON_SERVER_S:g} s: {reason}"))
+    return found
+
+
+def _too_short(plan: SweepPlan, in_session: bool) -> list[Problem]:
+    cycle_s = _slice_s(plan.spec, in_session) * len(plan.configurations)
+    window_s = plan.spec.load.duration_s
+    if window_s >= MIN_CYCLES * cycle_s:
+        return []
+    needed = f"{MIN_CYCLES} cycles of {len(plan.configurations)} slices need {MIN_CYCLES * cycle_s:g} s"
+    return [
+        Problem("load.duration_s", f"{needed}, more than {window_s:g} s; give a longer window or a shorter slice_s")
+    ]
+
+
+@contextmanager
+def switching(plan: RunPlan, run: RunFolder, control: ServerControl) -> Iterator[None]:
+    """Change the settings on the server while the block executes the run, if its slices need that.
+
+    Raises:
+        ServerFailed: a change failed, or has no effect in sessions that are open; the run is of no use then.
+    """
+    if plan.slices is None or plan.slices.in_session:
+        yield
+        return
+    thread = _ServerSwitch(plan, plan.slices, run, control)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.finish()
+    if thread.error is not None:
+        raise ServerFailed(f"the settings could not be changed within the run: {thread.error}") from thread.error
+
+
+class _ServerSwitch(threading.Thread):
+    """Applies the configuration of each slice on the server; one that is over before its turn is left out."""
+
+    def __init__(self, plan: RunPlan, slices: Slices, run: RunFolder, control: ServerControl) -> None:
+        super().__init__(name="hdbkit slices", daemon=True)
+        self._plan, self._slices, self._run, self._control = plan, slices, run, control
+        self._ended = threading.Event()
+        self._seen: set[int] = set()
+        self.error: HdbkitError | OSError | None = None
+
+    def finish(self) -> None:
+        """End after the present change."""
+        self._ended.set()
+        self.join()
+
+    def run(self) -> None:
+        """Follow the run until it ends; it is stopped if a change fails."""
+        try:
+            self._follow()
+        except (HdbkitError, OSError) as error:
+            if not self._ended.is_set():  # at the end of a run its folder may be gone
+                self.error = error
+                RunHandle(self._run).stop()
+
+    def _follow(self) -> None:
+        start_ns = self._start_ns()
+        if start_ns is None:
+            return
+        order, slice_ns = SliceOrder(self._slices), self._slices.slice_ns
+        known = self._control.settings()
+        number = 0
+        with (
+            closing(JsonLines(switches_path(self._run.spools, "server"))) as notes,
+            closing(database(self._plan.target.kind).connect(self._plan.target)) as open_session,
+        ):
+            while not self._sleep_until(start_ns + number * slice_ns):
+                place, begun_ns = order.place(number), time.monotonic_ns()
+                self._control.apply(self._slices.settings[place])
+                notes.add(noted(SERVER, number, place, start_ns + number * slice_ns, begun_ns, time.monotonic_ns()))
+                if place not in self._seen:
+                    self._require(lacking(open_session, known, self._slices.settings[place]))
+                    self._seen.add(place)
+                number = max(number + 1, (time.monotonic_ns() - start_ns) // slice_ns)
+
+    def _require(self, missing: Sequence[str]) -> None:
+        if missing:
+            raise ServerFailed(
+                f"sessions that are open do not get the new value of {', '.join(missing)}; use compare_by: runs"
+            )
+
+    def _start_ns(self) -> int | None:
+        """The common start of the run, once it is known; None if the run ends before."""
+        while not self._ended.wait(_LOOK_S):
+            try:
+                clock = self._run.read().clock
+            except DamagedResult:  # it is not there yet
+                continue
+            if clock is not None:
+                return clock.start_monotonic_ns
+        return None
+
+    def _sleep_until(self, at_ns: int) -> bool:
+        """Sleep until this time of the monotonic clock; True if the run ended before."""
+        return self._ended.wait(max(0.0, (at_ns - time.monotonic_ns()) / 1e9))

@@ -1,0 +1,145 @@
+"""Sweeps by slices: when a sweep is one, and the changes that clients and sweep make within a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+import hdbkit
+from hdbkit.analysis.run.records import table
+from hdbkit.api import connect
+from hdbkit.api.sweeping import plan_checked
+from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.config.sweep_spec import CompareBy
+from hdbkit.databases import database
+from hdbkit.errors import ConfigErrors
+from hdbkit.servers import PrivateServer, control
+from hdbkit.servers.in_session import lacking, settable
+from hdbkit.slices import SERVER, SliceOrder, Slices
+from hdbkit.sweep_runner import slicing
+from tests.run.conftest import NullTarget
+
+SPEC = SweepSpec(
+    settings={"commit": ("on", "off")},
+    virtual_users=(2,),
+    blocks=2,
+    reset="none",
+    slice_s=0.1,
+    load=Load(rampup_s=0.2, duration_s=2),
+)
+
+
+def slices_of(target: Target, **changes: Any) -> Slices | None:
+    return plan_checked(target, SPEC.with_(**changes), None, "").slices
+
+
+def test_a_sweep_is_by_slices_where_all_settings_are_of_a_session_and_ten_cycles_fit(null_target: NullTarget) -> None:
+    target = null_target()
+    found = slices_of(target)
+    assert found is not None
+    assert (found.in_session, found.slice_s, found.settings) == (True, 0.1, ({"commit": "on"}, {"commit": "off"}))
+    assert slices_of(target, compare_by="runs") is None
+    assert slices_of(target, slice_s=0.25) is None  # eight cycles
+    assert slices_of(target, settings={"commit": ("on", "off"), "speed": ("1", "2")}) is None
+    assert slices_of(target, winner_blocks=2) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"factors": {"isolation": ["read_committed", "serializable"]}}, "cannot change within a run"),
+        ({"slice_s": 0.25}, "10 cycles of 2 slices need 5 s, more than 2 s"),
+        ({"settings": {"speed": ("1", "2")}}, "must be at least 1 s: these settings are applied on the server"),
+        ({"settings": {"buffers": ("64", "128")}}, "needs a restart"),
+        ({"looks": (2,)}, "no looks"),
+        ({"strategy": "search"}, "a search compares runs"),
+        ({"load": Load(rampup_s=0, duration_s=2, iterations=5)}, "window of a known length"),
+    ],
+)
+def test_slices_that_are_not_possible_are_refused_with_the_reason(
+    null_target: NullTarget, changes: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(ConfigErrors, match=reason):
+        slices_of(null_target().with_(may_change_settings=True), compare_by=CompareBy.SLICES, **changes)
+
+
+def test_all_clients_change_their_sessions_and_the_server_keeps_its_settings(null_target: NullTarget) -> None:
+    target = null_target(latency_us=4000)  # which permits no changes of the server
+    done = hdbkit.sweep(target, SPEC)
+    assert set(done.runs["status"]) == {"done"}
+    assert done.runs["run_id"].nunique() == 2, "each run has all configurations"
+    result = hdbkit.result(str(done.runs["run_id"].iloc[0]))
+    switches = table(result.folder, "switches")
+    assert switches is not None
+    assert set(switches["virtual_user"]) == {0, 1}
+    order = SliceOrder(Slices.model_validate(result.manifest.plan["slices"]))
+    assert [order.place(one) for one in switches["slice"]] == switches["place"].tolist()
+    assert (switches["t_due_us"] == switches["slice"] * 100_000).all()
+    assert (switches["t_end_us"] >= switches["t_start_us"]).all()
+    assert set(connect(target).settings()["value"]) == {"1", "on", "1024"}
+
+
+@pytest.fixture
+def session_of(built: PrivateServer) -> Iterator[Any]:
+    with closing(database(built.target.kind).connect(built.target)) as session:
+        yield session
+
+
+def test_what_a_session_can_set_is_found_by_trying(built: PrivateServer, session_of: Any) -> None:
+    known = control(built.target).settings()
+    values = {
+        "work_mem": ("1MB", "64MB"),
+        "synchronous_commit": ("on", "off"),
+        "max_wal_size": ("1GB",),
+        "shared_buffers": ("64MB",),
+        "search_path": ("a",),
+        "enable_seqscan": ("maybe",),
+    }
+    assert settable(built.target, known, values) == {"work_mem", "synchronous_commit"}
+    assert lacking(session_of, known, {"work_mem": "64MB", "enable_seqscan": "on"}) == ["work_mem"]
+
+
+def test_a_change_in_a_session_takes_effect_in_plans_that_the_session_keeps(session_of: Any) -> None:
+    session_of.execute("CREATE TEMPORARY TABLE kept AS SELECT generate_series(1, 1000) AS i")
+    session_of.execute("CREATE INDEX ON kept (i); ANALYZE kept; SET plan_cache_mode = force_generic_plan")
+    session_of.execute("PREPARE one AS SELECT i FROM kept WHERE i = 5")
+
+    def plan() -> str:
+        raw = session_of.connection.exec_(b"EXPLAIN EXECUTE one")
+        return " ".join(row[0] for row in session_of.rows(raw))
+
+    session_of.execute("EXECUTE one")
+    before = plan()
+    for name in ("enable_indexscan", "enable_bitmapscan", "enable_indexonlyscan"):
+        session_of.ask("set_in_session", name=name, value="off")
+    assert "Index" in before
+    assert "Seq Scan" in plan()
+
+
+@pytest.fixture
+def few_cycles(monkeypatch: pytest.MonkeyPatch) -> SweepSpec:
+    """A sweep over a setting of the server whose runs need not hold ten cycles."""
+    monkeypatch.setattr(slicing, "MIN_CYCLES", 2)
+    load = Load(rampup_s=0.2, duration_s=5)
+    return SPEC.with_(settings={"checkpoint_timeout": ("5min", "10min")}, compare_by="slices", slice_s=1, load=load)
+
+
+@pytest.mark.alone
+def test_the_sweep_changes_the_server_within_a_run(built: PrivateServer, few_cycles: SweepSpec) -> None:
+    before = control(built.target).settings()["checkpoint_timeout"].value
+    done = hdbkit.sweep(built.target, few_cycles)
+    assert set(done.runs["status"]) == {"done"}
+    switches = table(hdbkit.result(str(done.runs["run_id"].iloc[0])).folder, "switches")
+    assert switches is not None
+    assert set(switches["virtual_user"]) == {SERVER}
+    assert set(switches["place"]) == {0, 1}
+    assert control(built.target).settings()["checkpoint_timeout"].value == before
+
+
+def test_settings_that_open_sessions_do_not_get_fail_the_run(built: PrivateServer, few_cycles: SweepSpec) -> None:
+    runs = hdbkit.sweep(built.target, few_cycles.with_(settings={"log_disconnections": ("off", "on")})).runs
+    assert set(runs["status"]) == {"failed"}
+    assert runs["note"].str.contains("sessions that are open do not get the new value of log_disconnections").all()
