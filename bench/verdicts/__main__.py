@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from bench.verdicts import noise, scaling, series, sweeps
+from bench.verdicts import noise, scaling, series, slices, sweeps
 
-PARTS = {"sweeps": sweeps.main, "scaling": scaling.main, "series": series.main}
+PARTS = {"sweeps": sweeps.main, "slices": slices.main, "scaling": scaling.main, "series": series.main}
 
 
 def main() -> int:

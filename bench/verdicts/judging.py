@@ -8,23 +8,28 @@ import numpy as np
 import scipy
 
 from bench.verdicts.noise import Floats
-from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT
+from hdbkit.analysis.statistics.autocorrelation import inflation
+from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, STANDARD_ERRORS
 from hdbkit.analysis.statistics.dunnett import TABULATED_DF, critical_value
 
 
 @dataclass(frozen=True)
 class Sweeps:
-    """Simulated sweeps: log throughputs and run numbers, each (sweeps, blocks, configurations)."""
+    """Simulated sweeps: log throughputs and run numbers, each (sweeps, blocks, configurations).
+
+    With ``length`` blocks are stretches of runs in which configurations alternate, so many in each run.
+    """
 
     logs: Floats
     numbers: Floats
+    length: int = 0
 
     def of(self, blocks: int) -> Sweeps:
         """Their first blocks."""
-        return Sweeps(self.logs[:, :blocks], self.numbers[:, :blocks])
+        return Sweeps(self.logs[:, :blocks], self.numbers[:, :blocks], self.length)
 
     def __getitem__(self, some: slice) -> Sweeps:
-        return Sweeps(self.logs[some], self.numbers[some])
+        return Sweeps(self.logs[some], self.numbers[some], self.length)
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ def estimates(sweeps: Sweeps) -> Estimates:
     residuals, means, df = apart(logs), logs.mean(axis=1), (blocks - 1) * (size - 1)
     leverage: Floats = np.full(logs.shape, 1 - df / (blocks * size))
     slope_weights = np.zeros((len(logs), size))
-    if df >= MIN_DF_FOR_DRIFT:
+    if df >= MIN_DF_FOR_DRIFT and not sweeps.length:
         numbers = apart(sweeps.numbers)
         squares = (numbers**2).sum(axis=(1, 2))
         slope = (numbers * logs).sum(axis=(1, 2)) / squares
@@ -60,21 +65,42 @@ def estimates(sweeps: Sweeps) -> Estimates:
         np.isinf(prior), pooled[:, None], (finite * pooled[:, None] + cell_df * own) / (finite + cell_df)
     )
     variance, judged_df = np.maximum(own, shrunk), np.where(np.isinf(prior), df, finite + cell_df)
-    weights = np.zeros((len(logs), size - 1, blocks, size))
-    weights[:, np.arange(size - 1), :, np.arange(1, size)] = 1 / blocks
-    weights[:, :, :, 0] = -1 / blocks
-    if df < (blocks - 1) * (size - 1):
+    factor, df_share = inflations(residuals, sweeps.length)
+    variance, judged_df, whole_df = variance * factor, judged_df * df_share, np.round(df * df_share)
+    weights = contrasts(logs.shape)
+    if slope_weights.any():
         lead = (slope_weights[:, 1:] - slope_weights[:, :1]) / squares[:, None]
-        weights -= lead[:, :, None, None] * numbers[:, None]
+        weights = weights - lead[:, :, None, None] * numbers[:, None]
     parts = (weights**2).sum(axis=2) * variance[:, None, :]
     total = parts.sum(axis=2)
-    of_contrast = np.minimum(total**2 / (parts**2 / judged_df[:, None, :]).sum(axis=2), df)
+    of_contrast = np.minimum(total**2 / (parts**2 / judged_df[:, None, :]).sum(axis=2), whole_df)
     flat = (weights * np.sqrt(variance)[:, None, None, :]).reshape(len(logs), size - 1, -1)
     covariance = flat @ flat.transpose(0, 2, 1)
     beside = covariance[:, ~np.eye(size - 1, dtype=bool)].reshape(len(logs), -1)
     shared = np.maximum(beside.min(axis=1), 0) if size > 2 else np.zeros(len(logs))
     least = np.minimum(np.floor(np.sqrt(shared / total.max(axis=1)) * 20 + 1e-6) / 20, 0.95)
     return Estimates(means[:, 1:] - means[:, :1], np.sqrt(total), of_contrast, least)
+
+
+def contrasts(shape: tuple[int, ...]) -> Floats:
+    """The weight of each value in each ratio to configuration 0: (sweeps, ratios, blocks, configurations)."""
+    sweeps, blocks, size = shape
+    weights = np.zeros((sweeps, size - 1, blocks, size))
+    weights[:, np.arange(size - 1), :, np.arange(1, size)] = 1 / blocks
+    weights[:, :, :, 0] = -1 / blocks
+    return weights
+
+
+def inflations(residuals: Floats, length: int) -> tuple[Floats, Floats]:
+    """What the correlation along each run makes of variances and of degrees of freedom, for each sweep."""
+    sweeps, blocks, size = residuals.shape
+    if not length:
+        return np.ones((sweeps, 1)), np.ones((sweeps, 1))
+    runs = residuals.reshape(sweeps, -1, length, size)
+    neighbours = (runs[:, :, 1:] * runs[:, :, :-1]).mean(axis=(1, 2, 3))
+    plain = neighbours / (residuals**2).mean(axis=(1, 2))
+    found = np.array([inflation(float(one), blocks, length, size - 1, STANDARD_ERRORS) for one in plain])
+    return found[:, :1], found[:, 1:]
 
 
 def apart(values: Floats) -> Floats:

@@ -172,7 +172,7 @@ def advice(
 def as_runs(sweeps: Sweeps) -> pd.DataFrame:
     """The first of simulated sweeps as a frame for ``judge``."""
     _, blocks, size = sweeps.logs.shape
-    return pd.DataFrame(
+    runs = pd.DataFrame(
         {
             "number": sweeps.numbers[0].ravel(),
             "block": np.repeat(np.arange(blocks) + 1, size),
@@ -183,6 +183,11 @@ def as_runs(sweeps: Sweeps) -> pd.DataFrame:
             "metric_value": 10_000 * np.exp(sweeps.logs[0]).ravel(),
         }
     )
+    if not sweeps.length:
+        return runs
+    stretch = runs["block"] - 1
+    run = stretch // sweeps.length + 1
+    return runs.assign(stretch=stretch % sweeps.length, block=run, number=run)
 
 
 METRIC = Metric(name="throughput", title="operations per second", unit="operations/s")

@@ -15,7 +15,9 @@ from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
 from hdbkit.analysis.sweep.latencies import latency_verdicts
+from hdbkit.analysis.sweep.observations import observations
 from hdbkit.analysis.sweep.search import early_ends_note
+from hdbkit.analysis.sweep.slices import slice_notes, slice_warnings
 from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.analysis.sweep.verdicts import answer, candidates_note, judge
 from hdbkit.analysis.sweep.warnings import failed_checks, next_step, sweep_warnings, warnings_text
@@ -33,7 +35,7 @@ from hdbkit.report import sweep_card, sweep_report
 from hdbkit.report.sweep_journal import restored
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import ENDED_EARLY, SweepFolder, find_sweep, runs_frame
+from hdbkit.results.sweep_folder import ENDED_EARLY, SweepFolder, each_run, find_sweep, runs_frame
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
 from hdbkit.sweep_runner import Watcher, resume, start
@@ -65,14 +67,23 @@ class SweepResult:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row per planned run: place, settings and outcome; see ``results.sweep_folder.runs_frame``."""
+        """One row per planned run: place, settings and outcome; see ``results.sweep_folder.runs_frame``.
+
+        Where configurations alternate within runs, one row per run and configuration.
+        """
         return runs_frame(self.folder)
+
+    @cached_property
+    def observations(self) -> pd.DataFrame:
+        """The rows that verdicts, effects and interactions are made of: runs, or stretches of runs by slices."""
+        rows = observations(self.folder, self.plan.metric)
+        return rows[~rows["fresh"]]
 
     @cached_property
     def verdicts(self) -> pd.DataFrame:
         """One row per configuration and user count: ratio to the baseline, 95 % interval, verdict."""
         return judge(
-            self._grid_runs,
+            self.observations,
             self.plan.metric,
             smallest_effect=self.plan.spec.smallest_effect,
             level=self.level,
@@ -84,7 +95,7 @@ class SweepResult:
         """One row per value of a setting: its main effect over all pairs of the grid, with its interval."""
         spec, baseline = self.plan.spec, self.plan.configurations[0]
         return main_effects(
-            self._grid_runs, self.plan.metric, list(spec.grid), baseline, spec.smallest_effect, level=self.level
+            self.observations, self.plan.metric, list(spec.grid), baseline, spec.smallest_effect, level=self.level
         )
 
     @cached_property
@@ -92,7 +103,7 @@ class SweepResult:
         """One row per pair of values: joint effect relative to the product of both effects, with its interval."""
         spec, baseline = self.plan.spec, self.plan.configurations[0]
         return interactions(
-            self._grid_runs, self.plan.metric, list(spec.grid), baseline, spec.smallest_effect, level=self.level
+            self.observations, self.plan.metric, list(spec.grid), baseline, spec.smallest_effect, level=self.level
         )
 
     @cached_property
@@ -146,7 +157,8 @@ class SweepResult:
         split = [_SPLIT_PLOT] if len(self.plan.rebuilds) > 1 else []
         early = early_ends_note(self.runs)
         looks = self.spending.note(self.plan.ended_after, self.level)
-        return [*candidates_note(self.verdicts), *looks, *early, *split, *effects]
+        slices = slice_notes(self._slice_runs)
+        return [*candidates_note(self.verdicts), *slices, *looks, *early, *split, *effects]
 
     @property
     def notice(self) -> str:
@@ -159,6 +171,7 @@ class SweepResult:
         """Reasons why the result may be unreliable, one phrase each; empty if there are none."""
         return [
             *sweep_warnings(self.runs, self.plan.metric),
+            *slice_warnings(self._slice_runs, self.observations, self.plan.metric),
             *start_warnings([manifest for _, manifest in readable(self._finished())]),
         ]
 
@@ -176,7 +189,7 @@ class SweepResult:
     @property
     def failed(self) -> int:
         """The number of planned runs without a result."""
-        return int((~self.runs["status"].isin(["done", ENDED_EARLY])).sum())
+        return int((~each_run(self.runs)["status"].isin(["done", ENDED_EARLY])).sum())
 
     @property
     def checks_failed(self) -> dict[str, int]:
@@ -222,13 +235,19 @@ class SweepResult:
         return sweep_card(self.sweep_id, self.answer, self.verdicts, self.plan.metric, advice, self.notice)
 
     def __repr__(self) -> str:
-        done = int((self.runs["status"] == "done").sum())
-        return f"<SweepResult {self.sweep_id}: {done} of {len(self.runs)} runs done>"
+        runs = each_run(self.runs)
+        done = int((runs["status"] == "done").sum())
+        return f"<SweepResult {self.sweep_id}: {done} of {len(runs)} runs done>"
 
     @property
     def _grid_runs(self) -> pd.DataFrame:
         """The runs without those of the fresh blocks, which are judged separately."""
         return self.runs[~self.runs["fresh"]]
+
+    @property
+    def _slice_runs(self) -> list[tuple[RunFolder, Manifest]]:
+        """The finished runs in which configurations alternate."""
+        return readable(self._finished()) if self.plan.slices else []
 
     @property
     def _next_step(self) -> str:
@@ -237,7 +256,7 @@ class SweepResult:
         return "" if fixed else next_step(self.verdicts, self._with_blocks)
 
     def _finished(self) -> list[RunFolder]:
-        done = self.runs.loc[self.runs["status"] == "done", "run_id"]
+        done = each_run(self.runs.loc[self.runs["status"] == "done"])["run_id"]
         return [RunFolder(self.folder.root / run_id) for run_id in done]
 
     def _repeated(self) -> str:

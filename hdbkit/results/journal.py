@@ -28,6 +28,8 @@ PER_S: Final = "operations_per_s"
 """Detail of an ended run's line: its operations of all types per second."""
 CHECKS_FAILED: Final = "checks_failed"
 """Detail of a finished run's line: the names of failed checks."""
+SLICES: Final = "slices"
+"""Detail of a finished run's line: metric and operations per second of each configuration that alternates in it."""
 GIVES_UP: Final = "gives_up"
 """Detail of a failed run's line: its configuration does not run in later blocks."""
 

@@ -25,7 +25,7 @@ from hdbkit.errors import DamagedResult
 from hdbkit.files import replace_file, sync_folder
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder, is_run, only_match
-from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, Journal, JournalLine, Step
+from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step
 from hdbkit.results.locks import only_one
 from hdbkit.results.manifest import Manifest
 
@@ -34,6 +34,8 @@ RUN_COLUMNS = (
     *("run_id", "status", "metric_value", "operations_per_s", "note", "checks_failed", "fresh"),
 )
 """The columns of a runs frame that are not settings."""
+STRETCH = "stretch"
+"""A further column where a run has several rows of each configuration (``analysis.sweep.observations``)."""
 
 
 ENDED_EARLY = "ended early"
@@ -184,6 +186,10 @@ def only_sweep(root: Path, identity: str) -> Iterator[None]:
         yield
 
 
+class _Slices(BaseModel):
+    configurations: tuple[int, ...]
+
+
 class _Planned(BaseModel):
     number: int
     block: int
@@ -197,17 +203,30 @@ class _Grid(BaseModel):
 
     configurations: tuple[dict[str, str], ...] = Field(min_length=1)
     runs: tuple[_Planned, ...]
+    slices: _Slices | None = None
 
     @model_validator(mode="after")
     def _known(self) -> _Grid:
-        for planned in self.runs:
+        for planned in self.rows:
             if not 0 <= planned.configuration < len(self.configurations):
                 raise ValueError(f"run {planned.number} is of the unknown configuration {planned.configuration}")
         return self
 
+    @property
+    def rows(self) -> list[_Planned]:
+        """A row per run, or per run and configuration that alternates in it."""
+        if self.slices is None:
+            return list(self.runs)
+        return [
+            run.model_copy(update={"configuration": one}) for run in self.runs for one in self.slices.configurations
+        ]
+
 
 def runs_frame(folder: SweepFolder) -> pd.DataFrame:
     """The planned runs of a sweep in order, one row each, with their outcome.
+
+    Where all configurations alternate within each run, a row per run and configuration, with the values of the
+    configuration's slices. :func:`each_run` then gives a row per run.
 
     ``status`` is ``planned``, ``running``, ``done``, ``ended early``, ``failed`` or ``missing`` (its folder was
     removed). ``metric_value`` is NaN unless the run is done or ended early; it is then that of the shorter window;
@@ -219,15 +238,22 @@ def runs_frame(folder: SweepFolder) -> pd.DataFrame:
     """
     state = folder.journal.state
     plan = folder.read_plan(_Grid)  # after the journal, so that the plan has every run of the journal
-    columns: dict[str, list[Any]] = {
-        name: [getattr(run, name) for run in plan.runs] for name in _Planned.model_fields
-    }
-    outcomes = [_outcome(folder.root, state.runs.get(run.number)) for run in plan.runs]
-    columns |= {name: [getattr(outcome, name) for outcome in outcomes] for name in _Outcome._fields}
-    settings = [plan.configurations[run.configuration] for run in plan.runs]
+    rows = plan.rows
+    columns: dict[str, list[Any]] = {name: [getattr(run, name) for run in rows] for name in _Planned.model_fields}
+    outcomes = {run.number: _outcome(folder.root, state.runs.get(run.number)) for run in plan.runs}
+    of_rows = [outcomes[run.number] for run in rows]
+    if plan.slices:
+        of_rows = [_of_slices(one, run.configuration) for one, run in zip(of_rows, rows, strict=True)]
+    columns |= {name: [getattr(outcome, name) for outcome in of_rows] for name in _Outcome._fields}
+    settings = [plan.configurations[run.configuration] for run in rows]
     names = list(plan.configurations[0])
     columns |= {name: [one.get(name) for one in settings] for name in names}
     return pd.DataFrame(columns, columns=[*RUN_COLUMNS, *names])
+
+
+def each_run(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row per run of a runs frame, also where configurations alternate within runs."""
+    return runs.drop_duplicates("number")
 
 
 class _Outcome(NamedTuple):
@@ -239,6 +265,14 @@ class _Outcome(NamedTuple):
     operations_per_s: float = float("nan")
     note: str = ""
     checks_failed: tuple[str, ...] = ()
+    slices: Mapping[str, Mapping[str, Any]] | None = None
+    """The facts of each configuration, by its number, where configurations alternate within the run."""
+
+
+def _of_slices(outcome: _Outcome, configuration: int) -> _Outcome:
+    """The outcome of one of the configurations that alternate within a run."""
+    facts = (outcome.slices or {}).get(str(configuration), {})
+    return outcome._replace(metric_value=_number(facts.get(METRIC_VALUE)), operations_per_s=_number(facts.get(PER_S)))
 
 
 def _outcome(root: Path, line: JournalLine | None) -> _Outcome:
@@ -255,7 +289,8 @@ def _outcome(root: Path, line: JournalLine | None) -> _Outcome:
     value, per_s = (_number(facts.get(name)) for name in (METRIC_VALUE, PER_S))
     if line.step is Step.RUN_ENDED_EARLY:
         return _Outcome(ENDED_EARLY, line.run_id, value, per_s, line.note)
-    return _Outcome("done", line.run_id, value, per_s, checks_failed=tuple(facts.get(CHECKS_FAILED, ())))
+    failed = tuple(facts.get(CHECKS_FAILED, ()))
+    return _Outcome("done", line.run_id, value, per_s, checks_failed=failed, slices=facts.get(SLICES))
 
 
 def _number(fact: Any) -> float:
@@ -275,5 +310,10 @@ def _facts(root: Path, line: JournalLine) -> Mapping[str, Any]:
 def run_facts(manifest: Manifest) -> dict[str, Any]:
     """The facts of an ended run that the journal stores, so that a runs frame does not read manifests."""
     failed = [check.name for check in manifest.checks if check.passed is False]
-    measured = {name: manifest.result.get(name) for name in (METRIC_VALUE, PER_S)}
-    return {**measured, CHECKS_FAILED: failed}
+    names = (METRIC_VALUE, PER_S)
+    measured = {name: manifest.result.get(name) for name in names}
+    of_slices = (manifest.result.get("slices") or {}).get("configurations")
+    by_configuration = of_slices and {
+        str(one["configuration"]): {name: one[name] for name in names} for one in of_slices
+    }
+    return {**measured, CHECKS_FAILED: failed, **({SLICES: by_configuration} if by_configuration else {})}

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from hdbkit.analysis.statistics.sequential import Spending
+from hdbkit.analysis.sweep.observations import observations
 from hdbkit.analysis.sweep.verdicts import fastest, judge
 from hdbkit.results.journal import Step, SweepState
-from hdbkit.results.sweep_folder import SweepFolder, runs_frame
+from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.sweep_plan import SweepPlan, ended_at, with_winners
 from hdbkit.sweep_runner.searching import searched
 
@@ -35,7 +36,7 @@ def _at_a_look(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sweep
     blocks = _finished_blocks(plan, state)
     if plan.ended_after is not None or plan.winners or blocks not in (*plan.spec.looks, plan.spec.blocks):
         return plan
-    runs, known = runs_frame(folder), spending(plan, state)
+    runs, known = observations(folder, plan.metric), spending(plan, state)
     level = known.level(blocks)
     verdicts = judge(
         runs[runs["block"] <= blocks], plan.metric, smallest_effect=plan.spec.smallest_effect, level=level
@@ -63,7 +64,7 @@ def _with_winners(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sw
     spec = plan.spec
     if not spec.winner_blocks or plan.winners or state.next_number <= len(plan.runs):
         return plan
-    runs = runs_frame(folder)
+    runs = observations(folder, plan.metric)
     level = spending(plan, state).level(plan.ended_after or spec.blocks)
     winners = fastest(judge(runs, plan.metric, smallest_effect=spec.smallest_effect, level=level))
     if not winners:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.analysis.run.quantiles import QUANTILES
+from hdbkit.analysis.run.slices import SliceTable, slices_result
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
+from hdbkit.results.journal import Step
+from hdbkit.results.sweep_folder import SweepFolder, run_facts, sweep_folder
 from hdbkit.slices import SERVER, SliceOrder, Slices
+from hdbkit.sweep_plan import plan_sweep, run_plan
 from tests.unit.sweeps import RATE
-from tests.unit.synthetic import Synthetic, write_run, write_table
+from tests.unit.synthetic import Synthetic, figures, write_run, write_table
 
 SLICE_S = 0.1
 SLICE_US = 100_000
@@ -81,3 +88,67 @@ def sliced_run(
     if switches is not None:
         write_table(made.folder.table("switches"), switches, columns.SWITCHES)
     return made
+
+
+def slice_frame(
+    planned: Slices,
+    cycles: int,
+    ratios: Sequence[float],
+    draw: np.random.Generator,
+    noise: float = 0.05,
+    left_behind: Sequence[float] = (),
+) -> pd.DataFrame:
+    """The table of slices of a run with these ratios of speed; ``left_behind`` is the ratio after each place."""
+    size, order = len(planned.configurations), SliceOrder(planned)
+    number = np.arange(size, (cycles + 1) * size)
+    place = np.array([order.place(int(one)) for one in number])
+    before = np.array([order.place(int(one) - 1) for one in number])
+    after = np.array(left_behind or [1.0] * size)[before]
+    value = 1000 * np.array(ratios)[place] * after * np.exp(draw.normal(0, noise, len(number)))
+    kept = {"slice": number, "cycle": number // size, "place": place, "configuration": place}
+    return pd.DataFrame(kept | {"metric_value": value, "operations_per_s": value})
+
+
+def write_sliced_sweep(
+    root: Path,
+    ratios: Sequence[float],
+    *,
+    blocks: int = 3,
+    cycles: int = 24,
+    noise: float = 0.05,
+    left_behind: Sequence[float] = (),
+    done: int | None = None,
+    seed: int = 1,
+    unusable: Sequence[int] = (),
+) -> SweepFolder:
+    """A sweep in which ``len(ratios)`` configurations alternate in each run, of which the first ``done`` are done.
+
+    The runs with these numbers are ``unusable``.
+    """
+    draw, planned = np.random.default_rng(seed), slices(len(ratios), slice_s=0.25)
+    settings = {"work_mem": tuple(f"{one + 1}MB" for one in range(len(ratios)))}
+    spec = SweepSpec(name="slices", settings=settings, virtual_users=(2,), blocks=blocks, load=Load(duration_s=60))
+    whole = plan_sweep(Target(kind="nulldb"), spec, "20260102-000000-slices-abc")
+    runs = [run for run in whole.runs if run.configuration == 0]
+    runs = [run.model_copy(update={"number": number}) for number, run in enumerate(runs, 1)]
+    plan = whole.model_copy(update={"runs": tuple(runs), "slices": planned})
+    folder = sweep_folder(root, plan.sweep_id)
+    folder.write_plan(plan)
+    for run in runs[:done]:
+        of_run = run_plan(plan, run, datetime(2026, 1, 2, tzinfo=UTC)).model_copy(update={"slices": planned})
+        made = write_run(root / of_run.run_id, rows=loop(1, lambda _: 50_000), plan=of_run, metric=RATE)
+        frame = slice_frame(planned, cycles, ratios, draw, noise, left_behind)
+        names = [f"{name}_us" for name in QUANTILES]
+        latencies = [
+            (place, 0, 1000, *(1000 * ratios[place] * draw.normal(1, 0.01, 5))) for place in set(frame["place"])
+        ]
+        quantiles = pd.DataFrame(latencies, columns=["place", "operation", "n", *names])
+        found = SliceTable(frame, 0.012, cycles, 1, "", quantiles)
+        if run.number in unusable:
+            found = SliceTable(frame.iloc[:0], None, 0, cycles, "no change of settings was recorded", quantiles[:0])
+        write_table(made.folder.table("slices"), found.rows, columns.SLICES)
+        result = figures(1000.0) | {"slices": slices_result(found, made.manifest)}
+        manifest = made.manifest.model_copy(update={"result": result})
+        made.folder.write(manifest)
+        folder.append(Step.RUN_FINISHED, run.number, of_run.run_id, **run_facts(manifest))
+    return folder

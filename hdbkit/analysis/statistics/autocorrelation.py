@@ -1,9 +1,9 @@
-"""The correlation of neighbouring values of a series whose level changes once.
+"""The correlation of neighbouring values of a series, and what it makes of the error of a mean.
 
-It is estimated from the residuals of both parts, without the slope that they share: a drift is no correlation. In
-short series the estimate is too small; its bias is corrected (Kendall 1954, Biometrika 41, 403-404; more for what is
-fitted here, by simulation), and a multiple of its standard error is added, so that intervals and tests that use it
-err on the safe side up to a correlation of 0.5 (``bench/verdicts``).
+Of a series whose level changes once it is estimated from the residuals of both parts, without the slope that they
+share: a drift is no correlation. In short series the estimate is too small; its bias is corrected (Kendall 1954,
+Biometrika 41, 403-404; more for what is fitted here, by simulation), and a multiple of its standard error is added,
+so that intervals and tests that use it err on the safe side up to a correlation of 0.5 (``bench/verdicts``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 MAX_CORRELATION = 0.95
+MAX_INFLATING = 0.9
+"""The maximum correlation that an error is inflated for."""
 
 
 def residuals_of(before: Floats, after: Floats) -> tuple[Floats, Floats]:
@@ -38,3 +40,26 @@ def correlation(before: Floats, after: Floats, standard_errors: float) -> float:
     plain = products / squares if squares else 0.0
     estimate = min(max(plain + (4 + 4 * max(plain, 0.0)) / count, 0.0), MAX_CORRELATION)
     return min(estimate + standard_errors * float(np.sqrt((1 - estimate**2) / count)), MAX_CORRELATION)
+
+
+def inflation(plain: float, values: int, length: float, series: int, standard_errors: float) -> tuple[float, float]:
+    """What correlated residuals make of the variance of a mean, and of its degrees of freedom: two factors.
+
+    A mean of correlated values has the variance of a mean of fewer independent ones, their own variance is estimated
+    too small, and that estimate has fewer degrees of freedom (Bayley and Hammersley 1946, Suppl. J. R. Statist. Soc.
+    8, 184-197).
+
+    Args:
+        plain: the correlation of neighbouring residuals; it is corrected for its bias (Kendall 1954).
+        values: the values of each mean.
+        length: of the parts that follow each other in time; parts are independent of each other.
+        series: independent series that the correlation is estimated from.
+        standard_errors: are added to the estimate.
+    """
+    estimate = plain + (1 + 3 * max(plain, 0.0)) / values
+    estimate += standard_errors * float(np.sqrt(max(1 - estimate**2, 0.0) / (values * max(series, 1))))
+    rho = min(max(estimate, 0.0), MAX_INFLATING)
+    lags = np.arange(1, max(round(length), 1))
+    of_mean = 1 + 2 * float(((1 - lags / length) * rho**lags).sum())
+    left = max((values - of_mean) / max(values - 1, 1), 1 / values)
+    return of_mean / left, (1 - rho**2) / (1 + rho**2)

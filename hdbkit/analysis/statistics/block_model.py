@@ -9,6 +9,9 @@ towards that of the whole sweep, the more the less the cells differ beyond chanc
 Statist. Appl. Genet. Molec. Biol. 3, 3). Few runs hide such a difference, so two things are taken on the safe side:
 the variance between cells is one standard error above its estimate, and no cell has less than its own estimate.
 Degrees of freedom are those of a sum of such variances (Satterthwaite 1946, Biometrics Bull. 2, 110-114).
+
+Where configurations alternate within runs, a block is a stretch of neighbouring cycles of a run. Such stretches may
+be correlated, so variances are inflated by what the residuals along each run show (``autocorrelation``).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from hdbkit.analysis.statistics.autocorrelation import inflation
 from hdbkit.config.metric import Metric
 
 Floats = NDArray[np.float64]
@@ -32,6 +36,10 @@ MIN_DF_FOR_DRIFT = 10
 _MIN_VARIANCE = 0.02
 """The least variance of a cell that enters the comparison of cells, as a share of the pooled one."""
 _NEWTON_STEPS = 8
+_RANK = 1e-10
+"""Singular values below this share of the largest are 0."""
+STANDARD_ERRORS = 0.5
+"""How many are added to the correlation of neighbouring stretches, so that intervals err on the safe side."""
 
 
 def usable(runs: pd.DataFrame) -> pd.DataFrame:
@@ -52,10 +60,11 @@ class Estimate:
 class BlockModel:
     """The fitted model of the runs that count, in their order.
 
-    ``gain`` makes the coefficients from the runs, (coefficients, runs). ``noise`` is the standard deviation of a run
+    The coefficients are those of cells, of which only contrasts have a meaning, and of the drift, if it is part of
+    the model. ``gain`` makes them from the runs, (coefficients, runs). ``noise`` is the standard deviation of a run
     on the log scale, pooled, NaN without ``df``. ``residuals`` and ``leverage`` are those of the runs, ``cell`` their
     places in ``cells``. ``own`` and ``variances`` are each cell's variance of a run, as its residuals have it and
-    as it is judged; ``cell_df`` the degrees of freedom of the latter.
+    as it is judged; ``cell_df`` the degrees of freedom of the latter. ``strata`` is the number of blocks.
     """
 
     cells: Mapping[Cell, int]
@@ -70,35 +79,41 @@ class BlockModel:
     own: Floats
     variances: Floats
     cell_df: Floats
+    strata: int
 
     @classmethod
     def fitted(cls, runs: pd.DataFrame, metric: Metric) -> BlockModel:
-        """The model of the usable ones among ``runs``."""
+        """The model of the usable ones among ``runs``.
+
+        With a column ``stretch``, rows of one run that have the same stretch are a block of their own.
+        """
         done = usable(runs)
         pairs = list(zip(done["virtual_users"].tolist(), done["configuration"].tolist(), strict=True))
-        strata = list(zip(done["virtual_users"].tolist(), done["block"].tolist(), strict=True))
         cells = {cell: index for index, cell in enumerate(sorted(set(pairs)))}
-        blocks = {one: len(cells) + index for index, one in enumerate(sorted(set(strata)))}
-        design = np.zeros((len(done), len(cells) + len(blocks)))
-        rows, cell = np.arange(len(done)), np.array([cells[one] for one in pairs], dtype=np.intp)
-        design[rows, cell] = 1
-        design[rows, [blocks[one] for one in strata]] = 1
+        cell = np.array([cells[one] for one in pairs], dtype=np.intp)
+        blocks = ["virtual_users", "block", *(["stretch"] if "stretch" in done else [])]
+        stratum = np.asarray(done.groupby(blocks).ngroup(), dtype=np.intp)
+        design = np.zeros((len(done), len(cells)))
+        design[np.arange(len(done)), cell] = 1
         y = np.log(metric.score(done["metric_value"].to_numpy(dtype=np.float64)))
-        gain, leverage = _least_squares(design)
+        within = _within(design, stratum)
+        gain, leverage = _least_squares(within, stratum)
         if len(done) - round(float(leverage.sum())) >= MIN_DF_FOR_DRIFT:
             number = done["number"].to_numpy(dtype=np.float64)
-            design = np.column_stack([design, (number - number.mean()) / len(number)])
-            gain, leverage = _least_squares(design)
+            within = _within(np.column_stack([design, (number - number.mean()) / len(number)]), stratum)
+            gain, leverage = _least_squares(within, stratum)
         coefficients = gain @ y
-        residuals = y - design @ coefficients
+        residuals = _within(y[:, None], stratum)[:, 0] - within @ coefficients
         df = len(done) - round(float(leverage.sum()))
         noise = float(np.sqrt(residuals @ residuals / df)) if df > 0 else float("nan")
         cell_df = np.bincount(cell, 1 - leverage, len(cells)).astype(np.float64)
         own = np.bincount(cell, residuals**2, len(cells)) / np.maximum(cell_df, 1e-9)
         variances, judged_df = _moderated(own, cell_df, noise**2, df)
+        factor, df_share = _inflation(done, cell, residuals) if "stretch" in done and df > 0 else (1.0, 1.0)
         return cls(
-            cells, coefficients, gain, gain @ design, noise, df, residuals, leverage, cell, own, variances, judged_df
-        )
+            cells, coefficients, gain, gain @ within, noise, max(round(df * df_share), min(df, 1)), residuals,
+            leverage, cell, own, variances * factor, judged_df * df_share, len(np.unique(stratum)),
+        )  # fmt: skip
 
     def difference(self, one: Cell, other: Cell) -> Floats | None:
         """The contrast ``one`` - ``other``; None when no chain of common blocks connects them."""
@@ -132,11 +147,36 @@ class BlockModel:
         return found
 
 
-def _least_squares(design: Floats) -> tuple[Floats, Floats]:
-    """The pseudo-inverse, (columns, runs), and the leverage of each run."""
-    gain = np.asarray(np.linalg.pinv(design) if len(design) else design.T, dtype=np.float64)
-    leverage: Floats = (design * gain.T).sum(axis=1)
+def _within(columns: Floats, stratum: NDArray[np.intp]) -> Floats:
+    """Columns less their means over each block: what a fit with a level for each block leaves of them."""
+    found: Floats = columns - pd.DataFrame(columns).groupby(stratum).transform("mean").to_numpy()
+    return found
+
+
+def _least_squares(within: Floats, stratum: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """The pseudo-inverse, (columns, runs), and the leverage of each run, with that of the levels of the blocks.
+
+    Equal to a fit with a column for each block (Frisch and Waugh 1933, Econometrica 1, 387-401; Lovell 1963).
+    """
+    gain = np.asarray(np.linalg.pinv(within, rcond=_RANK) if len(within) else within.T, dtype=np.float64)
+    leverage: Floats = (within * gain.T).sum(axis=1) + 1 / np.bincount(stratum)[stratum]
     return gain, leverage
+
+
+def _inflation(done: pd.DataFrame, cell: NDArray[np.intp], residuals: Floats) -> tuple[float, float]:
+    """What the correlation of neighbouring stretches of a run makes of variances and degrees of freedom."""
+    numbers, stretches = (done[name].to_numpy(dtype=np.int64) for name in ("number", "stretch"))
+    order = np.lexsort((stretches, numbers, cell))
+    ordered, number = residuals[order], numbers[order]
+    neighbours = (np.diff(cell[order]) == 0) & (np.diff(number) == 0)
+    squares, count = float(ordered @ ordered), int(neighbours.sum())
+    if not squares or not count:
+        return 1.0, 1.0
+    products = float((ordered[1:] * ordered[:-1])[neighbours].sum())
+    plain = products / count / (squares / len(done))
+    cells, runs_of_cells = len(np.unique(cell)), len(done) - count
+    series = cells - int(done["virtual_users"].nunique())
+    return inflation(plain, round(len(done) / cells), len(done) / runs_of_cells, series, STANDARD_ERRORS)
 
 
 def _moderated(own: Floats, cell_df: Floats, pooled: float, df: int) -> tuple[Floats, Floats]:

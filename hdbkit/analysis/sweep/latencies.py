@@ -10,7 +10,8 @@ server is slow, fewer operations begin, and those that would have waited are mis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -33,7 +34,7 @@ def latency_verdicts(
     """The verdict on each percentile of each operation that every finished run executed often enough.
 
     Args:
-        runs: one row per run, as ``results.sweep_folder.runs_frame`` gives it.
+        runs: one row per run, or per run and configuration, as ``results.sweep_folder.runs_frame`` gives it.
         manifests: those of the finished runs.
         smallest_effect, confidence, level: as for ``verdicts.judge``.
 
@@ -41,17 +42,35 @@ def latency_verdicts(
         The columns of ``verdicts.judge`` (``metric_value`` in ms) with ``operation`` and ``percentile`` before them;
         empty without such an operation.
     """
-    found = {manifest.run_id: manifest.result.get("operations", {}) for manifest in manifests}
+    results = {manifest.run_id: manifest.result for manifest in manifests}
+    keys = list(zip(runs["run_id"], runs["configuration"], strict=True))
+    found = {key: operations_of(results[key[0]], key[1]) for key in keys if key[0] in results}
     asked = [(name, percentile) for name in _measured(list(found.values())) for percentile in PERCENTILES]
     parts = []
     for name, percentile in asked:
         metric = latency_metric(name, percentile)
-        values = runs["run_id"].map({run_id: of[name][f"{percentile}_us"] / 1000 for run_id, of in found.items()})
+        values = [found[key][name][f"{percentile}_us"] / 1000 if key in found else None for key in keys]
         at = 1 - (1 - (level or confidence)) / len(asked)
-        judged = judge(runs.assign(metric_value=values), metric, 0, smallest_effect, confidence, at)
+        judged = judge(
+            runs.assign(metric_value=pd.Series(values, runs.index, dtype="float64")),
+            metric,
+            0,
+            smallest_effect,
+            confidence,
+            at,
+        )
         parts.append(judged.assign(operation=name, percentile=percentile))
     columns = ["operation", "percentile", *(parts[0].columns.drop(["operation", "percentile"]) if parts else [])]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def operations_of(result: Mapping[str, Any], configuration: int) -> Mapping[str, Any]:
+    """The figures of each operation in a run's result; those of a configuration where several alternate."""
+    slices = result.get("slices")
+    if not slices:
+        return dict(result.get("operations", {}))
+    each = {one["configuration"]: one["operations"] for one in slices["configurations"]}
+    return dict(each.get(configuration, {}))
 
 
 def latency_metric(operation: str, percentile: str) -> Metric:
@@ -67,7 +86,7 @@ def latency_metric(operation: str, percentile: str) -> Metric:
     )
 
 
-def _measured(results: Sequence[dict[str, dict[str, float | None]]]) -> list[str]:
+def _measured(results: Sequence[Mapping[str, Any]]) -> list[str]:
     """The operations of which all runs completed enough, in their order."""
     names = results[0] if results else {}
     return [

@@ -2,7 +2,8 @@
 
 Ratios to the baseline with simultaneous (Dunnett) intervals over all comparisons of the sweep, from a block model
 whose unit of replication is a run. Never an interval made of seconds or operations of one run; without replication
-or without residual degrees of freedom there is no interval at all, and the row states why.
+or without residual degrees of freedom there is no interval at all, and the row states why. Where configurations
+alternate within runs, the unit is a stretch of such a run (``observations``); still at least two runs are needed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hdbkit.analysis.statistics.power import Needed, blocks_needed
 from hdbkit.analysis.sweep import best
 from hdbkit.analysis.wording import Interval, blocks_text, capital, change, label, sentence, share, virtual_users
 from hdbkit.config.metric import Metric
-from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS
+from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS, STRETCH
 
 FASTEST = 3
 """The number of configurations that get fresh blocks at the end of a sweep."""
@@ -61,7 +62,8 @@ def judge(
     """The verdict on each configuration at each count of virtual users.
 
     Args:
-        runs: one row per run, as ``results.sweep_folder.runs_frame`` gives it.
+        runs: one row per run, as ``results.sweep_folder.runs_frame`` gives it, or per stretch of a run, as
+            ``observations`` gives it.
         metric: what ``metric_value`` is.
         baseline: the configuration that all ratios refer to.
         smallest_effect: the smallest relative difference that matters, as a fraction.
@@ -85,8 +87,8 @@ def judge(
     cells = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
     several = len({users for users, _ in cells}) > 1
     means = {
-        key: (len(values), float(np.exp(np.log(values).mean())))
-        for key, values in usable(runs).groupby(["virtual_users", "configuration"])["metric_value"]
+        key: (of_it["number"].nunique(), float(np.exp(np.log(of_it["metric_value"]).mean())))
+        for key, of_it in usable(runs).groupby(["virtual_users", "configuration"])
     }
     per_s = usable(runs).groupby(["virtual_users", "configuration"])["operations_per_s"].mean().to_dict()
     rows = []
@@ -126,7 +128,7 @@ def configuration_labels(runs: pd.DataFrame, baseline: int = 0) -> dict[int, str
 
 def setting_columns(runs: pd.DataFrame) -> list[str]:
     """The columns of a runs frame that are settings."""
-    return [str(name) for name in runs.columns if name not in RUN_COLUMNS]
+    return [str(name) for name in runs.columns if name not in (*RUN_COLUMNS, STRETCH)]
 
 
 def _question(
@@ -139,7 +141,8 @@ def _question(
     later: Callable[[int], float],
 ) -> _Question:
     model = BlockModel.fitted(runs, metric)
-    counts = usable(runs).groupby(["virtual_users", "configuration"]).size().to_dict()
+    done = usable(runs)
+    counts = done.groupby(["virtual_users", "configuration"])["number"].nunique().to_dict()
     contrasts = {}
     for users, configuration in model.cells:
         contrast = model.difference((users, configuration), (users, baseline))
@@ -166,21 +169,24 @@ def _question(
         baseline,
         smallest_effect,
         confidence,
-        _later(contrasts, later),
+        _later(contrasts, later, model.strata / max(done.groupby(["virtual_users", "block"]).ngroups, 1)),
     )
 
 
 def _later(
-    contrasts: Mapping[Cell, Floats], level: Callable[[int], float]
+    contrasts: Mapping[Cell, Floats], level: Callable[[int], float], strata: float
 ) -> Callable[[int, float], tuple[float, float]]:
-    """The critical value and the degrees of freedom after a number of complete blocks, of which a share counts."""
+    """The critical value and the degrees of freedom after a number of complete blocks, of which a share counts.
+
+    ``strata`` is how many blocks the model has for each planned one.
+    """
     groups = max(len({users for users, _ in contrasts}), 1)
     per_group = -(-len(contrasts) // groups)
     family = equal_replication(per_group, groups)
 
     @cache
     def later(blocks: int, known: float) -> tuple[float, float]:
-        df = max(groups * per_group * (blocks - 1) * known, 1.0)
+        df = max(groups * per_group * (blocks * strata - 1) * known, 1.0)
         return critical_value(family, df, level(blocks)), df
 
     return later

@@ -11,9 +11,11 @@ import scipy
 
 from hdbkit.analysis.statistics.block_model import BlockModel, usable
 from hdbkit.analysis.statistics.power import POWER
+from hdbkit.analysis.sweep.observations import sliced
 from hdbkit.analysis.sweep.verdicts import configuration_labels
 from hdbkit.analysis.wording import change, percent, share, virtual_users
 from hdbkit.config.metric import Metric
+from hdbkit.results.sweep_folder import each_run
 
 _OUTLYING = 0.05
 _SURPRISING = 3.0
@@ -27,28 +29,31 @@ _MAX_BLOCKS = 100
 
 
 def sweep_warnings(runs: pd.DataFrame, metric: Metric) -> list[str]:
-    """Reasons to doubt the result of a sweep, one phrase each; empty when nothing was found."""
-    found = []
-    unfinished = int((runs["status"] == "failed").sum())
+    """Reasons to doubt the result of a sweep, one phrase each; empty when nothing was found.
+
+    Where configurations alternate within runs, what changes from run to run and a drift affect all alike.
+    """
+    found, each = [], each_run(runs)
+    unfinished = int((each["status"] == "failed").sum())
     if unfinished:
-        found.append(f"{unfinished} of {len(runs)} runs failed and {'is' if unfinished == 1 else 'are'} not counted")
+        found.append(f"{unfinished} of {len(each)} runs failed and {'is' if unfinished == 1 else 'are'} not counted")
     for name, count in failed_checks(runs).items():
-        found.append(f"{count} of {len(runs)} runs failed the check '{name}'")
+        found.append(f"{count} of {len(each)} runs failed the check '{name}'")
     model = BlockModel.fitted(runs, metric)
     if model.df < 1:
         return found
-    centred = _centred(usable(runs), metric)
-    found += _outlying_blocks(centred, metric, model.noise)
+    centred, alternating = _centred(usable(runs), metric), sliced(runs)
+    found += [] if alternating else _outlying_blocks(centred, metric, model.noise)
     labels = configuration_labels(runs)
     found += _outlying_run(model, usable(runs), labels, metric) + _unequal_noise(model, labels)
     if model.noise >= _LARGE_NOISE:
         found.append(f"the noise of a run is {share(model.noise)}: only large differences can be decided")
-    return found + _drift(centred, metric)
+    return found + ([] if alternating else _drift(centred, metric))
 
 
 def failed_checks(runs: pd.DataFrame) -> dict[str, int]:
     """The number of runs of a sweep that failed each check, most frequent first; without checks that none failed."""
-    return dict(Counter(name for names in runs["checks_failed"] for name in names).most_common())
+    return dict(Counter(name for names in each_run(runs)["checks_failed"] for name in names).most_common())
 
 
 def warnings_text(found: Sequence[str]) -> str:

@@ -1,0 +1,85 @@
+"""What the verdicts of a sweep are made of: its runs, or the stretches of runs in which configurations alternate.
+
+Where all configurations alternate within each run, cycles are the blocks of the model: what changes from cycle to
+cycle affects all of them alike. Neighbouring cycles are put together to stretches, at most ``MAX_STRETCHES`` of a
+run; a rate is the mean over a stretch, a time the geometric mean. The number of the planned block stays that of the
+run, so looks and advice count runs, not cycles.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from hdbkit.analysis.run.records import read_table
+from hdbkit.config.metric import Measure, Metric
+from hdbkit.errors import DamagedResult
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.sweep_folder import STRETCH, SweepFolder, runs_frame
+
+MAX_STRETCHES: Final = 48
+"""Beyond this many per run they say nothing more, and the model takes longer."""
+
+
+def observations(folder: SweepFolder, metric: Metric) -> pd.DataFrame:
+    """The rows from which a sweep is judged: those of ``runs_frame``, or stretches of its runs.
+
+    Raises:
+        DamagedResult: the plan is missing or damaged.
+    """
+    runs = runs_frame(folder)
+    return stretches(runs, folder.root, metric) if sliced(runs) else runs
+
+
+def sliced(runs: pd.DataFrame) -> bool:
+    """Whether configurations alternate within the runs of a runs frame."""
+    return bool(runs["number"].duplicated().any())
+
+
+def stretches(runs: pd.DataFrame, root: Path, metric: Metric) -> pd.DataFrame:
+    """A row per finished run, stretch and configuration, with ``stretch``; rows of other runs stay as they are.
+
+    Args:
+        runs: a row per run and configuration.
+        root: the folder of all results.
+        metric: what ``metric_value`` is.
+    """
+    parts = [runs[runs["status"] != "done"].assign(**{STRETCH: 0})]
+    for run_id, of_run in runs[runs["status"] == "done"].groupby("run_id", sort=False):
+        found = grouped(_slices(RunFolder(root / str(run_id))), metric).drop(columns="first_slice")
+        named = of_run.drop(columns=["metric_value", "operations_per_s"]).merge(found, on="configuration", how="left")
+        parts.append(named.fillna({STRETCH: 0}).astype({STRETCH: "int64"}))
+    return pd.concat([part for part in parts if len(part)], ignore_index=True).sort_values(
+        ["number", STRETCH, "configuration"], ignore_index=True
+    )
+
+
+def grouped(slices: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """The stretches of a run: configuration, stretch, metric_value, operations_per_s, first_slice.
+
+    ``slices`` has the columns of ``results.columns.SLICES``.
+    """
+    cycles = np.unique(slices["cycle"].to_numpy())
+    count = max(min(len(cycles), MAX_STRETCHES), 1)
+    stretch = pd.Series(np.arange(len(cycles)) * count // max(len(cycles), 1), cycles, dtype="int64")
+    rate = metric.measure is Measure.RATE
+    logs = slices["metric_value"] if rate else np.log(slices["metric_value"].astype(float))
+    keys = [slices["configuration"], slices["cycle"].map(stretch).rename(STRETCH)]
+    found = pd.DataFrame(
+        {"metric_value": logs, "operations_per_s": slices["operations_per_s"], "first_slice": slices["slice"]}
+    )
+    found = found.groupby(keys).agg({"metric_value": "mean", "operations_per_s": "mean", "first_slice": "min"})
+    if not rate:
+        found["metric_value"] = np.exp(found["metric_value"])
+    return found.reset_index()
+
+
+def _slices(run: RunFolder) -> pd.DataFrame:
+    """The slices of a run; none where it kept none."""
+    try:
+        return read_table(run.table("slices"))
+    except DamagedResult:
+        return pd.DataFrame(columns=["slice", "cycle", "configuration", "metric_value", "operations_per_s"])

@@ -1,0 +1,144 @@
+"""What a reader of a sweep by slices must know: washout, dropped cycles, what a slice leaves behind for the next.
+
+The order of slices is balanced, so that what the configuration of a slice leaves behind (a cache that it filled, work
+that it put off) meets each other configuration equally often, itself included, and changes no ratio. It is tested
+because it tells that slices are short: parts of each run are fitted by cycle, configuration and preceding
+configuration, and the mean effect of each preceding one is compared with how much it differs between parts (Student's
+t with Bonferroni's correction), which allows for correlated slices. With two configurations both slices of a cycle
+follow the same one, so nothing can be estimated and no ratio is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
+
+from hdbkit.analysis.run.records import read_table
+from hdbkit.analysis.sweep.verdicts import configuration_labels
+from hdbkit.analysis.wording import change, many, share
+from hdbkit.config.metric import Metric
+from hdbkit.errors import DamagedResult
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+from hdbkit.slices import SliceOrder, Slices
+
+Floats = NDArray[np.float64]
+Runs = Sequence[tuple[RunFolder, Manifest]]
+
+CARRY_OVER_P: Final = 0.01
+"""The probability of a warning where slices leave nothing behind."""
+MANY_DROPPED: Final = 0.1
+"""From this share of dropped cycles on they are a warning."""
+_MIN_PARTS = 4
+_MAX_PARTS = 24
+
+
+@dataclass(frozen=True)
+class CarryOver:
+    """The change of the metric's score in the slices after ``configuration``, as a ratio; ``p`` is of the test."""
+
+    configuration: int
+    ratio: float
+    p: float
+
+
+def slice_notes(runs: Runs) -> list[str]:
+    """How the slices of a sweep were counted, as one phrase; none for a sweep by runs, or without a usable run."""
+    results = [one for one in _results(runs) if not one["unusable"]]
+    if not results:
+        return []
+    slice_s = float(runs[0][1].plan["slices"]["slice_s"])
+    washouts_ms = sorted(1000 * float(one["washout_s"]) for one in results)
+    ends = dict.fromkeys(f"{one:.3g}" for one in (washouts_ms[0], washouts_ms[-1]))
+    cycles, dropped = (sum(int(one[name]) for one in results) for name in ("cycles", "dropped"))
+    return [
+        f"Slices of {slice_s:g} s, of which the first {' to '.join(ends)} ms (washout, measured in each run) do not "
+        f"count: {many(cycles, 'cycle')} in {many(len(results), 'run')} count, {dropped:,} were dropped because a "
+        "change of settings was missing or late"
+    ]
+
+
+def slice_warnings(runs: Runs, observations: pd.DataFrame, metric: Metric) -> list[str]:
+    """Reasons to doubt the result of a sweep by slices, one phrase each; none for a sweep by runs."""
+    found = [
+        f"the slices of run {manifest.plan['sweep']['number']} are not used: {result['unusable']}"
+        for (_, manifest), result in zip(runs, _results(runs), strict=True)
+        if result["unusable"]
+    ]
+    counted, dropped = (sum(int(one[name]) for one in _results(runs)) for name in ("cycles", "dropped"))
+    if counted and dropped > MANY_DROPPED * (counted + dropped):
+        found.append(
+            f"{share(dropped / (counted + dropped))} of the cycles were dropped because a change of settings was "
+            "missing or late, as after long operations; use a longer slice_s"
+        )
+    left = sorted(
+        (one for one in carry_over(runs, metric) if one.p < CARRY_OVER_P), key=lambda one: abs(np.log(one.ratio))
+    )[-1:]
+    labels = configuration_labels(observations) if left else {}
+    return found + [
+        f"slices after {labels.get(one.configuration, one.configuration)} are {change(one.ratio, metric)} than after "
+        "the others; the order is balanced, so this changes no comparison, but a longer slice_s reduces it"
+        for one in left
+    ]
+
+
+def carry_over(runs: Runs, metric: Metric) -> list[CarryOver]:
+    """What each configuration leaves behind for the slice after it; empty where that cannot be estimated."""
+    parts = [part for folder, manifest in runs for part in _parts(folder, manifest, metric, len(runs))]
+    if len(parts) < _MIN_PARTS:
+        return []
+    effects = np.array(parts)
+    means, errors = effects.mean(axis=0), effects.std(axis=0, ddof=1) / np.sqrt(len(effects))
+    configurations = Slices.model_validate(runs[0][1].plan["slices"]).configurations
+    t = np.abs(means) / np.maximum(errors, 1e-12)
+    p = np.minimum(2 * scipy.special.stdtr(len(effects) - 1, -t) * len(means), 1.0)
+    ratios = np.exp(means * len(means) / (len(means) - 1))  # against the mean of the others
+    return [
+        CarryOver(configuration, float(ratio), float(one))
+        for configuration, ratio, one in zip(configurations, ratios, p, strict=True)
+    ]
+
+
+def _results(runs: Runs) -> list[Mapping[str, Any]]:
+    nothing = {"unusable": "they were not counted", "cycles": 0, "dropped": 0, "washout_s": None}
+    return [manifest.result.get("slices") or nothing for _, manifest in runs]
+
+
+def _parts(folder: RunFolder, manifest: Manifest, metric: Metric, runs: int) -> list[Floats]:
+    """The effect of each preceding configuration in parts of a run, on the log scale; their mean is 0."""
+    slices = Slices.model_validate(manifest.plan["slices"])
+    size, order = len(slices.configurations), SliceOrder(slices)
+    try:
+        rows = read_table(folder.table("slices"))
+    except DamagedResult:
+        return []
+    rows = rows[rows["metric_value"] > 0]
+    rows = rows[rows.groupby("cycle")["slice"].transform("size") == size]
+    cycles, square = rows["cycle"].unique(), 2 * size
+    if size < 3 or len(cycles) < square:
+        return []
+    count = min(len(cycles) // square, max(_MAX_PARTS // runs, 1))
+    of_cycle = pd.Series(np.arange(len(cycles)) * count // len(cycles), cycles)
+    before = np.array([order.place(max(int(one) - 1, 0)) for one in rows["slice"]])
+    score = np.log(metric.score(rows["metric_value"].to_numpy(dtype=np.float64)))
+    part, place = rows["cycle"].map(of_cycle).to_numpy(), rows["place"].to_numpy(dtype=int)
+    return [
+        _effects(score[part == one], rows["cycle"].to_numpy()[part == one], place[part == one], before[part == one])
+        for one in range(count)
+    ]
+
+
+def _effects(score: Floats, cycle: NDArray[Any], place: NDArray[Any], before: NDArray[Any]) -> Floats:
+    """The effects of the preceding place, beside those of the place and of the cycle, by least squares."""
+    size = int(place.max()) + 1
+    design = np.column_stack([np.eye(size)[place], np.eye(size)[before], score])
+    within = design - pd.DataFrame(design).groupby(cycle).transform("mean").to_numpy()
+    found = np.asarray(np.linalg.lstsq(within[:, :-1], within[:, -1], rcond=1e-10)[0], dtype=np.float64)[size:]
+    centred: Floats = found - found.mean()
+    return centred
