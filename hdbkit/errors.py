@@ -162,7 +162,17 @@ class ServerFailed(HdbkitError):
 
 
 class ServerDown(ServerFailed):
-    """A server that hdbkit changed does not answer and could not be repaired; the text states what to do."""
+    """A server that hdbkit changed does not answer and could not be repaired; ``reason`` states what to do.
+
+    ``sweep_id`` is the sweep to resume after that, if it is known.
+    """
+
+    def __init__(self, reason: str, sweep_id: str = "") -> None:
+        super().__init__(reason, sweep_id)
+        self.reason, self.sweep_id = reason, sweep_id
+
+    def __str__(self) -> str:
+        return f"{self.reason}, then run: hdbkit sweep --resume {self.sweep_id}" if self.sweep_id else self.reason
 
 
 class AgentLost(HdbkitError):
@@ -234,4 +244,4 @@ def innermost_reason(error: BaseException) -> str:
         error = error.__cause__
     if isinstance(error, TransactionError):
         return error.text
-    return error.reason if isinstance(error, RunFailed | CannotConnect) else str(error)
+    return error.reason if isinstance(error, RunFailed | CannotConnect | ServerDown) else str(error)

@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from hdbkit.agent.guard import SETTINGS
 from hdbkit.agent.host_metrics import metrics
 from hdbkit.agent.server import ControlledServer
-from hdbkit.errors import HdbkitError, ServerDown, innermost_reason
+from hdbkit.errors import HdbkitError, NoneFree, ServerDown, innermost_reason, is_caused_by
 from hdbkit.execution import host
-from hdbkit.servers.agent_client import CAUSE, SERVER_DOWN
+from hdbkit.servers.agent_client import CAUSE, NONE_FREE, SERVER_DOWN
 from hdbkit.servers.trial import MAX_TRIED
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -164,8 +164,9 @@ def _add_orders(app: FastAPI, server: ControlledServer) -> None:
 
 
 async def _failed(_: Request, error: Exception) -> _Answer:
-    down = {SERVER_DOWN: True} if isinstance(error, ServerDown) else {}
-    return _Answer({"error": str(error), CAUSE: innermost_reason(error), **down}, 409)
+    kinds = {SERVER_DOWN: isinstance(error, ServerDown), NONE_FREE: is_caused_by(error, NoneFree)}
+    known = {name: True for name, holds in kinds.items() if holds}
+    return _Answer({"error": str(error), CAUSE: innermost_reason(error), **known}, 409)
 
 
 async def _invalid(_: Request, error: Exception) -> _Answer:

@@ -84,7 +84,7 @@ class RunningSweep:
             self._process.wait()
         ended = self.folder.journal.state.broken_off
         if ended and ended.details.get(SERVER_DOWN):
-            raise ServerDown(f"sweep {self.sweep_id} failed: {ended.note}")
+            raise ServerDown(f"sweep {self.sweep_id} failed: {ended.note}", self.sweep_id)
         if now.status in (SweepStatus.FAILED, SweepStatus.KILLED):
             raise SweepFailed(self.sweep_id, now.note)
         return self.result

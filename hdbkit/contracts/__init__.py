@@ -22,7 +22,7 @@ Rules that types cannot express:
 
 from __future__ import annotations
 
-from hdbkit.contracts.control import BUILT, KEPT, ApplyBy, Change, Power, ServerControl, Setting
+from hdbkit.contracts.control import BUILT, CHANGED, KEPT, ApplyBy, Change, Power, ServerControl, Setting
 from hdbkit.contracts.database import Database
 from hdbkit.contracts.schemas import BuildLog, Part, PartLoad, Schema, SchemaOptions, StatementLoad, TableLoad
 from hdbkit.contracts.sessions import (
@@ -51,6 +51,7 @@ from hdbkit.contracts.workloads import (
 
 __all__ = [
     "BUILT",
+    "CHANGED",
     "KEPT",
     "SERVER",
     "Access",

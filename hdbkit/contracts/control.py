@@ -47,6 +47,8 @@ class Change:
     read_back: dict[str, str] = field(default_factory=dict)
 
 
+CHANGED = "changed"
+"""The key of a sweep's snapshot with the names of the settings that the sweep changes, for messages."""
 KEPT = "kept"
 """The copy of the data as found before the sweep."""
 BUILT = "built"

@@ -18,12 +18,14 @@ from typing import Any
 from hdbkit.config import ControlSpec
 from hdbkit.config.control_spec import AGENT_PORT
 from hdbkit.config.passwords import TOKEN_VARIABLE, find_token
-from hdbkit.errors import CannotConnect, ServerDown, ServerFailed
+from hdbkit.errors import CannotConnect, NoneFree, ServerDown, ServerFailed
 
 CAUSE = "cause"
 """The key of an answer with the innermost reason of an error."""
 SERVER_DOWN = "server_down"
 """The key of an answer that is true if the agent's server is down and could not be repaired."""
+NONE_FREE = "none_free"
+"""The key of an answer that is true if all connections of the agent's server are in use."""
 _CONNECT_S = 10.0
 _TOO_MANY = 429
 _REFUSED = (401, 403)
@@ -147,9 +149,11 @@ class AgentClient:
             )
         if status >= 400:
             kind = ServerDown if answer.get(SERVER_DOWN) else ServerFailed
-            raise kind(
-                reason or f"the agent {self.address} rejected the request with status {status}"
-            ) from ServerFailed(str(answer.get(CAUSE) or reason))
+            cause = str(answer.get(CAUSE) or reason)
+            none_free = NoneFree(self.address, cause, "use fewer connections") if answer.get(NONE_FREE) else None
+            raise kind(reason or f"the agent {self.address} rejected the request with status {status}") from (
+                none_free or ServerFailed(cause)
+            )
         return answer
 
     @property

@@ -37,7 +37,9 @@ class FileControl(SqlControl):
         return {"identity": self.identity, "file": self._file.text(), "running": self._running()}
 
     def _advice(self, snapshot: Mapping[str, Any]) -> str:
-        return f"compare {self._file} with the content in the sweep's before.json"
+        return (
+            f"remove {self._lines_of(snapshot)} from {self._file} (the sweep's before.json has its earlier content)"
+        )
 
     def _restore(self, snapshot: Mapping[str, Any]) -> None:
         """Restore the file, then reload, restart or start the server as needed; nothing if it rejects the account."""

@@ -144,7 +144,7 @@ class ServerAccess:
             command = shlex.join(self._target.control.commands.start)
             raise ServerDown(
                 f"the server of {self._named} is down or rejects connections ({error}); {advice}, start it"
-                f"{f' ({command})' if command else ''}, then run: hdbkit sweep --resume last"
+                f"{f' ({command})' if command else ''}"
             ) from error
 
     # -- sessions ----------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
-from hdbkit.contracts import KEPT, ApplyBy, Change, Power, Session, Setting
+from hdbkit.contracts import CHANGED, KEPT, ApplyBy, Change, Power, Session, Setting
 from hdbkit.errors import HdbkitError, ServerDown, ServerFailed, TransactionError
 from hdbkit.processes import working_folder
 from hdbkit.readings import HostLoad
@@ -166,10 +166,13 @@ class SqlControl(ServerAccess):
     def _advice(self, snapshot: Mapping[str, Any]) -> str:
         """What to do with a server that is down and could not be repaired."""
         path = snapshot.get("file", {}).get("path", "its settings file")  # earlier snapshots have no path
-        names = ", ".join(sorted(self._applied))
-        lines = f"the lines of {names}" if names else "the settings of the sweep"
         earlier = f" ({_EARLIER})" if snapshot.get("entries") else ""
-        return f"remove {lines} from {path}{earlier}"
+        return f"remove {self._lines_of(snapshot)} from {path}{earlier}"
+
+    def _lines_of(self, snapshot: Mapping[str, Any]) -> str:
+        """The lines of a settings file that a sweep may have changed since its snapshot."""
+        names = sorted({*self._applied, *snapshot.get(CHANGED, ())})
+        return f"the lines of {', '.join(names)}" if names else "the settings of the sweep"
 
     def _restore(self, snapshot: Mapping[str, Any]) -> None:
         """Set the values of the snapshot, remove the others, and apply the result."""

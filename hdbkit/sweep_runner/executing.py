@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.contracts import ServerControl
+from hdbkit.contracts import CHANGED, ApplyBy, ServerControl
 from hdbkit.errors import (
     AgentLost,
     ConfigErrors,
@@ -36,7 +36,7 @@ from hdbkit.sweep_runner.events import KINDS, EventKind, SweepEvent, Watcher, ig
 from hdbkit.sweep_runner.outcomes import given_up, outcome
 from hdbkit.sweep_runner.preparing import prepare_run, too_few_connections, unprepared
 from hdbkit.sweep_runner.searching import required_rate_for
-from hdbkit.sweep_runner.settling import settings_now, settle, settle_earlier
+from hdbkit.sweep_runner.settling import resumed_by, settings_now, settle, settle_earlier
 from hdbkit.sweep_runner.slicing import switching
 
 RunOne = Callable[[RunPlan], Manifest]
@@ -60,7 +60,7 @@ def start(
         KeyboardInterrupt: stopped; the settings are restored, ``resume`` continues.
     """
     folder = _new_folder(plan, root)
-    with _held(plan, root, control, watch):
+    with resumed_by(plan.sweep_id), _held(plan, root, control, watch):
         folder.write_plan(plan)
         _Execution(plan, folder, control, run_one, watch).execute()
     return folder
@@ -96,14 +96,15 @@ def resume(
     """
     plan, state = folder.read_plan(SweepPlan), folder.journal.state
     control.say = _waiting(watch, len(plan.runs))
-    _start_same(folder, plan.target, target or plan.target, control)
+    with resumed_by(folder.sweep_id):
+        _start_same(folder, plan.target, target or plan.target, control)
     if target is not None:
         plan = plan.model_copy(update={"target": target})
     if blocks is not None and state.next_number > len(plan.runs):
         plan = decide(plan, folder)  # the look at its present end counts
     done = plan.runs[state.next_number - 2].block if state.next_number > 1 else 0
     longer = plan if blocks is None else extended(plan, blocks, done)
-    with _held(longer, folder.root, control, watch):
+    with resumed_by(folder.sweep_id), _held(longer, folder.root, control, watch):
         if len(longer.runs) > len(plan.runs):
             folder.write_plan(longer)
             folder.append(Step.EXTENDED, blocks=longer.spec.blocks)
@@ -203,7 +204,7 @@ def _noted(folder: SweepFolder) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    return error.reason if isinstance(error, SweepFailed) else str(error)
+    return error.reason if isinstance(error, SweepFailed | ServerDown) else str(error)
 
 
 @dataclass
@@ -248,7 +249,9 @@ class _Execution:
     def _save(self) -> None:
         """Save the server's settings, and its data if needed, before the first change."""
         found = settings_now(self.control, self.plan.spec.settings)
-        self.folder.save_before(self.control.identity, self.control.snapshot() if _changes(self.plan) else {}, found)
+        changed = {CHANGED: list(self.plan.spec.settings)}
+        before = {**self.control.snapshot(), **changed} if _changes(self.plan) else {}
+        self.folder.save_before(self.control.identity, before, found)
         if keeps_data(self.plan, self.control):
             took_s = self.control.keep_data()
             self.folder.append(Step.DATA_KEPT, took_s=took_s)
@@ -259,11 +262,45 @@ class _Execution:
         if reason := given_up(self.plan, self.folder, planned):
             self._failed(planned, "", reason)
             return
-        self.control.start(self.folder.read_before() or None)
+        before = self.folder.read_before() or None
+        with self._left_by_the_run_before(planned):
+            self.control.start(before)
+        if before is None or not self.control.can_restart:
+            self._tried(planned)
+        elif not self._tried(planned, repeats=True):
+            with self._left_by_the_run_before(planned):
+                self.control.restore(before)
+            self._tried(planned)
+
+    @contextmanager
+    def _left_by_the_run_before(self, planned: PlannedRun) -> Iterator[None]:
+        """A server that is down before a run has set anything: the settings of the run before do not run again.
+
+        This holds for a run before that failed with settings that took effect by a restart; others prevent no start.
+        """
+        try:
+            yield
+        except ServerDown:
+            begun = self.folder.journal.state.begun
+            line = self.folder.journal.state.runs.get(planned.number - 1)
+            if begun is None or line is None or line.step is not Step.RUN_FAILED or begun.number != line.number:
+                raise
+            restarted = begun.details.get("applied_by") == ApplyBy.RESTART.value
+            if restarted and self.plan.runs[planned.number - 2].configuration:
+                down = {**line.details, SERVER_DOWN: True, GIVES_UP: True}
+                self.folder.append(line.step, line.number, line.run_id, line.note, **down)
+            raise
+
+    def _tried(self, planned: PlannedRun, *, repeats: bool = False) -> bool:
+        """Execute a planned run and record its end.
+
+        With ``repeats``, a run that failed because all connections of the server are in use, as with the settings of
+        the run before, is not recorded; False: it is to be repeated with the original settings restored first.
+        """
         run_id = ""
         try:
             self._report(EventKind.PREPARING, planned)
-            prepared = self._prepared(planned)
+            prepared = prepare_run(self.plan, planned, self.control)
             required = required_rate_for(self.plan, self.folder, planned)
             plan = run_plan(self.plan, planned, datetime.now(UTC), prepared, required)
             run_id = plan.run_id
@@ -274,9 +311,14 @@ class _Execution:
         except AgentLost:
             raise
         except HdbkitError as error:
+            cause = innermost_reason(error)
+            if repeats and is_caused_by(error, NoneFree) and not isinstance(error, ServerDown):
+                self._waits(
+                    f"{cause}; the server's original settings are restored, and run {planned.number} repeated"
+                )
+                return False
             if isinstance(error, InputError) and planned.configuration == 0:
                 raise
-            cause = innermost_reason(error)
             if isinstance(error, ServerDown):
                 down = {SERVER_DOWN: True, GIVES_UP: planned.configuration != 0}
                 self._failed(planned, run_id, f"the server is down: {cause}", None, **down)
@@ -286,20 +328,7 @@ class _Execution:
             )
         else:
             self._ended(planned, manifest)
-
-    def _prepared(self, planned: PlannedRun) -> dict[str, Any]:
-        """Prepare the server for a run; one that has too few connections for that is restored and restarted first."""
-        try:
-            return prepare_run(self.plan, planned, self.control)
-        except HdbkitError as error:
-            before = self.folder.read_before()
-            if not before or not is_caused_by(error, NoneFree):
-                raise
-            self._waits(
-                f"{innermost_reason(error)}; the server's original settings are restored, then the next applied"
-            )
-        self.control.restore(before)
-        return prepare_run(self.plan, planned, self.control)
+        return True
 
     def _ended(self, planned: PlannedRun, manifest: Manifest) -> None:
         if end := outcome(manifest):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hdbkit.config.load import starting_s
 from hdbkit.contracts import ServerControl
-from hdbkit.errors import DamagedResult, HdbkitError
+from hdbkit.errors import DamagedResult, HdbkitError, ServerDown
 from hdbkit.execution.handle import is_supervised
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import RESTORED, UNCHANGED, JournalLine, Step, SweepState
@@ -27,6 +27,17 @@ _PATIENCE_S = 120.0
 """The maximum time that a run which outlives its sweep may take beyond its phases."""
 
 
+@contextmanager
+def resumed_by(sweep_id: str) -> Iterator[None]:
+    """Have ``ServerDown`` name the sweep to resume when the server runs again."""
+    try:
+        yield
+    except ServerDown as error:
+        if error.sweep_id:
+            raise
+        raise ServerDown(error.reason, sweep_id) from error
+
+
 def settle_earlier(root: Path, control: ServerControl) -> list[str]:
     """Undo the changes that killed sweeps left on this server; return one sentence per sweep.
 
@@ -35,7 +46,8 @@ def settle_earlier(root: Path, control: ServerControl) -> list[str]:
     notes = []
     for folder in unrestored(root, control.identity):
         ended = "ended without restoring the settings" if folder.journal.state.broken_off else "was killed"
-        settle(folder, control)
+        with resumed_by(folder.sweep_id):
+            settle(folder, control)
         notes.append(f"{folder.sweep_id} {ended}; the server's original settings are restored")
     return notes
 

@@ -26,7 +26,15 @@ from hdbkit.agent.server import ControlledServer
 from hdbkit.agent.snapshots import Snapshots
 from hdbkit.config import Commands, ControlSpec
 from hdbkit.contracts import ServerControl
-from hdbkit.errors import CannotConnect, InputError, ServerDown, ServerFailed
+from hdbkit.errors import (
+    CannotConnect,
+    InputError,
+    NoneFree,
+    ServerDown,
+    ServerFailed,
+    innermost_reason,
+    is_caused_by,
+)
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.agent_client import AgentAway, AgentClient
 from tests.conftest import HdbkitCommand
@@ -316,6 +324,17 @@ def test_a_server_that_an_agent_could_not_bring_back_is_known_as_such() -> None:
     answer = asyncio.run(_failed(None, ServerDown("it is down")))  # type: ignore[arg-type]
     with pytest.raises(ServerDown, match="it is down"):
         client._understood(answer.status_code, bytes(answer.body))
+
+
+def test_a_server_of_an_agent_whose_connections_are_all_in_use_is_known_as_such() -> None:
+    """The sweep then restores the original settings, and repeats the run."""
+    client, failed = AgentClient(ControlSpec(agent="http://127.0.0.1:1")), ServerFailed("it was not applied")
+    failed.__cause__ = NoneFree("db1", "all connections are in use", "use fewer")
+    answer = asyncio.run(_failed(None, failed))  # type: ignore[arg-type]
+    with pytest.raises(ServerFailed, match="it was not applied") as caught:
+        client._understood(answer.status_code, bytes(answer.body))
+    assert is_caused_by(caught.value, NoneFree)
+    assert innermost_reason(caught.value) == "all connections are in use"
 
 
 KILLS_ITS_AGENT_ONCE = """

@@ -168,7 +168,7 @@ def test_without_commands_a_server_that_is_down_is_reported_with_what_to_do(
     assert before["file"] == {"path": str(auto_file(built)), "content": auto_file(built).read_text()}
     built.stop()
     only_sql = control(own_target(built).with_(control=ControlSpec()))
-    with pytest.raises(ServerDown, match=r"is down or rejects.*start it, then run: hdbkit sweep --resume"):
+    with pytest.raises(ServerDown, match=r"is down or rejects.*remove .* from .*, start it$"):
         only_sql.restore({**before, "identity": "anything"})
     it.start()
     assert it.snapshot() == before
@@ -234,7 +234,7 @@ def test_a_sweep_whose_server_cannot_be_started_again_ends_with_its_own_exit_cod
 
     reported: list[SweepEvent] = []
     assert guarded(lambda: start(plan, results, control(target), run_one, reported.append)) == Exit.SERVER_DOWN == 4
-    assert "), then run: hdbkit sweep --resume last" in capsys.readouterr().err
+    assert "), then run: hdbkit sweep --resume sweep-1" in capsys.readouterr().err
     assert EventKind.RESTORED not in [one.kind for one in reported]
     folder = sweep_folder(results, "sweep-1")
     assert list(runs_frame(folder)["status"]) == ["done", "failed", "planned", "planned"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
+from dataclasses import replace
 from errno import ENOSPC
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ from typing import Any
 import pytest
 
 from hdbkit.config import ControlSpec, Reset, SweepSpec, Target
-from hdbkit.contracts import Change
+from hdbkit.contracts import ApplyBy, Change
 from hdbkit.errors import (
     ConfigErrors,
     ErrorClass,
     InputError,
+    NoneFree,
     RunFailed,
     ServerDown,
     ServerFailed,
@@ -105,7 +107,7 @@ def test_nothing_is_changed_before_the_settings_are_on_disk(server: FileServer, 
     server.apply = apply
     with pytest.raises(KeyboardInterrupt):
         start(planned(), results, server, runner(server, results))
-    assert seen == [({"settings": DEFAULTS}, [Step.STARTED, Step.SETTINGS_SAVED])]
+    assert seen == [({"settings": DEFAULTS, "changed": ["flush", "memory"]}, [Step.STARTED, Step.SETTINGS_SAVED])]
 
 
 @pytest.mark.parametrize(
@@ -159,6 +161,67 @@ def test_a_configuration_that_took_the_server_down_is_not_run_again(
     frame = runs_frame(resume(sweep_folder(results, "sweep-1"), server, runner(server, results)))
     notes = list(frame[frame["flush"] == "off"]["note"])
     assert notes[0] == "the server is down: not enough memory"
+    assert all("of the same configuration took the server down" in note for note in notes[1:])
+    assert set(frame[frame["flush"] == "on"]["status"]) == {"done"}
+
+
+@pytest.mark.parametrize("configuration", [0, 1])
+@pytest.mark.parametrize("where", ["preparing", "starting"])
+def test_a_run_on_a_server_that_the_settings_before_locked_out_is_repeated_with_the_original_settings(
+    server: FileServer, results: Path, monkeypatch: pytest.MonkeyPatch, configuration: int, where: str
+) -> None:
+    plan, refused = planned(settings={"flush": ["on", "off"]}), list[str]()
+    number = next(one.number for one in plan.runs[1:] if one.configuration == configuration)
+
+    def refuse(at: str, now: int) -> None:
+        if at == where and now == number and not refused:
+            refused.append(at)
+            raise NoneFree("db1", "all connections are in use", "use fewer")
+
+    def apply(changes: Mapping[str, str]) -> Change:
+        refuse("preparing", sweep_folder(results, "sweep-1").journal.state.next_number)
+        return FileServer.apply(server, changes)
+
+    def run_one(run: RunPlan) -> Manifest:
+        assert run.sweep is not None
+        refuse("starting", run.sweep.number)
+        return runner(server, results)(run)
+
+    monkeypatch.setattr(server, "apply", apply)
+    folder = start(plan, results, server, run_one)
+    assert refused
+    assert set(runs_frame(folder)["status"]) == {"done"}
+    assert server.calls.count("restore") == 2  # before the run was repeated, and at the end
+    assert any(f"and run {number} repeated" in line.note for line in folder.journal.lines)
+
+
+def test_a_server_that_the_run_before_left_down_is_not_blamed_on_the_next(
+    server: FileServer, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = planned(settings={"flush": ["on", "off"]}, blocks=3)
+    down = next(one for one in plan.runs if one.configuration == 1)
+
+    def begin(before: Mapping[str, Any] | None = None) -> None:
+        if sweep_folder(results, "sweep-1").journal.state.next_number == down.number + 1:
+            raise ServerDown("the server is down; start it")
+
+    def run_one(run: RunPlan) -> Manifest:
+        assert run.sweep is not None
+        if run.sweep.number == down.number:
+            raise RunFailed(run.run_id, "the server ended")
+        return runner(server, results)(run)
+
+    def apply(changes: Mapping[str, str]) -> Change:
+        return replace(FileServer.apply(server, changes), applied_by=ApplyBy.RESTART)
+
+    monkeypatch.setattr(server, "apply", apply)
+    monkeypatch.setattr(server, "start", begin)
+    with pytest.raises(ServerDown, match="start it, then run: hdbkit sweep --resume sweep-1"):
+        start(plan, results, server, run_one)
+    monkeypatch.setattr(server, "start", lambda _: None)
+    frame = runs_frame(resume(sweep_folder(results, "sweep-1"), server, run_one))
+    notes = list(frame[frame["flush"] == "off"]["note"])
+    assert "the server ended" in notes[0]
     assert all("of the same configuration took the server down" in note for note in notes[1:])
     assert set(frame[frame["flush"] == "on"]["status"]) == {"done"}
 

@@ -102,7 +102,7 @@ def test_the_next_sweep_restores_what_a_killed_one_left(tmp_path: Path, results:
     assert reported[0].kind is EventKind.SETTLED
     assert "sweep-1 was killed; the server's original settings are restored" in reported[0].note
     assert server.now() == DEFAULTS
-    assert sweep_folder(results, "sweep-2").read_before() == {"settings": DEFAULTS}
+    assert sweep_folder(results, "sweep-2").read_before()["settings"] == DEFAULTS
 
 
 def test_a_server_that_a_killed_sweep_left_down_is_restored_before_it_is_asked(tmp_path: Path, results: Path) -> None:
