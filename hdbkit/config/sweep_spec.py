@@ -161,7 +161,7 @@ class SweepSpec(ConfigModel):
         default=None,
         ge=0.05,
         le=60,
-        description="length of a slice, in seconds; none: 0.25 in a session, 2 on the server",
+        description="length of a slice, in seconds; none: 0.25 to 1 in a session, 2 on the server",
     )
     cache: Cache = Field(
         default=Cache.WARM, description="cache before each run; warm: unchanged, restart: emptied by a restart"

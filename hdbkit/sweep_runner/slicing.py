@@ -26,9 +26,12 @@ from hdbkit.servers.in_session import in_session_values, lacking, settable
 from hdbkit.slices import SERVER, SliceOrder, Slices
 from hdbkit.sweep_plan import SweepPlan
 
-IN_SESSION_S: Final = 0.25
+IN_SESSION_S: Final = (0.25, 1.0)
+"""The shortest and the longest slice by default, if the clients set them; between these, a window holds ``CYCLES``."""
+CYCLES: Final = 40
+"""Shorter slices would compare under more equal conditions, but lose more of each to the change of settings."""
 ON_SERVER_S: Final = 2.0
-"""The default lengths of a slice."""
+"""The default length of a slice whose settings are applied on the server."""
 MIN_ON_SERVER_S: Final = 1.0
 """The minimum length of a slice whose settings are applied on the server, which takes a tenth of a second or more."""
 MIN_CYCLES: Final = 10
@@ -50,7 +53,7 @@ def slices_for(plan: SweepPlan, control: ServerControl) -> Slices | None:
         raise ConfigErrors(f"the sweep '{spec.name}'", problems)
     known = control.settings()
     in_session = settable(plan.target, known, spec.settings) == spec.settings.keys()
-    problems = [*(() if in_session else _on_server(spec, known)), *_too_short(plan, in_session)]
+    problems = [*(() if in_session else _on_server(plan, known)), *_too_short(plan, in_session)]
     if asked and problems:
         raise ConfigErrors(f"the sweep '{spec.name}'", problems)
     if problems or not (in_session or asked):
@@ -59,14 +62,18 @@ def slices_for(plan: SweepPlan, control: ServerControl) -> Slices | None:
     return Slices(
         configurations=tuple(range(len(configurations))),
         settings=tuple(in_session_values(known, one) if in_session else one for one in configurations),
-        slice_s=_slice_s(spec, in_session),
+        slice_s=_slice_s(plan, in_session),
         seed=spec.seed,
         in_session=in_session,
     )
 
 
-def _slice_s(spec: SweepSpec, in_session: bool) -> float:
-    return spec.slice_s or (IN_SESSION_S if in_session else ON_SERVER_S)
+def _slice_s(plan: SweepPlan, in_session: bool) -> float:
+    if plan.spec.slice_s or not in_session:
+        return plan.spec.slice_s or ON_SERVER_S
+    shortest_s, longest_s = IN_SESSION_S
+    fitting_s = round(plan.spec.load.duration_s / (CYCLES * len(plan.configurations)), 2)
+    return min(max(fitting_s, shortest_s), longest_s)
 
 
 def _unsuitable(spec: SweepSpec, configurations: int) -> list[Problem]:
@@ -85,23 +92,23 @@ def _unsuitable(spec: SweepSpec, configurations: int) -> list[Problem]:
     return [Problem(where, f"{why}; use compare_by: runs") for where, (applies, why) in reasons.items() if applies]
 
 
-def _on_server(spec: SweepSpec, known: dict[str, Setting]) -> list[Problem]:
+def _on_server(plan: SweepPlan, known: dict[str, Setting]) -> list[Problem]:
     """Why settings cannot be changed on the server within a run; unknown ones are reported by the sweep itself."""
-    restarts = [name for name in spec.settings if name in known and known[name].apply_by is ApplyBy.RESTART]
+    restarts = [name for name in plan.spec.settings if name in known and known[name].apply_by is ApplyBy.RESTART]
     found = [
         Problem(
             f"settings.{name}", "it needs a restart of the server, which a slice cannot have; use compare_by: runs"
         )
         for name in restarts
     ]
-    if _slice_s(spec, in_session=False) < MIN_ON_SERVER_S:
+    if _slice_s(plan, in_session=False) < MIN_ON_SERVER_S:
         reason = "these settings are applied on the server, not in the clients' sessions"
         found.append(Problem("slice_s", f"must be at least {MIN_ON_SERVER_S:g} s: {reason}"))
     return found
 
 
 def _too_short(plan: SweepPlan, in_session: bool) -> list[Problem]:
-    cycle_s = _slice_s(plan.spec, in_session) * len(plan.configurations)
+    cycle_s = _slice_s(plan, in_session) * len(plan.configurations)
     window_s = plan.spec.load.duration_s
     if window_s >= MIN_CYCLES * cycle_s:
         return []

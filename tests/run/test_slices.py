@@ -42,6 +42,10 @@ def test_a_sweep_is_by_slices_where_all_settings_are_of_a_session_and_ten_cycles
     assert found is not None
     assert (found.in_session, found.slice_s, found.settings) == (True, 0.1, ({"commit": "on"}, {"commit": "off"}))
     assert slices_of(target, compare_by="runs") is None
+    for window_s, slice_s in ((5, 0.25), (40, 0.5), (300, 1)):
+        longer = slices_of(target, slice_s=None, load=Load(duration_s=window_s))
+        assert longer is not None
+        assert longer.slice_s == slice_s
     assert slices_of(target, slice_s=0.25) is None  # eight cycles
     assert slices_of(target, settings={"commit": ("on", "off"), "speed": ("1", "2")}) is None
     assert slices_of(target, winner_blocks=2) is None
