@@ -85,10 +85,12 @@ def main() -> None:
     title(f"two servers in turn, and simultaneously with swapped roles: {ROUNDS} rounds of {LOAD.duration_s:g} s")
     draw, apart, together = random.Random(1), list[float](), list[float]()
     with scratch(), server(WAREHOUSES) as one, server(WAREHOUSES) as other, busy_host():
-        ways = [lambda: apart.append(in_turn(one)), lambda: together.append(in_pairs(one, other))]
         for _ in range(ROUNDS):
-            for way in draw.sample(ways, 2):
-                way()
+            for simultaneous in draw.sample((False, True), 2):
+                if simultaneous:
+                    together.append(in_pairs(one, other))
+                else:
+                    apart.append(in_turn(one))
     compare(apart, together)
 
 

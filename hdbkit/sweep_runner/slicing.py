@@ -27,7 +27,7 @@ from hdbkit.slices import SERVER, SliceOrder, Slices
 from hdbkit.sweep_plan import SweepPlan
 
 IN_SESSION_S: Final = (0.25, 1.0)
-"""The shortest and the longest slice by default, if the clients set them; between these, a window holds ``CYCLES``."""
+"""The shortest and the longest slice by default if clients set it; between these, a window holds ``CYCLES``."""
 CYCLES: Final = 40
 """Shorter slices would compare under more equal conditions, but lose more of each to the change of settings."""
 ON_SERVER_S: Final = 2.0
