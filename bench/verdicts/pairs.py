@@ -71,7 +71,7 @@ def busy_host() -> Iterator[None]:
 def compare(apart: Sequence[float], together: Sequence[float]) -> None:
     """Print both standard deviations, and their ratio with its 95 % interval (F)."""
     first, second = (float(np.std(values, ddof=1)) for values in (apart, together))
-    limits = f.ppf([0.975, 0.025], len(apart) - 1, len(together) - 1)
+    limits = [float(f.ppf(level, len(apart) - 1, len(together) - 1)) for level in (0.975, 0.025)]
     low, high = (first / second / math.sqrt(limit) for limit in limits)
     print(
         f"standard deviation of a log ratio: in turn {first:.4f}, in pairs {second:.4f}; "
