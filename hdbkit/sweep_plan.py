@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -40,6 +40,9 @@ ASSUMED_OVERHEAD_S = 6.0
 ASSUMED_ROWS_PER_S = 160_000
 """Assumed speed of a schema rebuild."""
 
+Cell = tuple[int, int]
+"""Virtual users and configuration."""
+
 MAX_RUNS = 100_000
 MIN_BLOCKS = 2
 
@@ -53,6 +56,14 @@ class PlannedRun(ConfigModel):
     virtual_users: int
     seed: int = Field(description="seed of the load; all runs of a block share it")
     fresh: bool = Field(default=False, description="belongs to the confirmation blocks of the fastest configurations")
+
+
+class Decided(ConfigModel):
+    """A comparison that was decided after a number of blocks and is not run in later ones."""
+
+    configuration: int
+    virtual_users: int
+    blocks: int
 
 
 class SweepPlan(ConfigModel):
@@ -74,6 +85,9 @@ class SweepPlan(ConfigModel):
     ended_after: int | None = Field(
         default=None, description="the look, in blocks, after which it ended because all was decided"
     )
+    decided: tuple[Decided, ...] = Field(
+        default=(), description="the comparisons that a look decided and that later blocks do not run"
+    )
     needs_restart: tuple[str, ...] = Field(default=(), description="settings of a search that require a restart")
     winners: tuple[int, ...] = Field(
         default=(), description="the configurations of the confirmation blocks, the fastest first"
@@ -83,6 +97,11 @@ class SweepPlan(ConfigModel):
     def metric(self) -> Metric:
         """The metric that compares the configurations."""
         return metric_of(workload(self.spec.workload or WorkloadSpec()), self.spec.load)
+
+    @property
+    def decided_after(self) -> dict[Cell, int]:
+        """The blocks after which a comparison was decided, by virtual users and configuration."""
+        return {(one.virtual_users, one.configuration): one.blocks for one in self.decided}
 
     @property
     def estimated_s(self) -> float:
@@ -178,13 +197,7 @@ def plan_sweep(
         )
     if spec.strategy is not Strategy.GRID:
         return _search(target, spec, sweep_id, command, grid, needs_restart)
-    places = [(block, *place) for block in range(1, spec.blocks + 1) for place in _block_order(spec, block, apart)]
-    runs = tuple(
-        PlannedRun(
-            number=number, block=block, configuration=configuration, virtual_users=users, seed=_load_seed(spec, block)
-        )
-        for number, (block, configuration, users) in enumerate(places, 1)
-    )
+    runs = _runs(spec, apart, range(1, spec.blocks + 1))
     plan = SweepPlan(
         sweep_id=sweep_id,
         command=command,
@@ -230,16 +243,7 @@ def with_asked(plan: SweepPlan, asked: Sequence[Mapping[str, str]]) -> SweepPlan
     configurations = (*plan.configurations, *map(dict, asked))
     chosen = [0, *range(known, len(configurations))]
     order = _block_order(spec, block, [configurations[one] for one in chosen], plan.needs_restart)
-    more = [
-        PlannedRun(
-            number=number,
-            block=block,
-            configuration=chosen[place],
-            virtual_users=users,
-            seed=_load_seed(spec, block),
-        )
-        for number, (place, users) in enumerate(order, len(plan.runs) + 1)
-    ]
+    more = _numbered(spec, ((block, chosen[place], users) for place, users in order), len(plan.runs) + 1)
     return plan.model_copy(update={"configurations": configurations, "runs": (*plan.runs, *more)})
 
 
@@ -264,9 +268,11 @@ def extended(plan: SweepPlan, blocks: int, done: int = 0) -> SweepPlan:
     longer = plan.spec.with_(blocks=blocks, looks=looks, time_budget_s=None)  # requested explicitly
     if longer.strategy is not Strategy.GRID:
         return plan.model_copy(update={"spec": longer, "first_blocks": first})
-    whole = plan_sweep(plan.target, longer, plan.sweep_id, plan.command, slices=plan.slices)
-    more = tuple(planned for planned in whole.runs if planned.block > plan.spec.blocks)
-    return whole.model_copy(update={"runs": (*plan.runs, *more), "first_blocks": first})
+    apart = plan.configurations[:1] if plan.slices else plan.configurations
+    more = _runs(longer, apart, range(plan.spec.blocks + 1, blocks + 1), plan.decided_after, len(plan.runs) + 1)
+    if len(plan.runs) + len(more) > MAX_RUNS:
+        raise InputError(f"{plan.sweep_id} would have more than the maximum of {MAX_RUNS} runs; give fewer blocks")
+    return plan.model_copy(update={"spec": longer, "runs": (*plan.runs, *more), "first_blocks": first})
 
 
 def ended_at(plan: SweepPlan, blocks: int) -> SweepPlan:
@@ -275,22 +281,32 @@ def ended_at(plan: SweepPlan, blocks: int) -> SweepPlan:
     return plan.model_copy(update={"runs": kept, "ended_after": blocks})
 
 
+def without_decided(plan: SweepPlan, cells: Collection[Cell], blocks: int) -> SweepPlan:
+    """The same sweep in which comparisons that are decided after ``blocks`` blocks are not run in later ones.
+
+    The baseline is run as long as a comparison at the same count of virtual users is.
+    """
+    known = plan.decided_after
+    new = [cell for cell in cells if cell not in known]
+    kept = tuple(planned for planned in plan.runs if planned.block <= blocks)
+    later = range(blocks + 1, plan.spec.blocks + 1)
+    more = _runs(plan.spec, plan.configurations, later, {*known, *new}, len(kept) + 1)
+    decided = [
+        Decided(configuration=configuration, virtual_users=users, blocks=blocks) for users, configuration in new
+    ]
+    return plan.model_copy(update={"runs": (*kept, *more), "decided": (*plan.decided, *decided)})
+
+
 def with_winners(plan: SweepPlan, winners: Sequence[int]) -> SweepPlan:
     """The same sweep with confirmation blocks of ``winners`` (the fastest first) and the baseline."""
     spec, last, chosen = plan.spec, plan.runs[-1].block, sorted({0, *winners})
     configurations = [plan.configurations[one] for one in chosen]
-    places = [
+    places = (
         (last + fresh, chosen[place], users)
         for fresh in range(1, spec.winner_blocks + 1)
         for place, users in _block_order(spec, fresh, configurations)
-    ]
-    more = [
-        PlannedRun(
-            number=number, block=block, configuration=configuration, virtual_users=users,
-            seed=_load_seed(spec, block), fresh=True,
-        )
-        for number, (block, configuration, users) in enumerate(places, len(plan.runs) + 1)
-    ]  # fmt: skip
+    )
+    more = _numbered(spec, places, len(plan.runs) + 1, fresh=True)
     return plan.model_copy(update={"runs": (*plan.runs, *more), "winners": tuple(winners)})
 
 
@@ -344,14 +360,47 @@ def new_sweep_id(at: datetime, spec: SweepSpec) -> str:
     return f"{at:%Y%m%d-%H%M%S}-{spec.name}-{random_letters()}"
 
 
+def _runs(
+    spec: SweepSpec,
+    configurations: Sequence[Mapping[str, str]],
+    blocks: Iterable[int],
+    decided: Collection[Cell] = (),
+    first: int = 1,
+) -> tuple[PlannedRun, ...]:
+    """The runs of blocks of a grid, numbered from ``first``, without those whose comparisons are decided."""
+    places = ((block, *place) for block in blocks for place in _block_order(spec, block, configurations, (), decided))
+    return _numbered(spec, places, first)
+
+
+def _numbered(
+    spec: SweepSpec, places: Iterable[tuple[int, int, int]], first: int, fresh: bool = False
+) -> tuple[PlannedRun, ...]:
+    """The runs at these blocks, configurations and numbers of virtual users."""
+    return tuple(
+        PlannedRun(
+            number=number, block=block, configuration=configuration, virtual_users=users,
+            seed=_load_seed(spec, block), fresh=fresh,
+        )
+        for number, (block, configuration, users) in enumerate(places, first)
+    )  # fmt: skip
+
+
 def _block_order(
-    spec: SweepSpec, block: int, configurations: Sequence[Mapping[str, str]], together: Sequence[str] = ()
+    spec: SweepSpec,
+    block: int,
+    configurations: Sequence[Mapping[str, str]],
+    together: Sequence[str] = (),
+    decided: Collection[Cell] = (),
 ) -> list[tuple[int, int]]:
     """Configurations and numbers of virtual users of a block, in order.
 
-    Runs with the same schema and equal values of ``together`` are consecutive.
+    Runs with the same schema and equal values of ``together`` are consecutive. Without those whose comparisons are
+    decided, and without the baseline where all are.
     """
-    places = list(itertools.product(range(len(configurations)), spec.virtual_users))
+    compared = list(itertools.product(range(1, len(configurations)), spec.virtual_users))
+    open_ = [(configuration, users) for configuration, users in compared if (users, configuration) not in decided]
+    counts = {users for _, users in (open_ if compared else ())}
+    places = [*((0, users) for users in spec.virtual_users if users in counts or not compared), *open_]
     of_each = [(*_schema(one), *(one[name] for name in together)) for one in configurations]
     schemas = list(dict.fromkeys(of_each))
     turns = dict(zip(schemas, in_turn(len(schemas), spec.seed, block), strict=True))

@@ -20,7 +20,7 @@ from bench.verdicts.judging import Sweeps, estimates, intervals
 from bench.verdicts.noise import SIMULATED, Floats, autoregressive, recorded, scaled
 from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT
 from hdbkit.analysis.statistics.dunnett import TABULATED_DF, critical_value
-from hdbkit.analysis.statistics.power import blocks_needed
+from hdbkit.analysis.statistics.power import Critical, blocks_needed
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config.metric import Metric
@@ -95,17 +95,23 @@ def at_looks(sweeps: Sweeps, looks: Sequence[int], levels: Sequence[float]) -> t
     for blocks, level in zip(looks, levels, strict=True):
         low, high = intervals(sweeps.of(blocks), level)
         apart: Flags = (low > 0) | (high < 0)
-        alike = (low >= np.log1p(-SMALLEST)) & (high <= np.log1p(SMALLEST))
+        alike = within(*intervals(sweeps.of(blocks), 2 * level - 1))
         ends: Flags = ~ended & ((apart | alike).all(axis=1) | (blocks == looks[-1]))
         different[ends], taken[ends] = any_in_row(apart)[ends], blocks
         ended = ended | ends
     return different, taken
 
 
+def within(low: Floats, high: Floats) -> Flags:
+    """Whether each interval lies within the smallest effect that matters."""
+    found: Flags = (low >= np.log1p(-SMALLEST)) & (high <= np.log1p(SMALLEST))
+    return found
+
+
 @cache
 def critical_curve(compared: int, correlation: float, df: int) -> tuple[Floats, Floats]:
     """The critical value over the logarithm of the error rate, to be interpolated."""
-    rates = np.geomspace(2e-5, 0.06, 12)
+    rates = np.geomspace(2e-5, 0.11, 12)
     return np.log(rates), np.array([critical_value([[correlation] * compared], df, 1 - rate) for rate in rates])
 
 
@@ -125,7 +131,7 @@ def resumed_as_advised(sweeps: Sweeps, blocks: int, spends: bool = True) -> tupl
     """
     count, _, size = sweeps.logs.shape
     different, taken = np.zeros(count, dtype=bool), np.full(count, float(blocks))
-    limit, first = -float(np.log1p(-SMALLEST)), []
+    first = []
     for place in range(count):
         present, looks = blocks, [blocks]
         while True:
@@ -133,10 +139,13 @@ def resumed_as_advised(sweeps: Sweeps, blocks: int, spends: bool = True) -> tupl
             level = known.level if spends else (lambda _: 0.95)
             found = estimates(sweeps[place : place + 1].of(present))
             values, errors, df = found.values[0], found.errors[0], found.df[0]
-            critical = [critical_at(size - 1, found.correlation[0], one, level(present)) for one in df]
-            low, high = values - critical * errors, values + critical * errors
-            differs = (low > 0) | (high < 0)
-            undecided = ~differs & ~((low >= -limit) & (high <= np.log1p(SMALLEST)))
+            at = level(present)
+            half, inner = (
+                errors * [critical_at(size - 1, found.correlation[0], one, which) for one in df]
+                for which in (at, 2 * at - 1)
+            )
+            differs = np.abs(values) > half
+            undecided = ~differs & ~within(values - inner, values + inner)
             if len(looks) == 2:
                 first.append(not undecided.any())
             advised = [
@@ -157,11 +166,12 @@ def advice(
 ) -> int | None:
     """The number of blocks that is printed for an undecided comparison."""
     whole = compared * (present - 1)
-    known = df / (whole - (whole >= MIN_DF_FOR_DRIFT))
+    whole -= whole >= MIN_DF_FOR_DRIFT
+    known = df / whole
 
-    def later(blocks: int) -> tuple[float, float]:
-        at = max(compared * (blocks - 1) * known, 1.0)
-        return critical_at(compared, 0.7, at, level(blocks)), at
+    def later(blocks: int) -> Critical:
+        at, df = level(blocks), max((whole + compared * (blocks - present)) * known, 1.0)
+        return Critical(critical_at(compared, 0.7, df, at), critical_at(compared, 0.7, df, 2 * at - 1), df)
 
     needed = blocks_needed(
         value, -float(np.log1p(-SMALLEST)), error * np.sqrt(present / 2), df, present, later
@@ -198,7 +208,11 @@ def compare_with_judge(sweeps: Sweeps, some: int = 20) -> None:
     low, high = intervals(sweeps[:some], 0.95)
     for place, (its_low, its_high) in enumerate(zip(low, high, strict=True)):
         judged = judge(as_runs(sweeps[place : place + 1]), METRIC).iloc[1:]
-        if not np.allclose(np.log(judged[["low", "high"]]).T, [its_low, its_high], atol=1e-7):
+        alike = within(*(one[place] for one in intervals(sweeps[:some], 0.9)))
+        if not (
+            np.allclose(np.log(judged[["low", "high"]]).T, [its_low, its_high], atol=1e-7)
+            and alike.tolist() == judged["equivalent"].tolist()
+        ):
             raise RuntimeError("the simulation judges otherwise than hdbkit.analysis.sweep.verdicts")
 
 

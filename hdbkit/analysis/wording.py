@@ -10,10 +10,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from hdbkit.config.metric import Better, Measure, Metric
 
 _MANY = 1.5
 """From this ratio on, "times as fast" is easier to read than per cent."""
+_MAX_LOG = 700.0
+"""Beyond this, a ratio is no finite number."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,18 @@ class Interval:
     ratio: float
     low: float
     high: float
+    inner: tuple[float, float] | None = None
+    """The ends at twice the error rate: two one-sided tests of equivalence; without them, ``low`` and ``high``."""
+
+    @classmethod
+    def around(cls, metric: Metric, value: float, error: float, differs: float, alike: float) -> Interval:
+        """The interval of an estimate on the log scale with its standard error.
+
+        ``differs`` is the critical value of the interval, ``alike`` that of the two one-sided tests.
+        """
+        away = error * np.array([0, -differs, differs, -alike, alike])
+        ratio, low, high, least, most = np.exp(np.clip(value + away, -_MAX_LOG, _MAX_LOG)).tolist()
+        return cls(metric, ratio, low, high, (least, most))
 
     def verdict(self, smallest_effect: float) -> str:
         """``faster`` or ``slower`` when 1 is outside, ``equivalent`` when all is small, else ``undecided``."""
@@ -34,8 +50,19 @@ class Interval:
         return "equivalent" if self.equivalent(smallest_effect) else "undecided"
 
     def equivalent(self, smallest_effect: float) -> bool:
-        """Whether the interval of the metric's change lies within +-``smallest_effect``."""
-        ends = [float(self.metric.from_score(end)) for end in (self.low, self.high)]
+        """Whether two one-sided tests exclude a change of the metric by ``smallest_effect`` or more.
+
+        Each errs at the rate of the interval, and only one of them can err, since the true change is on one side: the
+        interval at twice that rate is within the limits (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15, 657-680).
+        """
+        return self._within(self.inner or (self.low, self.high), smallest_effect)
+
+    def small(self, smallest_effect: float) -> bool:
+        """Whether the whole interval of the metric's change lies within +-``smallest_effect``."""
+        return self._within((self.low, self.high), smallest_effect)
+
+    def _within(self, scores: tuple[float, float], smallest_effect: float) -> bool:
+        ends = [float(self.metric.from_score(end)) for end in scores]
         return min(ends) >= 1 - smallest_effect and max(ends) <= 1 + smallest_effect
 
 
@@ -167,15 +194,17 @@ def sentence(
         more = f"; {advice}" if advice else ""
         return f"{subject}: undecided: between {change(low, metric)} and {change(high, metric)}{more}"
     if verdict == "equivalent":
-        within = f"{share(confidence)} interval {change(low, metric)} to {change(high, metric)}"
+        ends = interval.inner or (low, high)
+        at = 2 * confidence - 1 if interval.inner else confidence
+        within = f"{share(at)} interval {' to '.join(change(one, metric) for one in ends)}"
         return f"{subject}: equivalent to {reference} within {share(smallest_effect)} ({within})"
     if _times(ratio, metric):
-        ends = f"{low:.2f} to {high:.2f}"
+        said = f"{low:.2f} to {high:.2f}"
     else:
         near, far = sorted(abs(metric.from_score(end) - 1) * 100 for end in (low, high))
-        ends = f"{near:.1f} % to {far:.1f} %"
+        said = f"{near:.1f} % to {far:.1f} %"
     text = (
-        f"{changed(subject, ratio, metric)} {against(ratio, metric, reference)} ({share(confidence)} interval {ends})"
+        f"{changed(subject, ratio, metric)} {against(ratio, metric, reference)} ({share(confidence)} interval {said})"
     )
     small = f", less than the {share(smallest_effect)} that matter"
-    return text + (small if interval.equivalent(smallest_effect) else "")
+    return text + (small if interval.small(smallest_effect) else "")

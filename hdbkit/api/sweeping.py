@@ -15,11 +15,12 @@ from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
 from hdbkit.analysis.sweep.latencies import latency_verdicts
+from hdbkit.analysis.sweep.looks import decided_note
 from hdbkit.analysis.sweep.observations import observations
 from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.slices import slice_notes, slice_warnings
 from hdbkit.analysis.sweep.starts import start_warnings
-from hdbkit.analysis.sweep.verdicts import answer, candidates_note, judge
+from hdbkit.analysis.sweep.verdicts import answer, candidates_note
 from hdbkit.analysis.sweep.warnings import failed_checks, next_step, sweep_warnings, warnings_text
 from hdbkit.analysis.sweep.winner import winner_answer, winners
 from hdbkit.api.discovery import host_facts
@@ -39,7 +40,7 @@ from hdbkit.results.sweep_folder import ENDED_EARLY, SweepFolder, each_run, find
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
 from hdbkit.sweep_runner import Watcher, resume, start
-from hdbkit.sweep_runner.deciding import spending
+from hdbkit.sweep_runner.deciding import judged, spending
 from hdbkit.sweep_runner.events import ignore_event
 from hdbkit.sweep_runner.slicing import slices_for
 from hdbkit.workloads import workload
@@ -81,14 +82,12 @@ class SweepResult:
 
     @cached_property
     def verdicts(self) -> pd.DataFrame:
-        """One row per configuration and user count: ratio to the baseline, 95 % interval, verdict."""
-        return judge(
-            self.observations,
-            self.plan.metric,
-            smallest_effect=self.plan.spec.smallest_effect,
-            level=self.level,
-            later=self.spending.level,
-        )
+        """One row per configuration and user count: ratio to the baseline, 95 % interval, verdict.
+
+        Where a look decided a comparison and later blocks did not run it, ratio and interval are those of this look
+        (``decided_after``, in blocks).
+        """
+        return judged(self.plan, self.folder.journal.state, self.observations)
 
     @cached_property
     def effects(self) -> pd.DataFrame:
@@ -157,8 +156,8 @@ class SweepResult:
         split = [_SPLIT_PLOT] if len(self.plan.rebuilds) > 1 else []
         early = early_ends_note(self.runs)
         looks = self.spending.note(self.plan.ended_after, self.level)
-        slices = slice_notes(self._slice_runs)
-        return [*candidates_note(self.verdicts), *slices, *looks, *early, *split, *effects]
+        slices, decided = slice_notes(self._slice_runs), decided_note(self.verdicts)
+        return [*candidates_note(self.verdicts), *slices, *looks, *decided, *early, *split, *effects]
 
     @property
     def notice(self) -> str:

@@ -132,7 +132,7 @@ class SweepLines:
 
     def __call__(self, step: SweepEvent) -> None:
         """Print what has just happened."""
-        if step.kind in (EventKind.SETTLED, EventKind.WAITING):
+        if step.kind in (EventKind.SETTLED, EventKind.WAITING, EventKind.DECIDED):
             notes.print(f"  {escape(step.note)}")
         elif step.kind is EventKind.RESTORED:
             notes.print(f"  {escape(step.note or RESTORED)}")

@@ -246,6 +246,7 @@ def plan(planned: SweepPlan) -> None:
     if spec.looks:
         console.print(
             f"it ends after {' or '.join(map(str, spec.looks[:-1]))} blocks if every verdict is decided by then"
+            + ("; a configuration that is decided is not run in later blocks" if spec.drop_decided else "")
         )
     if spec.winner_blocks:
         blocks = "further blocks of the three best configurations and the baseline"
@@ -263,6 +264,7 @@ def sweep(done: SweepResult) -> None:
     """A sweep on the screen: the verdict on each configuration, the effects, the answer."""
     metric = done.plan.metric
     measured = ["metric_value", "operations_per_s", "ratio", "low", "high", "verdict"]
+    measured += ["decided_after"] if done.verdicts["decided_after"].notna().any() else []
     verdicts = done.verdicts[["label", "virtual_users", "runs", *measured]]
     verdicts = verdicts.rename(columns={"metric_value": metric.heading})
     console.print(table(verdicts, title=f"{done.sweep_id}: ratios to the baseline, 95 % simultaneous intervals"))

@@ -137,6 +137,10 @@ class SweepSpec(ConfigModel):
         default=(),
         description="numbers of blocks after which the sweep ends if all is decided; the last is blocks: [4, 8, 12]",
     )
+    drop_decided: bool = Field(
+        default=True,
+        description="with looks: a configuration that a look decides is not run in later blocks; the baseline is",
+    )
     winner_blocks: int = Field(
         default=0,
         ge=0,

@@ -39,6 +39,7 @@ _WORDS = {
     Step.NOTED: "{note}",
     Step.EXTENDED: "extended to {blocks} blocks",
     Step.LOOKED: "analysis after {blocks} blocks: {undecided} configurations are undecided",
+    Step.DECIDED: "{note}",
     Step.WINNERS_CHOSEN: "the fastest and the baseline get {blocks} fresh blocks",
     Step.STOPPED: "stopped: {note}",
     Step.FAILED: "failed: {note}",

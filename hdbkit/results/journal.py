@@ -59,6 +59,7 @@ class Step(StrEnum):
     NOTED = "noted"  # what the sweep waits for, and that it continues
     EXTENDED = "extended"
     LOOKED = "looked"  # a look after some blocks, with the error rate spent so far; it may end the sweep
+    DECIDED = "decided"  # at a look: comparisons that later blocks do not run
     WINNERS_CHOSEN = "winners_chosen"  # and their confirmation blocks planned
     STOPPED = "stopped"  # by an interrupt; it can be resumed
     FAILED = "failed"  # for the reason in the note; it can be resumed
@@ -140,7 +141,7 @@ class SweepState:
                 self.broken_off, self._process = line, None
             case Step.EXTENDED:
                 self.finished = False
-            case Step.LOOKED | Step.WINNERS_CHOSEN:
+            case Step.LOOKED | Step.DECIDED | Step.WINNERS_CHOSEN:
                 self.decisions.append(line)
             case Step.SWEEP_FINISHED:
                 self.finished, self._process = True, None

@@ -1,20 +1,26 @@
-"""Decisions after finished blocks: looks, whether the sweep ends at one, and the fresh blocks of the winners.
+"""Decisions after finished blocks: looks, what they decide, and the fresh blocks of the winners.
 
 Every decision derives from plan, journal and results, and is made only between two blocks. A sweep that was killed
 and resumed therefore decides as an uninterrupted one. The journal records each decision; the plan on disk follows it.
 The end of the planned blocks is a look as well: what it spent of the error rate is not there for blocks added later.
+A sweep ends at a look that decides all. One with planned looks continues with what is open: the comparisons that are
+decided are not run in later blocks (``analysis.sweep.looks``).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
 from hdbkit.analysis.statistics.sequential import Spending
+from hdbkit.analysis.sweep.looks import decided, verdicts
 from hdbkit.analysis.sweep.observations import observations
-from hdbkit.analysis.sweep.verdicts import fastest, judge
+from hdbkit.analysis.sweep.verdicts import fastest
+from hdbkit.analysis.wording import virtual_users
 from hdbkit.results.journal import Step, SweepState
 from hdbkit.results.sweep_folder import SweepFolder
-from hdbkit.sweep_plan import SweepPlan, ended_at, with_winners
+from hdbkit.sweep_plan import SweepPlan, ended_at, with_winners, without_decided
 from hdbkit.sweep_runner.searching import searched
 
 
@@ -37,18 +43,42 @@ def _at_a_look(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sweep
     if plan.ended_after is not None or plan.winners or blocks not in (*plan.spec.looks, plan.spec.blocks):
         return plan
     runs, known = observations(folder, plan.metric), spending(plan, state)
-    level = known.level(blocks)
-    verdicts = judge(
-        runs[runs["block"] <= blocks], plan.metric, smallest_effect=plan.spec.smallest_effect, level=level
-    )
-    undecided = int((verdicts["verdict"] == "undecided").sum())
-    spent = round(known.spent(blocks), 6)
-    _note_once(folder, state, Step.LOOKED, blocks=blocks, level=round(level, 6), spent=spent, undecided=undecided)
-    if undecided or blocks == plan.spec.blocks:
-        return plan
-    shorter = ended_at(plan, blocks)
-    folder.write_plan(shorter)
+    found = judged(plan, state, runs[runs["block"] <= blocks])
+    undecided = int((found["verdict"] == "undecided").sum())
+    level, spent = round(known.level(blocks), 6), round(known.spent(blocks), 6)
+    _note_once(folder, state, Step.LOOKED, blocks=blocks, level=level, spent=spent, undecided=undecided)
+    shorter = plan
+    if undecided:
+        shorter = _continued(plan, folder, state, found, blocks)
+    elif blocks < plan.spec.blocks:
+        shorter = ended_at(plan, blocks)
+    if shorter != plan:
+        folder.write_plan(shorter)
     return shorter
+
+
+def judged(plan: SweepPlan, state: SweepState, runs: pd.DataFrame) -> pd.DataFrame:
+    """The verdicts of a sweep from these of its runs; fresh blocks are not among them."""
+    level = spending(plan, state).level
+    return verdicts(runs, plan.metric, level, plan.decided_after, plan.spec.smallest_effect)
+
+
+def _continued(
+    plan: SweepPlan, folder: SweepFolder, state: SweepState, found: pd.DataFrame, blocks: int
+) -> SweepPlan:
+    """The sweep with what is undecided alone, if it has planned looks."""
+    if not plan.spec.drop_decided or not plan.spec.looks:
+        return plan
+    new = [cell for cell in decided(found) if cell not in plan.decided_after]
+    if not new:
+        return plan
+    several = len(plan.spec.virtual_users) > 1
+    labels = dict(zip(found["configuration"], found["label"], strict=True))
+    named = [f"{labels[one]} at {virtual_users(users)}" if several else labels[one] for users, one in new]
+    note = f"decided after {blocks} blocks: {'; '.join(named)}"
+    cells = [list(cell) for cell in new]
+    _note_once(folder, state, Step.DECIDED, note, decided_after=blocks, comparisons=cells)
+    return without_decided(plan, new, blocks)
 
 
 def _finished_blocks(plan: SweepPlan, state: SweepState) -> int:
@@ -64,9 +94,7 @@ def _with_winners(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sw
     spec = plan.spec
     if not spec.winner_blocks or plan.winners or state.next_number <= len(plan.runs):
         return plan
-    runs = observations(folder, plan.metric)
-    level = spending(plan, state).level(plan.ended_after or spec.blocks)
-    winners = fastest(judge(runs, plan.metric, smallest_effect=spec.smallest_effect, level=level))
+    winners = fastest(judged(plan, state, observations(folder, plan.metric)))
     if not winners:
         return plan
     _note_once(folder, state, Step.WINNERS_CHOSEN, configurations=winners, blocks=spec.winner_blocks)
@@ -75,7 +103,7 @@ def _with_winners(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sw
     return longer
 
 
-def _note_once(folder: SweepFolder, state: SweepState, step: Step, **details: Any) -> None:
+def _note_once(folder: SweepFolder, state: SweepState, step: Step, note: str = "", **details: Any) -> None:
     """Append a line to the journal before the plan is written, unless a killed sweep has already appended it."""
     if (step, details) not in [(line.step, line.details) for line in state.decisions]:
-        folder.append(step, **details)
+        folder.append(step, note=note, **details)

@@ -24,6 +24,7 @@ class EventKind(StrEnum):
     STARTED = "started"
     FINISHED = "finished"
     ENDED_EARLY = "ended early"  # the note contains the reason
+    DECIDED = "decided"  # by a look; the note names the configurations that later blocks do not run
     FAILED = "failed"
     RESTORED = "restored"
 
@@ -46,6 +47,7 @@ class SweepEvent:
 KINDS = {
     Step.SETTINGS_SAVED: EventKind.SAVED,
     Step.NOTED: EventKind.WAITING,
+    Step.DECIDED: EventKind.DECIDED,
     Step.RUN_STARTED: EventKind.STARTED,
     Step.RUN_FINISHED: EventKind.FINISHED,
     Step.RUN_ENDED_EARLY: EventKind.ENDED_EARLY,

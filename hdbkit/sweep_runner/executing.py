@@ -242,7 +242,11 @@ class _Execution:
 
     def _next(self) -> PlannedRun | None:
         """The next planned run, after the decisions of the finished blocks."""
+        before = len(self.folder.journal.state.decisions)
         self.plan = decide(self.plan, self.folder)
+        for line in self.folder.journal.state.decisions[before:]:
+            if line.step in KINDS:
+                self._report(KINDS[line.step], note=line.note)
         number = self.folder.journal.state.next_number
         return self.plan.runs[number - 1] if number <= len(self.plan.runs) else None
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
-from hdbkit.analysis.statistics.power import blocks_needed
+from hdbkit.analysis.statistics.power import Critical, blocks_needed
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import answer, candidates_note, judge
 from tests.unit.sweeps import RATE, failed, synthetic_runs
@@ -88,22 +88,23 @@ def test_an_undecided_one_names_the_blocks_that_decide() -> None:
 
 @pytest.mark.parametrize(("effect", "noise"), [(0.03, 0.02), (0.02, 0.01), (0.0, 0.01)])
 def test_the_advised_number_of_blocks_decides_with_80_percent_probability(effect: float, noise: float) -> None:
-    def later(blocks: int) -> tuple[float, int]:
-        return critical_value(equal_replication(1), blocks - 1), blocks - 1
+    def later(blocks: int) -> Critical:
+        differs, alike = (critical_value(equal_replication(1), blocks - 1, level) for level in (0.95, 0.9))
+        return Critical(differs, alike, blocks - 1)
 
     needed = blocks_needed(effect, -np.log(0.98), noise, 1000, 2, later)
     assert needed.blocks
     draw = np.random.default_rng(1).normal(effect, noise * np.sqrt(2), (4000, needed.blocks))
     middle = draw.mean(axis=1)
-    half = later(needed.blocks)[0] * draw.std(axis=1, ddof=1) / np.sqrt(needed.blocks)
-    decided = (half < abs(middle)) | (abs(middle) + half < -np.log(0.98))
+    error, critical = draw.std(axis=1, ddof=1) / np.sqrt(needed.blocks), later(needed.blocks)
+    decided = (critical.differs * error < abs(middle)) | (abs(middle) + critical.alike * error < -np.log(0.98))
     assert 0.78 < decided.mean() < 0.9
-    assert later(needed.blocks)[0] * noise * np.sqrt(2 / needed.blocks) < max(effect, 0.02)
+    assert critical.alike * noise * np.sqrt(2 / needed.blocks) < max(effect, 0.02)
 
 
 def test_the_range_of_blocks_is_that_of_the_noise() -> None:
-    def later(blocks: int) -> tuple[float, int]:
-        return 2.0, blocks
+    def later(blocks: int) -> Critical:
+        return Critical(2.0, 2.0, blocks)
 
     few, many = (blocks_needed(0.03, 0.02, 0.02, df, 3, later) for df in (2, 40))
     assert few.low and many.low and many.high

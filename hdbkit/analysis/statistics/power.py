@@ -3,7 +3,7 @@
 A comparison of two configurations after ``n`` blocks has the standard error ``noise * sqrt(2 / n)``. It is decided
 with the probability ``POWER`` once the distance to what must be excluded is the critical value and Student's quantile
 of that power away, in standard errors (Cohen 1988, Statistical Power Analysis, chapter 2; Julious 2004, Statist. Med.
-23, 1921-1986, for intervals that must lie within limits). The noise is itself an estimate, from ``df`` degrees of
+23, 1921-1986, for two one-sided tests of equivalence). The noise is itself an estimate, from ``df`` degrees of
 freedom; its interval by the chi-squared distribution makes a number of blocks a range (Browne 1995, Statist. Med. 14,
 1933-1940: the point estimate alone finds too few blocks more often than not).
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -22,6 +23,14 @@ MAX_BLOCKS = 1000
 """Beyond this many blocks no number is given."""
 _NOISE_INTERVAL = 0.8
 """The confidence of the interval of the noise."""
+
+
+class Critical(NamedTuple):
+    """The critical values of a look, in standard errors: of a difference, and of equivalence; degrees of freedom."""
+
+    differs: float
+    alike: float
+    df: float
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ def blocks_needed(
     noise: float,
     df: float,
     present: int,
-    later: Callable[[int], tuple[float, float]],
+    later: Callable[[int], Critical],
 ) -> Needed:
     """The number of blocks that decides, with the range that the uncertainty of the noise leaves.
 
@@ -48,7 +57,7 @@ def blocks_needed(
         limit: the smallest difference that matters, above 0.
         noise, df: the standard deviation of one run, and the degrees of freedom that it is known from.
         present: the blocks that are done; more are needed.
-        later: the critical value and the degrees of freedom after a number of blocks.
+        later: the critical values after a number of blocks.
     """
     quantiles = [(1 + side * _NOISE_INTERVAL) / 2 for side in (1, -1)]
     ends = [noise * float(np.sqrt(df / scipy.special.chdtri(df, 1 - one))) for one in quantiles]
@@ -56,28 +65,27 @@ def blocks_needed(
     return Needed(middle, low, high)
 
 
-def _at(
-    estimate: float, limit: float, noise: float, present: int, later: Callable[[int], tuple[float, float]]
-) -> int | None:
+def _at(estimate: float, limit: float, noise: float, present: int, later: Callable[[int], Critical]) -> int | None:
     """The least number of blocks that decides with ``POWER`` at this noise.
 
     Critical values are computed where the number of added blocks is a power of two, and interpolated between.
     """
 
-    def decides(blocks: int, critical: float, df: float) -> bool:
+    def decides(blocks: int, critical: Critical) -> bool:
         error, away = noise * np.sqrt(2 / blocks), abs(estimate)
-        differs = away >= (critical + scipy.special.stdtrit(df, POWER)) * error
-        both = scipy.special.stdtrit(df, (1 + POWER) / 2)
-        return bool(differs or limit - away >= (critical + both) * error)
+        differs = away >= (critical.differs + scipy.special.stdtrit(critical.df, POWER)) * error
+        both = scipy.special.stdtrit(critical.df, (1 + POWER) / 2)
+        return bool(differs or limit - away >= (critical.alike + both) * error)
 
     added = 1
-    while not decides(present + added, *later(present + added)):
+    while not decides(present + added, later(present + added)):
         added *= 2
         if present + added > MAX_BLOCKS:
             return None
-    (high, df), (low, _) = later(present + added), later(present + max(added // 2, 1))
-    between = np.arange(added // 2 + 1, added + 1)
-    share = np.log2(2 * between / added)
-    found = (int(more) for more, at in zip(between, share, strict=True)
-             if decides(present + int(more), float(low + (high - low) * at), df))  # fmt: skip
-    return present + next(found, added)
+    high, low = later(present + added), later(present + max(added // 2, 1))
+    for more in range(added // 2 + 1, added):
+        at = float(np.log2(2 * more / added))
+        differs, alike = (one + (other - one) * at for one, other in zip(low[:2], high[:2], strict=True))
+        if decides(present + more, Critical(differs, alike, high.df)):
+            return present + more
+    return present + added

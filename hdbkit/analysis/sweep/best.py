@@ -10,7 +10,7 @@ leader's lead from chance away on average.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -21,24 +21,22 @@ MIN_CONFIGURATIONS = 4
 """Fewer are not shrunk: shrinking towards a mean that is estimated as well needs four (Efron and Morris 1973)."""
 
 
-def candidates(model: BlockModel, users: int, lambdas: Sequence[float], level: float) -> set[int]:
-    """The configurations at one count of virtual users of which one is the best with the probability ``level``.
-
-    Args:
-        lambdas: the correlation structure of comparisons with one configuration, as for ``dunnett.critical_value``.
-        level: the probability that the true best is among them.
-    """
+def candidates(model: BlockModel, users: int, level: float) -> set[int]:
+    """The configurations at one count of virtual users of which one is the best with the probability ``level``."""
     cells = _cells(model, users)
     leader = max(cells, key=lambda cell: model.coefficients[model.cells[cell]])
-    found = {leader[1]}
-    for cell in cells:
-        contrast = model.difference(leader, cell)
-        if cell == leader or contrast is None:
-            continue
-        behind = model.estimate(contrast)
-        if behind.value < critical_value([lambdas], behind.df, 2 * level - 1) * behind.error:
-            found.add(cell[1])
-    return found
+    contrasts = {cell: model.difference(leader, cell) for cell in cells if cell != leader}
+    behind = {cell: one for cell, one in contrasts.items() if one is not None}
+    if not behind:
+        return {leader[1]}
+    family = [[model.common_noise(list(behind.values()))] * len(behind)]
+    estimates = {cell: model.estimate(one) for cell, one in behind.items()}
+    near = {
+        configuration
+        for (_, configuration), one in estimates.items()
+        if one.value < critical_value(family, one.df, 2 * level - 1) * one.error
+    }
+    return {leader[1], *near}
 
 
 def shrunken(model: BlockModel, users: int) -> Mapping[int, float]:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from hdbkit.analysis.statistics.block_model import BlockModel, Estimate, Floats, usable
+from hdbkit.analysis.statistics.block_model import BlockModel, Floats, usable
 from hdbkit.analysis.wording import Interval, sentence, virtual_users
 from hdbkit.config.metric import Metric
 
@@ -43,7 +43,7 @@ def main_effects(
         A row each with ``setting``, ``value``, ``reference`` (the baseline's value), ``virtual_users`` (0: the mean
         over all counts; a row for each count follows when there are several), ``pairs`` (of configurations),
         ``ratio`` (of scores: more than 1 is better), ``low``, ``high`` (NaN without replication), ``verdict``,
-        ``equivalent`` (the interval lies within +-smallest_effect) and ``sentence``.
+        ``equivalent`` (two one-sided tests exclude +-smallest_effect) and ``sentence``.
     """
     model = BlockModel.fitted(runs, metric)
     grid = grid_of(runs, settings)
@@ -66,8 +66,10 @@ def main_effects(
         reference = f"{name}={baseline_values[name]}"
         head = {"setting": name, "value": value, "reference": baseline_values[name], "virtual_users": users}
         estimate = model.estimate(np.mean(contrasts, axis=0))
-        critical = -float(scipy.special.stdtrit(estimate.df, tail)) if decidable else float("nan")
-        judged = _row(metric, subject, reference, estimate, critical, smallest_effect, confidence)
+        df = estimate.df if decidable else float("nan")
+        differs, alike = (-float(scipy.special.stdtrit(df, one)) for one in (tail, 2 * tail))
+        interval = Interval.around(metric, estimate.value, estimate.error, differs, alike)
+        judged = _row(interval, subject, reference, smallest_effect, confidence)
         rows.append(head | {"pairs": len(contrasts)} | judged)
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype({"equivalent": bool})
 
@@ -99,21 +101,17 @@ def _contrasts(
 
 
 def _row(
-    metric: Metric,
-    subject: str,
-    reference: str,
-    estimate: Estimate,
-    critical: float,
-    smallest_effect: float,
-    confidence: float,
+    interval: Interval, subject: str, reference: str, smallest_effect: float, confidence: float
 ) -> dict[str, Any]:
-    low, high = (float(np.exp(estimate.value + critical * estimate.error * side)) for side in (-1, 1))
-    ratio = float(np.exp(estimate.value))
-    if not np.isfinite(critical):
+    if not np.isfinite(interval.low):
         text = f"{subject}: undecided: too few runs to estimate the noise"
         nothing = {"low": float("nan"), "high": float("nan"), "verdict": "undecided", "equivalent": False}
-        return {"ratio": ratio, **nothing, "sentence": text}
-    interval = Interval(metric, ratio, low, high)
-    text = sentence(subject, reference, interval, smallest_effect, confidence)
-    verdict, equivalent = interval.verdict(smallest_effect), interval.equivalent(smallest_effect)
-    return {"ratio": ratio, "low": low, "high": high, "verdict": verdict, "equivalent": equivalent, "sentence": text}
+        return {"ratio": interval.ratio, **nothing, "sentence": text}
+    return {
+        "ratio": interval.ratio,
+        "low": interval.low,
+        "high": interval.high,
+        "verdict": interval.verdict(smallest_effect),
+        "equivalent": interval.equivalent(smallest_effect),
+        "sentence": sentence(subject, reference, interval, smallest_effect, confidence),
+    }

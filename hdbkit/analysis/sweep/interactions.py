@@ -77,8 +77,12 @@ def interactions(
             found.append((one, other, np.mean(pairs, axis=0), len(pairs)))
     decidable = bool(found) and model.df > 0 and usable(runs)["block"].nunique() > 1
 
-    def critical(df: float) -> float:
-        return maximum_modulus(len(found), df, level or confidence) if decidable else float("nan")
+    at = level or confidence
+
+    def critical(df: float) -> tuple[float, float]:
+        if not decidable:
+            return float("nan"), float("nan")
+        return maximum_modulus(len(found), df, at), maximum_modulus(len(found), df, 2 * at - 1)
 
     rows = [
         {
@@ -141,22 +145,20 @@ def _row(
     metric: Metric,
     subject: str,
     simple: Floats,
-    critical: Callable[[float], float],
+    critical: Callable[[float], tuple[float, float]],
     smallest_effect: float,
     confidence: float,
 ) -> dict[str, Any]:
     estimate = model.estimate(simple[1] - simple[0])
-    half = critical(estimate.df) * estimate.error
-    low, high = (float(np.exp(estimate.value + side * half)) for side in (-1, 1))
-    interval = Interval(metric, float(np.exp(estimate.value)), low, high)
+    interval = Interval.around(metric, estimate.value, estimate.error, *critical(estimate.df))
     alone, together, other_alone, other_together = np.exp(simple @ model.coefficients).tolist()
     verdict = {"faster": "interact", "slower": "interact", "equivalent": "no interaction"}.get(
         interval.verdict(smallest_effect), "undecided"
     )
     return {
         "ratio": interval.ratio,
-        "low": low,
-        "high": high,
+        "low": interval.low,
+        "high": interval.high,
         "verdict": verdict,
         "alone": alone,
         "together": together,
@@ -169,11 +171,13 @@ def _row(
 def _words(interval: Interval, verdict: str, smallest_effect: float, confidence: float) -> str:
     if not np.isfinite(interval.low):
         return "undecided: too few runs to estimate the noise"
-    within = f"{share(confidence)} interval {percents(interval.low, interval.high, interval.metric)}"
+    tested = interval.inner if verdict == "no interaction" else None
+    ends, at = (tested, 2 * confidence - 1) if tested else ((interval.low, interval.high), confidence)
+    within = f"{share(at)} interval {percents(*ends, interval.metric)}"
     if verdict == "interact":
         far = f"{percent(interval.ratio, interval.metric)} against their effects multiplied"
         small = f", less than the {share(smallest_effect)} that matter"
-        return f"together {far} ({within})" + (small if interval.equivalent(smallest_effect) else "")
+        return f"together {far} ({within})" + (small if interval.small(smallest_effect) else "")
     if verdict == "no interaction":
         return f"their effects multiply within {share(smallest_effect)} ({within})"
     return f"undecided whether their effects multiply ({within})"
@@ -195,7 +199,7 @@ def changed_effects(
     known = {(row["setting"], row["value"]): (row["ratio"], row["verdict"]) for row in overall.to_dict("records")}
     sentences = []
     for row in found[found["verdict"] == "interact"].to_dict("records"):
-        if Interval(metric, row["ratio"], row["low"], row["high"]).equivalent(smallest_effect):
+        if Interval(metric, row["ratio"], row["low"], row["high"]).small(smallest_effect):
             continue
         sides = (
             (("setting", "value"), ("other", "other_value", "other_reference"), ("alone", "together")),

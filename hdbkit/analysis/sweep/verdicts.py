@@ -8,7 +8,7 @@ alternate within runs, the unit is a stretch of such a run (``observations``); s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Estimate, Floats, usable
+from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Estimate, usable
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
-from hdbkit.analysis.statistics.power import Needed, blocks_needed
+from hdbkit.analysis.statistics.power import Critical, Needed, blocks_needed
 from hdbkit.analysis.sweep import best
 from hdbkit.analysis.wording import Interval, blocks_text, capital, change, label, sentence, share, virtual_users
 from hdbkit.config.metric import Metric
@@ -26,9 +26,6 @@ from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS, STRETCH
 
 FASTEST = 3
 """The number of configurations that get fresh blocks at the end of a sweep."""
-
-_MAX_LAMBDA = 0.95
-_LAMBDA_STEPS = 20
 
 
 @dataclass(frozen=True)
@@ -41,13 +38,13 @@ class _Question:
     may_be_best: frozenset[Cell]
     shrunken: Mapping[Cell, float]
     """Each cell's log ratio to the baseline, shrunk."""
-    critical: Callable[[float], float]
-    """The critical value at the degrees of freedom of a contrast."""
+    critical: Callable[[float], Critical]
+    """The critical values at the degrees of freedom of a contrast."""
     baseline: int
     smallest_effect: float
     confidence: float
-    later: Callable[[int, float], tuple[float, float]]
-    """The critical value and the degrees of freedom after a number of blocks, of which this share is a contrast's."""
+    later: Callable[[int, float], Critical]
+    """The critical values after a number of blocks; of their degrees of freedom this share is a contrast's."""
 
 
 def judge(
@@ -58,6 +55,7 @@ def judge(
     confidence: float = 0.95,
     level: float | None = None,
     later: Callable[[int], float] | None = None,
+    settled: Collection[Cell] = (),
 ) -> pd.DataFrame:
     """The verdict on each configuration at each count of virtual users.
 
@@ -71,18 +69,20 @@ def judge(
         level: of the intervals of this look at the sweep (``sequential.Spending``); those of all looks then hold
             with ``confidence``.
         later: the level of a look after a larger number of blocks, for the advice; without it, ``level``.
+        settled: comparisons that an earlier look decided (``looks``). The intervals are as wide as if they were still
+            open, since which are open is known from the same runs.
 
     Returns:
         A row each with ``configuration``, ``virtual_users``, ``label``, ``runs`` (that count), ``metric_value``
         (their geometric mean), ``operations_per_s`` (mean, of all types), ``ratio`` (of scores: more than 1 is
-        better), ``low``, ``high`` (NaN where there is none), ``verdict``, ``equivalent`` (the interval lies within
+        better), ``low``, ``high`` (NaN where there is none), ``verdict``, ``equivalent`` (two one-sided tests exclude
         +-smallest_effect), ``may_be_best`` (one of those among which the best at these virtual users is, with
         ``confidence``), ``shrunken_ratio`` (to the baseline; ``best.shrunken``), ``blocks_needed``, ``blocks_low``
         and ``blocks_high`` (in all, for an undecided one, as ``power.blocks_needed`` gives them; NA when unknown)
         and ``sentence``.
     """
     at = level or confidence
-    question = _question(runs, metric, baseline, smallest_effect, confidence, at, later or (lambda _: at))
+    question = _question(runs, metric, baseline, smallest_effect, confidence, at, later or (lambda _: at), settled)
     labels = configuration_labels(runs, baseline)
     cells = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
     several = len({users for users, _ in cells}) > 1
@@ -139,6 +139,7 @@ def _question(
     confidence: float,
     level: float,
     later: Callable[[int], float],
+    settled: Collection[Cell],
 ) -> _Question:
     model = BlockModel.fitted(runs, metric)
     done = usable(runs)
@@ -149,14 +150,13 @@ def _question(
         replicated = min(counts[users, configuration], counts.get((users, baseline), 0)) >= 2
         if configuration != baseline and contrast is not None and replicated:
             contrasts[users, configuration] = contrast
-    groups: dict[int, list[Floats]] = {}
-    for (users, _), contrast in contrasts.items():
-        groups.setdefault(users, []).append(contrast)
     estimates = {cell: model.estimate(contrast) for cell, contrast in contrasts.items()} if model.df > 0 else {}
-    family = [_lambdas(model, one) for one in groups.values()] if estimates else []
-    may_be_best, shrunken_logs = set[Cell](), dict[Cell, float]()
-    for users, lambdas in zip(groups, family, strict=bool(family)):
-        may_be_best |= {(users, one) for one in best.candidates(model, users, lambdas, level)}
+    counts_compared = {users: [cell for cell in estimates if cell[0] == users] for users, _ in estimates}
+    family, may_be_best, shrunken_logs = list[list[float]](), set[Cell](), dict[Cell, float]()
+    for users, compared in counts_compared.items():
+        open_ = [contrasts[cell] for cell in compared if cell not in settled]
+        family.append([model.common_noise(open_ or [contrasts[cell] for cell in compared])] * len(compared))
+        may_be_best |= {(users, one) for one in best.candidates(model, users, level)}
         logs = best.shrunken(model, users)
         shrunken_logs |= {(users, one): log - logs[baseline] for one, log in logs.items() if baseline in logs}
     return _Question(
@@ -165,44 +165,38 @@ def _question(
         estimates,
         frozenset(may_be_best),
         shrunken_logs,
-        lambda df: critical_value(family, df, level),
+        lambda df: _critical(family, df, level),
         baseline,
         smallest_effect,
         confidence,
-        _later(contrasts, later, model.strata / max(done.groupby(["virtual_users", "block"]).ngroups, 1)),
+        _later(contrasts, later, model, done, settled),
     )
 
 
-def _later(
-    contrasts: Mapping[Cell, Floats], level: Callable[[int], float], strata: float
-) -> Callable[[int, float], tuple[float, float]]:
-    """The critical value and the degrees of freedom after a number of complete blocks, of which a share counts.
+def _critical(family: Sequence[Sequence[float]], df: float, level: float) -> Critical:
+    return Critical(critical_value(family, df, level), critical_value(family, df, 2 * level - 1), df)
 
-    ``strata`` is how many blocks the model has for each planned one.
-    """
+
+def _later(
+    contrasts: Collection[Cell],
+    level: Callable[[int], float],
+    model: BlockModel,
+    done: pd.DataFrame,
+    settled: Collection[Cell],
+) -> Callable[[int, float], Critical]:
+    """The critical values after a number of blocks, in which every comparison runs that is not settled."""
+    present = int(done["block"].max()) if contrasts else 0
+    strata = model.strata / max(done.groupby(["virtual_users", "block"]).ngroups, 1)  # of each planned block
     groups = max(len({users for users, _ in contrasts}), 1)
-    per_group = -(-len(contrasts) // groups)
-    family = equal_replication(per_group, groups)
+    family = equal_replication(-(-len(contrasts) // groups), groups)
+    open_ = sum(cell not in settled for cell in contrasts)
 
     @cache
-    def later(blocks: int, known: float) -> tuple[float, float]:
-        df = max(groups * per_group * (blocks * strata - 1) * known, 1.0)
-        return critical_value(family, df, level(blocks)), df
+    def later(blocks: int, known: float) -> Critical:
+        df = model.df + open_ * (blocks - present) * strata
+        return _critical(family, max(df * known, 1.0), level(blocks))
 
     return later
-
-
-def _lambdas(model: BlockModel, contrasts: Sequence[Floats]) -> list[float]:
-    """The correlation structure of one group, from the part of the variance that its comparisons share.
-
-    The smallest share of any two, rounded down to a twentieth, is taken for all, which widens the intervals a little.
-    """
-    variance = model.covariance(np.array(contrasts))
-    apart = variance[~np.eye(len(contrasts), dtype=bool)]
-    shared = max(float(apart.min()), 0.0) if len(apart) else 0.0
-    least = np.sqrt(shared / max(float(np.diag(variance).max()), 1e-300))
-    rounded = np.floor(least * _LAMBDA_STEPS + 1e-6) / _LAMBDA_STEPS
-    return [min(float(rounded), _MAX_LAMBDA)] * len(contrasts)
 
 
 def _row(question: _Question, runs: pd.DataFrame, cell: Cell, count: int, subject: str) -> dict[str, Any]:
@@ -233,8 +227,8 @@ def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
 
 
 def _decided(question: _Question, cell: Cell, estimate: Estimate, done: pd.DataFrame, subject: str) -> dict[str, Any]:
-    ends = np.exp(estimate.value + question.critical(estimate.df) * estimate.error * np.array([-1, 0, 1]))
-    interval = Interval(question.metric, ratio=float(ends[1]), low=float(ends[0]), high=float(ends[2]))
+    critical = question.critical(estimate.df)
+    interval = Interval.around(question.metric, estimate.value, estimate.error, critical.differs, critical.alike)
     verdict = interval.verdict(question.smallest_effect)
     here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())
     needed = _needed(question, estimate, here) if verdict == "undecided" else Needed(None, None, None)

@@ -269,6 +269,7 @@ def plan_html(plan: Any) -> str:
     spec = plan.spec
     ends, fresh = " or ".join(map(str, spec.looks[:-1])), spec.winner_blocks
     more = f" It ends after {ends} blocks if every verdict is decided by then." if ends else ""
+    more += " A configuration that is decided is not run in later blocks." if ends and spec.drop_decided else ""
     more += f" Then {fresh} further blocks of the three best configurations and the baseline follow." if fresh else ""
     return (
         f"<b>{many(len(plan.runs), 'run')}</b>: {many(len(plan.configurations), 'configuration')} x "

@@ -1,0 +1,84 @@
+"""The verdicts of a sweep that is looked at several times: each comparison is judged at the look that decides it.
+
+Once a look has found a configuration different from the baseline, or equivalent to it, later blocks need not run it.
+Its interval stays that of this look. All intervals of all looks hold together (``statistics.sequential``), whichever
+of them is shown, so a sweep may choose by its own results which configurations continue. Two things keep that true:
+later looks are as strict as if every comparison were still open (a smaller family would forget that the close ones
+remain because of their results), and a comparison is between runs of the same blocks, since the baseline runs in
+each. Repeated confidence intervals for several treatments that are dropped: Jennison and Turnbull 2000, Group
+Sequential Methods, chapter 16.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+
+from hdbkit.analysis.statistics.block_model import Cell
+from hdbkit.analysis.sweep.verdicts import judge
+from hdbkit.analysis.wording import many
+from hdbkit.config.metric import Metric
+
+_OF_THE_LOOK = (
+    *("ratio", "low", "high", "verdict", "equivalent", "blocks_needed", "blocks_low", "blocks_high", "sentence"),
+)
+_DECIDED = ("faster", "slower", "equivalent")
+
+
+def verdicts(
+    runs: pd.DataFrame,
+    metric: Metric,
+    level: Callable[[int], float],
+    decided_after: Mapping[Cell, int],
+    smallest_effect: float = 0.02,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
+    """The verdicts after the blocks that ``runs`` have, those that are decided from the look that decided them.
+
+    Args:
+        runs: one row per run, without fresh blocks, as ``results.sweep_folder.runs_frame`` gives it.
+        metric: what ``metric_value`` is.
+        level: of the intervals after a number of blocks (``sequential.Spending.level``).
+        decided_after: the blocks after which each comparison was decided that is not run any more, by virtual users
+            and configuration.
+        smallest_effect, confidence: as for ``verdicts.judge``.
+
+    Returns:
+        The columns of ``verdicts.judge`` and ``decided_after`` (NA for a comparison that is still run).
+    """
+    ended = runs.loc[runs["status"].isin(["done", "failed"]), "block"]
+    present = int(ended.max()) if len(ended) else 0
+    found = judge(runs, metric, 0, smallest_effect, confidence, level(present), level, settled=decided_after.keys())
+    found["decided_after"] = pd.NA
+    for look in sorted(set(decided_after.values())):
+        then = judge(
+            runs[runs["block"] <= look], metric, 0, smallest_effect, confidence, level(look),
+            settled=[cell for cell, after in decided_after.items() if after < look],
+        )  # fmt: skip
+        here = [decided_after.get(cell) == look for cell in _cells(found)]
+        there = [decided_after.get(cell) == look for cell in _cells(then)]
+        found.loc[here, list(_OF_THE_LOOK)] = then.loc[there, list(_OF_THE_LOOK)].to_numpy()
+        found.loc[here, "decided_after"] = look
+        found.loc[here, "sentence"] += f"; decided after {look} blocks"
+    return found.astype({"decided_after": "Int64", **dict.fromkeys(("ratio", "low", "high"), "float64")})
+
+
+def decided(found: pd.DataFrame) -> list[Cell]:
+    """The comparisons that a look decides: virtual users and configuration, those of earlier looks among them."""
+    return [cell for cell, verdict in zip(_cells(found), found["verdict"], strict=True) if verdict in _DECIDED]
+
+
+def decided_note(found: pd.DataFrame) -> list[str]:
+    """What a reader must know about comparisons that were decided early, as one phrase; none without them."""
+    after = Counter(int(one) for one in found["decided_after"].dropna())
+    if not after:
+        return []
+    listed = ", ".join(f"{count} after {blocks} blocks" for blocks, count in sorted(after.items()))
+    of_looks = "their intervals are those of these looks"
+    return [f"{many(sum(after.values()), 'comparison')} decided early and not run again ({listed}): {of_looks}"]
+
+
+def _cells(found: pd.DataFrame) -> list[Cell]:
+    return [(int(u), int(c)) for u, c in zip(found["virtual_users"], found["configuration"], strict=True)]
