@@ -291,9 +291,7 @@ def without_decided(plan: SweepPlan, cells: Collection[Cell], blocks: int) -> Sw
     kept = tuple(planned for planned in plan.runs if planned.block <= blocks)
     later = range(blocks + 1, plan.spec.blocks + 1)
     more = _runs(plan.spec, plan.configurations, later, {*known, *new}, len(kept) + 1)
-    decided = [
-        Decided(configuration=configuration, virtual_users=users, blocks=blocks) for users, configuration in new
-    ]
+    decided = [Decided(configuration=one, virtual_users=users, blocks=blocks) for users, one in new]
     return plan.model_copy(update={"runs": (*kept, *more), "decided": (*plan.decided, *decided)})
 
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from bench.verdicts import noise, scaling, series, slices, sweeps
+from bench.verdicts import dropping, noise, scaling, series, slices, sweeps
 
-PARTS = {"sweeps": sweeps.main, "slices": slices.main, "scaling": scaling.main, "series": series.main}
+PARTS = {
+    "sweeps": sweeps.main,
+    "dropping": dropping.main,
+    "slices": slices.main,
+    "scaling": scaling.main,
+    "series": series.main,
+}
 
 
 def main() -> int:

@@ -87,15 +87,20 @@ def any_in_row(flags: Flags) -> Flags:
     return found
 
 
-def at_looks(sweeps: Sweeps, looks: Sequence[int], levels: Sequence[float]) -> tuple[Flags, Floats]:
-    """Whether each sweep calls something different at the look where it ends, and its number of blocks."""
+def at_looks(
+    sweeps: Sweeps, looks: Sequence[int], levels: Sequence[float], one_sided: bool = True
+) -> tuple[Flags, Floats]:
+    """Whether each sweep calls something different at the look where it ends, and its number of blocks.
+
+    ``one_sided=False``: equivalent only if the whole interval is within the limits (not done).
+    """
     ended: Flags = np.zeros(len(sweeps.logs), dtype=bool)
     different: Flags = np.zeros(len(sweeps.logs), dtype=bool)
     taken = np.full(len(sweeps.logs), float(looks[-1]))
     for blocks, level in zip(looks, levels, strict=True):
         low, high = intervals(sweeps.of(blocks), level)
         apart: Flags = (low > 0) | (high < 0)
-        alike = within(*intervals(sweeps.of(blocks), 2 * level - 1))
+        alike = within(*intervals(sweeps.of(blocks), 2 * level - 1 if one_sided else level))
         ends: Flags = ~ended & ((apart | alike).all(axis=1) | (blocks == looks[-1]))
         different[ends], taken[ends] = any_in_row(apart)[ends], blocks
         ended = ended | ends
@@ -152,10 +157,10 @@ def resumed_as_advised(sweeps: Sweeps, blocks: int, spends: bool = True) -> tupl
                 advice(size - 1, *one, present, level)
                 for one in zip(values[undecided], errors[undecided], df[undecided], strict=True)
             ]
-            within = [number for number in advised if number]
-            if not within:
+            affordable = [number for number in advised if number]
+            if not affordable:
                 break
-            present = max(within)
+            present = max(affordable)
             looks.append(present)
         different[place], taken[place] = differs.any(), present
     return different, taken, np.array(first, dtype=bool)

@@ -14,6 +14,7 @@ import pandas as pd
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.sweep.latencies import latency_metric
+from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.sweep.verdicts import needed_range
 from hdbkit.analysis.wording import percent, percent_within, percents, virtual_users
 from hdbkit.charts.style import axis_title
@@ -252,7 +253,7 @@ def _verdict_row(row: dict[Hashable, Any], metric: Metric) -> list[str]:
         cell(row["operations_per_s"]),
         change,
         interval,
-        cell(row["verdict"]),
+        verdict_words(row),
         cell(row["sentence"]),
     ]
 

@@ -21,6 +21,7 @@ from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
 from hdbkit.sweep_runner import resume, start, sweep_progress
+from hdbkit.widgets.parts.sweep_view import ranking_html
 from tests.run.sweep_server import FileServer, runner
 from tests.unit.synthetic import figures
 
@@ -83,8 +84,34 @@ def test_what_is_undecided_at_a_look_continues_to_the_next(server: FileServer, r
     run_one = noisy(runner(server, results), results, 0.05)
     folder = start(planned(looks=[2, 3, 4]), results, server, run_one)
     assert [blocks for blocks, undecided in looks(folder) if undecided] == [2, 3, 4]
-    assert len(folder.read_plan(SweepPlan).runs) == 4 * 6
+    plan, done = folder.read_plan(SweepPlan), SweepResult(folder)
+    assert plan.decided_after == {(4, one): 2 for one in (3, 4, 5)}, "flush=off is twice as fast"
+    later = [(one.block, one.configuration) for one in plan.runs if one.block > 2]
+    assert sorted(later) == [(block, one) for block in (3, 4) for one in (0, 1, 2)]
+    decided = [line for line in folder.journal.lines if line.step is Step.DECIDED]
+    assert [line.details["decided_after"] for line in decided] == [2]
+    assert decided[0].note.startswith("decided after 2 blocks: flush=off;")
+    assert done.verdicts["decided_after"].fillna(0).tolist() == [0, 0, 0, 2, 2, 2]
+    assert "3 comparisons decided early and not run again (3 after 2 blocks)" in done.advice
+    assert "faster after 2 blocks<" in done.report().read_text()
+    assert "faster after 2 blocks<" in ranking_html(done.verdicts, plan.metric)
+    assert (done.failed, done.verdicts["runs"].tolist()) == (0, [4, 4, 4, 2, 2, 2])
     assert SweepResult(folder).level == pytest.approx(0.979, abs=0.005)
+
+
+def test_a_sweep_may_run_everything_to_its_end(server: FileServer, results: Path) -> None:
+    run_one = noisy(runner(server, results), results, 0.05)
+    folder = start(planned(looks=[2, 3], drop_decided=False), results, server, run_one)
+    assert len(folder.read_plan(SweepPlan).runs) == 3 * 6
+    assert SweepResult(folder).verdicts["decided_after"].isna().all()
+
+
+def test_added_blocks_run_what_is_undecided(server: FileServer, results: Path) -> None:
+    run_one = noisy(runner(server, results), results, 0.05)
+    folder = start(planned(looks=[2, 3]), results, server, run_one)
+    resume(folder, server, run_one, blocks=5)
+    added = [(one.block, one.configuration) for one in folder.read_plan(SweepPlan).runs if one.block > 3]
+    assert sorted(added) == [(block, one) for block in (4, 5) for one in (0, 1, 2)]
 
 
 def test_blocks_that_are_added_are_a_look_of_their_own(server: FileServer, results: Path) -> None:
@@ -119,13 +146,14 @@ def test_the_three_fastest_and_the_baseline_get_fresh_blocks(server: FileServer,
         resume(folder, server, run_one, blocks=5)
 
 
-@pytest.mark.parametrize("after", [Step.LOOKED, Step.WINNERS_CHOSEN])
+@pytest.mark.parametrize("after", [Step.LOOKED, Step.DECIDED, Step.WINNERS_CHOSEN])
 def test_killed_between_journal_and_plan_it_decides_the_same(
     tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch, after: Step
 ) -> None:
-    spec = {"settings": {"flush": ["on", "off"]}, "looks": [3, 6], "winner_blocks": 2}
-    whole = FileServer(tmp_path / "whole")
-    undisturbed = start(planned(**spec), tmp_path / "other", whole, runner(whole, tmp_path / "other"))
+    ends = {"settings": {"flush": ["on", "off"]}, "looks": [3, 6], "winner_blocks": 2}
+    spec, noise = ({"looks": [2, 3]}, 0.05) if after is Step.DECIDED else (ends, 0.0)
+    whole, other = FileServer(tmp_path / "whole"), tmp_path / "other"
+    undisturbed = start(planned(**spec), other, whole, noisy(runner(whole, other), other, noise))
 
     def killed(folder: SweepFolder, plan: SweepPlan) -> None:
         if any(line.step is after for line in folder.journal.lines):
@@ -135,11 +163,14 @@ def test_killed_between_journal_and_plan_it_decides_the_same(
     write, server = SweepFolder.write_plan, FileServer(tmp_path / "server")
     monkeypatch.setattr(SweepFolder, "write_plan", killed)
     with pytest.raises(SystemExit):
-        start(planned(**spec), results, server, runner(server, results))
+        start(planned(**spec), results, server, noisy(runner(server, results), results, noise))
     monkeypatch.undo()
     folder = SweepFolder(results / "sweeps" / "sweep-1")
-    resume(folder, server, runner(server, results))
+    resume(folder, server, noisy(runner(server, results), results, noise))
     assert folder.read_plan(SweepPlan) == undisturbed.read_plan(SweepPlan)
-    reported = [line.step for line in folder.journal.lines]
-    assert (reported.count(Step.LOOKED), reported.count(Step.WINNERS_CHOSEN)) == (1, 1)
+    once, again = (list(one.journal.state.decisions) for one in (undisturbed, folder))
+    assert [(line.step, line.details, line.note) for line in again] == [
+        (line.step, line.details, line.note) for line in once
+    ]
+    assert after in [line.step for line in again]
     assert SweepResult(folder).failed == 0

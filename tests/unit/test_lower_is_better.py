@@ -83,7 +83,7 @@ def test_the_sentence_states_the_direction() -> None:
     assert "flush=off: p95 is " in quantiles["sentence"][1]
     assert "% lower than with the baseline (95 % interval" in quantiles["sentence"][1]
     assert "% higher than with the baseline" in quantiles["sentence"][2]
-    assert "equivalent to the baseline within 2 % (95 % interval" in times["sentence"][3]
+    assert "equivalent to the baseline within 2 % (90 % interval" in times["sentence"][3]
     assert "takes" in answer(times, MEAN_TIME)
 
 

@@ -12,7 +12,8 @@ Sequential Methods, chapter 16.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -68,6 +69,12 @@ def verdicts(
 def decided(found: pd.DataFrame) -> list[Cell]:
     """The comparisons that a look decides: virtual users and configuration, those of earlier looks among them."""
     return [cell for cell, verdict in zip(_cells(found), found["verdict"], strict=True) if verdict in _DECIDED]
+
+
+def verdict_words(row: Mapping[Hashable, Any]) -> str:
+    """The verdict of a row; with its look if later blocks did not run it: ``faster after 4 blocks``."""
+    after = row.get("decided_after", pd.NA)
+    return str(row["verdict"]) + ("" if pd.isna(after) else f" after {after} blocks")
 
 
 def decided_note(found: pd.DataFrame) -> list[str]:

@@ -86,11 +86,12 @@ def judge(
     labels = configuration_labels(runs, baseline)
     cells = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
     several = len({users for users, _ in cells}) > 1
+    done = usable(runs)
     means = {
         key: (of_it["number"].nunique(), float(np.exp(np.log(of_it["metric_value"]).mean())))
-        for key, of_it in usable(runs).groupby(["virtual_users", "configuration"])
+        for key, of_it in done.groupby(["virtual_users", "configuration"])
     }
-    per_s = usable(runs).groupby(["virtual_users", "configuration"])["operations_per_s"].mean().to_dict()
+    per_s = done.groupby(["virtual_users", "configuration"])["operations_per_s"].mean().to_dict()
     rows = []
     for cell in cells:
         users, configuration = cell
@@ -100,7 +101,7 @@ def judge(
         measured = {"runs": count, "metric_value": mean, "operations_per_s": per_s.get(cell, float("nan"))}
         shrunken_ratio = float(np.exp(question.shrunken.get(cell, float("nan"))))
         choice = {"may_be_best": cell in question.may_be_best, "shrunken_ratio": shrunken_ratio}
-        rows.append(head | measured | choice | _row(question, runs, cell, count, subject))
+        rows.append(head | measured | choice | _row(question, runs, done, cell, count, subject))
     kinds = dict.fromkeys(_NEEDED, "Int64") | {"equivalent": "bool", "may_be_best": "bool"}
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(kinds)
 
@@ -199,7 +200,9 @@ def _later(
     return later
 
 
-def _row(question: _Question, runs: pd.DataFrame, cell: Cell, count: int, subject: str) -> dict[str, Any]:
+def _row(
+    question: _Question, runs: pd.DataFrame, done: pd.DataFrame, cell: Cell, count: int, subject: str
+) -> dict[str, Any]:
     users, configuration = cell
     no_interval = {"ratio": float("nan"), "low": float("nan"), "high": float("nan"), "equivalent": False}
     if not count:
@@ -209,12 +212,12 @@ def _row(question: _Question, runs: pd.DataFrame, cell: Cell, count: int, subjec
         return one | {"verdict": "baseline", "sentence": f"{subject}: the reference of all ratios"}
     estimate = question.estimates.get(cell)
     if estimate is None:
-        reason = _reason(question, usable(runs), cell, count)
+        reason = _reason(question, done, cell, count)
         found = {"verdict": "undecided", "sentence": f"{subject}: undecided: {reason}"}
         plain = question.model.difference(cell, (users, question.baseline))
         ratio = {} if plain is None else {"ratio": float(np.exp(plain @ question.model.coefficients))}
         return no_interval | ratio | found
-    return _decided(question, cell, estimate, usable(runs), subject)
+    return _decided(question, cell, estimate, done, subject)
 
 
 def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import ipywidgets
 import pandas as pd
 
 from hdbkit import api
+from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.wording import all_per_s, many, percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import sweep_charts
@@ -215,7 +216,7 @@ def ranking_html(verdicts: pd.DataFrame, metric: Metric) -> str:
             metric.number(row["metric_value"]) if math.isfinite(row["metric_value"]) else "",
             f"{row['operations_per_s']:,.0f}" if math.isfinite(row["operations_per_s"]) else "",
             _change(row, metric),
-            row["sentence"].rpartition(": ")[2] if row["verdict"] == ENDED_EARLY else row["verdict"],
+            row["sentence"].rpartition(": ")[2] if row["verdict"] == ENDED_EARLY else verdict_words(row),
             row["runs"],
         ]
         for row in ordered.to_dict("records")
