@@ -1,4 +1,4 @@
-"""Error rates of hdbkit's statements, by simulation: ``python -m bench.verdicts [sweeps|dropping|scaling|series]``.
+"""Error rates of hdbkit's statements, by simulation: ``python -m bench.verdicts [sweeps|dropping|slices|scaling|series]``.
 
 ``python -m bench.verdicts record`` records the noise between runs anew: runs of one configuration, one after the
 other, on a private server; kept is each run's log throughput less the median (``data/run_noise.csv``).
