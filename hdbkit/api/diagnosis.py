@@ -299,7 +299,7 @@ def _schema(engine: Database, target: Target, asked: Workload) -> Findings:
             yield Finding("schema", state, problem.reason, problem.advice.removeprefix("run: "))
             return
         yield Finding("schema", State.OK, ", ".join(filter(None, (found.title, found.scale))))
-        for command in schema.missing_grants(found.access(Load())):
+        for command in schema.missing_grants(found.access(Load(), engine.dialects)):
             yield Finding("privileges", State.WARNING, "without it: runs of the whole mix are refused", f"{command};")
         if tables := schema.unanalyzed():
             text = f"missing or stale: {', '.join(tables)}"

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from hdbkit.config import Target
 from hdbkit.contracts.control import ApplyBy
 from hdbkit.contracts.schemas import Schema, SchemaOptions
-from hdbkit.contracts.sessions import SERVER, Capability, Scope, Session, SessionOptions
+from hdbkit.contracts.sessions import SERVER, Access, Capability, Scope, Session, SessionOptions
 from hdbkit.contracts.workloads import Workload
 from hdbkit.readings import Disturbance, Encryption, Footprint, MissingGrant, Pooling, ServerRole, Timeout
 
@@ -124,6 +124,13 @@ class Database(Protocol):
 
     def advised_grants(self, session: Session) -> list[MissingGrant]:
         """What the session's account lacks for builds, runs and what they sample."""
+        ...
+
+    def grants_for(self, session: Session, access: Access) -> list[str]:
+        """The commands that grant the session's account what it lacks of ``access``; none where that is not known.
+
+        Roles count, and routines that run with the privileges of who made them.
+        """
         ...
 
     def missing_grants(

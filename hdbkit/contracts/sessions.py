@@ -81,10 +81,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Access:
-    """What operations use of a schema: the tables by privilege, such as ``INSERT``, and the routines they call."""
+    """What operations use of a database.
+
+    Names are written as in SQL, ``table`` or ``schema.table``, in double quotes if they have quotes. Privileges are
+    those of SQL, such as ``INSERT``, and ``LOCK``: reading rows FOR UPDATE.
+    """
 
     tables: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By privilege, the tables that the operations name themselves."""
     routines: frozenset[str] = frozenset()
+    """The routines that they call."""
+    in_routines: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By privilege, the tables that these routines use: as who calls them, or as who made them."""
+    functions: frozenset[str] = frozenset()
+    """What they call in expressions: functions of the engine, or routines."""
 
 
 class Session(Protocol):

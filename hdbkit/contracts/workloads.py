@@ -174,8 +174,11 @@ class Workload(Protocol):
         """The capabilities that this load requires."""
         ...
 
-    def access(self, load: Load) -> Access:
-        """What the operations of this load use of the schema; empty if only the server knows."""
+    def access(self, load: Load, dialects: tuple[str, ...] = ()) -> Access:
+        """What the operations of this load, and the counts of it, certainly use of the database.
+
+        What only the server knows is not in it.
+        """
         ...
 
     def paced(self, load: Load) -> bool:

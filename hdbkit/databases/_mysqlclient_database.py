@@ -21,6 +21,7 @@ from hdbkit.config import Target
 from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.contracts import (
     SERVER,
+    Access,
     ApplyBy,
     Capability,
     Schema,
@@ -40,6 +41,7 @@ from hdbkit.databases._mysqlclient_connect import (
     password_file,
     refused_from,
 )
+from hdbkit.databases._mysqlclient_grants import advised_grants, granted, grants_for
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.processes import runs_as_long
@@ -84,6 +86,8 @@ _COUNTERS = {
 _SECONDS_BEHIND = 32
 """The column of a replica's status with its lag in seconds; null while it does not replicate."""
 
+_EXEMPT = ("SUPER", "CONNECTION_ADMIN", "READ ONLY ADMIN", "READ_ONLY ADMIN")
+"""The privileges that exempt from read_only."""
 _PRIVILEGES = re.compile(r"you need \(at least one of\) the (.+) privilege\(s\)")
 """How the server names privileges that it misses, the narrowest last."""
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
@@ -188,13 +192,13 @@ class MysqlclientDatabase:
 
     def role(self, session: Session) -> ServerRole:
         """By read_only, from which some accounts are exempt; a replica that accepts changes is a primary."""
-        ((closed, exempt),) = session.ask("read_only")
-        return ServerRole.READ_ONLY if closed and not exempt else ServerRole.PRIMARY
+        if not self.is_replica(session) or any(map(granted(session).everywhere, _EXEMPT)):
+            return ServerRole.PRIMARY
+        return ServerRole.READ_ONLY
 
     def is_replica(self, session: Session) -> bool:
         """By read_only."""
-        ((closed, _),) = session.ask("read_only")
-        return bool(closed)
+        return bool(session.ask("read_only")[0][0])
 
     def pooling(self, session: Session, target: Target) -> Pooling:
         """By the number of this connection on both sides; a proxy that answers for the server is not noticed."""
@@ -256,15 +260,19 @@ class MysqlclientDatabase:
 
     def advised_grants(self, session: Session) -> list[MissingGrant]:
         """To build in the target's database, and to see deadlocks, statistics and replication."""
-        ((account,),) = session.ask("account_name")
-        return [MissingGrant(*row) for row in session.ask("advised_grants", account=account)]
+        return advised_grants(session)
+
+    def grants_for(self, session: Session, access: Access) -> list[str]:
+        """By SHOW GRANTS, on whole databases; FOR UPDATE is not checked, since the engines differ in it."""
+        return grants_for(session, access)
 
     def missing_grants(
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
     ) -> list[str]:
         """What the server names when it refuses a setting's present value, and what persisting requires."""
-        ((account,),) = session.ask("account_name")
+        account = session.ask("granted_to", routines="")[0][0]
         wanted = [str(name) for (name,) in session.ask("privileges_to_persist")] if kept else []
+        wanted = [name for name in wanted if not granted(session).everywhere(name)]
         for name, by in changes.items():
             if by is not ApplyBy.RESTART and (kept or applied):
                 wanted += _refused_privilege(session, name)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Protocol
 
 from pydantic import Field
@@ -196,15 +197,9 @@ class SqlSchema:
         return [f"{_ANALYZE} {table}" for table in self._workload.tables]
 
     def missing_grants(self, access: Access) -> list[str]:
-        """As the server's catalog has them, on what exists; a routine may have its owner's privileges instead."""
-        routines = ",".join(sorted(access.routines))
-        asked = [("SELECT", _RECORD, ""), *((name, tables, routines) for name, tables in access.tables.items())]
-        rows = [*self.session.query("grants_on_schema")]
-        for privilege, tables, by in asked:
-            listed = ",".join(sorted(tables))
-            rows += self.session.query("grants_on_tables", privilege=privilege, tables=listed, routines=by)
-        rows += self.session.query("grants_on_routines", routines=routines)
-        return list(dict.fromkeys(str(command) for (command,) in rows))
+        """As the server has them; the record is read where hdbkit builds the tables."""
+        record = {"SELECT": access.tables.get("SELECT", frozenset()) | _RECORD} if self._workload.tables else {}
+        return self._engine.grants_for(self.session, replace(access, tables={**access.tables, **record}))
 
     def unanalyzed(self) -> list[str]:
         """The tables of the schema that the server lists; none if the account may not ask."""

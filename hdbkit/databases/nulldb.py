@@ -307,6 +307,10 @@ class NullDatabase:
         """None: there are no accounts."""
         return []
 
+    def grants_for(self, session: Session, access: Access) -> list[str]:
+        """None: there are no accounts."""
+        return []
+
     def missing_grants(
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
     ) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,6 +17,7 @@ from pydantic import Field
 from hdbkit.config import Target
 from hdbkit.contracts import (
     SERVER,
+    Access,
     ApplyBy,
     Capability,
     Schema,
@@ -194,6 +196,15 @@ class PostgreSQL:
     def advised_grants(self, session: Session) -> list[MissingGrant]:
         """To build, and what the server's own roles for monitoring and checkpoints permit."""
         return [MissingGrant(*row) for row in session.ask("advised_grants")]
+
+    def grants_for(self, session: Session, access: Access) -> list[str]:
+        """By the server's catalog, of what is there; FOR UPDATE requires UPDATE."""
+        asked = {
+            "tables": {privilege: sorted(names) for privilege, names in access.tables.items()},
+            "in_routines": {privilege: sorted(names) for privilege, names in access.in_routines.items()},
+            "routines": sorted(access.routines | access.functions),
+        }
+        return [str(command) for (command,) in session.ask("grants_for", access=json.dumps(asked))]
 
     def missing_grants(
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool

@@ -67,7 +67,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         _check_capabilities(engine, workload(plan.workload), plan.load)
         role = engine.role(session)
         _check_role(role, plan)
-        require_access(schema, workload(plan.workload).access(plan.load))
+        require_access(schema, workload(plan.workload).access(plan.load, engine.dialects))
         _check_replicas(engine, plan)
         pooling = engine.pooling(session, target)
         _allow_open_files(plan.load)

@@ -44,6 +44,7 @@ def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec |
             f"use another database{other}"
         )
     if log.spec is None:
+        require_sight(schema, of.access(Load()))
         return None
     drop = drop_command(schema.target, of.spec.named)
     try:
@@ -68,6 +69,15 @@ def require_access(schema: Schema, access: Access) -> None:
             f"{schema.target.account} lacks privileges on the schema in {schema.target.described}",
             f"run as an administrator in database {schema.target.database}: {'; '.join(missing)}",
         )
+
+
+def require_sight(schema: Schema, access: Access, least: Access = Access()) -> None:  # noqa: B008  it is frozen
+    """Check that a schema that seems not to be there is not hidden from an account that lacks ``least``.
+
+    Without that the build record cannot be read. Raises ``NoAccess`` with the commands that grant all of ``access``.
+    """
+    if schema.missing_grants(least):
+        require_access(schema, access)
 
 
 def grown(found: WorkloadSpec, asked: Workload) -> WorkloadSpec | None:

@@ -19,7 +19,7 @@ import hdbkit
 from hdbkit.build import build
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Session, UserPlan
-from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign, SchemaProblem, TransactionError
+from hdbkit.errors import ErrorClass, InputError, NoAccess, RolledBackByDesign, SchemaProblem, TransactionError
 from hdbkit.results.records import head_type
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.workloads import workload
@@ -50,24 +50,35 @@ def functions(built: PrivateServer) -> Target:
     return copied(built, "hammerdb_functions", functions=True)
 
 
-def filled(kind: str) -> Iterator[Target]:
+def filled(kind: str) -> Iterator[PrivateServer]:
     try:
         server = private_server(kind, settings=QUICK)
     except InputError as error:
         pytest.skip(f"no server: {error}")
     with server:
         build(server.target, WorkloadSpec())
-        yield converted(server.target)
+        converted(server.target)
+        yield server
 
 
 @pytest.fixture(scope="session")
-def mariadb() -> Iterator[Target]:
+def mariadb_server() -> Iterator[PrivateServer]:
     yield from filled("mariadb")
 
 
 @pytest.fixture(scope="session")
-def mysql() -> Iterator[Target]:
+def mysql_server() -> Iterator[PrivateServer]:
     yield from filled("mysql")
+
+
+@pytest.fixture(scope="session")
+def mariadb(mariadb_server: PrivateServer) -> Target:
+    return mariadb_server.target
+
+
+@pytest.fixture(scope="session")
+def mysql(mysql_server: PrivateServer) -> Target:
+    return mysql_server.target
 
 
 @pytest.fixture(params=["procedures", "functions", "mariadb", *(["mysql"] if os.environ.get("HDBKIT_SOAK") else [])])
@@ -196,6 +207,37 @@ def test_a_routine_that_is_missing_or_another_s_is_named(
     changed(functions, f"{away}; {other}", f"DROP FUNCTION slev(text); {back}", r"function slev\(.*\) does not exist")
     with pytest.raises(SchemaProblem, match="no schema of TPROC-C of HammerDB"):
         hdbkit.run(built.target, HAMMERDB)
+
+
+@pytest.fixture
+def visitor(target: Target, request: pytest.FixtureRequest) -> Iterator[tuple[Target, Target]]:
+    """An account that may connect, and the administrator of the same database."""
+    word, on_postgresql = "of-the-test", target.kind == "postgresql"
+    server: PrivateServer = request.getfixturevalue("built" if on_postgresql else f"{target.kind}_server")
+    admin, database = server.admin.with_(database=target.database), target.database
+    role = "visitor" if on_postgresql else "'visitor'@'localhost'"
+    login = f"LOGIN PASSWORD '{word}'" if on_postgresql else f"IDENTIFIED BY '{word}'"
+    execute(admin, GROUP, f"CREATE {'ROLE' if on_postgresql else 'USER'} {role} {login}")
+    if not on_postgresql:
+        execute(admin, GROUP, f"GRANT CREATE TEMPORARY TABLES ON {database}.* TO {role}")
+    yield target.with_(user="visitor", password=word, server_folder=None, password_file=None), admin
+    if on_postgresql:
+        execute(admin, GROUP, f"DROP OWNED BY {role}")
+    execute(admin, GROUP, f"DROP {'ROLE' if on_postgresql else 'USER'} {role}")
+
+
+def test_an_account_without_privileges_is_refused_with_grants_that_suffice(visitor: tuple[Target, Target]) -> None:
+    target, admin = visitor
+    load = Load(virtual_users=1, rampup_s=0, duration_s=60, iterations=100, start_delay_ms=0)
+    with pytest.raises(NoAccess, match="account visitor lacks privileges on the schema") as refused:
+        hdbkit.run(target, HAMMERDB, load)
+    grants = refused.value.advice.partition(": ")[2].split("; ")
+    for grant in grants:
+        execute(admin, GROUP, grant)
+    result = hdbkit.run(target, HAMMERDB, load)
+    assert (result.summary["failed"], result.summary["completed"]) == (0, 100)
+    advised = hdbkit.doctor(target, workload=HAMMERDB).query("subject == 'privileges' and detail.str.contains('mix')")
+    assert advised.empty
 
 
 def test_another_scale_and_other_ways_are_refused(procedures: Target) -> None:

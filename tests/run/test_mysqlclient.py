@@ -21,7 +21,7 @@ import pytest
 
 from hdbkit.build import build
 from hdbkit.config import Isolation, Target, WorkloadSpec
-from hdbkit.contracts import Capability, Scope, SessionOptions
+from hdbkit.contracts import Access, Capability, Scope, SessionOptions
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
 from hdbkit.databases._mysqlclient_wire import Call
@@ -30,6 +30,7 @@ from hdbkit.readings import ServerRole
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.sql import statements
 from hdbkit.workloads import workload
+from hdbkit.workloads.custom.uses import uses
 from hdbkit.workloads.tproc_c.tables import TABLES
 
 KINDS = ["mariadb", "mysql"]
@@ -445,6 +446,150 @@ def test_each_missing_privilege_has_the_command_that_grants_it(
             assert engine.advised_grants(session) == []
     finally:
         admin.execute("DROP USER 'limited'@'127.0.0.1'")
+
+
+@pytest.fixture
+def limited(server: PrivateServer, admin: Any) -> Iterator[Target]:
+    """An account that may do nothing in the database ``my_shop``, which is its own; it has no privilege elsewhere."""
+    word, account = "word-of-ours", "'limited'@'127.0.0.1'"
+    admin.execute("CREATE DATABASE my_shop")
+    for command in (
+        *("TABLE things (a INT PRIMARY KEY, b INT)", "TABLE notes (a INT)", "TABLE more (a INT)"),
+        *(
+            "PROCEDURE note() INSERT INTO notes VALUES (1)",
+            "FUNCTION twice(n INT) RETURNS INT DETERMINISTIC RETURN 2 * n",
+        ),
+        "PROCEDURE own() SQL SECURITY INVOKER DELETE FROM notes",
+    ):
+        admin.execute(f"CREATE {command.replace(' ', ' my_shop.', 1)}")
+    admin.execute(f"CREATE USER {account} IDENTIFIED BY '{word}'")
+    admin.execute(f"GRANT CREATE TEMPORARY TABLES ON my_shop.* TO {account}")
+    yield server.target.with_(
+        host="127.0.0.1", user="limited", password=word, password_file=None, server_folder=None, database="my_shop"
+    )
+    admin.execute(f"DROP USER {account}")
+    admin.execute("DROP DATABASE my_shop")
+
+
+USED = [
+    "SELECT a FROM things WHERE b = 1",
+    "INSERT INTO notes SELECT a FROM more",
+    "UPDATE things SET b = 1",
+    "DELETE FROM notes",
+    "CALL note()",
+    "CALL own()",
+]
+
+
+def works(session: Any, text: str) -> bool:
+    try:
+        session.execute(text)
+    except TransactionError:
+        return False
+    return True
+
+
+def test_an_account_lacks_what_statements_use_and_the_grants_suffice(limited: Target, admin: Any) -> None:
+    engine, access = database(limited.kind), uses(USED)
+    with closing(_session(limited)) as session:
+        assert [works(session, text) for text in USED] == [False] * len(USED)
+        (grant,) = engine.grants_for(session, access)
+    assert grant == "GRANT DELETE, EXECUTE, INSERT, SELECT, UPDATE ON `my_shop`.* TO 'limited'@'127.0.0.1'"
+    admin.execute(grant)
+    with closing(_session(limited)) as session:
+        assert engine.grants_for(session, access) == []
+        assert [works(session, text) for text in USED] == [True] * len(USED)
+
+
+def test_a_grant_on_a_pattern_is_not_lost(limited: Target, admin: Any) -> None:
+    engine, access, account = database(limited.kind), uses(USED[:2]), "'limited'@'%'"
+    admin.execute(f"RENAME USER 'limited'@'127.0.0.1' TO {account}")
+    try:
+        admin.execute(f"REVOKE CREATE TEMPORARY TABLES ON my_shop.* FROM {account}")
+        admin.execute(f"GRANT SELECT ON `my%`.* TO {account}")
+        with closing(_session(limited)) as session:
+            (grant,) = engine.grants_for(session, access)
+        assert grant == rf"GRANT INSERT, SELECT ON `my\_shop`.* TO {account}"
+        admin.execute(grant)
+        with closing(_session(limited)) as session:
+            assert [works(session, text) for text in USED[:2]] == [True, True]
+    finally:
+        admin.execute(f"RENAME USER {account} TO 'limited'@'127.0.0.1'")
+
+
+def test_what_routines_use_is_needed_where_they_run_as_who_calls_them(limited: Target, admin: Any) -> None:
+    engine, in_routines = database(limited.kind), {"DELETE": frozenset({"notes"})}
+    admin.execute("GRANT EXECUTE, SELECT ON my_shop.* TO 'limited'@'127.0.0.1'")
+    with closing(_session(limited)) as session:
+        of = {
+            name: engine.grants_for(session, Access({}, frozenset({name}), in_routines)) for name in ("note", "OWN")
+        }
+        assert of == {"note": [], "OWN": ["GRANT DELETE ON `my_shop`.* TO 'limited'@'127.0.0.1'"]}
+        assert [works(session, f"CALL {name}()") for name in of] == [True, False]
+
+
+def test_functions_are_needed_where_they_are_routines(limited: Target, admin: Any) -> None:
+    engine, access = database(limited.kind), uses(["SELECT twice(1), abs(2), TWICE(3), max(a) FROM things"])
+    admin.execute("GRANT SELECT, CREATE ROUTINE ON my_shop.* TO 'limited'@'127.0.0.1'")  # so that it sees them
+    with closing(_session(limited)) as session:
+        assert engine.grants_for(session, access) == ["GRANT EXECUTE ON `my_shop`.* TO 'limited'@'127.0.0.1'"]
+
+
+def test_privileges_of_active_roles_count(limited: Target, admin: Any) -> None:
+    engine, access = database(limited.kind), uses(USED)
+    admin.execute("CREATE ROLE inner_one")
+    admin.execute("CREATE ROLE outer_one")
+    try:
+        admin.execute("GRANT ALL ON my_shop.* TO inner_one")
+        admin.execute("GRANT PROCESS ON *.* TO inner_one")
+        admin.execute("GRANT inner_one TO outer_one")
+        admin.execute("GRANT outer_one TO 'limited'@'127.0.0.1'")
+        with closing(_session(limited)) as session:
+            assert len(engine.grants_for(session, access)) == 1
+            assert len(engine.advised_grants(session)) == 2
+        to = "FOR" if limited.kind == "mariadb" else "TO"
+        admin.execute(f"SET DEFAULT ROLE outer_one {to} 'limited'@'127.0.0.1'")
+        with closing(_session(limited)) as session:
+            assert [works(session, text) for text in USED] == [True] * len(USED)
+            assert engine.grants_for(session, access) == []
+            assert engine.advised_grants(session) == []
+    finally:
+        admin.execute("DROP ROLE inner_one")
+        admin.execute("DROP ROLE outer_one")
+
+
+def test_what_is_revoked_of_a_privilege_on_everything_is_lacking(limited: Target, admin: Any) -> None:
+    engine, access = database(limited.kind), uses(["SELECT a FROM things WHERE b = 1"])
+    if limited.kind == "mariadb":
+        pytest.skip("it has no partial revokes")
+    admin.execute("SET GLOBAL partial_revokes = 1")
+    try:
+        admin.execute("GRANT SELECT ON *.* TO 'limited'@'127.0.0.1'")
+        with closing(_session(limited)) as session:
+            assert engine.grants_for(session, access) == []
+        admin.execute("REVOKE SELECT ON my_shop.* FROM 'limited'@'127.0.0.1'")
+        with closing(_session(limited)) as session:
+            (grant,) = engine.grants_for(session, access)
+        assert grant == "GRANT SELECT ON `my_shop`.* TO 'limited'@'127.0.0.1'"
+        admin.execute(grant)
+        with closing(_session(limited)) as session:
+            assert engine.grants_for(session, access) == []
+            assert works(session, "SELECT a FROM things WHERE b = 1")
+    finally:
+        admin.execute("REVOKE ALL PRIVILEGES, GRANT OPTION FROM 'limited'@'127.0.0.1'")
+        admin.execute("SET GLOBAL partial_revokes = 0")
+
+
+def test_the_account_is_the_one_that_the_server_knows(limited: Target, admin: Any) -> None:
+    """As behind a proxy, which connects with an account of its own."""
+    admin.execute("RENAME USER 'limited'@'127.0.0.1' TO ''@'127.0.0.1'")
+    try:
+        with closing(_session(limited)) as session:
+            (grant,) = database(limited.kind).grants_for(session, uses(["DELETE FROM notes"]))
+        assert grant.endswith(" TO ''@'127.0.0.1'")
+        admin.execute(grant)
+    finally:
+        admin.execute("RENAME USER ''@'127.0.0.1' TO 'limited'@'127.0.0.1'")
 
 
 def test_a_read_only_server_is_one_for_ordinary_accounts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,9 +12,11 @@ from pydantic import SecretStr
 
 import hdbkit
 from hdbkit.config import Load, Target
-from hdbkit.databases import sql_session
+from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError
 from hdbkit.servers import PrivateServer
+from hdbkit.workloads.custom.uses import uses
+from tests.conftest import HdbkitCommand
 
 QUICK = Load(virtual_users=1, rampup_s=0, duration_s=0.3)
 
@@ -63,6 +66,72 @@ def test_an_account_that_may_not_change_the_tables_is_refused_with_grants_that_s
     administer(built, *grants.split("; "))
     result = hdbkit.run(reader, load=QUICK)
     assert (result.summary["failed"], result.summary["completed"] > 0) == (0, True)
+
+
+@pytest.fixture
+def moves(tmp_path: Path, built: PrivateServer) -> Iterator[Path]:
+    """A workload on tables that it did not build, with a function that not everybody may call."""
+    (tmp_path / "workload.yaml").write_text(
+        "name: moves\nschema_name: tproc_c\n"
+        "operations: {look: {weight: 3}, move: {statements: [take, put]}, never: {weight: 0}}\n"
+        "variables: {id: {key: {table: item, column: i_id}}}\n"
+    )
+    (tmp_path / "all.sql").write_text(
+        "-- name: look\nSELECT doubled(w_id), i_name FROM warehouse, item WHERE i_id = :id\n"
+        "-- name: take\nSELECT w_ytd FROM warehouse FOR UPDATE;\n"
+        "-- name: put\nINSERT INTO history SELECT 1, 1, 1, 1, 1, now(), 1, 'FROM stock' FROM item WHERE i_id = :id;\n"
+        "-- name: never\nDELETE FROM stock WHERE s_i_id = 1;\n"
+    )
+    doubled = "tproc_c.doubled(n integer)"
+    administer(built, f"CREATE FUNCTION {doubled} RETURNS integer LANGUAGE sql AS 'SELECT 2 * n'")
+    administer(built, f"REVOKE EXECUTE ON FUNCTION {doubled} FROM PUBLIC")
+    yield tmp_path
+    administer(built, f"DROP FUNCTION {doubled}", "DELETE FROM tproc_c.history WHERE h_data = 'FROM stock'")
+
+
+def test_a_users_own_workload_needs_what_its_statements_use(
+    built: PrivateServer, reader: Target, moves: Path, command: HdbkitCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDBKIT_PASSWORD", "of-the-test")
+    said = command("run", reader.url, "--workload", moves, "-u", 1, "--rampup-s", 0, "--duration-s", 0.3)
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    head, _, grants = said.err.strip().partition("; run as an administrator in database hdbkit: ")
+    assert head == f"hdbkit: account reader lacks privileges on the schema in {reader.url}"
+    assert grants.split("; ") == [
+        "GRANT INSERT ON tproc_c.history TO reader",
+        "GRANT UPDATE ON tproc_c.warehouse TO reader",
+        "GRANT EXECUTE ON ROUTINE tproc_c.doubled(n integer) TO reader",
+    ]
+    advised = hdbkit.doctor(reader, workload=moves).query("subject == 'privileges'")["advice"].str.removesuffix(";")
+    assert set(grants.split("; ")) <= set(advised)
+    administer(built, *grants.split("; "))
+    result = hdbkit.run(reader, moves, QUICK)
+    assert (result.summary["failed"], result.summary["completed"] > 0) == (0, True)
+
+
+def test_names_are_looked_up_as_the_server_does(built: PrivateServer, reader: Target) -> None:
+    schema = 'CREATE SCHEMA "Other"', 'CREATE TABLE "Other"."My Table" (a int)', 'CREATE VIEW "Other".v AS SELECT 1'
+    administer(built, *schema, "CREATE TABLE public.warehouse (a int)")
+    asked = [
+        *(
+            'SELECT a FROM "Other"."My Table"',
+            "SELECT a FROM Other.v",
+            'DELETE FROM "Other".V',
+            "UPDATE Warehouse SET a = 1",
+        ),
+        *("SELECT a FROM no_such_table, no_such.table", "SELECT oid FROM pg_class", "SELECT abs(1), no_such(2)"),
+    ]
+    try:
+        with closing(sql_session(reader)) as session:
+            assert database("postgresql").grants_for(session, uses(asked)) == [
+                'GRANT USAGE ON SCHEMA "Other" TO reader',
+                'GRANT DELETE ON "Other".v TO reader',
+                'GRANT SELECT ON "Other"."My Table" TO reader',
+                "GRANT UPDATE ON public.warehouse TO reader",
+            ]
+            assert database("postgresql").grants_for(session, uses([])) == []
+    finally:
+        administer(built, 'DROP SCHEMA "Other" CASCADE', "DROP TABLE public.warehouse")
 
 
 def test_an_account_that_may_not_read_the_schema_is_told_the_grants(built: PrivateServer, reader: Target) -> None:

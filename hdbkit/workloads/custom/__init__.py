@@ -26,9 +26,11 @@ from hdbkit.contracts import (
 )
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaProblem, TransactionError
 from hdbkit.sql import Statement, made, statements
+from hdbkit.workloads.built import require_access, require_sight
 from hdbkit.workloads.commands import build_command, drop_command
 from hdbkit.workloads.custom.definition import ALL
 from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
+from hdbkit.workloads.custom.uses import uses
 from hdbkit.workloads.phases import rampup_and_window
 
 _GROUP = "custom"
@@ -100,9 +102,19 @@ class Custom:
         """SQL."""
         return frozenset({Capability.SQL})
 
-    def access(self, load: Load) -> Access:
-        """Empty: the statements are its users' own."""
-        return Access()
+    def access(self, load: Load, dialects: tuple[str, ...] = ()) -> Access:
+        """What the statements of the operations use, and the counter of the metric, and the tables of keys."""
+        known = self.scope(dialects).statements
+        names = {self.metric.counter or ""}
+        for operation, weight in self._weights(self.load(load)).items():
+            if weight:
+                names |= {*self.spec.definition.operations[operation].statements} or {operation}
+        used = [known[name] for name in sorted(names) if name in known]
+        drawn = {name for one in used for name in one.parameters}
+        variables = self.spec.definition.variables
+        keys = [variables[name].key for name in sorted(drawn & variables.keys())]
+        counted = [known["key_range"].filled({"table": one.table, "column": one.column}) for one in keys if one]
+        return uses(one.text for one in (*used, *counted))
 
     def paced(self, load: Load) -> bool:
         """False: operations follow each other without pauses."""
@@ -146,12 +158,14 @@ class Custom:
         try:
             log = schema.log()
         except TransactionError as error:
+            require_access(schema, self.access(Load()))
             raise SchemaProblem(f"the schema of {self.title} cannot be read: {error.text}") from None
         name = self.spec.definition.schema_name
         if log.spec is None:
             if log.tables:
                 listed = ", ".join(sorted(log.tables))
                 raise SchemaProblem(f"schema {name} contains tables that hdbkit did not create ({listed})")
+            require_sight(schema, self.access(Load()))
             return None
         kept = json.loads(log.spec)
         drop = drop_command(schema.target, self.spec.named)

@@ -27,7 +27,7 @@ from hdbkit.errors import InputError
 from hdbkit.sql import statements
 from hdbkit.workloads.phases import rampup_and_window
 from hdbkit.workloads.tproc_c.spec import READING, TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
-from hdbkit.workloads.tproc_c.tables import TABLES, USES
+from hdbkit.workloads.tproc_c.tables import COUNTED, TABLES, USES, by_privilege
 
 NOPM = Metric(
     name="NOPM",
@@ -100,15 +100,14 @@ class TprocC:
         stored = self.load(load).routines is Routines.STORED
         return frozenset({Capability.STORED_ROUTINES if stored else Capability.CLIENT_ROUTINES})
 
-    def access(self, load: Load) -> Access:
+    def access(self, load: Load, dialects: tuple[str, ...] = ()) -> Access:
         """Tables and routines of the transactions in the mix, and the table of the order numbers."""
         own = self.load(load)
         planned = [name for name, weight in own.weights.items() if weight]
-        tables = {
-            privilege: frozenset().union(*(USES[name].get(privilege, ()) for name in planned))
-            for privilege in ("SELECT", "INSERT", "UPDATE", "DELETE")
-        }
-        return Access(tables, frozenset(planned if own.routines is Routines.STORED else ()))
+        used, counted = by_privilege(USES[name] for name in planned), {"SELECT": COUNTED}
+        if own.routines is Routines.CLIENT:
+            return Access(by_privilege((used, counted)))
+        return Access(counted, frozenset(planned), used)
 
     def paced(self, load: Load) -> bool:
         """Whether users key and think."""

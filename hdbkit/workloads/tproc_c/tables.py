@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,6 +55,16 @@ USES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     "stock_level": {"SELECT": frozenset({"district", "order_line", "stock"})},
 }
 """The tables that each transaction uses, by privilege."""
+COUNTED: Final = frozenset({"district"})
+"""The table of the order numbers, which are the count of new orders."""
+
+
+def by_privilege(uses: Iterable[Mapping[str, frozenset[str]]]) -> dict[str, frozenset[str]]:
+    """Several uses of tables together."""
+    listed = [*uses]
+    privileges = dict.fromkeys(privilege for one in listed for privilege in one)
+    return {name: frozenset().union(*(one.get(name, ()) for one in listed)) for name in privileges}
+
 
 _KEYS: Final = {
     "item": ("i_id",),

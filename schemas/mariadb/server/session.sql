@@ -20,6 +20,10 @@ FROM (
 ) AS e
 WHERE e.seconds > 0;
 
+-- name: literal_databases
+-- They are wildcards here.
+SELECT 0;
+
 -- name: set_isolation
 SET SESSION tx_isolation = :level;
 

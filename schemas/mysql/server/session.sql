@@ -62,11 +62,8 @@ SELECT CONNECTION_ID();
 SHOW GLOBAL STATUS LIKE 'Uptime';
 
 -- name: read_only
--- Whether the server accepts no changes of ordinary accounts, and whether this one is exempt.
-SELECT @@GLOBAL.read_only,
-       EXISTS (SELECT * FROM information_schema.USER_PRIVILEGES
-               WHERE PRIVILEGE_TYPE IN ('SUPER', 'CONNECTION_ADMIN', 'READ ONLY ADMIN', 'READ_ONLY ADMIN')
-                 AND REPLACE(GRANTEE, CHAR(39), '') = CURRENT_USER());
+-- Whether the server accepts no changes of ordinary accounts.
+SELECT @@GLOBAL.read_only;
 
 -- name: super_read_only
 -- Whether the server accepts no changes of any account.
@@ -80,30 +77,34 @@ SELECT UNIX_TIMESTAMP(NOW(6));
 -- Protocol and certificate of this connection, one per row: name, value.
 SHOW SESSION STATUS WHERE Variable_name IN ('Ssl_version', 'Ssl_server_not_after');
 
--- name: advised_grants
--- What this account lacks: the command that grants it, and what is missing without it. None where it has a role, whose
--- privileges are not listed here.
-SELECT CONCAT('GRANT ', GROUP_CONCAT(p.name ORDER BY p.name SEPARATOR ', '), ' ON ', p.place, ' TO ', :account), p.without
-FROM (
-    SELECT n.name, CONCAT('`', REPLACE(REPLACE(REPLACE(DATABASE(), '`', '``'), '_', '\\_'), '%', '\\%'), '`.*') AS place,
-           'hdbkit cannot build, run and drop a schema in this database' AS without
-    FROM (SELECT 'SELECT' AS name UNION ALL SELECT 'INSERT' UNION ALL SELECT 'UPDATE' UNION ALL SELECT 'DELETE'
-          UNION ALL SELECT 'CREATE' UNION ALL SELECT 'DROP' UNION ALL SELECT 'INDEX'
-          UNION ALL SELECT 'CREATE ROUTINE' UNION ALL SELECT 'ALTER ROUTINE' UNION ALL SELECT 'EXECUTE') AS n
-    WHERE DATABASE() IS NOT NULL
-    UNION ALL
-    SELECT 'PROCESS', '*.*', 'deadlocks, history list length and the statistics of tables are not visible'
-    UNION ALL
-    SELECT IF(VERSION() LIKE '%MariaDB%', 'SLAVE MONITOR', 'REPLICATION CLIENT'), '*.*', 'replication lag is not visible'
-    FROM DUAL WHERE @@GLOBAL.read_only
-) AS p
-WHERE COALESCE(CURRENT_ROLE(), 'NONE') = 'NONE'
-  AND p.name NOT IN (SELECT PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES
-                     WHERE REPLACE(GRANTEE, CHAR(39), '') = CURRENT_USER())
-  AND p.name NOT IN (SELECT PRIVILEGE_TYPE FROM information_schema.SCHEMA_PRIVILEGES
-                     WHERE REPLACE(GRANTEE, CHAR(39), '') = CURRENT_USER() AND DATABASE() LIKE TABLE_SCHEMA)
-GROUP BY p.place, p.without
-ORDER BY p.place DESC;
+-- name: grants
+-- The privileges of this account and of its active roles, one or more per row, and what is revoked of them.
+SHOW GRANTS;
+
+-- name: granted_to
+-- This account as a GRANT names it, and its database; then each routine of one of the names that it sees: database,
+-- name, and whether it runs with the privileges of who calls it.
+SELECT CONCAT(QUOTE(LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - CHAR_LENGTH(a.host) - 1)), '@', QUOTE(a.host)),
+       DATABASE(), r.ROUTINE_SCHEMA, r.ROUTINE_NAME, r.SECURITY_TYPE = 'INVOKER'
+FROM (SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', -1) AS host) AS a
+LEFT JOIN information_schema.ROUTINES AS r ON FIND_IN_SET(LOWER(r.ROUTINE_NAME), :routines);
+
+-- name: literal_databases
+-- Whether GRANT takes _ and % in the name of a database as they are; else they are wildcards.
+SELECT COUNT(*) FROM performance_schema.global_variables
+WHERE VARIABLE_NAME = 'partial_revokes' AND VARIABLE_VALUE = 'ON';
+
+-- name: advised_privileges
+-- The privileges that hdbkit uses: name, whether on the database or on everything, and what is missing without it.
+SELECT name, 1, 'hdbkit cannot build, run and drop a schema in this database'
+FROM (SELECT 'ALTER ROUTINE' AS name UNION ALL SELECT 'CREATE' UNION ALL SELECT 'CREATE ROUTINE'
+      UNION ALL SELECT 'DELETE' UNION ALL SELECT 'DROP' UNION ALL SELECT 'EXECUTE' UNION ALL SELECT 'INDEX'
+      UNION ALL SELECT 'INSERT' UNION ALL SELECT 'SELECT' UNION ALL SELECT 'UPDATE') AS n
+UNION ALL
+SELECT 'PROCESS', 0, 'deadlocks, history list length and the statistics of tables are not visible'
+UNION ALL
+SELECT IF(VERSION() LIKE '%MariaDB%', 'SLAVE MONITOR', 'REPLICATION CLIENT'), 0, 'replication lag is not visible'
+FROM DUAL WHERE @@GLOBAL.read_only;
 
 -- name: disturbing_settings
 -- Settings whose values disturb runs, or make their results incomparable: name, value, effect.

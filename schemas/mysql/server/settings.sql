@@ -69,20 +69,9 @@ SELECT concat(
 -- Removes a persisted setting.
 SELECT concat('RESET PERSIST IF EXISTS `', :name, '`');
 
--- name: account_name
--- The account of this session, as a GRANT names it.
-SELECT concat(quote(left(current_user(), char_length(current_user()) - char_length(h.host) - 1)), '@', quote(h.host))
-FROM (SELECT substring_index(current_user(), '@', -1) AS host) AS h;
-
 -- name: privileges_to_persist
--- What this account lacks to persist settings; none where it has roles, whose privileges are not listed here.
-SELECT p.name
-FROM (SELECT 'SYSTEM_VARIABLES_ADMIN' AS name UNION ALL SELECT 'PERSIST_RO_VARIABLES_ADMIN') AS p
-WHERE current_role() = 'NONE'
-  AND p.name NOT IN (
-      SELECT u.privilege_type
-      FROM information_schema.user_privileges AS u
-      WHERE replace(u.grantee, char(39), '') = current_user());
+-- The privileges that an account needs to persist settings.
+SELECT 'SYSTEM_VARIABLES_ADMIN' UNION ALL SELECT 'PERSIST_RO_VARIABLES_ADMIN';
 
 -- name: reload_settings
 -- Nothing: changes take effect immediately.

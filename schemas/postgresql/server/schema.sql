@@ -56,35 +56,64 @@ SELECT format('ANALYZE %I.%I', nspname, relname)
 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
 WHERE pg_class.oid = to_regclass(:table);
 
--- name: grants_on_schema
--- The command that lets this account name what is in the schema; no row if it may.
-SELECT format('GRANT USAGE ON SCHEMA %I TO %I', nspname, current_user)
-FROM pg_namespace
-WHERE nspname = lower(current_setting('search_path')) AND NOT has_schema_privilege(oid, 'USAGE');
-
--- name: grants_on_tables
--- The command that grants this account a privilege on those of the tables on which it lacks it; no row if on none. A
--- privilege on a column suffices here. The tables are not used by the account where all routines run as their owner.
-SELECT format('GRANT %s ON %s TO %I', :privilege::text,
-              string_agg(format('%I.%I', n.nspname, c.relname), ', ' ORDER BY c.relname), current_user)
-FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-WHERE n.nspname = lower(current_setting('search_path')) AND c.relkind IN ('r', 'p')
-  AND c.relname = ANY (string_to_array(:tables, ','))
-  AND NOT CASE :privilege::text WHEN 'DELETE' THEN has_table_privilege(c.oid, 'DELETE')
-               ELSE has_any_column_privilege(c.oid, :privilege::text) END
-  AND (:routines::text = '' OR EXISTS (
-      SELECT FROM pg_proc AS p
-      WHERE p.pronamespace = n.oid AND p.proname = ANY (string_to_array(:routines::text, ',')) AND NOT p.prosecdef))
-HAVING count(*) > 0;
-
--- name: grants_on_routines
--- The commands that let this account call those of the routines that it may not.
-SELECT format('GRANT EXECUTE ON ROUTINE %I.%I(%s) TO %I', n.nspname, p.proname,
-              pg_get_function_identity_arguments(p.oid), current_user)
-FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-WHERE n.nspname = lower(current_setting('search_path')) AND p.proname = ANY (string_to_array(:routines, ','))
-  AND NOT has_function_privilege(p.oid, 'EXECUTE')
-ORDER BY p.proname;
+-- name: grants_for
+-- The commands that grant this account what it lacks of an access; no row if nothing. Names without a schema are looked
+-- up in the search path, with those of its schemas that this account may not use; names that are not there need no
+-- privilege. What routines use is used by this account where one of them runs as who calls it. A privilege on a column
+-- suffices. Of routines with the same name one that may be executed suffices.
+WITH asked AS (
+    SELECT of.kind, privileges.key AS privilege, parse_ident(names.name) AS parts
+    FROM (VALUES ('used', :access::jsonb -> 'tables'), ('used in routines', :access::jsonb -> 'in_routines'),
+                 ('called', jsonb_build_object('EXECUTE', :access::jsonb -> 'routines'))) AS of (kind, content),
+         jsonb_each(of.content) AS privileges,
+         jsonb_array_elements_text(privileges.value) AS names (name)
+), path AS (
+    SELECT replace((parse_ident(btrim(entry)))[1], '$user', current_user) AS name, position
+    FROM unnest(string_to_array(current_setting('search_path'), ',')) WITH ORDINALITY AS entries (entry, position)
+    WHERE btrim(entry) ~ '^("[^"]+"|[A-Za-z_][A-Za-z0-9_$]*)$'
+    UNION ALL
+    SELECT 'pg_catalog', 0
+), sought AS (
+    SELECT a.kind, a.privilege, a.parts, n.oid AS schema_id, n.nspname AS schema_name, a.parts[cardinality(a.parts)] AS name,
+           coalesce(p.position, 0) AS position
+    FROM asked AS a
+    JOIN pg_namespace AS n ON cardinality(a.parts) = 1 OR n.nspname = a.parts[1]
+    LEFT JOIN path AS p ON p.name = n.nspname
+    WHERE cardinality(a.parts) > 1 OR p.position IS NOT NULL
+), routines AS (
+    SELECT s.schema_id, s.schema_name, s.parts, p.oid, p.proname, p.prosecdef,
+           bool_or(has_function_privilege(p.oid, 'EXECUTE')) OVER (PARTITION BY s.parts) AS permitted
+    FROM sought AS s
+    JOIN pg_proc AS p ON p.pronamespace = s.schema_id AND p.proname = s.name
+    WHERE s.kind = 'called'
+), tables AS (
+    SELECT DISTINCT ON (s.kind, s.privilege, s.parts)
+           s.schema_id, s.schema_name, CASE s.privilege WHEN 'LOCK' THEN 'UPDATE' ELSE s.privilege END AS privilege,
+           c.oid, c.relname
+    FROM sought AS s
+    JOIN pg_class AS c ON c.relnamespace = s.schema_id AND c.relname = s.name
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+      AND (s.kind = 'used' OR s.kind = 'used in routines' AND EXISTS (SELECT FROM routines WHERE NOT prosecdef))
+    ORDER BY s.kind, s.privilege, s.parts, s.position
+), lacking AS (
+    SELECT DISTINCT privilege, schema_name, relname
+    FROM tables
+    WHERE NOT CASE WHEN privilege IN ('DELETE', 'TRUNCATE') THEN has_table_privilege(oid, privilege)
+                   ELSE has_any_column_privilege(oid, privilege) END
+)
+SELECT format('GRANT USAGE ON SCHEMA %I TO %I', schema_name, current_user)
+FROM (SELECT schema_id, schema_name FROM tables UNION SELECT schema_id, schema_name FROM routines) AS used
+WHERE NOT has_schema_privilege(schema_id, 'USAGE')
+UNION ALL
+SELECT format('GRANT %s ON %s TO %I', privilege,
+              string_agg(format('%I.%I', schema_name, relname), ', ' ORDER BY schema_name, relname), current_user)
+FROM lacking
+GROUP BY privilege
+UNION ALL
+SELECT DISTINCT format('GRANT EXECUTE ON ROUTINE %I.%I(%s) TO %I', schema_name, proname,
+                       pg_get_function_identity_arguments(oid), current_user)
+FROM routines
+WHERE NOT permitted;
 
 -- name: list_not_analyzable
 -- Tables among these that this account may not analyze; the server would leave them out with a warning. The privilege

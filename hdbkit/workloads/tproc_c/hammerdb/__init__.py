@@ -12,9 +12,11 @@ from types import MappingProxyType
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.contracts import Access, PlannedCheck, Schema, Session, Table, User, UserPlan
-from hdbkit.errors import InputError
+from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.workloads.tproc_c import TprocC
-from hdbkit.workloads.tproc_c.spec import InputRules, Routines, TprocCLoad
+from hdbkit.workloads.tproc_c.hammerdb.routines import ROUTINES, SCALE, USES, VERIFIED
+from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, InputRules, Routines, TprocCLoad
+from hdbkit.workloads.tproc_c.tables import COUNTED, by_privilege
 
 START_DELAY_MS = 500
 """HammerDB starts its virtual users this far apart: its tables have few rows per page only once they have grown."""
@@ -41,15 +43,28 @@ class HammerDBTprocC(TprocC):
         delay_ms = START_DELAY_MS if load.start_delay_ms is None else load.start_delay_ms
         return load.model_copy(update={"input_rules": InputRules.HAMMERDB, "start_delay_ms": delay_ms})
 
-    def access(self, load: Load) -> Access:
-        """Empty: what its routines use depends on their version."""
-        return Access()
+    def access(self, load: Load, dialects: tuple[str, ...] = ()) -> Access:
+        """HammerDB's routines and what those of each version use; hdbkit looks for new orders, and counts them."""
+        own = self.load(load)
+        planned = [name for name, weight in own.weights.items() if weight]
+        verified = [VERIFIED] if "new_order" in planned else []
+        return Access(
+            {"SELECT": frozenset().union(COUNTED, SCALE, *verified)},
+            frozenset(routine for name, routine in zip(TRANSACTIONS, ROUTINES, strict=True) if name in planned),
+            by_privilege(USES[name] for name in planned),
+        )
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
         """The present schema with its number of warehouses; None if there is no schema."""
+        from hdbkit.workloads.built import require_access, require_sight
         from hdbkit.workloads.tproc_c.hammerdb.schema import found_spec
 
-        return found_spec(schema.session)
+        require_sight(schema, self.access(Load()), least=Access({"SELECT": SCALE}))
+        try:
+            return found_spec(schema.session)
+        except SchemaProblem:
+            require_access(schema, self.access(Load()))
+            raise
 
     def advice_to_build(self, command: str) -> str:
         """HammerDB builds it."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from hdbkit.contracts import Check, PlannedCheck
 from hdbkit.workloads.tproc_c.consistency import CONDITIONS, all_there, condition, row_counts
-from hdbkit.workloads.tproc_c.hammerdb.schema import ROUTINES
+from hdbkit.workloads.tproc_c.hammerdb.routines import ROUTINES
 from hdbkit.workloads.tproc_c.spec import TprocCSpec
 from hdbkit.workloads.tproc_c.tables import TABLES
 

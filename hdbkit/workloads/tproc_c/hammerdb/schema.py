@@ -7,11 +7,10 @@ from typing import Final
 
 from hdbkit.contracts import Session
 from hdbkit.errors import SchemaProblem, TransactionError
+from hdbkit.workloads.tproc_c.hammerdb.routines import ROUTINES
 from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, SchemaFrom, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import TABLES
 
-ROUTINES: Final = ("neword", "payment", "ostat", "delivery", "slev")
-"""HammerDB's names of the transactions, in the order of ``TRANSACTIONS``."""
 LOG_TABLES: Final = frozenset({"build_spec", "build_part"})
 """The record of a build of hdbkit's own."""
 _MAKE_THEM: Final = "create them with HammerDB, or use another database"
