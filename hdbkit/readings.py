@@ -77,6 +77,25 @@ class Disturbance:
     effect: str
 
 
+@dataclass(frozen=True)
+class WriteCycle:
+    """The time in which a server's background writing repeats, and the setting with its value that decides it."""
+
+    setting: str
+    value: str
+    seconds: float
+
+    def warning(self, window_s: float) -> str:
+        """Why a window is too short for it, and what to set; empty if it is not."""
+        if window_s >= self.seconds:
+            return ""
+        return (
+            f"the window ({window_s:g} s) is shorter than a cycle of the server's background writing "
+            f"({self.setting} = {self.value}), so it may contain all of that writing or none; set duration_s to "
+            f"{self.seconds:g} or more, or reduce {self.setting}"
+        )
+
+
 class PoolMode(StrEnum):
     """When a connection pooler gives a client another connection of the server."""
 

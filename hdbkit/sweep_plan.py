@@ -346,7 +346,7 @@ def run_plan(
 
 def estimated_run_s(spec: SweepSpec) -> float:
     """Estimated duration of one run of a sweep, in seconds."""
-    return spec.load.max_duration_s + spec.cooldown_s + ASSUMED_OVERHEAD_S
+    return spec.load.max_duration_s + (spec.cooldown_s or 0.0) + ASSUMED_OVERHEAD_S
 
 
 def _assumed_build_s(spec: WorkloadSpec) -> float:

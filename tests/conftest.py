@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hdbkit.cli import main
+from hdbkit.config import sweep_spec
 from tests.forked import Forked
 
 settings.register_profile("busy host", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -22,6 +23,8 @@ settings.load_profile("busy host")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a script's background job; programs under test need it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+sweep_spec.REST_S = 0.0  # tests of sweeps wait for no idle host, unless they give cooldown_s
 
 NEW_INTERPRETERS = subprocess.Popen
 ON_ONE_WORKER = (

@@ -38,6 +38,8 @@ from hdbkit.config.workload_spec import AnyWorkload
 from hdbkit.errors import ConfigErrors, InputError
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,40}$"
+REST_S = 10.0
+"""The maximum cooldown before each run of a sweep that gives none."""
 
 
 class Reset(StrEnum):
@@ -174,7 +176,12 @@ class SweepSpec(ConfigModel):
         default=Cooldown.IDLE,
         description="cooldown before each run; idle: until the hosts are idle, fixed: cooldown_s",
     )
-    cooldown_s: float = Field(default=0, ge=0, le=3600, description="maximum cooldown before each run, in seconds")
+    cooldown_s: float | None = Field(
+        default=None,
+        ge=0,
+        le=3600,
+        description="maximum cooldown before each run, in seconds; none: 10 s or the window, whichever is shorter",
+    )
     time_budget_s: float | None = Field(
         default=None, gt=0, description="maximum duration of all blocks, in seconds; a longer plan is an error"
     )
@@ -184,6 +191,11 @@ class SweepSpec(ConfigModel):
     workload: AnyWorkload | None = Field(
         default=None, description="workload and schema; none: the schema that exists"
     )
+
+    @property
+    def max_cooldown_s(self) -> float:
+        """The maximum cooldown before each run, in seconds."""
+        return min(REST_S, self.load.duration_s) if self.cooldown_s is None else self.cooldown_s
 
     _origin: Origin = PrivateAttr(default=Origin())
 

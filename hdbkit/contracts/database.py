@@ -11,7 +11,7 @@ from hdbkit.contracts.control import ApplyBy
 from hdbkit.contracts.schemas import Schema, SchemaOptions
 from hdbkit.contracts.sessions import SERVER, Access, Capability, Scope, Session, SessionOptions
 from hdbkit.contracts.workloads import Workload
-from hdbkit.readings import Disturbance, Encryption, Footprint, MissingGrant, Pooling, ServerRole, Timeout
+from hdbkit.readings import Disturbance, Encryption, Footprint, MissingGrant, Pooling, ServerRole, Timeout, WriteCycle
 
 
 class Database(Protocol):
@@ -100,6 +100,10 @@ class Database(Protocol):
 
     def disturbances(self, session: Session) -> list[Disturbance]:
         """The settings of the server that disturb runs."""
+        ...
+
+    def write_cycle(self, session: Session) -> WriteCycle | None:
+        """The cycle in which the server writes changed pages to its files; None if it has none, or none by time."""
         ...
 
     def clock_s(self, session: Session) -> float | None:

@@ -56,6 +56,7 @@ from hdbkit.readings import (
     PoolMode,
     ServerRole,
     Timeout,
+    WriteCycle,
 )
 
 _CERTIFICATE_END = "%b %d %H:%M:%S %Y GMT"
@@ -224,6 +225,11 @@ class MysqlclientDatabase:
     def disturbances(self, session: Session) -> list[Disturbance]:
         """Settings that make commits unsafe, the redo log short, or the log long."""
         return [Disturbance(*map(str, row)) for row in session.ask("disturbing_settings") + session.ask("redo_log")]
+
+    def write_cycle(self, session: Session) -> WriteCycle:
+        """The time over which InnoDB averages the load that its writing follows; it has no checkpoints by time."""
+        ((setting, value, seconds),) = session.ask("write_cycle")
+        return WriteCycle(str(setting), str(value), float(seconds))
 
     def clock_s(self, session: Session) -> float:
         """The time of the statement."""

@@ -53,6 +53,7 @@ from hdbkit.readings import (
     PoolMode,
     ServerRole,
     Timeout,
+    WriteCycle,
 )
 
 _LATENCIES = 1024
@@ -284,6 +285,10 @@ class NullDatabase:
     def disturbances(self, session: Session) -> list[Disturbance]:
         """None: its settings disturb nothing."""
         return []
+
+    def write_cycle(self, session: Session) -> WriteCycle | None:
+        """None: there is no server."""
+        return None
 
     def clock_s(self, session: Session) -> float | None:
         """None: it has no server."""

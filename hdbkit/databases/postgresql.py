@@ -43,6 +43,7 @@ from hdbkit.readings import (
     PoolMode,
     ServerRole,
     Timeout,
+    WriteCycle,
 )
 
 if TYPE_CHECKING:
@@ -165,6 +166,11 @@ class PostgreSQL:
     def disturbances(self, session: Session) -> list[Disturbance]:
         """Settings that make commits unsafe, checkpoints frequent, or the log long."""
         return [Disturbance(*row) for row in session.ask("disturbing_settings")]
+
+    def write_cycle(self, session: Session) -> WriteCycle:
+        """The time between two checkpoints, unless the log requires one earlier."""
+        ((setting, value, seconds),) = session.ask("write_cycle")
+        return WriteCycle(setting, value, float(seconds))
 
     def clock_s(self, session: Session) -> float:
         """The time now, not that of the transaction."""

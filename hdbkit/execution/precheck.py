@@ -42,7 +42,7 @@ class Ready:
     client_path: str = ""
     """The code path of the measured calls."""
     warnings: tuple[str, ...] = ()
-    """What is wrong with the schema, though it can be run."""
+    """What is wrong with the schema and the load, though it can be run."""
     disturbed: str = ""
     """The server that the run disturbs by faults; no other run of the results folder may do so at the same time."""
 
@@ -92,7 +92,7 @@ def _analyze(schema: Schema, target: Target) -> None:
 
 
 def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...]:
-    """Missing indexes and other parts, missing statistics, and the workload's own hint; one sentence each."""
+    """Missing parts and statistics of the schema, the workload's own hint, a short window; one sentence each."""
     planned = [one for one in workload(plan.workload).checks(engine.dialects) if one.of_catalog]
     if Capability.TABLES not in engine.capabilities:
         planned = []
@@ -103,8 +103,10 @@ def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...
         advice = "this account may not update them" if plan.load.analyze else "--analyze updates them"
         listed = f"{', '.join(tables[:_LISTED])}{more}"
         warnings.append(f"the optimizer's statistics are missing or stale ({advice}): {listed}")
-    hint = workload(plan.workload).hint(plan.load)
-    return (*warnings, hint) if hint else tuple(warnings)
+    warnings.append(workload(plan.workload).hint(plan.load))
+    cycle = engine.write_cycle(schema.session) if _changing(plan) else None
+    warnings.append(cycle.warning(plan.load.duration_s) if cycle else "")
+    return tuple(filter(None, warnings))
 
 
 def _client_path(engine: Database, plan: RunPlan, session: Session, pooling: Pooling) -> str:
@@ -158,9 +160,7 @@ def _check_capabilities(engine: Database, asked: Workload, load: Load) -> None:
 
 
 def _check_role(role: ServerRole, plan: RunPlan) -> None:
-    work = workload(plan.workload)
-    weights = work.mix(plan.load) or dict.fromkeys(work.operations, 1.0)
-    changing = [name for name, weight in weights.items() if weight and name not in work.reading]
+    work, changing = workload(plan.workload), _changing(plan)
     if role is ServerRole.PRIMARY or not changing:
         return
     advice = f"--read-only runs only {' and '.join(sorted(work.reading))}, or " if work.reading else ""
@@ -168,6 +168,13 @@ def _check_role(role: ServerRole, plan: RunPlan) -> None:
         f"the server of {plan.target.described} is {role.described}, and {', '.join(changing)} change its data; "
         f"{advice}name the primary"
     )
+
+
+def _changing(plan: RunPlan) -> list[str]:
+    """The operations of the load that change data."""
+    work = workload(plan.workload)
+    weights = work.mix(plan.load) or dict.fromkeys(work.operations, 1.0)
+    return [name for name, weight in weights.items() if weight and name not in work.reading]
 
 
 def _check_replicas(engine: Database, plan: RunPlan) -> None:

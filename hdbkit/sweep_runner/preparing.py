@@ -65,7 +65,7 @@ def prepare_run(plan: SweepPlan, planned: PlannedRun, control: ServerControl) ->
     restored_s, rebuilt_s = bring_data(plan, planned, control)
     maintained_s = control.maintain()
     restarted_s = control.restart() if spec.cache is Cache.RESTART else 0.0
-    rest = cool_down(spec.cooldown, spec.cooldown_s, control)
+    rest = cool_down(spec.cooldown, spec.max_cooldown_s, control)
     return {
         "applied_by": change.applied_by.value,
         "applied_s": change.duration_s,

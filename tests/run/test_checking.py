@@ -67,7 +67,8 @@ def small(built: PrivateServer) -> Iterator[WorkloadSpec]:
 
 def ready(target: Target, spec: WorkloadSpec, **load: object) -> Ready:
     def plan(found: WorkloadSpec) -> RunPlan:
-        return RunPlan(run_id="r", target=target, workload=found, load=workload(found).load(Load(**load)))
+        given = Load(**{"duration_s": 1800, **load})
+        return RunPlan(run_id="r", target=target, workload=found, load=workload(found).load(given))
 
     return precheck(target, spec, plan, Path())
 
@@ -89,6 +90,17 @@ def test_missing_statistics_are_reported_before_a_run_and_made_on_request(
     owner.execute("SELECT pg_stat_force_next_flush()")
     (warning,) = ready(built.target, small).warnings
     assert "entries had 5000 rows when it was analyzed, and has " in warning
+
+
+def test_a_window_that_is_shorter_than_the_servers_cycle_of_writing_is_a_warning(
+    built: PrivateServer, small: WorkloadSpec
+) -> None:
+    (warning,) = ready(built.target, small, duration_s=1799).warnings
+    assert warning.startswith(
+        "the window (1799 s) is shorter than a cycle of the server's background writing (checkpoint_timeout = 30min)"
+    )
+    assert warning.endswith("set duration_s to 1800 or more, or reduce checkpoint_timeout")
+    assert ready(built.target, small, duration_s=60, weights={"update": 0, "read": 1}).warnings == ()
 
 
 def test_a_missing_index_is_reported_before_a_run(

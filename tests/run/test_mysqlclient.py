@@ -592,6 +592,13 @@ def test_the_account_is_the_one_that_the_server_knows(limited: Target, admin: An
         admin.execute("RENAME USER ''@'127.0.0.1' TO 'limited'@'127.0.0.1'")
 
 
+def test_innodb_adapts_its_writing_within_a_known_time(server: PrivateServer, connect: Sessions) -> None:
+    cycle = database(server.target.kind).write_cycle(connect())
+    assert (cycle.setting, cycle.value, cycle.seconds) == ("innodb_flushing_avg_loops", "30", 30)
+    assert cycle.warning(29).startswith("the window (29 s) is shorter")
+    assert cycle.warning(30) == ""
+
+
 def test_a_read_only_server_is_one_for_ordinary_accounts(
     server: PrivateServer, connect: Sessions, admin: Any
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import hdbkit
 from hdbkit import control_groups
-from hdbkit.config import Cache, Cooldown, Load, SweepSpec, Target
+from hdbkit.config import Cache, Cooldown, Load, SweepSpec, Target, sweep_spec
 from hdbkit.errors import ConfigErrors
 from hdbkit.execution import host
 from hdbkit.readings import HostLoad
@@ -45,6 +45,15 @@ def test_a_cache_is_emptied_after_the_maintenance_that_fills_it(server: FileServ
     assert server.calls.count("restart") == 4
     runs = [RunFolder(results / line.run_id).read() for line in folder.journal.lines if line.step == "run_finished"]
     assert all(run.plan["sweep"]["busy_pct"] is None for run in runs)
+
+
+def test_each_run_of_a_sweep_rests_by_default(
+    server: FileServer, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep_spec, "REST_S", 0.05)
+    folder = start(planned(cooldown="fixed"), results, server, runner(server, results))
+    runs = [RunFolder(results / line.run_id).read() for line in folder.journal.lines if line.step == "run_finished"]
+    assert {run.plan["sweep"]["rested_s"] for run in runs} == {0.05}
 
 
 def test_what_cannot_be_done_before_each_run_is_reported_before_the_first(server: FileServer, results: Path) -> None:

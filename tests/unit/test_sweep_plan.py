@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.config import Load, SweepSpec, Target, sweep_spec
 from hdbkit.errors import InputError
 from hdbkit.run_order import in_turn
 from hdbkit.sweep_plan import SweepPlan, extended, new_sweep_id, plan_sweep, run_plan, with_winners
@@ -144,6 +144,14 @@ def test_the_time_is_estimated_from_the_phases() -> None:
     assert plan_sweep(
         TARGET, spec(load=Load(rampup_s=3, duration_s=5), cooldown_s=4), "s"
     ).estimated_s == pytest.approx(short + 48 * (2 + 3 + 4))
+
+
+def test_the_cooldown_is_ten_seconds_or_the_window_unless_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep_spec, "REST_S", 10.0)
+    loads = Load(rampup_s=0, duration_s=60), Load(rampup_s=0, duration_s=4)
+    assert [spec(load=load).max_cooldown_s for load in loads] == [10.0, 4.0]
+    assert [spec(load=load, cooldown_s=given).max_cooldown_s for load in loads for given in (0, 20)] == [0, 20, 0, 20]
+    assert "cooldown_s" not in SweepSpec(settings={"a": ["1", "2"]}).model_dump(exclude_defaults=True)
 
 
 def test_a_sweep_without_end_is_refused() -> None:

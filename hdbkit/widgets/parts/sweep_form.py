@@ -9,6 +9,7 @@ import ipywidgets
 
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.quantities import counts_in
+from hdbkit.config.words import number_text
 from hdbkit.errors import InputError
 from hdbkit.widgets.parts.layout import LABELS, grid
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
@@ -37,7 +38,8 @@ class SweepForm:
         self.winners.tooltip = "further blocks of the three best configurations and the baseline at the end; 0: none"
         self.rampup = _seconds("Rampup (s)", "seconds before the measured window")
         self.duration = _seconds("Duration (s)", "seconds of the measured window")
-        self.cooldown = _seconds("Cool-down (s)", "maximum cool-down before each run; it ends early on idle hosts")
+        self.cooldown = _text("Cool-down (s)", "none: 10, or the duration")
+        self.cooldown.tooltip = "maximum cool-down before each run; it ends early on idle hosts"
         self.effect = ipywidgets.FloatText(description="Effect (%)", step=0.5, style=LABELS)
         self.effect.tooltip = "smallest change of the metric that matters"
         phases = (self.rampup, self.duration, self.cooldown)
@@ -65,7 +67,7 @@ class SweepForm:
             blocks=self.blocks.value,
             looks=counts_in(self.looks.value, "looks"),
             winner_blocks=self.winners.value,
-            cooldown_s=self.cooldown.value,
+            cooldown_s=_optional(self.cooldown.value),
             smallest_effect=round(self.effect.value / 100, 6),
             load=Load(**load.model_dump(exclude_unset=True)),
             workload=self._wanted,
@@ -94,7 +96,8 @@ class SweepForm:
         self.blocks.value = spec.blocks
         self.looks.value, self.winners.value = ", ".join(map(str, spec.looks)), spec.winner_blocks
         self.rampup.value, self.duration.value = spec.load.rampup_s, spec.load.duration_s
-        self.cooldown.value, self.effect.value = spec.cooldown_s, round(100 * spec.smallest_effect, 4)
+        self.cooldown.value = "" if spec.cooldown_s is None else number_text(spec.cooldown_s)
+        self.effect.value = round(100 * spec.smallest_effect, 4)
         self._filling = False
 
     def _tell(self) -> None:
@@ -133,6 +136,14 @@ def _literal(name: str, value: Any) -> str:
 
 def _text(name: str, hint: str) -> ipywidgets.Text:
     return ipywidgets.Text(description=name, placeholder=hint, continuous_update=False, style=LABELS)
+
+
+def _optional(text: str) -> float | None:
+    """The seconds of a text; None if it is empty."""
+    try:
+        return float(text) if text.strip() else None
+    except ValueError:
+        raise InputError(f"the cool-down must be a number of seconds, not '{text}'") from None
 
 
 def _seconds(name: str, hint: str) -> ipywidgets.FloatText:

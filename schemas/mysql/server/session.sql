@@ -126,6 +126,11 @@ SELECT name, value, effect FROM (
 ) AS known
 WHERE applies;
 
+-- name: write_cycle
+-- The setting that decides how soon the writing of changed pages follows the load, its value, and that time in seconds:
+-- pages are written all the time, at a rate that is computed once per so many seconds.
+SELECT 'innodb_flushing_avg_loops', @@GLOBAL.innodb_flushing_avg_loops, @@GLOBAL.innodb_flushing_avg_loops;
+
 -- name: redo_log
 -- A redo log that is so small that it disturbs runs: name, value, effect.
 SELECT 'innodb_redo_log_capacity', CONCAT(ROUND(@@GLOBAL.innodb_redo_log_capacity / 1048576), ' MiB'),

@@ -64,6 +64,10 @@ UNION ALL
 SELECT name, setting, 'the plans of slow statements are written to the log'
 FROM pg_settings WHERE name = 'shared_preload_libraries' AND setting LIKE '%auto_explain%';
 
+-- name: write_cycle
+-- The setting that decides how often all changed pages are written to the files, its value, and the cycle in seconds.
+SELECT name, current_setting(name), setting::integer FROM pg_settings WHERE name = 'checkpoint_timeout';
+
 -- name: set_local
 -- A setting for the rest of the transaction.
 SET LOCAL {name} = {value};
