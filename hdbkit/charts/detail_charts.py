@@ -57,18 +57,19 @@ def detail_charts(
     at = verdicts[verdicts["virtual_users"] == users]
     labels = at.set_index("configuration")["label"]
     place = runs[runs["virtual_users"] == users][["run_id", "configuration"]]
-    courses, latencies = courses.merge(place, on="run_id"), latencies.merge(place, on="run_id")
+    courses = courses.merge(place, on="run_id")
+    latencies = latencies.merge(place, on=[name for name in place if name in latencies])
     charts, metric = [], first.metric
     if len(courses):
-        drawn = _drawn(at, metric, MAX_COLOURED, MAX_COLOURED)
+        drawn = drawn_lines(at, metric, MAX_COLOURED, MAX_COLOURED)
         charts.append(throughput_over_time(courses, labels, metric.rate, drawn, users))
     if len(latencies):
-        drawn = _drawn(at, metric, MAX_ROWS, 2)
+        drawn = drawn_lines(at, metric, MAX_ROWS, 2)
         charts.append(latency_by_operation(latencies, labels, drawn, users, first))
     return charts
 
 
-def _drawn(verdicts: pd.DataFrame, metric: Metric, maximum: int, otherwise: int) -> list[Line]:
+def drawn_lines(verdicts: pd.DataFrame, metric: Metric, maximum: int, otherwise: int) -> list[Line]:
     """All configurations with a result where ``maximum`` suffices, else the baseline and the fastest others."""
     known = verdicts[verdicts["metric_value"].notna()].sort_values("configuration").set_index("configuration")
     ranked = known.assign(first=known["verdict"] == "baseline", score=metric.score(known["metric_value"]))

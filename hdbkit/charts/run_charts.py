@@ -23,6 +23,7 @@ from hdbkit.charts.detail_column import detail_chart
 from hdbkit.charts.fault_chart import faults_over_time
 from hdbkit.charts.marks import plain
 from hdbkit.charts.server_host_charts import server_host_charts
+from hdbkit.charts.slice_charts import slices_of_run
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.readings import LAG
@@ -77,6 +78,9 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
             histogram[histogram["outcome"] != Outcome.FAILED.value], manifest.operations, manifest.noun
         ),
     ]
+    slices = table(folder, "slices")
+    if slices is not None and len(slices):
+        charts.insert(1, slices_of_run(slices, manifest))
     if manifest.result.get("faults"):
         charts.insert(0, faults_over_time(manifest, course_of_faults(folder), window))
     if len(failed):

@@ -127,7 +127,7 @@ def configurations(runs: pd.DataFrame, verdicts: pd.DataFrame, metric: Metric) -
     words = (
         f"{highest_mean(metric).capitalize()} ({best['verdict']}): {best['label']} with "
         f"{metric.text(best['metric_value'])} at {virtual_users(best['virtual_users'])}; "
-        f"{many(len(runs), 'run')} of {many(table['label'].nunique(), 'configuration')}. "
+        f"{many(runs['number'].nunique(), 'run')} of {many(table['label'].nunique(), 'configuration')}. "
         "Bars are the 95 % confidence intervals of the comparison with the baseline."
     )
     shown = table[["label", "virtual_users", "metric_value", "low", "high", "verdict"]]

@@ -8,11 +8,14 @@ import pandas as pd
 
 from hdbkit.analysis.run.courses import courses, latencies
 from hdbkit.analysis.statistics.block_model import usable
+from hdbkit.analysis.sweep.observations import sliced
+from hdbkit.analysis.sweep.slices import changes
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import detail_charts
 from hdbkit.charts.interaction_chart import interaction_chart
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.charts.scaling_charts import scaling_laws
+from hdbkit.charts.slice_charts import changes_over_time
 from hdbkit.charts.sweep_charts import best_labels, sweep_charts
 from hdbkit.config.metric import Metric
 from hdbkit.results.folder import RunFolder
@@ -46,5 +49,8 @@ def whole_sweep(
         charts.append(parallel_coordinates(measured, varied, metric))
     if finished:
         manifests = [manifest for _, manifest in finished]
-        charts += detail_charts(measured, verdicts, courses(finished), latencies(manifests), manifests[0])
+        course = courses([] if sliced(runs) else finished)
+        along = changes(finished, metric) if sliced(runs) else pd.DataFrame()
+        charts += [changes_over_time(along, verdicts, metric)] if len(along) else []
+        charts += detail_charts(measured, verdicts, course, latencies(manifests), manifests[0])
     return charts

@@ -282,7 +282,9 @@ def _show_sweep(done: api.SweepResult, report: Path, as_json: bool) -> int:
     else:
         show.sweep(done)
         for name, runs in done.checks_failed.items():
-            show.console.print(f"check failed in {runs} of {len(done.runs)} runs: {name}", markup=False)
+            show.console.print(
+                f"check failed in {runs} of {done.runs['number'].nunique()} runs: {name}", markup=False
+            )
         show.console.print(f"report: {report}", markup=False)
     if done.failed:
         return Exit.RUN_FAILED

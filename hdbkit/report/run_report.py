@@ -61,7 +61,10 @@ def _place(manifest: Manifest) -> str:
     place = manifest.plan.get("sweep")
     if not place:
         return ""
+    slices = manifest.plan.get("slices")
     tried = ", ".join(f"{name}={value}" for name, value in place["settings"].items())
+    if slices:
+        tried = f"{len(slices['configurations'])} configurations in slices of {slices['slice_s']:g} s"
     return f", run {place['number']} of the sweep {place['sweep_id']} (block {place['block']}, {tried})"
 
 

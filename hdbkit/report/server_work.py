@@ -74,8 +74,12 @@ def server_host_work(result: Mapping[str, Any]) -> list[Table]:
 
 
 def work_by_configuration(manifests: Sequence[Manifest], labels: Mapping[int, str]) -> list[Table]:
-    """What the server did per operation in each configuration and count of virtual users: means over its runs."""
-    rows = [_of_run(manifest, labels) for manifest in manifests if manifest.plan.get("sweep")]
+    """What the server did per operation in each configuration and count of virtual users: means over its runs.
+
+    None where configurations alternate within runs, since counters are those of whole runs.
+    """
+    of_one = [one for one in manifests if one.plan.get("sweep") and not one.plan.get("slices")]
+    rows = [_of_run(manifest, labels) for manifest in of_one]
     frame = pd.DataFrame(rows)
     known = [name for name in frame.columns[3:] if frame[name].notna().any()]
     if not known:

@@ -29,6 +29,7 @@ from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import JournalLine
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.sweep_folder import each_run
 
 _AGAINST = "Configurations against the baseline"
 
@@ -75,7 +76,7 @@ def sweep_report(
         command=command,
         next_step=next_step,
         warnings=[*_warnings(warnings, notes), *unrestored(journal, str(plan["sweep_id"]))],
-        figures=_key_figures(runs, spec, settings),
+        figures=_key_figures(runs, plan, settings),
         tables=[
             verdict_matrix(verdicts, metric) if several else verdict_table(verdicts, metric),
             *winner_table(winners, metric),
@@ -105,10 +106,12 @@ def _warnings(warnings: Sequence[str], notes: Sequence[str]) -> list[str]:
     return [*(f"Warning: {one}." for one in warnings), *map(_sentence, notes)]
 
 
-def _key_figures(runs: pd.DataFrame, spec: Mapping[str, Any], settings: Sequence[str]) -> list[Figure]:
+def _key_figures(runs: pd.DataFrame, plan: Mapping[str, Any], settings: Sequence[str]) -> list[Figure]:
+    spec, slices = plan["spec"], plan.get("slices")
+    alternating = f", in slices of {slices['slice_s']:g} s" if slices else ""
     return [
-        Figure("runs measured", f"{len(usable(runs)):,}", f"of {len(runs):,} planned"),
-        Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {_listed(settings)}"),
+        Figure("runs measured", f"{len(each_run(usable(runs))):,}", f"of {len(each_run(runs)):,} planned"),
+        Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {_listed(settings)}{alternating}"),
         Figure("virtual users", ", ".join(f"{one:,}" for one in spec["virtual_users"]), "in turn"),
         Figure("blocks", f"{_blocks(runs):,}", "each in its own random order"),
         Figure("smallest effect", f"{100 * float(spec['smallest_effect']):g} %", "that matters"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -72,12 +73,28 @@ def _course(folder: RunFolder, manifest: Manifest, step_s: int) -> pd.DataFrame 
 
 
 def latencies(manifests: Sequence[Manifest]) -> pd.DataFrame:
-    """The exact service times of each run and operation: run_id, operation, p50_us ... p999_us."""
+    """The exact service times of each run and operation: run_id, operation, p50_us ... p999_us.
+
+    Where configurations alternate within runs, of each configuration, with ``configuration``.
+    """
     names = [f"{name}_us" for name in QUANTILES]
     rows = [
-        {"run_id": manifest.run_id, "operation": operation, **{name: line.get(name) for name in names}}
+        {"run_id": manifest.run_id, **place, "operation": operation, **{name: line.get(name) for name in names}}
         for manifest in manifests
-        for operation, line in manifest.result.get("operations", {}).items()
+        for place, operations in _operations(manifest)
+        for operation, line in operations.items()
         if line.get("p50_us") is not None
     ]
-    return pd.DataFrame(rows, columns=["run_id", "operation", *names])
+    return pd.DataFrame(rows, columns=["run_id", *_places(manifests), "operation", *names])
+
+
+def _operations(manifest: Manifest) -> list[tuple[dict[str, int], dict[str, Any]]]:
+    """The figures of operations of a run, or of each of its configurations."""
+    slices = manifest.result.get("slices")
+    if not slices:
+        return [({}, manifest.result.get("operations", {}))]
+    return [({"configuration": one["configuration"]}, one["operations"]) for one in slices["configurations"]]
+
+
+def _places(manifests: Sequence[Manifest]) -> list[str]:
+    return ["configuration"] if any(one.result.get("slices") for one in manifests) else []

@@ -1,10 +1,10 @@
 """The slices of a run that count: throughput, metric and latencies of each configuration in each whole cycle.
 
 What a change of settings takes is measured: the washout is the 99 % quantile of the times from the beginning of a
-slice to the end of its change, over all sessions (or on the server), and is left out at the beginning of every slice,
-of all configurations alike. Cycles count that lie in the measured window as a whole and in which every session, by
-the middle of every slice, has the slice's configuration; a change that is missing, failed or came later drops the
-cycle.
+slice to the end of its change, over all sessions (or on the server), at most half of a slice. It is left out at the
+beginning of every slice, of all configurations alike. Cycles count that lie in the measured window as a whole and in
+which every session, by the middle of every slice, has the slice's configuration; a change that is missing, failed or
+came later drops the cycle.
 
 An operation counts for each slice by the share of its time that lies in it after the washout, so that long and short
 operations at a boundary count alike and the throughput is unbiased. For latencies it belongs to the slice in which it
@@ -35,7 +35,9 @@ from hdbkit.slices import SERVER, SliceOrder, Slices
 WASHOUT_QUANTILE: Final = 0.99
 """The share of all changes of settings that have ended by the end of the washout."""
 MAX_WASHOUT: Final = 0.5
-"""The maximum washout as a share of a slice; a change must have ended by then as well."""
+"""The maximum washout as a share of a slice; a change must have ended by then, or its cycle is dropped."""
+MAX_DROPPED: Final = 0.5
+"""The maximum share of dropped cycles: those that are left may be the fast ones."""
 MIN_CYCLES: Final = 2
 """The number of cycles that must count."""
 
@@ -77,22 +79,16 @@ def slice_table(folder: RunFolder, manifest: Manifest) -> SliceTable | None:
     if switches is None or switches.empty:
         return _unusable(None, len(cycles), "no change of settings was recorded")
     users = range(int(manifest.plan["load"]["virtual_users"])) if slices.in_session else [SERVER]
-    washout_ns = washout_of(switches)
-    if washout_ns > MAX_WASHOUT * slices.slice_ns:
-        return _unusable(
-            washout_ns,
-            len(cycles),
-            f"a change of settings takes up to {washout_ns / 1e9:.3g} s, more than half of a slice of "
-            f"{slices.slice_s:g} s; use a longer slice_s",
-        )
+    took_ns = washout_of(switches)
+    washout_ns = min(took_ns, round(MAX_WASHOUT * slices.slice_ns))
     incomplete = _incomplete(slices, switches, users, cycles)
     kept = [cycle for cycle in cycles if cycle not in incomplete]
-    if len(kept) < MIN_CYCLES:
+    if len(kept) < max(MIN_CYCLES, (1 - MAX_DROPPED) * len(cycles)):
         return _unusable(
             washout_ns,
             len(cycles),
-            f"{many(len(kept), 'cycle')} of {len(cycles)} in the window can be used: in the others a change of "
-            "settings is missing or came too late; use a longer slice_s or a longer window",
+            f"only {len(kept):,} of {many(len(cycles), 'cycle')} in the window have all changes of settings within "
+            f"half of a slice; 99 % of the changes took up to {took_ns / 1e9:.3g} s; use a longer slice_s or window",
         )
     counting = _Counting(folder, manifest, slices, washout_ns, _counted(slices, kept))
     dropped = len(cycles) - len(kept)

@@ -17,6 +17,7 @@ import pandas as pd
 from hdbkit.analysis.run.records import read_table
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import DamagedResult
+from hdbkit.results.columns import SLICES
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.sweep_folder import STRETCH, SweepFolder, runs_frame
 
@@ -49,7 +50,7 @@ def stretches(runs: pd.DataFrame, root: Path, metric: Metric) -> pd.DataFrame:
     """
     parts = [runs[runs["status"] != "done"].assign(**{STRETCH: 0})]
     for run_id, of_run in runs[runs["status"] == "done"].groupby("run_id", sort=False):
-        found = grouped(_slices(RunFolder(root / str(run_id))), metric).drop(columns="first_slice")
+        found = grouped(slices_of(RunFolder(root / str(run_id))), metric).drop(columns=["first_slice", "cycles"])
         named = of_run.drop(columns=["metric_value", "operations_per_s"]).merge(found, on="configuration", how="left")
         parts.append(named.fillna({STRETCH: 0}).astype({STRETCH: "int64"}))
     return pd.concat([part for part in parts if len(part)], ignore_index=True).sort_values(
@@ -58,7 +59,7 @@ def stretches(runs: pd.DataFrame, root: Path, metric: Metric) -> pd.DataFrame:
 
 
 def grouped(slices: pd.DataFrame, metric: Metric) -> pd.DataFrame:
-    """The stretches of a run: configuration, stretch, metric_value, operations_per_s, first_slice.
+    """The stretches of a run: configuration, stretch, metric_value, operations_per_s, first_slice, cycles.
 
     ``slices`` has the columns of ``results.columns.SLICES``.
     """
@@ -70,16 +71,17 @@ def grouped(slices: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     keys = [slices["configuration"], slices["cycle"].map(stretch).rename(STRETCH)]
     found = pd.DataFrame(
         {"metric_value": logs, "operations_per_s": slices["operations_per_s"], "first_slice": slices["slice"]}
-    )
-    found = found.groupby(keys).agg({"metric_value": "mean", "operations_per_s": "mean", "first_slice": "min"})
+    ).assign(cycles=1)
+    how = {"metric_value": "mean", "operations_per_s": "mean", "first_slice": "min", "cycles": "sum"}
+    found = found.groupby(keys).agg(how)
     if not rate:
         found["metric_value"] = np.exp(found["metric_value"])
     return found.reset_index()
 
 
-def _slices(run: RunFolder) -> pd.DataFrame:
-    """The slices of a run; none where it kept none."""
+def slices_of(run: RunFolder) -> pd.DataFrame:
+    """The slices of a run that count; none where it kept none."""
     try:
         return read_table(run.table("slices"))
     except DamagedResult:
-        return pd.DataFrame(columns=["slice", "cycle", "configuration", "metric_value", "operations_per_s"])
+        return pd.DataFrame(columns=list(SLICES))

@@ -19,13 +19,13 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from hdbkit.analysis.run.records import read_table
+from hdbkit.analysis.sweep.observations import grouped, slices_of
 from hdbkit.analysis.sweep.verdicts import configuration_labels
 from hdbkit.analysis.wording import change, many, share
 from hdbkit.config.metric import Metric
-from hdbkit.errors import DamagedResult
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.sweep_folder import STRETCH
 from hdbkit.slices import SliceOrder, Slices
 
 Floats = NDArray[np.float64]
@@ -105,6 +105,49 @@ def carry_over(runs: Runs, metric: Metric) -> list[CarryOver]:
     ]
 
 
+def changes(runs: Runs, metric: Metric) -> pd.DataFrame:
+    """The configurations against the baseline along the runs of a sweep, in their order.
+
+    Returns:
+        A row per run, stretch of cycles and configuration but the baseline: ``number``, ``virtual_users``,
+        ``configuration``, ``second`` (at which the stretch begins, of what counts of all runs with these virtual
+        users), ``length_s``, ``cycles``, ``ratio`` (of scores: more than 1 is better) and ``changed`` (that of the
+        metric itself).
+    """
+    parts, passed_s = [], dict[int, float]()
+    for folder, manifest in sorted(runs, key=lambda one: int(one[1].plan["sweep"]["number"])):
+        slices, users = Slices.model_validate(manifest.plan["slices"]), int(manifest.plan["load"]["virtual_users"])
+        found = _against_baseline(folder, slices, metric)
+        if found.empty:
+            continue
+        begun_s = passed_s.get(users, 0.0)
+        second = found["first_slice"] * slices.slice_s
+        found = found.assign(
+            number=int(manifest.plan["sweep"]["number"]),
+            virtual_users=users,
+            second=begun_s + second - second.min(),
+            length_s=found["cycles"] * slices.cycle_s,
+        )
+        passed_s[users] = float((found["second"] + found["length_s"]).max())
+        parts.append(found)
+    columns = ["number", "virtual_users", "configuration", "second", "length_s", "cycles", "ratio", "changed"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def _against_baseline(folder: RunFolder, slices: Slices, metric: Metric) -> pd.DataFrame:
+    """The stretches of a run as ratios to the baseline; those without a value of both are left out."""
+    rows = slices_of(folder)
+    found = grouped(rows, metric)
+    found = found[found["metric_value"] > 0]
+    base = found[found["configuration"] == slices.configurations[0]].set_index(STRETCH)
+    others = found[found["configuration"] != slices.configurations[0]]
+    changed = others["metric_value"] / others[STRETCH].map(base["metric_value"])
+    others = others.assign(
+        changed=changed, ratio=metric.score(changed), first_slice=others[STRETCH].map(base["first_slice"])
+    )
+    return others.dropna(subset=["ratio"])
+
+
 def _results(runs: Runs) -> list[Mapping[str, Any]]:
     nothing = {"unusable": "they were not counted", "cycles": 0, "dropped": 0, "washout_s": None}
     return [manifest.result.get("slices") or nothing for _, manifest in runs]
@@ -114,10 +157,7 @@ def _parts(folder: RunFolder, manifest: Manifest, metric: Metric, runs: int) -> 
     """The effect of each preceding configuration in parts of a run, on the log scale; their mean is 0."""
     slices = Slices.model_validate(manifest.plan["slices"])
     size, order = len(slices.configurations), SliceOrder(slices)
-    try:
-        rows = read_table(folder.table("slices"))
-    except DamagedResult:
-        return []
+    rows = slices_of(folder)
     rows = rows[rows["metric_value"] > 0]
     rows = rows[rows.groupby("cycle")["slice"].transform("size") == size]
     cycles, square = rows["cycle"].unique(), 2 * size

@@ -100,7 +100,7 @@ class ComparePanel(Panel):
             drawn = result.charts()
             card = answer_html(result) + ranking_html(result.verdicts, result.plan.metric)
             self._show(card, [drawn[key] for key in _SWEEP_CHARTS if key in drawn], result)
-            return f"sweep {sweep_id}: {many(len(result.runs), 'run')}"
+            return f"sweep {sweep_id}: {many(result.runs['number'].nunique(), 'run')}"
 
         return work
 
