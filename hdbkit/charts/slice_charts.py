@@ -34,7 +34,7 @@ def changes_over_time(changes: pd.DataFrame, verdicts: pd.DataFrame, metric: Met
     fig = figure("seconds of all runs, one after another", change_title(metric), hovermode="closest")
     fig.add_hline(0, line_color=colour("muted"), line_width=1)
     for second in at.groupby("number")["second"].min().iloc[1:]:
-        fig.add_vline(second, line_color=colour("grid"), line_width=1)
+        fig.add_vline(second, line_color=colour("muted"), line_width=1)
     last_s = float((at["second"] + at["length_s"]).max())
     for line in lines:
         ends = change_percent(compared[compared["configuration"] == line.configuration], metric)

@@ -50,7 +50,7 @@ def stretches(runs: pd.DataFrame, root: Path, metric: Metric) -> pd.DataFrame:
     """
     parts = [runs[runs["status"] != "done"].assign(**{STRETCH: 0})]
     for run_id, of_run in runs[runs["status"] == "done"].groupby("run_id", sort=False):
-        found = grouped(slices_of(RunFolder(root / str(run_id))), metric).drop(columns=["first_slice", "cycles"])
+        found = grouped(slices_of(RunFolder(root / str(run_id))), metric).drop(columns=["first_cycle", "cycles"])
         named = of_run.drop(columns=["metric_value", "operations_per_s"]).merge(found, on="configuration", how="left")
         parts.append(named.fillna({STRETCH: 0}).astype({STRETCH: "int64"}))
     return pd.concat([part for part in parts if len(part)], ignore_index=True).sort_values(
@@ -59,7 +59,7 @@ def stretches(runs: pd.DataFrame, root: Path, metric: Metric) -> pd.DataFrame:
 
 
 def grouped(slices: pd.DataFrame, metric: Metric) -> pd.DataFrame:
-    """The stretches of a run: configuration, stretch, metric_value, operations_per_s, first_slice, cycles.
+    """The stretches of a run: configuration, stretch, metric_value, operations_per_s, first_cycle, cycles.
 
     ``slices`` has the columns of ``results.columns.SLICES``.
     """
@@ -70,9 +70,9 @@ def grouped(slices: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     logs = slices["metric_value"] if rate else np.log(slices["metric_value"].astype(float))
     keys = [slices["configuration"], slices["cycle"].map(stretch).rename(STRETCH)]
     found = pd.DataFrame(
-        {"metric_value": logs, "operations_per_s": slices["operations_per_s"], "first_slice": slices["slice"]}
+        {"metric_value": logs, "operations_per_s": slices["operations_per_s"], "first_cycle": slices["cycle"]}
     ).assign(cycles=1)
-    how = {"metric_value": "mean", "operations_per_s": "mean", "first_slice": "min", "cycles": "sum"}
+    how = {"metric_value": "mean", "operations_per_s": "mean", "first_cycle": "min", "cycles": "sum"}
     found = found.groupby(keys).agg(how)
     if not rate:
         found["metric_value"] = np.exp(found["metric_value"])

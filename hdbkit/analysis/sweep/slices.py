@@ -121,7 +121,7 @@ def changes(runs: Runs, metric: Metric) -> pd.DataFrame:
         if found.empty:
             continue
         begun_s = passed_s.get(users, 0.0)
-        second = found["first_slice"] * slices.slice_s
+        second = found["first_cycle"] * slices.cycle_s
         found = found.assign(
             number=int(manifest.plan["sweep"]["number"]),
             virtual_users=users,
@@ -142,9 +142,7 @@ def _against_baseline(folder: RunFolder, slices: Slices, metric: Metric) -> pd.D
     base = found[found["configuration"] == slices.configurations[0]].set_index(STRETCH)
     others = found[found["configuration"] != slices.configurations[0]]
     changed = others["metric_value"] / others[STRETCH].map(base["metric_value"])
-    others = others.assign(
-        changed=changed, ratio=metric.score(changed), first_slice=others[STRETCH].map(base["first_slice"])
-    )
+    others = others.assign(changed=changed, ratio=metric.score(changed))
     return others.dropna(subset=["ratio"])
 
 
