@@ -18,6 +18,7 @@ import pandas as pd
 import psutil
 
 from hdbkit.api.discovery import drivers, host_facts, password_place
+from hdbkit.api.left_settings import advised, left_settings, resume_command
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.quantities import size_text
 from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting, Workload
@@ -120,9 +121,13 @@ def _reached(target: Target, workspace: Workspace, asked: Workload) -> Findings:
         yield Finding("driver", State.PROBLEM, str(error))
         return
     yield Finding("password", State.OK, password_place(target, workspace=workspace) or "none was found")
+    for left in left_settings(workspace.results, target):
+        text = f"{left} ended and left its settings on this server"
+        yield Finding("settings of a sweep", State.WARNING, text, resume_command(left))
     begun = time.monotonic()
     try:
-        session = engine.connect(target)
+        with advised(workspace.results, target):
+            session = engine.connect(target)
     except (CannotConnect, InputError) as error:
         yield Finding("connection", State.PROBLEM, str(error))
         return

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from hdbkit.api.left_settings import advised, settings_warnings
 from hdbkit.api.result import Result
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import DamagedResult
@@ -109,7 +110,10 @@ def start(
         run_id = new_run_id(datetime.now(UTC), target, spec, driven)
         return RunPlan(run_id=run_id, target=target, workload=spec, load=driven, label=label)
 
-    return Running(start_run(target, specification(workload), planned, place.results), place)
+    with advised(place.results, target):
+        warnings = settings_warnings(place.results, target)
+        handle = start_run(target, specification(workload), planned, place.results, warnings)
+    return Running(handle, place)
 
 
 def run(

@@ -24,6 +24,7 @@ from hdbkit.analysis.sweep.verdicts import answer, candidates_note
 from hdbkit.analysis.sweep.warnings import failed_checks, next_step, sweep_warnings, warnings_text
 from hdbkit.analysis.sweep.winner import winner_answer, winners
 from hdbkit.api.discovery import host_facts
+from hdbkit.api.left_settings import advised
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.config import SweepSpec, Target
@@ -343,7 +344,8 @@ def plan_checked(
     if target is None or spec is None:
         raise TypeError("a sweep needs a target and a specification, or resume_id")
     target, spec = place.target(target), _as_spec(spec, None)
-    spec = spec.with_(workload=present_schema(target, spec.workload))
+    with advised(place.results, target):
+        spec = spec.with_(workload=present_schema(target, spec.workload))
     budget_s = spec.time_budget_s
     first = plan(target, spec.with_(time_budget_s=None), blocks=blocks)  # slices take less time than runs
     slices = slices_for(first, control(target)) if first.spec.settings else None

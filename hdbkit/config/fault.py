@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -30,6 +31,10 @@ class Thing(StrEnum):
     CLIENT = "client"
     NETWORK = "network"
     DISK = "disk"
+
+
+_ALONE = ({Thing.SERVER, Thing.DISK}, {Thing.CLIENT}, {Thing.NETWORK})
+"""The things of which one fault must be over before the next: a killed server does not start on a frozen disk."""
 
 
 class Need(StrEnum):
@@ -120,17 +125,28 @@ def parse_faults(text: str) -> tuple[Fault, ...]:
     """The faults of a text, separated by semicolons, in the order of their times.
 
     Raises:
-        ValueError: there is none, one is not a fault, or two of one thing overlap.
+        ValueError: there is none, one is not a fault, or two of one thing overlap; a server and its disk are one.
     """
     if not text.strip(" ;\t\n"):
         raise ValueError("it names no fault; give one, such as 'kill server at 30 s', or omit it")
     found = sorted((Fault.parse(one) for one in text.split(";") if one.strip()), key=lambda one: one.at_s)
-    for thing in Thing:
-        own = [one for one in found if one.thing is thing]
+    for things in _ALONE:
+        own = [one for one in found if one.thing in things]
         for first, second in pairwise(own):
             if second.at_s < first.end_s or second.at_s == first.at_s:
                 raise ValueError(f"'{second}' begins before '{first}' is over")
     return tuple(found)
+
+
+def shared_outages(faults: Sequence[Fault]) -> list[str]:
+    """A sentence for each fault that begins while one of another thing lasts, in the order of their times."""
+    disturbing = [one for one in faults if one.thing is not Thing.CLIENT]
+    return [
+        f"'{second}' begins before '{first}' is over: they share an outage, which is counted for '{first}' until "
+        f"'{second}' begins"
+        for first, second in pairwise(disturbing)
+        if second.at_s < first.end_s or second.at_s == first.at_s
+    ]
 
 
 def _likely(words: str) -> tuple[str, str]:

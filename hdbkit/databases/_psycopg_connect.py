@@ -49,6 +49,9 @@ _ROLE = "name another address, or change that option of the target"
 _POOLER_ALONE = "pgbouncer cannot connect"
 _NO_SETTINGS = "unsupported startup parameter"
 _NO_TLS = "set the option sslmode of the target to prefer, or enable TLS on the server"
+_UNENCRYPTED = ("no encryption", "SSL off")
+"""What a server adds to its refusal of a connection without TLS, and those before PostgreSQL 14."""
+_WITH_TLS = "set the option sslmode of the target to prefer or require"
 _ERRORS = (
     # text of libpq or the server, meaning, advice
     (
@@ -246,6 +249,8 @@ def _connect_error(target: Target, text: str) -> CannotConnect:
     }
     if failure := tls_failure(target, _certificate_problem(target, text), "sslrootcert"):
         return failure
+    if words["sslmode"] == "disable" and "pg_hba.conf" in text and any(sign in text for sign in _UNENCRYPTED):
+        return CannotConnect(target.url, "the server does not allow this connection without TLS", _WITH_TLS)
     for sign, reason, advice in _ERRORS:
         if sign in text:
             return _KINDS.get(sign, CannotConnect)(target.url, reason.format(**words), advice)

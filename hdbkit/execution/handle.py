@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from hdbkit.config import Target, WorkloadSpec
@@ -165,7 +166,9 @@ def is_supervised(folder: RunFolder, manifest: Manifest) -> bool:
     return is_alive(manifest.supervisor_pid, manifest.run_id)
 
 
-def start(target: Target, wanted: WorkloadSpec, planned: Planner, root: Path) -> RunHandle:
+def start(
+    target: Target, wanted: WorkloadSpec, planned: Planner, root: Path, warnings: Sequence[str] = ()
+) -> RunHandle:
     """Check with the server that a run can be done, make its folder, and start its supervisor.
 
     Args:
@@ -173,11 +176,13 @@ def start(target: Target, wanted: WorkloadSpec, planned: Planner, root: Path) ->
         wanted: the schema that must be there.
         planned: makes the plan from the specification of the schema that is there.
         root: the folder of all results.
+        warnings: what is known of the server, in addition to what the check finds.
 
     Raises:
         InputError: it cannot be run; nothing was made.
     """
     ready = precheck(target, wanted, planned, root)
+    ready = replace(ready, warnings=(*warnings, *ready.warnings))
     with _alone(ready, root) as kept:
         folder = make_run_folder(ready, root)
         process = _supervisor(folder, target, kept)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.config.fault import Thing
+from hdbkit.config.fault import Thing, shared_outages
 from hdbkit.config.load import client_slices
 from hdbkit.contracts import Capability, Database, Schema, Session, SessionOptions, Workload
 from hdbkit.databases import database
@@ -103,6 +103,7 @@ def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...
         advice = "this account may not update them" if plan.load.analyze else "--analyze updates them"
         listed = f"{', '.join(tables[:_LISTED])}{more}"
         warnings.append(f"the optimizer's statistics are missing or stale ({advice}): {listed}")
+    warnings += shared_outages(plan.load.faults)
     warnings.append(workload(plan.workload).hint(plan.load))
     cycle = engine.write_cycle(schema.session) if _changing(plan) else None
     warnings.append(cycle.warning(plan.load.duration_s) if cycle else "")

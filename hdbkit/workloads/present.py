@@ -5,11 +5,13 @@ from __future__ import annotations
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Schema, Workload
 from hdbkit.databases import database
-from hdbkit.errors import InputError, NoAccess, SchemaProblem
+from hdbkit.errors import HalfBuilt, InputError, NoAccess, SchemaProblem
 from hdbkit.readings import ServerRole
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import differences, grown
 from hdbkit.workloads.commands import build_command, drop_command
+
+_WAIT = "wait until it has ended, or stop it"
 
 
 def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> WorkloadSpec:
@@ -34,7 +36,7 @@ def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> Worklo
 def require_claim(schema: Schema, place: str) -> None:
     """Reserve a schema until it is closed. Raises ``SchemaProblem`` if another process builds or drops it."""
     if not schema.claim():
-        raise SchemaProblem(f"another process builds or drops {place}", "wait until it has ended, or stop it")
+        raise SchemaProblem(f"another process builds or drops {place}", _WAIT)
 
 
 def schema_place(target: Target, spec: WorkloadSpec) -> str:
@@ -55,8 +57,10 @@ def schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
 
 
 def advised(problem: SchemaProblem, schema: Schema) -> SchemaProblem:
-    """``problem``; its advice refers to the primary if the schema's server accepts no changes."""
+    """``problem``; its advice refers to the primary, or to another build, if that prevents this one."""
     role = database(schema.target.kind).role(schema.session)
+    if role is ServerRole.PRIMARY and isinstance(problem, HalfBuilt) and not schema.claim():
+        return HalfBuilt(f"{problem.reason}, and another process builds or drops it", _WAIT)
     if role is ServerRole.PRIMARY or not problem.advice or isinstance(problem, NoAccess):
         return problem
     return type(problem)(problem.reason, f"this server is {role.described}: build it on the primary")

@@ -99,16 +99,16 @@ def kept_orders(result: Result) -> set[Order]:
 
 def ask(server: PrivateServer, text: str) -> list[tuple[Any, ...]]:
     """What the administrator is told, in a database of his own."""
-    return _answered(server.maintenance, text)
+    return answered(server.maintenance, text)
 
 
 def schema_orders(server: PrivateServer) -> set[Order]:
     """The keys of all orders that the schema holds."""
     schema = "tproc_c." if server.place.kind == "postgresql" else ""
-    return set(_answered(server.admin, f"SELECT o_w_id, o_d_id, o_id FROM {schema}orders"))
+    return set(answered(server.admin, f"SELECT o_w_id, o_d_id, o_id FROM {schema}orders"))
 
 
-def _answered(place: Target, text: str) -> list[tuple[Any, ...]]:
+def answered(place: Target, text: str) -> list[tuple[Any, ...]]:
     account: dict[str, Any] = {"host": place.host, "port": place.port, "user": place.user}
     account |= {"password": password_of(place), "connect_timeout": 15}
     if place.kind == "postgresql":

@@ -23,6 +23,7 @@ from hdbkit.servers.sql_control import SqlControl
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.sweep_runner import executing, resume, start
 from tests.run.agents import commands_of, own_target
+from tests.run.faults import answered
 from tests.run.sweep_server import measured
 
 SETTINGS = ("shared_buffers", "max_connections")
@@ -210,3 +211,12 @@ def test_a_server_with_one_connection_left_is_restored_before_the_next_run(
 
 def never(_: RunPlan) -> Manifest:
     raise AssertionError
+
+
+def test_maintenance_vacuums_the_tables_of_its_account_and_no_other(built: PrivateServer, ordinary: Target) -> None:
+    """VACUUM alone writes a warning to the server's log for each table of another account, such as the catalog's."""
+    before = len(built.place.log.read_text())
+    control(ordinary).maintain()
+    assert "vacuum" not in built.place.log.read_text()[before:]
+    recent = "SELECT count(*) FROM pg_stat_user_tables WHERE last_vacuum > now() - interval '1 min'"
+    assert answered(built.admin, recent)[0][0] >= 9

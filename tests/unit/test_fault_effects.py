@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.run.faults import effect_text, effects, lost_commits, lost_text
+from hdbkit.analysis.run.faults import _recovered_s, effect_text, effects, lost_commits, lost_text
 from hdbkit.results import columns
 from hdbkit.results.manifest import FaultLine
 from tests.unit.synthetic import Synthetic, counters_of, operations, write_run, write_table
@@ -94,3 +94,9 @@ def test_what_fails_after_the_recovery_counts_until_the_next_fault(tmp_path: Pat
         first, made.manifest.metric
     )
     assert "hdbkit itself" not in effect_text(second, made.manifest.metric)
+
+
+def test_the_throughput_is_back_with_three_whole_seconds_and_not_with_the_last_one() -> None:
+    seconds = pd.Series([0.0, 95.0, 0.0, 95.0, 95.0], index=range(5, 10))
+    assert _recovered_s(seconds, 100.0) is None
+    assert _recovered_s(pd.concat([seconds, pd.Series([95.0], index=[10])]), 100.0) == 8

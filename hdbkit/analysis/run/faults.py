@@ -163,9 +163,9 @@ def _rate_before(folder: RunFolder, manifest: Manifest, from_s: float, to_s: flo
 
 
 def _recovered_s(after: pd.Series[float], rate: float) -> float | None:
-    """The first second that begins ``STEADY_S`` recovered ones, fewer at the end; None if there is none."""
+    """The first second that begins ``STEADY_S`` whole ones that are recovered; None if there is none."""
     good = (after >= RECOVERED * rate).to_numpy()
-    for at in range(len(good)):
+    for at in range(len(good) - STEADY_S + 1):
         if good[at : at + STEADY_S].all():
             return float(after.index[at])
     return None

@@ -133,9 +133,18 @@ SELECT 'innodb_flushing_avg_loops', @@GLOBAL.innodb_flushing_avg_loops, @@GLOBAL
 
 -- name: redo_log
 -- A redo log that is so small that it disturbs runs: name, value, effect.
-SELECT 'innodb_redo_log_capacity', CONCAT(ROUND(@@GLOBAL.innodb_redo_log_capacity / 1048576), ' MiB'),
+-- Before MySQL 8.0.30 its size is that of its files.
+SELECT CASE WHEN capacity IS NULL THEN 'innodb_log_file_size x innodb_log_files_in_group'
+            ELSE 'innodb_redo_log_capacity' END,
+       CONCAT(ROUND(COALESCE(capacity, file_size * files) / 1048576), ' MiB'),
        'when the redo log is full, the server flushes pages at full speed'
-FROM DUAL WHERE @@GLOBAL.innodb_redo_log_capacity < 1073741824;
+FROM (
+    SELECT MAX(CASE VARIABLE_NAME WHEN 'innodb_redo_log_capacity' THEN CAST(VARIABLE_VALUE AS DECIMAL(20)) END) AS capacity,
+           MAX(CASE VARIABLE_NAME WHEN 'innodb_log_file_size' THEN CAST(VARIABLE_VALUE AS DECIMAL(20)) END) AS file_size,
+           MAX(CASE VARIABLE_NAME WHEN 'innodb_log_files_in_group' THEN CAST(VARIABLE_VALUE AS DECIMAL(5)) END) AS files
+    FROM performance_schema.global_variables
+) AS redo_log
+WHERE COALESCE(capacity, file_size * files) < 1073741824;
 
 -- name: replica_status
 -- One row on a replica. Requires REPLICATION CLIENT.

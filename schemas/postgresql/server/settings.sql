@@ -98,9 +98,16 @@ SELECT pg_reload_conf();
 -- The time of the last reload; only new sessions see the new time.
 SELECT pg_conf_load_time(), pg_postmaster_start_time();
 
--- name: remove_old_rows
--- For the whole database; an account without privileges only vacuums its own tables.
-VACUUM;
+-- commands: remove_old_rows
+-- Of the tables that this account may vacuum: VACUUM alone writes a warning to the server's log for each other one.
+SELECT format('VACUUM %s', string_agg(format('%I.%I', n.nspname, c.relname), ', '))
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+JOIN pg_database AS d ON d.datname = current_database()
+WHERE c.relkind IN ('r', 'm') AND c.relpersistence <> 't'
+  AND (pg_has_role(c.relowner, 'USAGE') OR (pg_has_role(d.datdba, 'USAGE') AND NOT c.relisshared)
+       OR CASE WHEN current_setting('server_version_num')::integer < 170000 THEN false
+               ELSE has_table_privilege(c.oid, 'MAINTAIN') END)
+HAVING count(*) > 0;
 
 -- name: checkpoint
 -- Writes all dirty pages.

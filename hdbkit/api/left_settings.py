@@ -1,0 +1,79 @@
+"""Sweeps that ended and left their settings on a server, which may be down, and the command that restores them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from hdbkit.config import Target
+from hdbkit.errors import CannotConnect, DamagedResult, NoneFree, NothingListens
+from hdbkit.results.sweep_folder import SweepFolder, sweep_folders
+from hdbkit.servers.server_access import host_of
+from hdbkit.sweep_plan import SweepPlan
+
+
+def left_settings(root: Path, target: Target) -> list[str]:
+    """The ids of the sweeps in ``root`` that left their settings on the target's server, newest first.
+
+    The server is not asked, since it may be down; a sweep that is running leaves nothing.
+    """
+    return [folder.sweep_id for folder in sweep_folders(root) if _left(folder) and _is_on(folder, target)]
+
+
+def resume_command(sweep_id: str) -> str:
+    """The command that restores what a sweep left, and continues it."""
+    return f"hdbkit sweep --resume {sweep_id}"
+
+
+def settings_warnings(root: Path, target: Target) -> list[str]:
+    """A sentence per sweep that left its settings on the target's server."""
+    return [
+        f"{one} ended and left its settings on this server; to restore them and continue it, run: "
+        f"{resume_command(one)}"
+        for one in left_settings(root, target)
+    ]
+
+
+@contextmanager
+def advised(root: Path, target: Target) -> Iterator[None]:
+    """Have the error of a server that is down, or locked out by its settings, state how it comes back."""
+    try:
+        yield
+    except (NothingListens, NoneFree) as error:
+        advice = _advice(root, target, error)
+        raise type(error)(error.target, error.reason, advice) if advice else error from None
+
+
+def _advice(root: Path, target: Target, error: CannotConnect) -> str:
+    """What brings the server back; empty if only its administrator knows."""
+    if left := left_settings(root, target):
+        what = "restores them and brings the server back"
+        return f"{left[0]} ended and left its settings on it; run: {resume_command(left[0])}, which {what}"
+    if not isinstance(error, NothingListens):
+        return ""
+    if target.server_folder:
+        return f"start it with: hdbkit server start {shlex.quote(str(target.server_folder))}"
+    if start := target.control.commands.start:
+        return f"check host and port; if the server is stopped, start it with: {shlex.join(start)}"
+    return f"start the server on the host of its agent {target.control.agent}" if target.control.agent else ""
+
+
+def _left(folder: SweepFolder) -> bool:
+    """Whether a sweep changed settings, has not restored them, and is not running."""
+    if not folder.journal.settings_state.changed or folder.journal.state.executed_by:
+        return False
+    with suppress(DamagedResult):
+        return bool(folder.read_before())
+    return True
+
+
+def _is_on(folder: SweepFolder, target: Target) -> bool:
+    with suppress(DamagedResult):
+        return _place(folder.read_plan(SweepPlan).target) == _place(target)
+    return False
+
+
+def _place(target: Target) -> tuple[str, int | None, Path | None]:
+    return host_of(target), target.port, target.server_folder

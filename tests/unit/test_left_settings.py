@@ -1,0 +1,79 @@
+"""A sweep that was killed: who names it, and with which command. No server is needed, since it may be down."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import hdbkit
+from hdbkit.api.left_settings import left_settings
+from hdbkit.config import Commands, ControlSpec, Load, SweepSpec, Target
+from hdbkit.errors import NothingListens
+from hdbkit.results.journal import Step
+from hdbkit.results.sweep_folder import SweepFolder, sweep_folder
+from hdbkit.sweep_plan import plan_sweep
+from hdbkit.workspace import Workspace
+
+DOWN = Target.parse("postgresql://bench@127.0.0.1:9/x")
+SWEEP = SweepSpec(settings={"work_mem": ["4MB", "8MB"]}, blocks=2)
+
+
+def killed(root: Path, target: Target, sweep_id: str = "sweep-1") -> SweepFolder:
+    """A sweep that ended between its first change and the restoration."""
+    folder = sweep_folder(root, sweep_id)
+    folder.write_plan(plan_sweep(target, SWEEP, sweep_id))
+    folder.save_before("its server", {"entries": {}})
+    return folder
+
+
+def test_doctor_run_and_sweep_name_the_sweep_that_left_a_server_down(tmp_path: Path) -> None:
+    """Starting the server would leave the settings with which it ended."""
+    killed(tmp_path, DOWN)
+    space = Workspace(results=tmp_path)
+    advice = "sweep-1 ended and left its settings on it; run: hdbkit sweep --resume sweep-1, which restores them"
+    with pytest.raises(NothingListens, match=advice):
+        hdbkit.start(DOWN, workspace=space)
+    with pytest.raises(NothingListens, match=advice):
+        hdbkit.sweep(DOWN, SWEEP, workspace=space)
+    found = hdbkit.doctor(DOWN, workspace=space).set_index("subject")
+    assert found.loc["settings of a sweep", "advice"] == "hdbkit sweep --resume sweep-1"
+    assert advice in found.loc["connection", "detail"]
+
+
+def test_a_run_with_the_settings_of_a_killed_sweep_has_a_warning(tmp_path: Path) -> None:
+    target = Target.parse("nulldb:///x")
+    killed(tmp_path, target)
+    load = Load(virtual_users=1, rampup_s=0, duration_s=0.2)
+    running = hdbkit.start(target, load=load, workspace=Workspace(results=tmp_path))
+    running.stop(at_once=True)
+    assert running.warnings[0] == (
+        "sweep-1 ended and left its settings on this server; to restore them and continue it, run: "
+        "hdbkit sweep --resume sweep-1"
+    )
+
+
+def test_only_sweeps_of_this_server_that_do_not_run_and_restored_nothing_are_named(tmp_path: Path) -> None:
+    restored, running = (killed(tmp_path, DOWN, name) for name in ("sweep-1", "sweep-2"))
+    restored.append(Step.SETTINGS_RESTORED)
+    running.note_started(os.getpid())
+    killed(tmp_path, DOWN.with_(port=10), "sweep-3")
+    left = killed(tmp_path, DOWN.with_(host="localhost"), "sweep-4")
+    assert left_settings(tmp_path, DOWN) == [left.sweep_id]
+
+
+@pytest.mark.parametrize(
+    ("control", "advice"),
+    [
+        ({"commands": Commands(start=["systemctl", "start", "db 1"])}, "start it with: systemctl start 'db 1'"),
+        ({"agent": "https://db1:8443"}, "start the server on the host of its agent https://db1:8443"),
+        ({}, "check host and port, and that the server runs"),
+    ],
+)
+def test_a_new_sweep_on_a_server_that_is_down_states_how_it_is_started(
+    tmp_path: Path, control: dict[str, object], advice: str
+) -> None:
+    target = DOWN.with_(control=ControlSpec(**control))
+    with pytest.raises(NothingListens, match=f"nothing listens on 127.0.0.1, port 9; .*{advice}"):
+        hdbkit.sweep(target, SWEEP, workspace=Workspace(results=tmp_path))
