@@ -73,15 +73,19 @@ def is_leaving(pid: int) -> bool:
         return False
 
 
+def boot_id() -> str:
+    """Identity of this boot of the host; raises ``OSError`` if the kernel does not report it."""
+    with open("/proc/sys/kernel/random/boot_id") as file:  # noqa: PTH123
+        return file.read().strip()
+
+
 def birth_of(pid: int) -> str:
     """Identity of a process beyond its reusable id: boot id and start time in ticks; empty if it has ended.
 
     Reboots and changes of the wall clock do not affect it.
     """
     try:
-        fields = _fields(pid)
-        with open("/proc/sys/kernel/random/boot_id") as file:  # noqa: PTH123
-            boot = file.read().strip()
+        fields, boot = _fields(pid), boot_id()
     except OSError:
         return ""
     return "" if fields[_STATE] in (b"Z", b"X") else f"{boot}/{fields[_START].decode()}"

@@ -1,11 +1,11 @@
-"""Compares two runs or two groups of runs."""
+"""Compares two runs or two groups of runs, which it measures in turn on request."""
 
 from __future__ import annotations
 
 import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +13,33 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.comparison.history import HOST_FACTS
+from hdbkit.analysis.comparison.replication import BASE, NEW
+from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.comparison.sides import (
+    DEFAULT_BLOCKS,
     SETTING,
+    Compared,
     Gate,
     Ratio,
+    compared,
     comparison_warnings,
     gate,
-    ratio_of,
-    ratios_by_users,
 )
+from hdbkit.api.alternating import OnTurn, Work, measure_in_turn, work_of
 from hdbkit.api.result import Result
+from hdbkit.api.running import OnTick
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
+from hdbkit.config.target import target_names
 from hdbkit.errors import InputError
 from hdbkit.report import compare_card, compare_report
 from hdbkit.report.environment import read_settings, with_unit
 from hdbkit.results.catalog import find_run, runs_of_profile, runs_under
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.servers.kept import is_server_folder
 from hdbkit.workspace import DEFAULT, Workspace
 
 Side = str | Sequence[str]
@@ -43,13 +51,31 @@ class Comparison:
 
     base: list[Result]
     new: list[Result]
-    ratio: Ratio
+    compared: Compared
     names: tuple[str, str] = ("base", "new")
-    by_users: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """One row per user count: ratio and simultaneous interval, and the mean ``base_operations_per_s`` and
-    ``new_operations_per_s`` of all types; empty if the sides share only one count."""
     workspace: Workspace = DEFAULT
     """The workspace for its report."""
+
+    @property
+    def ratio(self) -> Ratio:
+        """New over base with its interval, verdict and sentence; with several user counts the mean over them."""
+        return self.compared.ratio
+
+    @property
+    def basis(self) -> str:
+        """What the interval is made of, such as ``3 sessions against 3``, and the noise of sessions and runs."""
+        return self.compared.basis
+
+    @property
+    def by_users(self) -> pd.DataFrame:
+        """One row per user count: ratio and simultaneous interval, and the mean ``base_operations_per_s`` and
+        ``new_operations_per_s`` of all types; empty if the sides share only one count."""
+        rows = self.compared.by_users
+        for name, side in zip((BASE, NEW), (self.base, self.new), strict=True) if len(rows) else ():
+            users = [one.virtual_users for one in side]
+            per_s = pd.Series([one.summary["operations_per_s"] for one in side]).groupby(users).mean()
+            rows = rows.assign(**{f"{name}_operations_per_s": rows["virtual_users"].map(per_s)})
+        return rows
 
     @property
     def metric(self) -> Metric:
@@ -138,47 +164,69 @@ class Comparison:
             >>> hdbkit.compare("before", "after").gate(-0.02).verdict  # doctest: +SKIP
             'held'
         """
-        if len(self.by_users):
-            return gate(self.by_users, self.metric, below)
-        return gate(pd.DataFrame([{"virtual_users": 0, **vars(self.ratio)}]), self.metric, below)
+        ratios = self.compared.by_users
+        if not len(ratios):
+            ratios = pd.DataFrame([{"virtual_users": 0, **vars(self.ratio)}])
+        return gate(ratios, self.metric, below, self.compared.advice)
 
 
 def compare(
-    base: Side, new: Side, *, smallest_effect: float = 0.02, workspace: Workspace | None = None
+    base: Side | Target,
+    new: Side | Target,
+    *,
+    run: bool = False,
+    blocks: int = DEFAULT_BLOCKS,
+    workload: WorkloadSpec | Path | str | None = None,
+    load: Load | None = None,
+    virtual_users: Sequence[int] = (),
+    label: str | None = None,
+    watch: OnTurn = lambda _: None,
+    watch_run: OnTick | None = None,
+    smallest_effect: float = 0.02,
+    workspace: Workspace | None = None,
 ) -> Comparison:
-    """Compare runs.
+    """Compare runs, or measure both sides in turn in one session and compare that.
 
     Args:
         base: a run id, a unique part of one, several of them in a list or separated by commas, or a label or profile,
-            which selects all its runs.
+            which selects all its runs. With ``run`` their target, workload and load are measured again, and a target
+            is accepted too (a URL, a name, or a :class:`~hdbkit.Target`); runs come first where a name is both.
         new: as ``base``.
+        run: measure both sides in turn. All other arguments but ``smallest_effect`` and ``workspace`` need it.
+        blocks: the number of runs of each side at each user count.
+        workload: replaces that of both sides; a target takes the other side's, else the default workload.
+        load: its given fields replace those of both sides; a target takes the other side's load, else the default.
+        virtual_users: the user counts; by default those that the runs of both sides have.
+        label: a word; the runs are labelled ``LABEL-base`` and ``LABEL-new``. Runs that have these labels already are
+            kept, so the same call continues after an interruption. By default made of the time.
+        watch: called after each run.
+        watch_run: called several times per second with the present run.
         smallest_effect: the smallest relevant relative difference.
         workspace: the workspace with the runs; by default that of this process.
 
     Raises:
-        InputError: a run does not exist or has no measured window, or the metrics of the runs differ.
+        InputError: a run does not exist or has no measured window, the metrics of the runs differ, or a side cannot
+            be measured.
+        RunFailed: a run failed; finished runs are kept.
+        KeyboardInterrupt: stopped; finished runs are kept.
 
     Example:
         >>> hdbkit.compare("before", "after").ratio.sentence  # doctest: +SKIP
+        >>> hdbkit.compare("server-17", "server-18", run=True, blocks=8).gate(-0.02).verdict  # doctest: +SKIP
     """
     place = workspace or DEFAULT
-    sides, names = [_results(base, place), _results(new, place)], _names(base, new)
-    metric = common_metric(_finished(dict(zip(names, sides, strict=True))))
-    runs = [
-        pd.DataFrame([{"virtual_users": one.virtual_users, "metric_value": _metric_value(one)} for one in side])
-        for side in sides
-    ]
-    counts = [set(side["virtual_users"]) for side in runs]
-    if len(counts[0] | counts[1]) == 1 or not counts[0] & counts[1]:
-        ratio = ratio_of(runs[0]["metric_value"].tolist(), runs[1]["metric_value"].tolist(), metric, smallest_effect)
-        return Comparison(sides[0], sides[1], ratio, names, workspace=place)
-    found, ratio = ratios_by_users(runs[0], runs[1], metric, smallest_effect)
-    for name, side in zip(("base", "new"), sides, strict=True):
-        per_s = pd.Series([one.summary["operations_per_s"] for one in side]).groupby(
-            [one.virtual_users for one in side]
-        )
-        found[f"{name}_operations_per_s"] = found["virtual_users"].map(per_s.mean())
-    return Comparison(sides[0], sides[1], ratio, names, found, place)
+    if run:
+        works = {side: _work(given, place) for side, given in ((BASE, base), (NEW, new))}
+        sides = measure_in_turn(
+            works, blocks, workload=workload, load=load, virtual_users=virtual_users, label=label, watch=watch,
+            watch_run=watch_run, place=place,
+        )  # fmt: skip
+    else:
+        sides = {BASE: _results(base, place), NEW: _results(new, place)}
+    metric = common_metric(_finished(sides))
+    runs = runs_of({side: [_with_value(one).manifest for one in results] for side, results in sides.items()})
+    found = compared(runs, metric, smallest_effect, command=_command(base, new, sides))
+    return Comparison(sides[BASE], sides[NEW], found, _names(base, new), place)
 
 
 def overlay(groups: Mapping[str, Side], *, workspace: Workspace | None = None) -> dict[str, Chart]:
@@ -201,19 +249,48 @@ def _finished(sides: Mapping[str, list[Result]]) -> dict[str, list[tuple[RunFold
     return {name: [(one.folder, one.manifest) for one in side] for name, side in sides.items()}
 
 
-def _names(base: Side, new: Side) -> tuple[str, str]:
+def _words(side: Side | Target) -> str:
+    """A side as it is typed."""
+    if isinstance(side, Target):
+        return side.given
+    return side if isinstance(side, str) else ",".join(side)
+
+
+def _names(base: Side | Target, new: Side | Target) -> tuple[str, str]:
     """The names of both sides: as requested if each is one word, else ``base`` and ``new``."""
-    words = [side if isinstance(side, str) else ",".join(side) for side in (base, new)]
+    words = [_words(side) for side in (base, new)]
     short = all("," not in word and word != "last" for word in words) and words[0] != words[1]
     return (f"{words[0]} (base)", f"{words[1]} (new)") if short else ("base", "new")
 
 
-def _results(side: Side, place: Workspace) -> list[Result]:
+def _command(base: Side | Target, new: Side | Target, sides: Mapping[str, list[Result]]) -> str:
+    """The command that measures both sides in turn; empty for runs of a sweep, which cannot be repeated alone."""
+    if any(one.manifest.plan.get("sweep") for side in sides.values() for one in side):
+        return ""
+    return shlex.join(["hdbkit", "compare", _words(base), _words(new), "--run"])
+
+
+def _results(side: Side | Target, place: Workspace) -> list[Result]:
+    if isinstance(side, Target):
+        raise InputError(f"target {side.given} is no run; to measure it now, give run=True")
     words = side.split(",") if isinstance(side, str) else list(side)
     found = [one for word in words for one in _named(word.strip(), place)]
     if not found:
         raise InputError("give at least one run for each side; see: hdbkit runs list")
     return found
+
+
+def _work(side: Side | Target, place: Workspace) -> Work:
+    """What a side measures: that of its runs, or a target."""
+    if isinstance(side, Target) or (isinstance(side, str) and "://" in side):
+        return Work(place.target(side))
+    try:
+        runs = _results(side, place)
+    except InputError as error:
+        if isinstance(side, str) and (side in target_names(place.targets) or is_server_folder(Path(side))):
+            return Work(place.target(side))
+        raise InputError(f"{error}; nor is there a target of this name") from None
+    return work_of(runs)
 
 
 def _named(word: str, place: Workspace) -> list[Result]:
@@ -222,10 +299,10 @@ def _named(word: str, place: Workspace) -> list[Result]:
     return [Result(find_run(root, run_id), place) for run_id in labelled or [word]]
 
 
-def _metric_value(one: Result) -> float:
+def _with_value(one: Result) -> Result:
     if not one.metric_value:
         raise InputError(f"run {one.run_id} has no value of {one.metric.name} ({one.manifest.status.value})")
-    return one.metric_value
+    return one
 
 
 def _mean(side: list[Result], keys: tuple[str, ...]) -> float:

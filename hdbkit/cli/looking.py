@@ -1,16 +1,13 @@
-"""Commands that read results: doctor, runs, compare, report. They change nothing but their own output."""
+"""Commands that read results: doctor, runs, report. They change nothing but their own output."""
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import Annotated, Any
 
 import typer
 
 from hdbkit import api
-from hdbkit.analysis.comparison.sides import settings_apart
-from hdbkit.analysis.wording import about, percent_of
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
@@ -26,7 +23,6 @@ _OMITTED = ("p95_us", "checks_failed", "metric", "label")
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command(cls=Sectioned, epilog="Example: hdbkit doctor postgresql://bench@db1/lab")(doctor)
-    app.command(epilog="Example: hdbkit compare BEFORE AFTER --fail-below -2%")(compare)
     app.command(epilog="Example: hdbkit report last")(report)
     about_runs = typer.Typer(help="List, show, tag and remove runs.", no_args_is_help=True, rich_markup_mode=None)
     about_runs.command("list", epilog="Example: hdbkit runs list --where 'virtual_users = 8' --csv")(runs_list)
@@ -60,58 +56,6 @@ def doctor(
         show.findings(found)
     good = found["usable"].any() if target is None else not (found["state"] == "problem").any()
     return Exit.DONE if good else Exit.CHECK_FAILED
-
-
-def compare(
-    base: Annotated[str, typer.Argument(help="runs, separated by commas, or a label or profile")],
-    new: Annotated[str, typer.Argument(help="runs, separated by commas, or a label or profile")],
-    fail_below: Annotated[
-        str | None,
-        typer.Option(
-            help="exit with 1 if the metric is certainly worse than this limit; "
-            "-2%: 2 % less of a rate, 2 % more of a time"
-        ),
-    ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="also exit with 1 if that is undecided")] = False,
-    report: Annotated[bool, typer.Option("--report", help="also write the one-page report")] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="also list settings that only one side has, as two engines do")
-    ] = False,
-    as_json: AsJson = False,
-) -> int:
-    """Compare runs: the ratio of their results with its 95 % confidence interval, latencies, and what differs."""
-    limit = _fraction(fail_below)
-    found = api.compare(base, new)
-    gate = None if limit is None else found.gate(limit)
-    if as_json:
-        frames = {"table": found.table, "differences": found.differences}
-        content = {name: show.frame_json(frame.reset_index()) for name, frame in frames.items()}
-        content["by_users"] = show.frame_json(found.by_users)
-        besides = ({"report": str(found.report())} if report else {}) | ({"gate": vars(gate)} if gate else {})
-        head = {"metric": show.metric_json(found.metric), "warnings": found.warnings}
-        show.print_json(head | vars(found.ratio) | content | besides)
-    else:
-        show.console.print(found.ratio.sentence, markup=False, style="bold")
-        if gate:
-            show.console.print(gate.sentence, markup=False, style="bold")
-        for warning in found.warnings:
-            show.console.print(f"warning: {warning}", markup=False)
-        figures = found.table.rename(index={"metric_value": found.metric.heading})
-        changes = figures["change"].map(percent_of, na_action="ignore").astype(object)
-        show.console.print(show.table(figures.assign(change=changes).reset_index()))
-        show.console.print(f"{about(found.metric)}; a ratio above 1 is better", markup=False)
-        if len(found.by_users):
-            measured = ["base", "new", "base_operations_per_s", "new_operations_per_s"]
-            by_users = found.by_users[["virtual_users", *measured, "ratio", "low", "high", "verdict"]]
-            show.console.print(show.table(by_users, title="By user count, simultaneous 95 % intervals"))
-        listed, apart = (found.differences, "") if everything else settings_apart(found.differences)
-        if len(listed):
-            show.console.print(show.table(listed.reset_index(), title="Differences"))
-        if apart:
-            show.console.print(f"{apart}; list them with --all", markup=False)
-        if report:
-            show.console.print(f"report: {found.report()}", markup=False)
-    return Exit.CHECK_FAILED if gate and gate.fails(strict) else Exit.DONE
 
 
 def report(run_id: AnyId = "last", as_json: AsJson = False) -> None:
@@ -212,17 +156,3 @@ def runs_rm(
         show.print_json({"removed": result.run_id})
     else:
         show.console.print(f"removed {result.run_id}", markup=False)
-
-
-def _fraction(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        limit = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        limit = math.nan
-    if not -1 < limit <= 0:
-        raise InputError(
-            f"--fail-below must be a change above -100% and at most 0%, such as -2% or -0.02, not '{text}'"
-        )
-    return limit

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hdbkit.cli import agent, batching, looking, measuring, profiling, schema, server, show
+from hdbkit.cli import agent, batching, comparing, looking, measuring, profiling, schema, server, show
 from hdbkit.cli.exits import guarded
 from hdbkit.errors import InputError
 from hdbkit.files import is_utf8
@@ -23,6 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 looking.add_to(app)
+comparing.add_to(app)
 schema.add_to(app)
 measuring.add_to(app)
 profiling.add_to(app)

@@ -13,6 +13,7 @@ import psutil
 
 from hdbkit.control_groups import cpu_s as cgroup_cpu_s
 from hdbkit.control_groups import own_cgroup
+from hdbkit.processes import boot_id
 from hdbkit.readings import HostLoad
 
 _ATTEMPTS, _AGAIN_S = 10, 0.001
@@ -23,6 +24,7 @@ def facts() -> dict[str, Any]:
     """The facts of this host that a reader needs to assess a result."""
     return {
         "name": platform.node(),
+        "boot_id": _boot_id(),
         "system": f"{platform.system()} {platform.release()}",
         "processor": _processor(),
         "cores": psutil.cpu_count() or 0,
@@ -133,6 +135,14 @@ def _living_cpu_s(process: psutil.Process) -> float:
 
 def _waited_s(times: Any) -> float:
     return float(times.children_user + times.children_system)
+
+
+def _boot_id() -> str:
+    """Tells sessions of measuring apart; empty if the kernel does not report it."""
+    try:
+        return boot_id()
+    except OSError:
+        return ""
 
 
 def _processor() -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hdbkit.analysis.comparison.sessions import session_numbers
 from hdbkit.analysis.statistics.change_points import MAX_VALUES, breaks
 from hdbkit.analysis.wording import change, many, than, virtual_users
 from hdbkit.config.metric import Metric
@@ -24,8 +25,6 @@ from hdbkit.results.manifest import Manifest
 
 HOST_FACTS = ("name", "system", "processor", "cores", "memory_bytes")
 """The facts of the clients' host that two runs must share to be comparable."""
-SESSION_GAP = pd.Timedelta(hours=2)
-"""A run that starts so long after the one before begins a session."""
 _COLUMNS = (
     "virtual_users",
     "since",
@@ -75,7 +74,7 @@ def segments(
         test, ``what`` differs in the environment. At most the newest ``change_points.MAX_VALUES`` runs of a count are
         searched.
     """
-    all_runs = runs.sort_values("started").assign(session=lambda one: _sessions(one["started"]))
+    all_runs = runs.sort_values("started").assign(session=lambda one: session_numbers(one["started"]))
     series = {
         users: all_runs[all_runs["virtual_users"] == users].tail(MAX_VALUES).reset_index(drop=True)
         for users in sorted(all_runs["virtual_users"].astype(int).unique().tolist())
@@ -94,12 +93,6 @@ def segments(
         row for users, part in series.items() for row in _segments(users, part, metric, forced[users], tested[users])
     ]
     return pd.DataFrame(rows, columns=list(_COLUMNS))
-
-
-def _sessions(started: pd.Series[str]) -> pd.Series[int]:
-    """The number of each run's session; ``started`` ascending."""
-    times = pd.to_datetime(started, utc=True, format="ISO8601")
-    return (times.diff() >= SESSION_GAP).astype(int).cumsum()
 
 
 def _boundaries(series: pd.DataFrame, environments: Mapping[str, Environment]) -> dict[int, str]:

@@ -1,10 +1,9 @@
 """Two groups of runs against each other: the ratio of their scores with its interval.
 
-For runs that were not randomized together (a release against the one before it). Welch's interval on the log scale
-with the Welch-Satterthwaite degrees of freedom; the unit of replication is a run, so one run per side has no
-interval. Groups with runs at several counts of virtual users are compared count by count, by the noise pooled over
-all of them and with intervals that hold together: the counts share only the estimate of the noise, for which the
-studentized maximum modulus is exact (Stoline and Ury 1979).
+For runs that were not randomized together (a release against the one before it). The unit of replication is a
+session, or a block of one session in which the sides alternate (``replication``), never a run; intervals on the log
+scale are those of ``statistics.two_samples``. Groups with runs at several counts of virtual users are compared count
+by count, by the noise pooled over all of them and with intervals that hold together.
 """
 
 from __future__ import annotations
@@ -12,14 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-import scipy
 
+from hdbkit.analysis.comparison.replication import BASE, NEW, Noise, Replication, Unit, noise, replication
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
+from hdbkit.analysis.statistics.power import blocks_needed
+from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
 from hdbkit.analysis.wording import Interval, change, many, percent, percents, plural, sentence, share, virtual_users
 from hdbkit.config.metric import Better, Metric
 from hdbkit.errors import InputError
@@ -43,6 +44,10 @@ SETTING = "setting."
 """The beginning of the name of a setting among the differences."""
 CLIENT_PATH = "software.client_path"
 """How the clients spoke to the server: with the driver, or past it."""
+DEFAULT_BLOCKS = 6
+"""Blocks of a comparison whose sides are measured in turn, where no other number is known."""
+MIN_BLOCKS = 4
+"""The least number of blocks that is advised."""
 
 
 @dataclass(frozen=True)
@@ -56,61 +61,110 @@ class Ratio:
     sentence: str
 
 
-def ratio_of(
-    base: Sequence[float],
-    new: Sequence[float],
-    metric: Metric,
-    smallest_effect: float = 0.02,
-    confidence: float = 0.95,
-) -> Ratio:
-    """The ratio of ``new`` to ``base``, each the geometric mean of the values of its runs."""
-    logs = [np.log(metric.score(np.asarray(side, dtype=float))) for side in (new, base)]
-    estimate = float(logs[0].mean() - logs[1].mean())
-    return _ratio(metric, estimate, _half_width(logs, confidence), "new", smallest_effect, confidence)
+@dataclass(frozen=True)
+class Compared:
+    """New over base, and the replication that decides it."""
+
+    ratio: Ratio
+    """At the one count of virtual users, or the mean over all counts that both sides have."""
+    by_users: pd.DataFrame
+    """A row for each count that both sides have; empty where there is one count in all, or none in common.
+
+    ``virtual_users``, ``base_runs``, ``new_runs``, ``base`` and ``new`` (geometric means of runs), ``ratio`` of
+    scores, ``low`` and ``high`` (simultaneous; NaN where nothing is replicated), ``verdict``, ``sentence``.
+    """
+    design: Replication
+    noise: Noise
+    advice: str
+    """What would decide an undecided comparison."""
+
+    @property
+    def basis(self) -> str:
+        """What the interval is made of and the noise, without a full stop; empty if neither is known."""
+        found = [] if self.design.unit is Unit.NONE else [self.design.words]
+        if self.design.unit is Unit.BLOCKS:
+            found.append("how the sides compare in other sessions is not estimated")
+        return "; ".join([*found, *filter(None, [self.noise.words])])
 
 
-def ratios_by_users(
-    base: pd.DataFrame, new: pd.DataFrame, metric: Metric, smallest_effect: float = 0.02, confidence: float = 0.95
-) -> tuple[pd.DataFrame, Ratio]:
-    """New over base at each count of virtual users that both sides have (one or more), and as the mean over them.
+def compared(
+    runs: pd.DataFrame, metric: Metric, smallest_effect: float = 0.02, confidence: float = 0.95, command: str = ""
+) -> Compared:
+    """Compare the side ``NEW`` with the side ``BASE``.
 
     Args:
-        base: a row per run with ``virtual_users`` and ``metric_value`` (above 0); ``new`` likewise.
+        runs: a row per run in the order of time, as ``sessions.runs_of`` returns them: ``side``, ``session``,
+            ``virtual_users``, ``metric_value`` (above 0).
         metric: what ``metric_value`` is.
-
-    Returns:
-        A row each with ``virtual_users``, ``base_runs``, ``new_runs``, ``base`` and ``new`` (geometric means),
-        ``ratio`` of scores, ``low``, ``high`` (simultaneous; NaN where no run was repeated), ``verdict``,
-        ``sentence``; and the mean ratio with an interval of its own.
+        smallest_effect: the smallest relevant relative difference.
+        command: the command that measures both sides in turn; the advice adds the number of blocks.
     """
-    sides = [
-        pd.Series(np.log(metric.score(side["metric_value"].astype(float))), side.index).groupby(side["virtual_users"])
-        for side in (base, new)
-    ]
-    cells = [side.agg(["count", "mean", "var"]) for side in sides]
-    common = cells[0].index.intersection(cells[1].index)
-    df = int(sum((one["count"] - 1).sum() for one in cells))
-    squares = sum(float(((one["count"] - 1) * one["var"].fillna(0)).sum()) for one in cells)
-    noise = math.sqrt(squares / df) if df else math.nan
-    (base_cells, new_cells) = (one.loc[common] for one in cells)
-    estimates = (new_cells["mean"] - base_cells["mean"]).to_numpy(dtype=float)
-    variances = (1 / new_cells["count"] + 1 / base_cells["count"]).to_numpy(dtype=float)
-    critical = maximum_modulus(len(common), df, confidence) if df else math.nan
+    users = [set(part["virtual_users"]) for _, part in runs.groupby("side")]
+    common = sorted(set.intersection(*users))
+    several = bool(common) and len(set.union(*users)) > 1
+    same = runs[runs["virtual_users"].isin(common)] if common else runs.assign(virtual_users=0)
+    same = same.assign(score=np.log(metric.score(same["metric_value"].astype(float))))
+    design, seen = replication(same), noise(same)
+    cells = same.groupby(["side", "virtual_users"])["score"].agg(["count", "mean"])
+    plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
+    complete = [values[~np.isnan(values).any(axis=1)].mean(axis=1, keepdims=True) for values in design.samples]
+    ((estimate, half),) = _contrasts(complete, plain.mean(keepdims=True), confidence)
+    advice = _advice(design, complete, seen, estimate, smallest_effect, confidence, command)
+    judge = partial(_ratio, metric, advice, smallest_effect, confidence, _why(design))
+    subject = f"new (mean over {many(len(common), 'count')} of virtual users)" if several else "new"
+    ratio = judge(subject, estimate, half)
+    if not several:
+        return Compared(ratio, pd.DataFrame(columns=list(_COLUMNS)), design, seen, advice)
     rows = []
-    for users, estimate, variance in zip(common, estimates, variances, strict=True):
-        half = critical * noise * math.sqrt(variance)
-        found = _ratio(
-            metric, float(estimate), half, f"new at {virtual_users(int(users))}", smallest_effect, confidence
-        )
-        counts = {"base_runs": int(base_cells["count"][users]), "new_runs": int(new_cells["count"][users])}
-        scores = {"base": base_cells["mean"][users], "new": new_cells["mean"][users]}
-        means = {side: metric.from_score(math.exp(score)) for side, score in scores.items()}
-        rows.append({"virtual_users": int(users), **counts, **means, **vars(found)})
-    alone = float(scipy.special.stdtrit(df, (1 + confidence) / 2)) if df else math.nan
-    half = alone * noise * math.sqrt(float(variances.sum())) / len(common)
-    subject = f"new (mean over {len(common)} counts of virtual users)"
-    mean = _ratio(metric, float(estimates.mean()), half, subject, smallest_effect, confidence)
-    return pd.DataFrame(rows, columns=list(_COLUMNS)), mean
+    for count, (estimate, half) in zip(common, _contrasts(design.samples, plain, confidence), strict=True):
+        found = judge(f"new at {virtual_users(int(count))}", estimate, half)
+        counts = {f"{side}_runs": int(cells["count"][side, count]) for side in (BASE, NEW)}
+        means = {side: metric.from_score(math.exp(cells["mean"][side, count])) for side in (BASE, NEW)}
+        rows.append({"virtual_users": int(count), **counts, **means, **vars(found)})
+    return Compared(ratio, pd.DataFrame(rows, columns=list(_COLUMNS)), design, seen, advice)
+
+
+def _contrasts(samples: Sequence[Floats], plain: Floats, confidence: float) -> list[tuple[float, float]]:
+    """New - base at each count, and the half width of its interval: NaN where only the means of runs are known."""
+    made = [Sample.of(values) for values in samples]
+    if not made:
+        return [(float(one), math.nan) for one in plain]
+    means = made[0].means - (made[1].means if len(made) > 1 else 0)
+    estimates = np.where(np.isnan(means), plain, means)
+    return list(zip(estimates.tolist(), half_widths(made, confidence).tolist(), strict=True))
+
+
+def _why(design: Replication) -> str:
+    """Why a ratio has no interval."""
+    return design.words if design.unit is Unit.NONE else "this count of virtual users was not repeated"
+
+
+def _advice(
+    design: Replication,
+    values: Sequence[Floats],
+    seen: Noise,
+    estimate: float,
+    smallest_effect: float,
+    confidence: float,
+    command: str,
+) -> str:
+    """What would decide: more sessions, or a number of blocks within one session."""
+    if design.unit in (Unit.SESSIONS, Unit.SHARED_SESSIONS):
+        return "more sessions of both sides would decide"
+    if design.unit is Unit.BLOCKS:
+        of_blocks = Sample.of(values[0])
+        run_noise, df, present = math.sqrt(of_blocks.variance / 2), of_blocks.df, len(values[0])
+    else:
+        run_noise, df, present = seen.run, seen.run_df, MIN_BLOCKS - 1
+    blocks = None
+    if df > 0 and run_noise > 0:
+        limit = math.log1p(smallest_effect)
+        blocks = blocks_needed(
+            estimate, limit, run_noise, df, present, lambda n: (maximum_modulus(1, n - 1, confidence), n - 1.0)
+        ).blocks
+    wanted = max(blocks or DEFAULT_BLOCKS, MIN_BLOCKS)
+    how = f": {command} --blocks {wanted}" if command else f" ({wanted} blocks)"
+    return f"measure both sides in turn in one session{how}"
 
 
 @dataclass(frozen=True)
@@ -125,13 +179,20 @@ class Gate:
         return self.verdict == "fell" or (strict and self.verdict == "undecided")
 
 
-def gate(found: pd.DataFrame, metric: Metric, below: float, confidence: float = 0.95) -> Gate:
+def gate(
+    found: pd.DataFrame,
+    metric: Metric,
+    below: float,
+    advice: str = "more runs would decide",
+    confidence: float = 0.95,
+) -> Gate:
     """The gate over one ratio or several, each with its interval (columns ``virtual_users``, ratio, low, high).
 
     ``below`` is the change that is still accepted, -0.02 for 2 % worse: 2 % less of a rate, 2 % more of a time. It
     *fell* where the whole interval of a ratio lies beyond that limit: a regression beyond the limit is shown, and by
     chance that happens in at most 2.5 % of builds that are exactly at the limit. It *held* where all intervals lie on
-    the good side of the limit (not inferior). Else, and where no run was repeated, it is *undecided*.
+    the good side of the limit (not inferior). Else, and where nothing is replicated, it is *undecided*; ``advice`` is
+    the way out.
 
     Raises:
         InputError: ``below`` is not above -1 and at most 0.
@@ -143,9 +204,7 @@ def gate(found: pd.DataFrame, metric: Metric, below: float, confidence: float = 
     accepted = below if metric.better is Better.HIGHER else -below
     limit, limited = metric.score(1 + accepted), f"the limit of {100 * accepted:+.3g} %"
     if not found["high"].notna().all():
-        return Gate(
-            "undecided", f"undecided against {limited}: at least 2 runs per side are needed to estimate the noise"
-        )
+        return Gate("undecided", f"undecided against {limited}, without an interval; {advice}")
     worst, widest = (found.sort_values(end).iloc[0] for end in ("high", "low"))
     if worst["high"] < limit:
         words = f"{change(worst['ratio'], metric)} ({_within(worst, metric, len(found) > 1, confidence)})"
@@ -153,7 +212,7 @@ def gate(found: pd.DataFrame, metric: Metric, below: float, confidence: float = 
     within = _within(widest, metric, len(found) > 1, confidence)
     if widest["low"] >= limit:
         return Gate("held", f"no regression beyond {limited} ({within})")
-    return Gate("undecided", f"undecided against {limited}: {within}; more runs per side would decide")
+    return Gate("undecided", f"undecided against {limited}: {within}; {advice}")
 
 
 def _within(row: pd.Series[Any], metric: Metric, several: bool, confidence: float) -> str:
@@ -162,27 +221,23 @@ def _within(row: pd.Series[Any], metric: Metric, several: bool, confidence: floa
 
 
 def _ratio(
-    metric: Metric, estimate: float, half: float, subject: str, smallest_effect: float, confidence: float
+    metric: Metric,
+    advice: str,
+    smallest_effect: float,
+    confidence: float,
+    why: str,
+    subject: str,
+    estimate: float,
+    half: float,
 ) -> Ratio:
     """A ratio from its logarithm and the half width of its interval, NaN without an interval."""
     ratio = math.exp(estimate)
     if math.isnan(half):
-        text = f"{subject} against base {percent(ratio, metric)}: undecided: at least 2 runs per side are needed"
+        text = f"{subject} against base {percent(ratio, metric)}: undecided: {why}; {advice}"
         return Ratio(ratio, math.nan, math.nan, "undecided", text)
     interval = Interval(metric, ratio, math.exp(estimate - half), math.exp(estimate + half))
-    text = sentence(subject, "base", interval, smallest_effect, confidence)
+    text = sentence(subject, "base", interval, smallest_effect, confidence, advice)
     return Ratio(interval.ratio, interval.low, interval.high, interval.verdict(smallest_effect), text)
-
-
-def _half_width(logs: Sequence[npt.NDArray[np.float64]], confidence: float) -> float:
-    if min(len(side) for side in logs) < 2:
-        return math.nan
-    parts = [float(side.var(ddof=1)) / len(side) for side in logs]
-    total = sum(parts)
-    if total == 0:
-        return 0.0
-    df = total**2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, logs, strict=True))
-    return float(scipy.special.stdtrit(df, (1 + confidence) / 2)) * math.sqrt(total)
 
 
 def settings_apart(differences: pd.DataFrame) -> tuple[pd.DataFrame, str]:

@@ -1,0 +1,64 @@
+"""Sessions: stretches of consecutive measuring on one host, whose runs share what the host was like then.
+
+What a reboot, a neighbour on the machine or a warm cache does to a run lasts for hours, so runs of one session are
+alike beyond what their own noise would make them (Kalibera and Jones 2013, ISMM, 63-74: repeat on the highest level
+that varies). A session ends with a pause of ``SESSION_GAP``, and with a reboot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from hdbkit.results.manifest import Manifest
+
+SESSION_GAP = pd.Timedelta(hours=2)
+"""A run that starts so long after the one before begins a session."""
+
+
+def session_numbers(started: pd.Series[Any], ended: pd.Series[Any] | None = None) -> pd.Series[int]:
+    """The number of each run's session on one host; ``started`` ascending, as times or their ISO texts.
+
+    Without ``ended`` a pause is taken from one start to the next.
+    """
+    begin, end = (
+        pd.to_datetime(one, utc=True, format="ISO8601") for one in (started, started if ended is None else ended)
+    )
+    return (begin - end.cummax().shift() >= SESSION_GAP).astype(int).cumsum()
+
+
+def runs_of(sides: Mapping[str, Sequence[Manifest]]) -> pd.DataFrame:
+    """The runs of several sides in the order of time, with their sessions.
+
+    Args:
+        sides: by the name of a side its runs, each with a value of its metric.
+
+    Returns:
+        A row per run: ``side``, ``run_id``, ``started``, ``ended``, ``virtual_users``, ``metric_value``, ``session``
+        (text; runs of one session have the same, on whichever side they are).
+    """
+    rows = [
+        {
+            "side": side,
+            "run_id": one.run_id,
+            **_times_of(one),
+            "virtual_users": int(one.plan["load"]["virtual_users"]),
+            "metric_value": float(one.result["metric_value"]),
+            "host": str(one.host.get("boot_id") or one.host.get("name")),
+        }
+        for side, manifests in sides.items()
+        for one in manifests
+    ]
+    runs = pd.DataFrame(rows).sort_values(["started", "run_id"], kind="stable", ignore_index=True)
+    numbers = pd.concat([session_numbers(part["started"], part["ended"]) for _, part in runs.groupby("host")])
+    return runs.assign(session=runs["host"] + " " + numbers.astype(str)).drop(columns="host")
+
+
+def _times_of(manifest: Manifest) -> dict[str, Any]:
+    """When a run started, and when its window ended."""
+    clock = manifest.clock
+    begin = manifest.history[0].at if manifest.history else clock.start_wall if clock else None
+    started = pd.NaT if begin is None else pd.Timestamp(begin)
+    return {"started": started, "ended": started + pd.Timedelta(microseconds=(clock and clock.window_end_us) or 0)}

@@ -1,0 +1,78 @@
+"""Means of independent units under one or several conditions, and the difference of two such samples.
+
+The noise of a sample is pooled over its conditions (the counts of virtual users). A unit is measured under each of
+them, so its values are correlated; the degrees of freedom of the pooled variance allow for that (Box 1954, Ann. Math.
+Statist. 25, 484-498; estimated as by Geisser and Greenhouse 1958, ibid. 29, 885-891, which errs towards fewer).
+
+Two samples have variances of their own and often very few units. Their critical value is the mean of both samples'
+own, weighted by the variance of their means (Cochran and Cox 1950, Experimental Designs, chapter 4). Welch's degrees
+of freedom, estimated from two units beside ten, are too many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdbkit.analysis.statistics.dunnett import maximum_modulus
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The mean of each condition (NaN without a unit), the number of its units, and the variance of a unit.
+
+    The variance, with its degrees of freedom, is NaN where no condition has two units.
+    """
+
+    means: Floats
+    counts: Floats
+    variance: float
+    df: float
+
+    @classmethod
+    def of(cls, values: Floats) -> Sample:
+        """The sample of these values, (units, conditions), NaN where a unit was not measured under a condition."""
+        known = ~np.isnan(values)
+        counts = known.sum(axis=0).astype(np.float64)
+        means = np.where(known, values, 0).sum(axis=0) / np.where(counts, counts, np.nan)
+        residuals = np.where(known, values - means, 0)
+        df = float(np.maximum(counts - 1, 0).sum())
+        if df == 0:
+            return cls(means, counts, float("nan"), 0.0)
+        return cls(means, counts, float((residuals**2).sum()) / df, _box(residuals, df))
+
+
+def half_widths(samples: Sequence[Sample], confidence: float = 0.95) -> Floats:
+    """The half width of each condition's interval, for a sample's means or the difference of two samples' means.
+
+    The intervals hold together over all conditions. NaN without a variance or a value; 0 where there is no noise.
+
+    Example:
+        >>> same = Sample.of(np.array([[0.1], [0.2], [0.3]]))
+        >>> half_widths([same]), half_widths([same, same])
+        (array([0.24841377]), array([0.35131012]))
+    """
+    parts = np.array([one.variance / np.where(one.counts, one.counts, np.nan) for one in samples])
+    total: Floats = parts.sum(axis=0)
+    conditions = int((~np.isnan(total)).sum())
+    if not conditions:
+        return total
+    own = np.array([maximum_modulus(conditions, one.df, confidence) for one in samples])
+    weighted: Floats = (parts * own[:, None]).sum(axis=0)
+    found: Floats = weighted / np.sqrt(np.where(total > 0, total, 1.0))
+    return found
+
+
+def _box(residuals: Floats, df: float) -> float:
+    """The degrees of freedom of a variance pooled over correlated conditions, at most ``df``."""
+    squares = residuals.T @ residuals
+    repeated = int((np.diag(squares) > 0).sum())
+    if not repeated:
+        return df
+    independent = float(np.trace(squares)) ** 2 / float((squares**2).sum())
+    return df * min(independent / repeated, 1.0)

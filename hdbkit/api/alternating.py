@@ -1,0 +1,202 @@
+"""Measures two sides in turn within one session, so that what changes on the machine meets both alike.
+
+A block has one run of each side at each count of virtual users, next to each other; which comes first changes from
+block to block as in a sweep (``run_order``).
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hdbkit.analysis.comparison.groups import common_metric
+from hdbkit.analysis.comparison.replication import BASE, NEW
+from hdbkit.api.result import Result
+from hdbkit.api.running import OnTick, run
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.errors import InputError
+from hdbkit.plan import RunPlan, random_letters
+from hdbkit.results.catalog import runs_under
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Status
+from hdbkit.run_order import in_turn
+from hdbkit.workloads import specification
+from hdbkit.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a side measures; without a workload or load of its own it takes the other side's."""
+
+    target: Target
+    workload: WorkloadSpec | None = None
+    load: Load | None = None
+    users: tuple[int, ...] = ()
+    """The counts of virtual users of its runs, ascending; empty for a target."""
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """What a side measures, with the other side's where it has none of its own."""
+
+    target: Target
+    workload: WorkloadSpec | None
+    load: Load
+
+    def measured_by(self, plan: RunPlan) -> bool:
+        """Whether a run with this plan measured this, at whatever count of virtual users."""
+        pairs = [(self.load, plan.load), *([(self.workload, plan.workload)] if self.workload else [])]
+        same = (
+            getattr(own, name) == getattr(other, name, None)
+            for own, other in pairs
+            for name in own.model_fields_set - {"virtual_users"}
+        )
+        return plan.target.url == self.target.url and all(same)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Run ``number`` of ``runs`` of a comparison, from 1."""
+
+    label: str
+    number: int
+    runs: int
+    block: int
+    side: str
+    virtual_users: int
+    result: Result
+    measured: bool
+    """Whether it was measured now; else it was kept from before."""
+
+
+OnTurn = Callable[[Turn], None]
+
+
+def work_of(runs: Sequence[Result]) -> Work:
+    """What runs measured: the newest run's target, workload and load, at the user counts of all.
+
+    Raises:
+        InputError: they belong to a sweep, which alone can set their server again.
+    """
+    newest = max(runs, key=lambda one: one.run_id)
+    plan = RunPlan.model_validate(newest.manifest.plan)
+    if plan.sweep is not None:
+        raise InputError(
+            f"run {newest.run_id} belongs to sweep {plan.sweep.sweep_id}, whose settings are not applied here; "
+            "give a target, or runs that belong to no sweep"
+        )
+    return Work(plan.target, plan.workload, plan.load, tuple(sorted({one.virtual_users for one in runs})))
+
+
+def measure_in_turn(
+    works: Mapping[str, Work],
+    blocks: int,
+    *,
+    workload: WorkloadSpec | Path | str | None,
+    load: Load | None,
+    virtual_users: Sequence[int],
+    label: str | None,
+    watch: OnTurn,
+    watch_run: OnTick | None,
+    place: Workspace,
+) -> dict[str, list[Result]]:
+    """Measure both sides in turn; the results of each in their order.
+
+    Args:
+        works: by side what it measures.
+        blocks: the number of runs of each side at each count.
+        workload: replaces that of both sides.
+        load: its given fields replace those of both sides.
+        virtual_users: the counts; by default those that both sides have.
+        label: of the runs, with the side appended. Runs that have it already are kept.
+        watch: called after each run.
+        watch_run: called several times per second with the present run.
+        place: the workspace for the runs.
+
+    Raises:
+        InputError: a run cannot be started, or runs of this label are of other work.
+        KeyboardInterrupt: stopped; finished runs are kept.
+    """
+    label = label or f"compare-{datetime.now(UTC):%Y%m%d-%H%M%S}-{random_letters()}"
+    counts = _counts(works, load, virtual_users)
+    if blocks < 1 or min(counts) < 1:
+        raise InputError(f"give counts of virtual users and blocks of 1 or more, not {list(counts)}, {blocks}")
+    if not re.fullmatch(r"[\w.:+-]+", label):
+        raise InputError(f"a label is one word of letters, digits and . : + - _, not '{label}'")
+    settled = _settled(works, workload, load)
+    kept = {side: _kept(f"{label}-{side}", settled[side], place) for side in works}
+    done: dict[str, list[Result]] = {side: [] for side in works}
+    runs = len(works) * len(counts) * blocks
+    for number, (block, side, users) in enumerate(_turns(label, blocks, counts), 1):
+        waiting = [one for one in kept[side] if one.virtual_users == users]
+        result = waiting[0] if waiting else _run(settled[side], users, f"{label}-{side}", watch_run, place)
+        if waiting:
+            kept[side].remove(result)
+        done[side].append(result)
+        common_metric({name: [(one.folder, one.manifest) for one in found] for name, found in done.items()})
+        watch(Turn(label, number, runs, block, side, users, result, not waiting))
+    return done
+
+
+def _counts(works: Mapping[str, Work], load: Load | None, virtual_users: Sequence[int]) -> tuple[int, ...]:
+    """The counts of virtual users: as given, else those that all runs of the sides have in common."""
+    if virtual_users:
+        return tuple(dict.fromkeys(virtual_users))
+    if load is not None and "virtual_users" in load.model_fields_set:
+        return (load.virtual_users,)
+    known = [set(work.users) for work in works.values() if work.users]
+    if not known:
+        return (Load().virtual_users,)
+    common = tuple(sorted(set.intersection(*known)))
+    if not common:
+        raise InputError("the sides have no count of virtual users in common; give the counts: --virtual-users 1,4")
+    return common
+
+
+def _settled(
+    works: Mapping[str, Work], workload: WorkloadSpec | Path | str | None, load: Load | None
+) -> dict[str, _Settled]:
+    """The sides with what replaces their workload and parts of their load."""
+    given = {name: getattr(load, name) for name in load.model_fields_set} if load else {}
+    own = [work for work in works.values() if work.load is not None]
+    found = {}
+    for side, work in works.items():
+        source = work if work.load is not None or not own else own[0]
+        spec = source.workload if workload is None else specification(workload)
+        found[side] = _Settled(work.target, spec, (source.load or Load()).with_(**given))
+    return found
+
+
+def _turns(label: str, blocks: int, counts: Sequence[int]) -> Iterator[tuple[int, str, int]]:
+    """Block, side and user count of each run; the same for the same label."""
+    seed = zlib.crc32(label.encode())
+    for block in range(1, blocks + 1):
+        place = dict(zip((BASE, NEW), in_turn(2, seed, block), strict=True))
+        for users in random.Random(f"{label}/{block}").sample(list(counts), len(counts)):
+            yield from ((block, side, users) for side in sorted(place, key=place.__getitem__))
+
+
+def _run(work: _Settled, users: int, label: str, watch: OnTick | None, place: Workspace) -> Result:
+    load = work.load.with_(virtual_users=users)
+    done = run(work.target, work.workload, load, label=label, watch=watch, workspace=place)
+    if done.manifest.status is Status.STOPPED:
+        raise KeyboardInterrupt(f"{done.run_id} was stopped, which also stops the comparison")
+    return done
+
+
+def _kept(label: str, work: _Settled, place: Workspace) -> list[Result]:
+    """The complete runs of a label, oldest first. Raises ``InputError`` if one of them measured something else."""
+    found = [
+        Result(RunFolder(place.results / run_id), place) for run_id in reversed(runs_under(place.results, label))
+    ]
+    for one in found:
+        if not work.measured_by(RunPlan.model_validate(one.manifest.plan)):
+            raise InputError(
+                f"run {one.run_id} has the label {label} and measured something else; give another label"
+            )
+    return [one for one in found if one.manifest.status is Status.DONE]

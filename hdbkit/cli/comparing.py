@@ -1,0 +1,178 @@
+"""The command that compares two groups of runs, and measures them in turn on request."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hdbkit import api
+from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS, settings_apart
+from hdbkit.analysis.wording import about, percent_of
+from hdbkit.api.alternating import Turn
+from hdbkit.cli import show
+from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
+from hdbkit.cli.options import Sectioned, load_options
+from hdbkit.cli.progress import RunLines
+from hdbkit.cli.schema import AsJson, WorkloadOption, with_schema
+from hdbkit.config import Load, read_params
+from hdbkit.config.quantities import counts_in
+from hdbkit.errors import InputError
+from hdbkit.workloads import specification
+
+_EXAMPLES = (
+    "Example: hdbkit compare BEFORE AFTER --fail-below -2%; "
+    "hdbkit compare server-17 server-18 --run --blocks 8 -u 1,4,16 --rampup-s 30 --duration-s 60"
+)
+_SIDE = "runs, separated by commas, or a label or profile; with --run also a target"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command(cls=Sectioned, epilog=_EXAMPLES)(compare)
+
+
+@load_options("virtual_users")
+@with_schema
+def compare(
+    base: Annotated[str, typer.Argument(help=_SIDE)],
+    new: Annotated[str, typer.Argument(help=_SIDE)],
+    run: Annotated[bool, typer.Option("--run", help="measure both sides in turn now, in one session")] = False,
+    blocks: Annotated[
+        int | None, typer.Option(min=1, help=f"with --run: runs of each side at each user count [{DEFAULT_BLOCKS}]")
+    ] = None,
+    virtual_users: Annotated[
+        str | None, typer.Option("--virtual-users", "-u", help="with --run: user counts to run at, such as 1,4,16")
+    ] = None,
+    workload: WorkloadOption = None,
+    params: Annotated[Path | None, typer.Option(help="with --run: YAML file with load options")] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(help="with --run: label of the runs; those that have it are kept, so that this continues"),
+    ] = None,
+    fail_below: Annotated[
+        str | None,
+        typer.Option(
+            help="exit with 1 if the metric is certainly worse than this limit; "
+            "-2%: 2 % less of a rate, 2 % more of a time"
+        ),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="also exit with 1 if that is undecided")] = False,
+    report: Annotated[bool, typer.Option("--report", help="also write the one-page report")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="also list settings that only one side has, as two engines do")
+    ] = False,
+    as_json: AsJson = False,
+    *,
+    fields: dict[str, Any],
+    given: dict[str, Any],
+) -> int:
+    """Compare runs: the ratio of their results with its 95 % confidence interval, latencies, and what differs.
+
+    With --run both sides are measured in turn first: those of the same session differ only by what is compared.
+    """
+    limit = _fraction(fail_below)
+    values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
+    load = Load(**{**values, **given}) if values or given else None
+    spec = specification(workload, **fields) if workload is not None or fields else None
+    if not run:
+        if any(one is not None for one in (blocks, virtual_users, load, spec, label)):
+            raise InputError("--blocks, --label and the options of load and schema need --run")
+        found = api.compare(base, new)
+    else:
+        lines = _TurnLines()
+        try:
+            with stopped_like_ctrl_c(), RunLines() as run_lines:
+                found = api.compare(
+                    base, new, run=True, blocks=blocks or DEFAULT_BLOCKS, workload=spec, load=load,
+                    virtual_users=counts_in(virtual_users, "--virtual-users") if virtual_users else (),
+                    label=label, watch=lines, watch_run=None if as_json else run_lines,
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            show.notes.print("stopped; finished runs are kept", markup=False)
+            return Exit.STOPPED
+    gate = None if limit is None else found.gate(limit)
+    if as_json:
+        show.print_json(_content(found, gate, report))
+    else:
+        _print(found, gate, everything)
+        if report:
+            show.console.print(f"report: {found.report()}", markup=False)
+    return Exit.CHECK_FAILED if gate and gate.fails(strict) else Exit.DONE
+
+
+class _TurnLines:
+    """A line for each finished run, and before the first how to continue."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def __call__(self, turn: Turn) -> None:
+        """Print the run."""
+        if not self._said:
+            labels = f"{turn.label}-base and {turn.label}-new"
+            show.notes.print(
+                f"  labels {labels}; to continue: the same command with --label {turn.label}", markup=False
+            )
+            self._said = True
+        value = turn.result.metric_value
+        shown = "no result" if value is None else turn.result.metric.text(value)
+        where = f"block {turn.block}  {turn.side:4}  {turn.virtual_users} users"
+        kept = "" if turn.measured else "  (kept)"
+        show.notes.print(f"  run {turn.number:3} of {turn.runs}  {where}  {shown:>16}{kept}", markup=False)
+
+
+def _content(found: api.Comparison, gate: api.Gate | None, report: bool) -> dict[str, Any]:
+    """The comparison for machines."""
+    frames = {"table": found.table, "differences": found.differences}
+    content = {name: show.frame_json(frame.reset_index()) for name, frame in frames.items()}
+    content["by_users"] = show.frame_json(found.by_users)
+    besides = ({"report": str(found.report())} if report else {}) | ({"gate": vars(gate)} if gate else {})
+    head = {"metric": show.metric_json(found.metric), "warnings": found.warnings}
+    return head | vars(found.ratio) | _replication(found) | content | besides
+
+
+def _replication(found: api.Comparison) -> dict[str, Any]:
+    """What is replicated, and the standard deviations of a session and of a run, as shares of the metric."""
+    noise = {"session": found.compared.noise.session, "run": found.compared.noise.run}
+    return {"unit": found.compared.design.unit.value, "basis": found.basis, "noise": noise}
+
+
+def _print(found: api.Comparison, gate: api.Gate | None, everything: bool) -> None:
+    """The comparison on the screen."""
+    show.console.print(found.ratio.sentence, markup=False, style="bold")
+    if found.basis:
+        show.console.print(found.basis, markup=False)
+    if gate:
+        show.console.print(gate.sentence, markup=False, style="bold")
+    for warning in found.warnings:
+        show.console.print(f"warning: {warning}", markup=False)
+    figures = found.table.rename(index={"metric_value": found.metric.heading})
+    changes = figures["change"].map(percent_of, na_action="ignore").astype(object)
+    show.console.print(show.table(figures.assign(change=changes).reset_index()))
+    show.console.print(f"{about(found.metric)}; a ratio above 1 is better", markup=False)
+    if len(found.by_users):
+        measured = ["base", "new", "base_operations_per_s", "new_operations_per_s"]
+        by_users = found.by_users[["virtual_users", *measured, "ratio", "low", "high", "verdict"]]
+        show.console.print(show.table(by_users, title="By user count, simultaneous 95 % intervals"))
+    listed, apart = (found.differences, "") if everything else settings_apart(found.differences)
+    if len(listed):
+        show.console.print(show.table(listed.reset_index(), title="Differences"))
+    if apart:
+        show.console.print(f"{apart}; list them with --all", markup=False)
+
+
+def _fraction(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        limit = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        limit = math.nan
+    if not -1 < limit <= 0:
+        raise InputError(
+            f"--fail-below must be a change above -100% and at most 0%, such as -2% or -0.02, not '{text}'"
+        )
+    return limit
