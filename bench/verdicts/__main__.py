@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench.verdicts import dropping, noise, scaling, series, slices, sweeps
+from bench.verdicts import comparisons, dropping, noise, scaling, series, slices, sweeps
 
 PARTS = {
     "sweeps": sweeps.main,
@@ -12,6 +12,7 @@ PARTS = {
     "slices": slices.main,
     "scaling": scaling.main,
     "series": series.main,
+    "comparisons": comparisons.main,
 }
 
 

@@ -94,7 +94,7 @@ class Comparison:
         return compare_report(
             self.workspace.results / "comparisons" / name,
             sides=self._sides(),
-            ratio=self.ratio,
+            compared=self.compared,
             figures=self.table,
             differences=self.differences,
             by_users=self.by_users,
@@ -106,7 +106,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return compare_card(
-            self.ratio,
+            self.compared,
             self.by_users,
             self.table,
             self.differences,

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.sides import Ratio
+from hdbkit.analysis.comparison.sides import Compared
 from hdbkit.config.metric import Metric
-from hdbkit.report.compare_report import differences_table, figures_table, users_table, verdict_sentence
+from hdbkit.report.compare_report import differences_table, figures_table, users_table, verdict_text
 from hdbkit.report.page import Figure, templates
 from hdbkit.report.run_report import answer, figures, tables, warnings
 from hdbkit.report.sweep_report import verdict_matrix, verdict_table
@@ -39,7 +39,7 @@ def sweep_card(sweep_id: str, answer: str, verdicts: pd.DataFrame, metric: Metri
 
 
 def compare_card(
-    ratio: Ratio,
+    compared: Compared,
     by_users: pd.DataFrame,
     both: pd.DataFrame,
     differences: pd.DataFrame,
@@ -50,7 +50,7 @@ def compare_card(
     """The verdict of a comparison, that at each count of virtual users, both sides' figures, and what differed."""
     tables = [*users_table(by_users, metric), figures_table(both, metric), *differences_table(differences)]
     lines = [f"{one}." for one in warning_lines]
-    return _card(f"{verdict_sentence(ratio)}.", notice, lines=lines, tables=tables)
+    return _card(verdict_text(compared), notice, lines=lines, tables=tables)
 
 
 def _card(

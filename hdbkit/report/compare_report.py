@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Groups, common_metric
-from hdbkit.analysis.comparison.sides import Ratio, comparison_warnings, settings_apart
+from hdbkit.analysis.comparison.sides import Compared, comparison_warnings, settings_apart
 from hdbkit.analysis.wording import percent, percent_of, percents
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.config.metric import Metric
@@ -24,7 +24,7 @@ def compare_report(
     path: Path,
     *,
     sides: Groups,
-    ratio: Ratio,
+    compared: Compared,
     figures: pd.DataFrame,
     differences: pd.DataFrame,
     command: str,
@@ -35,12 +35,13 @@ def compare_report(
     Args:
         path: where; its folder is made if need be.
         sides: base and new, in this order, each by its name and its runs.
-        ratio: new over base.
+        compared: new over base, and what is replicated.
         figures: columns base, new, change (new over base, less 1) by the name of a figure (``Comparison.table``).
         differences: columns base, new by what differs (``Comparison.differences``).
         command: the command that repeats the comparison.
         by_users: the ratios at each count of virtual users; empty where there is just one.
     """
+    ratio = compared.ratio
     names, (base, new) = list(sides), list(sides.values())
     by_side = {name: [manifest for _, manifest in side] for name, side in sides.items()}
     manifests = [manifest for side in by_side.values() for manifest in side]
@@ -49,7 +50,7 @@ def compare_report(
     page = Page(
         kicker=f"{names[1]} against {names[0]}",
         question="Is the new side faster than the base?",
-        answer=f"{verdict_sentence(ratio)}.",
+        answer=verdict_text(compared),
         notice=manifests[0].notice,
         command=command,
         warnings=[f"{one}." for one in comparison_warnings(differences, by_side)],
@@ -60,7 +61,7 @@ def compare_report(
             Figure(
                 "95 % interval",
                 interval or cell(None),
-                "from the noise between runs" if interval else "needs 2 runs per side",
+                compared.design.words if interval else "nothing is replicated",
             ),
         ],
         tables=[*users_table(by_users, metric), figures_table(figures, metric), *differences_table(differences)],
@@ -73,9 +74,9 @@ def compare_report(
     return write_page(path, page)
 
 
-def verdict_sentence(ratio: Ratio) -> str:
-    """The verdict as a sentence of its own, without its full stop."""
-    return f"{ratio.sentence[0].upper()}{ratio.sentence[1:]}"
+def verdict_text(compared: Compared) -> str:
+    """The verdict and what it is based on, as sentences."""
+    return " ".join(f"{one[0].upper()}{one[1:]}." for one in (compared.ratio.sentence, compared.basis) if one)
 
 
 def figures_table(figures: pd.DataFrame, metric: Metric) -> Table:

@@ -14,7 +14,7 @@ import pytest
 
 from hdbkit import api
 from hdbkit.analysis.comparison.history import change_sentences, segments
-from hdbkit.analysis.comparison.sides import gate, ratio_of
+from hdbkit.analysis.comparison.sides import compared, gate
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.sweep.effects import main_effects
@@ -122,8 +122,13 @@ def test_fresh_blocks_of_the_winner_say_what_it_takes(metric: Metric) -> None:
 @pytest.mark.parametrize(("new", "verdict"), [(0.9, "held"), (1.01, "held"), (1.1, "fell")])
 def test_the_gate_fails_where_more_time_is_needed(metric: Metric, new: float, verdict: str) -> None:
     draw = np.random.default_rng(3)
-    sides = [list(level * np.exp(draw.normal(0, 0.001, 6))) for level in (0.5, 0.5 * new)]
-    ratio = ratio_of(*sides, metric)
+    rows = [
+        (side, "one session", 4, level * np.exp(draw.normal(0, 0.001)))
+        for _ in range(6)
+        for side, level in (("base", 0.5), ("new", 0.5 * new))
+    ]
+    runs = pd.DataFrame(rows, columns=["side", "session", "virtual_users", "metric_value"])
+    ratio = compared(runs, metric).ratio
     assert ratio.ratio == pytest.approx(1 / new, rel=0.01)
     found = gate(pd.DataFrame([{"virtual_users": 4, **vars(ratio)}]), metric, -0.02)
     assert found.verdict == verdict

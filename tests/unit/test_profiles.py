@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from hdbkit import api
-from hdbkit.analysis.comparison.sides import gate, ratios_by_users
+from hdbkit.analysis.comparison.sides import compared, gate
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Event, Status
 from tests.conftest import HdbkitCommand
@@ -131,34 +131,29 @@ def test_a_profile_that_is_not_there_is_reported(root: Path) -> None:
         api.history("weekly")
 
 
-def sides(ratio: float, runs: int = 4, noise: float = 0.01, seed: int = 1) -> tuple[pd.DataFrame, pd.DataFrame]:
+def sides(ratio: float, sessions: int = 4, noise: float = 0.01, seed: int = 1) -> pd.DataFrame:
+    """Base and new in sessions of their own, each with a run at three counts of users."""
     draw = np.random.default_rng(seed)
-    made = [
-        pd.DataFrame(
-            [
-                (users, 1000 * users * level * np.exp(draw.normal(0, noise)))
-                for users in (1, 4, 16)
-                for _ in range(runs)
-            ],
-            columns=["virtual_users", "metric_value"],
-        )
-        for level in (1.0, ratio)
+    rows = [
+        (side, f"{side} {session}", users, 1000 * users * level * np.exp(draw.normal(0, noise)))
+        for side, level in (("base", 1.0), ("new", ratio))
+        for session in range(sessions)
+        for users in (1, 4, 16)
     ]
-    return made[0], made[1]
+    return pd.DataFrame(rows, columns=["side", "session", "virtual_users", "metric_value"])
 
 
 def test_the_intervals_of_all_counts_hold_together() -> None:
     held = 0
     for seed in range(80):
-        found, _ = ratios_by_users(*sides(0.97, seed=seed), METRIC)
+        found = compared(sides(0.97, seed=seed), METRIC).by_users
         held += bool(((found["low"] < 0.97) & (found["high"] > 0.97)).all())
     assert held >= 71
 
 
 def test_at_the_limit_itself_the_gate_seldom_fails() -> None:
     fell = sum(
-        gate(ratios_by_users(*sides(0.98, seed=seed), METRIC)[0], METRIC, -0.02).verdict == "fell"
-        for seed in range(80)
+        gate(compared(sides(0.98, seed=seed), METRIC).by_users, METRIC, -0.02).verdict == "fell" for seed in range(80)
     )
     assert fell <= 6
 

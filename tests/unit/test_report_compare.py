@@ -48,6 +48,7 @@ def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: P
     reader, page = read(path), path.read_text(encoding="utf-8")
     text = " ".join(reader.text)
     assert f"{found.ratio.sentence[1:]}." in text
+    assert f"{found.basis[1:]}." in text
     assert f"{found.table.loc['metric_value', 'base']:,.0f}" in text
     for words in ("new_order p95 (us)", "mean of 2 runs", "not comparable to published results"):
         assert words in text
@@ -88,8 +89,9 @@ def test_other_work_on_both_sides_is_warned_of(root: Path) -> None:
 
 def test_one_run_a_side_has_no_interval_and_says_why(root: Path) -> None:
     text = " ".join(read(api.compare("old-1", "new-1").report()).text)
-    assert "undecided: at least 2 runs per side are needed." in text
-    assert "2 runs per side" in text
+    assert "undecided: within their session the sides do not alternate at least twice" in text
+    assert "measure both sides in turn in one session: hdbkit compare old-1 new-1 --run --blocks 6." in text
+    assert "nothing is replicated" in text
 
 
 def test_reports_of_comparisons_are_no_runs(root: Path) -> None:

@@ -62,7 +62,7 @@ def replication(runs: pd.DataFrame) -> Replication:
     base, new = means.loc[BASE], means.loc[NEW]
     shared = base.index.intersection(new.index)
     if len(shared) >= 2 and 2 * len(shared) >= max(len(base), len(new)):
-        apart: Floats = (new.loc[shared] - base.loc[shared]).to_numpy(dtype=np.float64)
+        apart = new.loc[shared].to_numpy(dtype=np.float64) - base.loc[shared].to_numpy(dtype=np.float64)
         return Replication(Unit.SHARED_SESSIONS, (apart,), f"{len(shared)} sessions with both sides")
     if min(len(base), len(new)) >= 2:
         samples = new.to_numpy(dtype=np.float64), base.to_numpy(dtype=np.float64)

@@ -1,0 +1,171 @@
+"""Sessions of runs, and what two sides replicate: shared sessions, sessions of their own, or blocks of one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hdbkit.analysis.comparison.replication import BASE, NEW, Unit, noise, replication
+from hdbkit.analysis.comparison.sessions import runs_of
+from hdbkit.analysis.comparison.sides import compared
+from hdbkit.results.manifest import Event, Manifest, Status
+from tests.unit.synthetic import METRIC, figures, write_run
+
+MORNING = datetime(2026, 1, 1, 9, tzinfo=UTC)
+COMMAND = "hdbkit compare before after --run"
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
+    return write_run(tmp_path_factory.mktemp("results") / "a-run", users=2, duration_s=2).manifest
+
+
+def run(one: Manifest, hours: float, boot: str = "boot-1", lasted_h: float = 0.0) -> Manifest:
+    """A run that started so many hours after the morning."""
+    assert one.clock is not None
+    return one.model_copy(
+        update={
+            "run_id": f"run-{hours:06.2f}",
+            "history": [Event(status=Status.STARTING, at=MORNING + timedelta(hours=hours))],
+            "host": {"name": "lab", "boot_id": boot},
+            "clock": one.clock.model_copy(update={"window_end_us": int(lasted_h * 3.6e9)}),
+            "result": figures(1000.0),
+        }
+    )
+
+
+def sessions(*sides: list[Manifest]) -> list[int]:
+    """The session of each run in the order of time, numbered by first appearance."""
+    found = runs_of(dict(zip((BASE, NEW), sides, strict=False)))["session"]
+    return pd.factorize(found)[0].tolist()
+
+
+def test_a_pause_of_two_hours_ends_a_session(one: Manifest) -> None:
+    assert sessions([run(one, 0), run(one, 1.9), run(one, 3.9)]) == [0, 0, 1]
+
+
+def test_a_long_run_is_no_pause(one: Manifest) -> None:
+    assert sessions([run(one, 0, lasted_h=8), run(one, 8.1, lasted_h=8), run(one, 16.2)]) == [0, 0, 0]
+
+
+def test_runs_of_both_sides_make_one_session_and_a_reboot_or_another_host_ends_it(one: Manifest) -> None:
+    assert sessions([run(one, 0), run(one, 2.1)], [run(one, 1.1), run(one, 3.1)]) == [0, 0, 0, 0]
+    assert sessions([run(one, 0), run(one, 0.2, "boot-2")], [run(one, 0.1), run(one, 0.3, "boot-2")]) == [0, 0, 1, 1]
+
+
+def test_runs_without_times_share_a_session(one: Manifest) -> None:
+    timeless = [run(one, n).model_copy(update={"history": [], "clock": None}) for n in range(2)]
+    assert sessions(timeless) == [0, 0]
+
+
+def runs(*order: str, scores: list[float] | None = None, users: int = 4) -> pd.DataFrame:
+    """Runs in this order of sides and sessions: ``b1`` is a run of base in session 1."""
+    frame = pd.DataFrame({"side": [BASE if word[0] == "b" else NEW for word in order]})
+    frame["session"] = [word[1:] for word in order]
+    return frame.assign(virtual_users=users, score=scores or np.arange(float(len(order))))
+
+
+def test_sides_in_the_same_sessions_differ_within_each() -> None:
+    found = replication(runs("b1", "n1", "n2", "b2", "b2", scores=[1.0, 2.0, 9.0, 4.0, 6.0]))
+    assert (found.unit, found.words) == (Unit.SHARED_SESSIONS, "2 sessions with both sides")
+    assert [one.tolist() for one in found.samples] == [[[1.0], [4.0]]]
+
+
+def test_sides_in_sessions_of_their_own_have_the_means_of_sessions() -> None:
+    found = replication(runs("b1", "b1", "n2", "b3", "n4", "n5"))
+    assert (found.unit, found.words) == (Unit.SESSIONS, "2 sessions against 3")
+    assert [one.ravel().tolist() for one in found.samples] == [[2.0, 4.0, 5.0], [0.5, 3.0]]
+
+
+def test_few_shared_sessions_among_many_do_not_decide_alone() -> None:
+    order = [f"b{number}" for number in range(1, 8)] + [f"n{number}" for number in range(6, 12)]
+    assert replication(runs(*order)).unit is Unit.SESSIONS
+
+
+@pytest.mark.parametrize(
+    ("order", "differences"),
+    [
+        ("bnnb", [1.0, -1.0]),
+        ("bbnn" * 2, [1.5, -1.0, 1.5]),
+        ("bnbnn", [1.0, 1.5]),
+        ("bbbnbnbb", [2.0, -2 / 3]),
+    ],
+)
+def test_within_one_session_a_block_is_a_stretch_with_both_sides(order: str, differences: list[float]) -> None:
+    found = replication(runs(*(f"{side}1" for side in order)))
+    assert found.unit is Unit.BLOCKS
+    assert found.words == f"{len(differences)} blocks of one session"
+    assert found.samples[0].ravel().tolist() == pytest.approx(differences)
+
+
+@pytest.mark.parametrize(
+    ("order", "why"),
+    [
+        (["b1", "b1", "n2", "n2"], "with one session per side"),
+        (["b1", "b2", "n3"], "new has one session"),
+        (["b1", "n2", "n3"], "base has one session"),
+        (["b1", "b1", "b1", "n1", "n1", "n1"], "do not alternate"),
+        (["b1", "n1"], "do not alternate"),
+    ],
+)
+def test_without_replication_it_is_undecided_and_the_sentence_names_the_command(order: list[str], why: str) -> None:
+    values = runs(*order).assign(metric_value=lambda one: 100.0 + one["score"])
+    found = compared(values, METRIC, command=COMMAND)
+    assert (found.design.unit, found.ratio.verdict) == (Unit.NONE, "undecided")
+    assert np.isnan(found.ratio.low)
+    assert why in found.ratio.sentence
+    assert f"{COMMAND} --blocks " in found.ratio.sentence
+
+
+def test_each_count_of_users_has_its_own_blocks() -> None:
+    frame = pd.concat([runs(*["b1", "n1"] * 2, users=1), runs(*["b1", "n1"] * 3, users=8), runs("n1", users=9)])
+    found = replication(frame)
+    assert found.samples[0].shape == (3, 3)
+    assert (~np.isnan(found.samples[0])).sum(axis=0).tolist() == [2, 3, 0]
+
+
+def test_a_level_of_the_session_does_not_make_shared_sessions_differ() -> None:
+    """Sessions of 10 %, runs of 1 %: a true 3 % is found where both sides share the sessions."""
+    draw = np.random.default_rng(6)
+    rows = [
+        (side, f"{session}", 4, 1000 * level * factor * float(np.exp(draw.normal(0, 0.005))))
+        for session, level in enumerate(np.exp(draw.normal(0, 0.1, 5)))
+        for side, factor in ((BASE, 1.0), (NEW, 1.03)) * 2
+    ]
+    frame = pd.DataFrame(rows, columns=["side", "session", "virtual_users", "metric_value"])
+    found = compared(frame, METRIC)
+    assert (found.ratio.verdict, found.design.unit) == ("faster", Unit.SHARED_SESSIONS)
+    alone = compared(frame.assign(session=frame["side"] + frame["session"]), METRIC)
+    assert (alone.ratio.verdict, alone.basis[:21]) == ("undecided", "5 sessions against 5;")
+
+
+def test_equal_sides_in_sessions_of_their_own_are_seldom_called_different() -> None:
+    draw = np.random.default_rng(7)
+    order = [f"{side}{side}{number}" for side in "bn" for number in range(3) for _ in range(3)]
+    levels = np.repeat(draw.normal(0, 0.01, (6, 60)), 3, axis=0) + draw.normal(0, 0.01, (18, 60))
+    called = 0
+    for column in levels.T:
+        frame = runs(*order, scores=column.tolist()).assign(metric_value=1000 * np.exp(column))
+        called += compared(frame, METRIC).ratio.verdict in ("faster", "slower")
+    assert called <= 5, "Welch's test on runs calls 11"
+
+
+def test_the_noise_of_sessions_is_told_from_that_of_runs() -> None:
+    draw = np.random.default_rng(8)
+    order = [f"b{session}" for session in range(200) for _ in range(3)] + ["n0"]
+    levels = np.append(np.repeat(draw.normal(0, 0.03, 200), 3) + draw.normal(0, 0.01, 600), 0.0)
+    found = noise(runs(*order, scores=levels.tolist()))
+    assert (found.session, found.run) == (pytest.approx(0.03, rel=0.15), pytest.approx(0.01, rel=0.1))
+    assert found.words.startswith("noise of a session ")
+    alone = noise(runs("b1", "b2", "n1", "n2"))
+    assert np.isnan(alone.run)
+    assert noise(runs("b1", "n1")).words == ""
+
+
+def test_a_comparison_reads_times_from_the_runs(one: Manifest, tmp_path: Path) -> None:
+    turns = {BASE: [run(one, 0), run(one, 0.3)], NEW: [run(one, 0.1), run(one, 0.2)]}
+    assert compared(runs_of(turns), METRIC).design.words == "2 blocks of one session"

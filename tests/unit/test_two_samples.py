@@ -1,0 +1,71 @@
+"""Intervals of means of units, and of differences of two samples with few units and unequal noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy
+
+from hdbkit.analysis.statistics.two_samples import Sample, half_widths
+
+
+def column(*values: float) -> np.ndarray:
+    return np.array(values)[:, None]
+
+
+def test_one_sample_has_students_interval() -> None:
+    values = [0.01, 0.03, -0.02, 0.05]
+    expected = scipy.stats.t.ppf(0.975, 3) * np.std(values, ddof=1) / 2
+    assert half_widths([Sample.of(column(*values))]) == pytest.approx([expected], rel=1e-4)
+
+
+def test_two_samples_have_the_weighted_quantile_of_cochran_and_cox() -> None:
+    few, many = [0.0, 0.02], list(np.linspace(-0.05, 0.05, 10))
+    parts = [np.var(one, ddof=1) / len(one) for one in (few, many)]
+    quantiles = scipy.stats.t.ppf(0.975, [1, 9])
+    expected = np.dot(parts, quantiles) / np.sum(parts) * np.sqrt(np.sum(parts))
+    found = half_widths([Sample.of(column(*few)), Sample.of(column(*many))])
+    assert found == pytest.approx([expected], rel=1e-4)
+
+
+def test_two_units_beside_ten_are_seldom_called_different() -> None:
+    draw = np.random.default_rng(4)
+    called = 0
+    for _ in range(400):
+        few, many = (Sample.of(draw.normal(0, 1, (units, 1))) for units in (2, 10))
+        called += bool(abs(few.means - many.means)[0] > half_widths([few, many])[0])
+    assert called <= 30, "Welch's test calls 40"
+
+
+@pytest.mark.parametrize("shared", [0.0, 3.0])
+def test_intervals_of_several_conditions_hold_together_whatever_they_share(shared: float) -> None:
+    draw = np.random.default_rng(5)
+    missed = 0
+    for _ in range(300):
+        values = draw.normal(0, shared, (6, 1)) + draw.normal(0, 1, (6, 4))
+        one = Sample.of(values)
+        missed += bool((abs(one.means) > half_widths([one])).any())
+    assert missed <= 24
+
+
+def test_conditions_that_vary_together_count_as_one() -> None:
+    together = np.repeat(np.array([[0.0], [1.0], [3.0]]), 4, axis=1)
+    assert Sample.of(together).df == pytest.approx(2)
+    apart = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    assert Sample.of(apart).df == pytest.approx(6)
+
+
+def test_what_was_not_measured_has_no_interval_and_takes_no_part_in_the_others() -> None:
+    with_gap = np.array([[1.0, np.nan, np.nan], [2.0, np.nan, 5.0], [4.0, np.nan, np.nan]])
+    found = Sample.of(with_gap)
+    assert found.counts.tolist() == [3, 0, 1]
+    assert found.means[[0, 2]] == pytest.approx([7 / 3, 5])
+    assert np.isnan(found.means[1])
+    widths = half_widths([found])
+    assert np.isfinite(widths[[0, 2]]).all(), "one unit has the noise of the others"
+    assert np.isnan(widths[1])
+
+
+def test_without_a_second_unit_there_is_no_interval_and_without_noise_no_width() -> None:
+    assert np.isnan(half_widths([Sample.of(column(1.0))])).all()
+    assert half_widths([Sample.of(column(1.0, 1.0)), Sample.of(column(2.0, 2.0))]).tolist() == [0.0]
