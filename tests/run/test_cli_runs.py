@@ -126,6 +126,8 @@ def test_compare_fails_below_a_limit(command: HdbkitCommand, results: Path) -> N
     assert command("compare", "fast", "slow").code == 0
     found = command("compare", "slow", "fast", "--json").json
     assert found["low"] < found["ratio"] < found["high"]
+    assert (found["unit"], found["basis"][:23]) == ("blocks of one session", "3 blocks of one session")
+    assert 0 < found["noise"]["run"] < 0.1 and found["noise"]["session"] is None
     assert pd.DataFrame(found["table"]).set_index("figure").loc["new_order p50_us", "change"] < -0.5
 
 

@@ -75,6 +75,11 @@ def test_sides_in_the_same_sessions_differ_within_each() -> None:
     assert [one.tolist() for one in found.samples] == [[[1.0], [4.0]]]
 
 
+def test_a_side_that_came_first_in_every_session_is_named() -> None:
+    assert replication(runs("b1", "n1", "b2", "n2")).words == "2 sessions with both sides, base first in each"
+    assert replication(runs("n1", "b1", "n2", "n2", "b2")).words.endswith(", new first in each")
+
+
 def test_sides_in_sessions_of_their_own_have_the_means_of_sessions() -> None:
     found = replication(runs("b1", "b1", "n2", "b3", "n4", "n5"))
     assert (found.unit, found.words) == (Unit.SESSIONS, "2 sessions against 3")

@@ -63,7 +63,8 @@ def replication(runs: pd.DataFrame) -> Replication:
     shared = base.index.intersection(new.index)
     if len(shared) >= 2 and 2 * len(shared) >= max(len(base), len(new)):
         apart = new.loc[shared].to_numpy(dtype=np.float64) - base.loc[shared].to_numpy(dtype=np.float64)
-        return Replication(Unit.SHARED_SESSIONS, (apart,), f"{len(shared)} sessions with both sides")
+        words = f"{len(shared)} sessions with both sides{_always_first(runs[runs['session'].isin(shared)])}"
+        return Replication(Unit.SHARED_SESSIONS, (apart,), words)
     if min(len(base), len(new)) >= 2:
         samples = new.to_numpy(dtype=np.float64), base.to_numpy(dtype=np.float64)
         return Replication(Unit.SESSIONS, samples, f"{many(len(base), 'session')} against {len(new)}")
@@ -74,6 +75,16 @@ def replication(runs: pd.DataFrame) -> Replication:
     else:
         why = f"{BASE if len(base) == 1 else NEW} has one session, which has no run of the other side"
     return Replication(Unit.NONE, (), why)
+
+
+def _always_first(runs: pd.DataFrame) -> str:
+    """Which side preceded the other in every session, so that a trend within sessions counts as a difference."""
+    place = pd.Series(range(len(runs)), runs.index).groupby([runs["session"], runs["side"]])
+    first, last = place.min().unstack(), place.max().unstack()
+    for side, other in ((BASE, NEW), (NEW, BASE)):
+        if (last[side] < first[other]).all():
+            return f", {side} first in each"
+    return ""
 
 
 def _within(runs: pd.DataFrame) -> Replication:
