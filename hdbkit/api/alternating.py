@@ -93,6 +93,11 @@ def work_of(runs: Sequence[Result]) -> Work:
     return Work(plan.target, plan.workload, plan.load, tuple(sorted({one.virtual_users for one in runs})))
 
 
+def new_label() -> str:
+    """A label that no runs have."""
+    return f"compare-{datetime.now(UTC):%Y%m%d-%H%M%S}-{random_letters()}"
+
+
 def measure_in_turn(
     works: Mapping[str, Work],
     blocks: int,
@@ -100,7 +105,7 @@ def measure_in_turn(
     workload: WorkloadSpec | Path | str | None,
     load: Load | None,
     virtual_users: Sequence[int],
-    label: str | None,
+    label: str,
     watch: OnTurn,
     watch_run: OnTick | None,
     place: Workspace,
@@ -122,7 +127,6 @@ def measure_in_turn(
         InputError: a run cannot be started, or runs of this label are of other work.
         KeyboardInterrupt: stopped; finished runs are kept.
     """
-    label = label or f"compare-{datetime.now(UTC):%Y%m%d-%H%M%S}-{random_letters()}"
     counts = _counts(works, load, virtual_users)
     if blocks < 1 or min(counts) < 1:
         raise InputError(f"give counts of virtual users and blocks of 1 or more, not {list(counts)}, {blocks}")

@@ -25,7 +25,7 @@ from hdbkit.analysis.comparison.sides import (
     comparison_warnings,
     gate,
 )
-from hdbkit.api.alternating import OnTurn, Work, measure_in_turn, work_of
+from hdbkit.api.alternating import OnTurn, Work, measure_in_turn, new_label, work_of
 from hdbkit.api.result import Result
 from hdbkit.api.running import OnTick
 from hdbkit.charts.chart import Chart
@@ -217,6 +217,7 @@ def compare(
     place = workspace or DEFAULT
     if run:
         works = {side: _work(given, place) for side, given in ((BASE, base), (NEW, new))}
+        label = label or new_label()
         sides = measure_in_turn(
             works, blocks, workload=workload, load=load, virtual_users=virtual_users, label=label, watch=watch,
             watch_run=watch_run, place=place,
@@ -225,7 +226,8 @@ def compare(
         sides = {BASE: _results(base, place), NEW: _results(new, place)}
     metric = common_metric(_finished(sides))
     runs = runs_of({side: [_with_value(one).manifest for one in results] for side, results in sides.items()})
-    found = compared(runs, metric, smallest_effect, command=_command(base, new, sides))
+    again = (f"{label}-{BASE}", f"{label}-{NEW}") if run else (_words(base), _words(new))
+    found = compared(runs, metric, smallest_effect, command=_command(again, sides))
     return Comparison(sides[BASE], sides[NEW], found, _names(base, new), place)
 
 
@@ -263,11 +265,11 @@ def _names(base: Side | Target, new: Side | Target) -> tuple[str, str]:
     return (f"{words[0]} (base)", f"{words[1]} (new)") if short else ("base", "new")
 
 
-def _command(base: Side | Target, new: Side | Target, sides: Mapping[str, list[Result]]) -> str:
+def _command(words: tuple[str, str], sides: Mapping[str, list[Result]]) -> str:
     """The command that measures both sides in turn; empty for runs of a sweep, which cannot be repeated alone."""
     if any(one.manifest.plan.get("sweep") for side in sides.values() for one in side):
         return ""
-    return shlex.join(["hdbkit", "compare", _words(base), _words(new), "--run"])
+    return shlex.join(["hdbkit", "compare", *words, "--run"])
 
 
 def _results(side: Side | Target, place: Workspace) -> list[Result]:

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 import hdbkit
-from hdbkit.config import Load
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
+from hdbkit.plan import RunPlan, SweepPlace
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget
+from tests.unit.synthetic import with_result, write_run
 
 SHORT = ("--run", "--rampup-s", 0, "--duration-s", 0.4)
 
@@ -47,11 +49,30 @@ def test_the_work_of_runs_is_measured_again_and_a_target_takes_it(null_target: N
     loads = [one.manifest.plan["load"] for one in (*found.base, *found.new)]
     assert [(one["max_retries"], one["duration_s"]) for one in loads] == [(7, 0.3)] * 2
     assert found.names[0] == "before (base)"
+    assert turns[0].label in found.ratio.sentence, "the advice repeats this work, not what the command line gave"
     shorter = hdbkit.compare("before", "before", run=True, blocks=1, load=Load(duration_s=0.2), virtual_users=[1])
     assert [one.virtual_users for one in shorter.base] == [1]
     assert shorter.new[0].manifest.plan["load"] | {"virtual_users": 2, "duration_s": 0.3} == loads[0]
     with pytest.raises(InputError, match="is no run; to measure it now"):
         hdbkit.compare("before", at)
+
+
+def test_runs_of_a_sweep_are_not_measured_again_and_no_command_says_so(results: Path) -> None:
+    place = SweepPlace(sweep_id="a-sweep", number=1, block=1, configuration=0, settings={"flush": "on"})
+    for name in ("one", "two"):
+        at = Target(kind="nulldb", database="x")
+        plan = RunPlan(
+            run_id=name,
+            target=at,
+            workload=WorkloadSpec(warehouses=1),
+            load=Load(duration_s=2, rampup_s=0),
+            sweep=place,
+        )
+        with_result(write_run(results / name, plan=plan))
+    with pytest.raises(InputError, match="run one belongs to sweep a-sweep, whose settings are not applied here"):
+        hdbkit.compare("one", "two", run=True)
+    advised = hdbkit.compare("one", "two").ratio.sentence
+    assert advised.endswith("measure both sides in turn in one session (6 blocks)")
 
 
 @pytest.mark.parametrize(
