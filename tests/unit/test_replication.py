@@ -161,10 +161,10 @@ def test_equal_sides_in_sessions_of_their_own_are_seldom_called_different() -> N
 
 def test_the_noise_of_sessions_is_told_from_that_of_runs() -> None:
     draw = np.random.default_rng(8)
-    order = [f"b{session}" for session in range(200) for _ in range(3)] + ["n0"]
-    levels = np.append(np.repeat(draw.normal(0, 0.03, 200), 3) + draw.normal(0, 0.01, 600), 0.0)
+    order = [f"b{session}" for session in range(800) for _ in range(3)] + ["n0"]
+    levels = np.append(np.repeat(draw.normal(0, 0.02, 800), 3) + draw.normal(0, 0.03, 2400), 0.0)
     found = noise(runs(*order, scores=levels.tolist()))
-    assert (found.session, found.run) == (pytest.approx(0.03, rel=0.15), pytest.approx(0.01, rel=0.1))
+    assert (found.session, found.run) == (pytest.approx(0.02, rel=0.15), pytest.approx(0.03, rel=0.1))
     assert found.words.startswith("noise of a session ")
     alone = noise(runs("b1", "b2", "n1", "n2"))
     assert np.isnan(alone.run)
