@@ -19,7 +19,7 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.replication import BASE, NEW, Noise, Replication, Unit, noise, replication
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
-from hdbkit.analysis.statistics.power import blocks_needed
+from hdbkit.analysis.statistics.power import Critical, blocks_needed
 from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
 from hdbkit.analysis.wording import Interval, change, many, percent, percents, plural, sentence, share, virtual_users
 from hdbkit.config.metric import Better, Metric
@@ -159,9 +159,7 @@ def _advice(
     blocks = None
     if df > 0 and run_noise > 0:
         limit = math.log1p(smallest_effect)
-        blocks = blocks_needed(
-            estimate, limit, run_noise, df, present, lambda n: (maximum_modulus(1, n - 1, confidence), n - 1.0)
-        ).blocks
+        blocks = blocks_needed(estimate, limit, run_noise, df, present, partial(_critical, confidence)).blocks
     wanted = max(blocks or DEFAULT_BLOCKS, MIN_BLOCKS)
     how = f": {command} --blocks {wanted}" if command else f" ({wanted} blocks)"
     return f"measure both sides in turn in one session{how}"
@@ -218,6 +216,12 @@ def gate(
 def _within(row: pd.Series[Any], metric: Metric, several: bool, confidence: float) -> str:
     ends = f"{share(confidence)} interval {percents(row['low'], row['high'], metric)}"
     return f"{ends} at {virtual_users(int(row['virtual_users']))}" if several else ends
+
+
+def _critical(confidence: float, blocks: int) -> Critical:
+    """The critical values of one interval over differences within blocks."""
+    value = maximum_modulus(1, blocks - 1, confidence)
+    return Critical(value, value, blocks - 1)
 
 
 def _ratio(
