@@ -4,21 +4,33 @@ Simulated (``REAL=0``: nothing else): the log throughput of a slice is that of i
 noise along the run. Slices are in the order of :class:`~hdbkit.slices.SliceOrder`, stretches as
 ``analysis.sweep.observations`` makes them, and intervals those of ``analysis.sweep.verdicts``, vectorized.
 
-Measured on the private PostgreSQL: sweeps of equal configurations by slices and by whole runs, and of two that differ
-by 5 % through a delay in the baseline's operations, each with the same time in the same hour. ``SWEEPS`` is their
-number, ``WINDOW_S`` the measured seconds of each, and ``BUSY=1`` measures beside two busy processes.
+Measured on the private PostgreSQL: sweeps of two equal configurations and of two that differ by 5 %, by slices and by
+whole runs, with the same measured seconds, one after the other in random order. The operation of the workload
+computes, and 5 % more while a setting that vacuum alone uses has its baseline's value. ``SWEEPS`` is the number of
+sweeps of each kind, ``WINDOW_S`` the measured seconds of each; ``BUSY=1`` measures beside two busy processes.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
-from bench.common import show, title
+import hdbkit
+from bench.common import blocks, quick_or, scratch, server, show, title
 from bench.verdicts.judging import Sweeps, intervals
 from bench.verdicts.noise import SIMULATED, Floats, autoregressive
+from bench.verdicts.pairs import busy_host
 from bench.verdicts.sweeps import PLANNED, any_in_row, compare_with_judge
 from hdbkit.analysis.sweep.observations import MAX_STRETCHES
+from hdbkit.config.sweep_spec import CompareBy, Reset
+from hdbkit.servers import PrivateServer
 from hdbkit.slices import SliceOrder, Slices
+from hdbkit.workloads import specification
 
 RUNS = 3
 CYCLES = (12, 20, 60)
@@ -28,6 +40,30 @@ NOISE = 0.05
 _ORDERS = 50
 """Different orders of slices; sweeps share them in turn."""
 _AT_ONCE = 2000
+SWEEPS = int(os.environ.get("SWEEPS", quick_or(2, 20)))
+WINDOW_S = float(os.environ.get("WINDOW_S", quick_or(12, 60)))
+SLICED_RUNS, PLAIN_BLOCKS = 2, 4
+SETTINGS: dict[str, dict[str, tuple[str, ...]]] = {
+    "equal": {"vacuum_cost_page_hit": ("1", "2")},
+    "+5 %": {"vacuum_cost_page_miss": ("2", "3")},
+}
+WORKLOAD = """
+name: computing
+title: an operation that computes
+schema_name: computing
+scale: one row
+metric: {name: operations/s, title: operations per second, unit: operations/s}
+operations: {compute: {reads_only: true}}
+tables: {entries: {rows: 1, columns: {id: row}}}
+"""
+STATEMENTS = """
+-- name: compute
+SELECT count(*) FROM generate_series(1, 20000 + 1000 * (current_setting('vacuum_cost_page_miss') = '2')::int);
+
+-- name: create_entries
+CREATE TABLE entries (id INT NOT NULL PRIMARY KEY);
+"""
+"""The operation computes 5 % more at the baseline of "+5 %"."""
 
 
 def sliced(
@@ -94,6 +130,61 @@ def simulated() -> None:
             show(f"+{effect:.0%}, correlation {correlation:g}", [rates[-1]], unit="%", note=f"{listed} {note}")
 
 
+def swept(own: PrivateServer, workload: hdbkit.WorkloadSpec, kind: str, compare_by: CompareBy) -> dict[Hashable, Any]:
+    """The verdict of one sweep on the configuration that is not the baseline."""
+    slices = compare_by is CompareBy.SLICES
+    runs = SLICED_RUNS if slices else 2 * PLAIN_BLOCKS
+    spec = hdbkit.SweepSpec(
+        settings=SETTINGS[kind],
+        workload=workload,
+        virtual_users=(2,),
+        blocks=SLICED_RUNS if slices else PLAIN_BLOCKS,
+        compare_by=compare_by,
+        reset=Reset.NONE,
+        seed=int(np.random.default_rng().integers(2**30)),
+        load=hdbkit.Load(rampup_s=0.5, duration_s=WINDOW_S / runs, counter_interval_s=60),
+    )
+    return hdbkit.sweep(own.target, spec).verdicts.to_dict("records")[1]
+
+
+def tell(way: str, verdicts: Sequence[Mapping[Hashable, Any]]) -> None:
+    """Print how often a difference was found, and the noise of the estimate."""
+    apart = [one["verdict"] in ("faster", "slower") for one in verdicts]
+    logs = np.log([float(one["ratio"]) for one in verdicts])
+    half = 50 * float(np.nanmedian(np.log([float(one["high"] / one["low"]) for one in verdicts])))
+    note = f"mean {100 * logs.mean():+.2f} %, deviation {100 * logs.std(ddof=1):.2f} %, half width {half:.2f} %"
+    at_most, at_least = {"equal, by slices": (8.0, None), "+5 %, by slices": (None, 90.0)}.get(way, (None, None))
+    share = 100 * float(np.mean(apart))
+    show(f"{way}: called different", [share], unit="%", at_most=at_most, at_least=at_least, note=note)
+
+
+def measured() -> None:
+    """Sweeps on the private PostgreSQL, by slices and by whole runs."""
+    busy = ", beside two busy processes" if os.environ.get("BUSY") else ""
+    title(f"{SWEEPS} sweeps of each kind, {WINDOW_S:g} s measured in each{busy}")
+    with scratch() as folder, server() as own, busy_host():
+        workload = specification(_folder(folder / "computing"))
+        hdbkit.connect(own.target).build(workload)
+        ways = {
+            f"{kind}, by {how.value}": partial(swept, own, workload, kind, how)
+            for kind in SETTINGS
+            for how in (CompareBy.SLICES, CompareBy.RUNS)
+        }
+        done = blocks(ways, SWEEPS)
+    for way in ways:
+        tell(way, [one[way] for one in done])
+
+
+def _folder(path: Path) -> Path:
+    """The folder of the workload."""
+    path.mkdir()
+    (path / "workload.yaml").write_text(WORKLOAD, encoding="utf-8")
+    (path / "statements.sql").write_text(STATEMENTS, encoding="utf-8")
+    return path
+
+
 def main() -> None:
     """Print all figures."""
     simulated()
+    if os.environ.get("REAL") != "0":
+        measured()
