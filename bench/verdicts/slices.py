@@ -141,6 +141,7 @@ def swept(own: PrivateServer, workload: hdbkit.WorkloadSpec, kind: str, compare_
         blocks=SLICED_RUNS if slices else PLAIN_BLOCKS,
         compare_by=compare_by,
         reset=Reset.NONE,
+        cooldown_s=0,
         seed=int(np.random.default_rng().integers(2**30)),
         load=hdbkit.Load(rampup_s=0.5, duration_s=WINDOW_S / runs, counter_interval_s=60),
     )
