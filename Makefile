@@ -33,7 +33,7 @@ stress: $(INSTALLED)
 
 soak: $(INSTALLED)
 	@lscpu | sed -n 's/^Model name: */processor: /p; s/^CPU(s): */cores: /p'; uname -sr
-	@HDBKIT_SOAK=1 $(BIN)/python -m pytest --durations=10 tests/soak $(addprefix tests/run/test_,cli_demo.py custom.py hammerdb.py)
+	@HDBKIT_SOAK=1 $(BIN)/python -m pytest --durations=10 tests/soak $(addprefix tests/run/test_,cli_demo.py custom.py hammerdb.py private_server_settings.py)
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && echo "ruff: clean"

@@ -26,6 +26,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a script's backgroun
 
 sweep_spec.REST_S = 0.0  # tests of sweeps wait for no idle host, unless they give cooldown_s
 
+pytest_plugins = ("tests.progress",)
+
 NEW_INTERPRETERS = subprocess.Popen
 ON_ONE_WORKER = (
     ("tests/conformance/",),
@@ -48,13 +50,15 @@ ON_ONE_WORKER = (
 LONGEST_FIRST = (
     "tests/notebooks/",
     *reversed(ON_ONE_WORKER),
-    "tests/browser/",
     "tests/run/",
     "tests/widgets/",
     "tests/unit/",
     "tests/architecture/",
 )
 """The order in which tests start, so that no worker is left with something long at the end."""
+
+PATIENCE_MS = 180_000
+"""How long a browser may take for one step: a busy host has taken a minute and a half to open a page."""
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -80,6 +84,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             together = next((group for group in ON_ONE_WORKER if nodeid.startswith(group)), None)
             return together[0] if together else super()._split_scope(nodeid)
+
+        def remove_node(self, node: Any) -> str | None:
+            """Do not run the test again during which a worker ended, which would hang or end the next worker too."""
+            crashed = None
+            for unit in self.assigned_work[node].values():
+                crashed = crashed or next((nodeid for nodeid, done in unit.items() if not done), None)
+                unit.update({nodeid: True for nodeid in unit if nodeid == crashed})
+            super().remove_node(node)
+            return crashed
 
     return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
@@ -131,7 +144,7 @@ def chromium() -> Iterator[Any]:
         pytest.skip("no chromium here; make tools brings it where it can")
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"], timeout=120_000
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"], timeout=PATIENCE_MS
         )
         yield browser
         browser.close()

@@ -34,7 +34,7 @@ STARTERS = ("hdbkit.api.sweep_process", "hdbkit.cli")
 """These start programs themselves, in sessions of their own, which are forks too."""
 IMPORTED_LATER = (
     "hdbkit.agent.app", "hdbkit.execution.finish", "hdbkit.workloads.tproc_c.user", "pyarrow.dataset",
-    "pyarrow.pandas_compat", "psycopg", "MySQLdb", "uvicorn",
+    "pyarrow.pandas_compat", "plotly.graph_objects", "psycopg", "MySQLdb", "scipy.special", "uvicorn",
 )  # fmt: skip
 """What the programs import while they work."""
 _LONGEST_COMMAND, _LONGEST_REQUEST, _MOST_FDS = 4096, 1 << 17, 100

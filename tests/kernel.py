@@ -72,7 +72,7 @@ def kernel(folder: Path, environment: Mapping[str, str]) -> Iterator[Kernel]:
     environment = {**environment, "PYTHONPATH": str(ROOT)}
     manager = KernelManager(kernel_name="python3")
     manager.start_kernel(cwd=str(folder), env=environment)
-    notebooks = NotebookClient(new_notebook(), km=manager, timeout=600, startup_timeout=120)
+    notebooks = NotebookClient(new_notebook(), km=manager, timeout=600, startup_timeout=240)
     try:
         with notebooks.setup_kernel():
             made = Kernel(manager, notebooks)

@@ -16,11 +16,11 @@ from hdbkit.execution.handle import RunHandle
 from hdbkit.results.folder import run_folders
 from tests.architecture.source_tree import ROOT
 from tests.browser.lab import Desk, Lab
+from tests.conftest import PATIENCE_MS
 from tests.widgets.conftest import build_null
 
 QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
 """JupyterLab's own settings of its messages: it asks nobody for news, and none lies over the page."""
-PATIENCE_MS = 120_000
 
 
 @pytest.fixture(scope="module")

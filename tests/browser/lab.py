@@ -19,6 +19,8 @@ from typing import Any
 
 import psutil
 
+POLLING_MS = 200
+"""How often a page is asked; playwright asks at each frame otherwise, and so has a page drawn that rests."""
 _CLOSED = "Disposed"
 """JupyterLab raises it where a notebook is closed while something of it is on its way."""
 
@@ -74,7 +76,7 @@ class Lab:
         return lab
 
     def _await(self) -> None:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise RuntimeError((self.home / "lab.log").read_text()[-2000:])
@@ -90,7 +92,7 @@ class Lab:
         request = urllib.request.Request(
             f"{self.url}/{path}", headers={"Authorization": f"token {self.token}"}, method=method
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=180) as answer:
             content: bytes = answer.read()
         return content.decode()
 
@@ -167,7 +169,7 @@ class Desk:
         self.page.on("pageerror", self._raised)
         self.page.on("request", self._asked)
         self.page.goto(f"{self.lab.url}/lab{path}?reset&token={self.lab.token}")
-        self.page.wait_for_function("() => window.jupyterapp?.shell.currentWidget")
+        self.page.wait_for_function("() => window.jupyterapp?.shell.currentWidget", polling=POLLING_MS)
 
     def open(self, name: str) -> None:
         """Open a notebook in the page that is there."""
@@ -215,7 +217,7 @@ class Desk:
 
     def save(self, awaited: str = r"hdbkit-still\"><div class=\"hdbkit-card") -> None:
         """Save, and wait until the file holds what the page kept."""
-        path, deadline = self.lab.root / self.name, time.monotonic() + 60
+        path, deadline = self.lab.root / self.name, time.monotonic() + 180
         while awaited not in path.read_text(encoding="utf-8"):
             assert time.monotonic() < deadline, f"{awaited!r} was never saved"
             self.command("docmanager:save")
@@ -228,6 +230,7 @@ class Desk:
                 const shown = window.jupyterapp.shell.currentWidget;
                 return shown?.context?.isReady && shown.sessionContext.isReady
                     && shown.sessionContext.session?.kernel?.status === "idle";
-            }"""
+            }""",
+            polling=POLLING_MS,
         )
         self.command("notebook:run-all-cells")

@@ -17,11 +17,13 @@ from hdbkit import api
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.plan import RunPlan
 from hdbkit.results.manifest import CheckLine, Status
-from tests.browser.conftest import PATIENCE_MS, copied
-from tests.browser.lab import Desk, Lab
+from tests.browser.conftest import copied
+from tests.browser.lab import POLLING_MS, Desk, Lab
+from tests.conftest import PATIENCE_MS
 from tests.notebooks.conftest import NOTEBOOKS
 from tests.unit.synthetic import with_result, write_errors, write_run
 
+pytestmark = [pytest.mark.alone, pytest.mark.flaky(reruns=1), pytest.mark.timeout(900)]
 TILES = [
     *("Start here", "Build and check", "Run", "Sweep settings", "Compare"),
     *("Scaling virtual users", "Why processes", "Published results", "Compare engines", "Own workload"),
@@ -79,7 +81,7 @@ def await_points(desk: Desk, least: int) -> None:
         const line = chart?.querySelector('path.hdbkit-live-line-1')?.getAttribute('d') ?? '';
         return +(chart?.dataset.points ?? 0) >= least && line.includes('L');
     }"""
-    desk.page.wait_for_function(drawn, arg=least)
+    desk.page.wait_for_function(drawn, arg=least, polling=POLLING_MS)
 
 
 def press(desk: Desk, name: str) -> None:

@@ -47,7 +47,7 @@ def test_two_sessions_in_each_others_way_are_a_deadlock(connect: Connect, small:
         waiting = [
             pool.submit(refused, one.call, PAY, Decimal(1), w) for one, w in zip(sessions, (2, 1), strict=True)
         ]
-        met = [one.result(timeout=30) for one in waiting]
+        met = [one.result(timeout=180) for one in waiting]
     assert sorted(met, key=str) == [None, ErrorClass.DEADLOCK]
     loser = sessions[met.index(ErrorClass.DEADLOCK)]
     sessions[met.index(None)].commit()

@@ -112,7 +112,7 @@ def test_the_same_batch_does_not_run_twice_at_once(tiny: Path, tmp_path: Path, r
 
 
 def test_a_stopped_batch_ends_its_kernel_and_continues_later(tiny: Path, tmp_path: Path, results: Path) -> None:
-    write_notebook(tiny, "fail: bool = False", "import time\ntime.sleep(60 if fail else 0)")
+    write_notebook(tiny, "fail: bool = False", "import time\ntime.sleep(600 if fail else 0)")
     files = write_params(tmp_path, quick={}, slow={"fail": True})
     runner = subprocess.Popen([*RUNNER, str(tiny), *map(str, files)], stderr=subprocess.PIPE, text=True)
     executed = results / "batches"
@@ -120,10 +120,10 @@ def test_a_stopped_batch_ends_its_kernel_and_continues_later(tiny: Path, tmp_pat
         assert runner.poll() is None
         time.sleep(0.05)
     runner.send_signal(signal.SIGINT)
-    _, said = runner.communicate(timeout=60)
+    _, said = runner.communicate(timeout=180)
     assert runner.returncode == 130
     assert "the same command continues" in said
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 180
     while any(Path(f"/proc/{pid}").exists() for pid in kernels):
         assert time.monotonic() < deadline, "a kernel outlived its batch"
         time.sleep(0.05)

@@ -83,7 +83,7 @@ class Agent:
     def audit(self, least: int = 0) -> list[dict[str, Any]]:
         """The lines of its log, once there are as many; a line is written behind its answer."""
         log = self.state / "audit.ndjson"
-        until(lambda: len(log.read_text().splitlines()) >= least, f"the log has {least} lines", timeout_s=10)
+        until(lambda: len(log.read_text().splitlines()) >= least, f"the log has {least} lines")
         return [json.loads(line) for line in log.read_text().splitlines()]
 
     def kill(self) -> None:

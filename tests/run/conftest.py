@@ -17,13 +17,13 @@ import pytest
 
 import hdbkit
 from hdbkit.api import Result
-from hdbkit.build import build
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.databases import database
 from hdbkit.databases._null_state import State
-from hdbkit.servers import PrivateServer, find_binaries, private_server
+from hdbkit.servers import PrivateServer
 from hdbkit.workloads import workload
 from hdbkit.workspace import Workspace
+from tests.run.warehouse import built_server
 
 NullTarget = Callable[..., Target]
 
@@ -64,12 +64,9 @@ def copied(finished: Result, results: Path) -> Result:
 
 
 @pytest.fixture(scope="session")
-def built() -> Iterator[PrivateServer]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateServer]:
     """A private server with a schema of one warehouse; a test leaves its settings and its accounts as they were."""
-    if not find_binaries():
-        pytest.skip("no server binaries here; see: hdbkit doctor")
-    with private_server(settings={"fsync": "off", "listen_addresses": "127.0.0.1,127.0.0.2"}) as server:
-        build(server.target, WorkloadSpec(warehouses=1))
+    with built_server(tmp_path_factory, {"fsync": "off", "listen_addresses": "127.0.0.1,127.0.0.2"}) as server:
         yield server
 
 

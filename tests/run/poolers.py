@@ -69,7 +69,7 @@ def pgbouncer(server: PrivateServer, pool_mode: str, **settings: object) -> Iter
 
 def _await(port: int) -> None:
     """Wait until something listens on this port."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while True:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return

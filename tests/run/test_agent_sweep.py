@@ -75,11 +75,19 @@ Kill = tuple[EventKind, int]
 class Sweep:
     """Four runs, which take no time, through an agent that is killed at these steps, each with the number of its run.
 
-    Who looks after the agent starts it again where it was.
+    Where ``comes_back``, the agent is started again where it was, once the sweep has reported that it waits for it.
     """
 
-    def __init__(self, own: Target, folder: Path, results: Path, killed_at: Sequence[Kill], wait_s: float) -> None:
-        self._own, self._results, self._killed_at = own, results, list(killed_at)
+    def __init__(
+        self,
+        own: Target,
+        folder: Path,
+        results: Path,
+        killed_at: Sequence[Kill],
+        wait_s: float,
+        comes_back: bool = False,
+    ) -> None:
+        self._own, self._results, self._killed_at, self._comes_back = own, results, list(killed_at), comes_back
         self.agent = start_agent(own, folder)
         self.reported: list[str] = []
         self.values: list[str] = []
@@ -107,6 +115,8 @@ class Sweep:
     def _watch(self, step: SweepEvent) -> None:
         if step.kind is EventKind.WAITING:
             self.reported.append(step.note)
+            if self._comes_back and "does not answer" in step.note:
+                self.agent.again()
         elif self._killed_at[:1] == [(step.kind, step.planned.number if step.planned else 0)]:
             self._killed_at.pop(0)
             self.agent.kill()
@@ -121,8 +131,7 @@ def test_an_agent_that_was_killed_is_waited_for_and_the_sweep_continues(
 ) -> None:
     """Killed before the first run, and before, during and after another."""
     kills = [(EventKind.SAVED, 0), (EventKind.PREPARING, 2), (EventKind.STARTED, 3), (EventKind.FINISHED, 4)]
-    sweep = Sweep(own, tmp_path, results, kills, wait_s=120)
-    sweep.agent.look_after(back_after_s=1)
+    sweep = Sweep(own, tmp_path, results, kills, wait_s=120, comes_back=True)
     try:
         folder = sweep.start()
     finally:

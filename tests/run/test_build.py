@@ -248,12 +248,12 @@ def test_no_loader_outlives_a_killed_build_and_no_guard_is_needed(target: Target
 
 
 def _until(condition: Callable[[], bool], process: subprocess.Popen[bytes] | None = None) -> None:
-    for _ in range(600):
+    for _ in range(3600):
         if condition():
             return
         assert process is None or process.poll() is None
         time.sleep(0.05)
-    raise AssertionError("it did not happen within half a minute")
+    raise AssertionError("it did not happen within three minutes")
 
 
 def test_what_the_engine_cannot_do_is_refused_before_anything_begins(target: Target) -> None:

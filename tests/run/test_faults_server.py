@@ -17,11 +17,10 @@ import pytest
 import hdbkit
 from hdbkit.api import Result, Running
 from hdbkit.api import result as result_of
-from hdbkit.build import build
-from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config import Load
 from hdbkit.errors import RunFailed
 from hdbkit.results.manifest import Status
-from hdbkit.servers import PrivateServer, find_binaries, private_server
+from hdbkit.servers import PrivateServer
 from tests.run.faults import (
     ask,
     client_pids,
@@ -38,6 +37,7 @@ from tests.run.faults import (
     until,
     wait_for,
 )
+from tests.run.warehouse import built_server
 
 USERS = 4
 SOME = Load(virtual_users=USERS, rampup_s=0.3, duration_s=5, counter_interval_s=0.25, keep_order_ids=True)
@@ -46,15 +46,12 @@ BRACKET = "schema's count bracketed by the clients"
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PrivateServer]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateServer]:
     """A durable server with a schema of one warehouse, that every test leaves running.
 
     Each commit waits a little, so that the clients leave some of this host to others.
     """
-    if not find_binaries():
-        pytest.skip("no server binaries here; see: hdbkit doctor")
-    with private_server(settings={"fsync": "on", "synchronous_commit": "on"}) as server:
-        build(server.target, WorkloadSpec(warehouses=1))
+    with built_server(tmp_path_factory, {"fsync": "on", "synchronous_commit": "on"}) as server:
         ask(server, "ALTER SYSTEM SET commit_delay = 10000")
         ask(server, "ALTER SYSTEM SET commit_siblings = 0")
         ask(server, "SELECT pg_reload_conf()")

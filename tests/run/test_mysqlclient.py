@@ -336,7 +336,7 @@ def test_a_server_that_goes_in_a_call_is_a_lost_one(server: PrivateServer, admin
         while admin.rows(admin.perform(SLEEPING)) != [(1,)]:
             time.sleep(0.02)
         end_others(server, admin)
-        assert calling.result(timeout=15) is ErrorClass.CONNECTION_LOST
+        assert calling.result(timeout=120) is ErrorClass.CONNECTION_LOST
     assert refused(session.query, "count_item") is ErrorClass.CONNECTION_LOST
 
 
@@ -350,7 +350,7 @@ def test_a_server_that_is_killed_during_a_call_is_a_lost_connection_for_all(
             while watcher.rows(watcher.perform(SLEEPING)) != [(1,)]:
                 time.sleep(0.02)
             server.kill()
-            assert calling.result(timeout=15) is ErrorClass.CONNECTION_LOST
+            assert calling.result(timeout=120) is ErrorClass.CONNECTION_LOST
         assert refused(watcher.query, "count_item") is ErrorClass.CONNECTION_LOST
         with pytest.raises(CannotConnect, match=r"nothing listens on|closed the connection"):
             connect()
@@ -368,7 +368,7 @@ def test_a_connection_that_ends_while_it_is_made_is_distinguished_from_one_that_
         accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         accepted.close()
         with pytest.raises(CannotConnect, match=r"nothing listens on|closed the connection"):
-            connecting.result(timeout=15)
+            connecting.result(timeout=120)
 
 
 def test_a_lack_of_connections_is_reported(server: PrivateServer, admin: Any, connect: Sessions) -> None:

@@ -224,8 +224,8 @@ def test_raise_error_ends_the_run_at_the_first_failure(null_target: NullTarget) 
     target = null_target(latency_us=500, error_rate=0.1, error_class="constraint")
     began = time.monotonic()
     with pytest.raises(RunFailed, match="constraint"):
-        hdbkit.run(target, load=Load(virtual_users=2, rampup_s=0, duration_s=60, raise_error=True))
-    assert time.monotonic() - began < 60
+        hdbkit.run(target, load=Load(virtual_users=2, rampup_s=0, duration_s=400, raise_error=True))
+    assert time.monotonic() - began < 400
 
 
 STEPS = """
@@ -258,7 +258,7 @@ ready = precheck.precheck(plan.target, plan.workload, lambda _: plan, Path())
 sys.argv[1:] = [str(folder_setup.make_run_folder(ready, Path({str(results)!r})).path)]
 supervisor.main()
 """
-    subprocess.run([sys.executable, "-c", made], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", made], check=True, timeout=180)
     result = hdbkit.result("steps")
     warm, first, rest, after = result.manifest.phases
     assert (warm.start_us, first.end_us) == (0, rest.start_us)
@@ -378,7 +378,7 @@ def test_a_disk_that_is_full_when_the_clients_start_is_reported(null_target: Nul
         pytest.skip("only root may mount a small file system")
     try:
         program = "from hdbkit.execution.supervisor import main; main()"
-        ended = subprocess.run([sys.executable, "-c", program, folder.path], check=False, timeout=60)
+        ended = subprocess.run([sys.executable, "-c", program, folder.path], check=False, timeout=180)
     finally:
         subprocess.run(["umount", "-l", folder.spools], check=True)
     assert ended.returncode == 3
@@ -439,13 +439,13 @@ def test_a_live_tick_reports_how_busy_the_server_on_this_host_is(watched: tuple[
 def test_a_check_of_the_schema_that_takes_too_long_is_ended(built: PrivateServer, results: Path) -> None:
     folder = unstarted(built, built.target, results)
     program = "from hdbkit.execution import supervisor; supervisor._CHECK_S = 0.001; supervisor.main()"
-    subprocess.run([sys.executable, "-c", program, folder.path], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program, folder.path], check=True, timeout=180)
     found = folder.read().checks
     assert [one.detail for one in found if one.passed is None and "timeout" in one.detail]
 
 
 def wait_for(running: Running, status: Status) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while running.status is not status:
         assert time.monotonic() < deadline, running.status
         time.sleep(0.02)

@@ -66,7 +66,7 @@ def pid_of(running: RunningSweep) -> int:
 
 
 def until(true: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -56,7 +56,7 @@ def asked(client: socket.socket) -> float:
 
 def test_a_delay_applies_once_a_cut_keeps_connections_and_a_reset_ends_them(tmp_path: Path, port: int) -> None:
     faults = parse_faults(
-        "delay network at 0 s for 3 s by 300 ms; cut network at 3.2 s for 0.5 s; reset network at 4.5 s for 600 s"
+        "delay network at 0 s for 3 s by 300 ms; cut network at 3.2 s for 2 s; reset network at 6 s for 600 s"
     )
     notes = tmp_path / "notes"
     own = Injector(Target(kind="nulldb", host="127.0.0.1", port=port), faults, 1, tmp_path, notes)
@@ -67,12 +67,12 @@ def test_a_delay_applies_once_a_cut_keeps_connections_and_a_reset_ends_them(tmp_
 
     assert own.target.port
     with closing(socket.create_connection(("127.0.0.1", own.target.port))) as client:
-        client.settimeout(30)
+        client.settimeout(180)
         asked(client)
         own.begin(time.monotonic_ns(), [])
         until(lambda: in_effect(0), "answers are delayed")
         took_s = asked(client)
-        assert 0.3 <= took_s < 2  # each of its parts would be late by as much, until the delay ends
+        assert 0.3 <= took_s < 2.6  # each of its parts would be late by as much, until the delay ends
         until(lambda: in_effect(1), "the network is cut")
         assert asked(client) >= 0.2
         until(lambda: in_effect(2), "connections are reset")

@@ -9,11 +9,12 @@ import pytest
 
 from hdbkit import api
 from hdbkit.report import run_report
+from tests.conftest import PATIENCE_MS
 from tests.unit.every_chart import finished
 from tests.unit.synthetic import write_run
 from tests.unit.test_report import runs_of_sweep, write_sweep
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.flaky(reruns=1)]
 NEVER_IDLE = "window.requestIdleCallback = () => 0"
 PLOTS = {"run": 5, "sweep": 6, "comparison": 3}
 
@@ -40,6 +41,7 @@ def test_a_report_opens_with_the_network_off(chromium: Any, reports: dict[str, P
         asked: list[str] = []
         viewport = {"width": width, "height": 400}
         context = chromium.new_context(color_scheme=scheme, viewport=viewport, offline=True)
+        context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
         page.on("console", lambda message, said=said: said.append(message.text))
         page.on("pageerror", lambda error, said=said: said.append(str(error)))
@@ -66,6 +68,7 @@ def test_a_report_opens_with_the_network_off(chromium: Any, reports: dict[str, P
 def test_charts_below_are_drawn_when_they_are_near_or_printed(chromium: Any, reports: dict[str, Path]) -> None:
     """In a browser that is never idle."""
     context = chromium.new_context(viewport={"width": 1280, "height": 400}, offline=True)
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     page.add_init_script(NEVER_IDLE)
     page.goto(reports["sweep"].as_uri())

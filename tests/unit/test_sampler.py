@@ -28,7 +28,7 @@ def sampler(tmp_path: Path) -> Iterator[Sampler]:
     made.start()
     yield made
     made.stop()
-    made.join(5)
+    made.join(60)
     for lines in (made._counters, made._host):
         lines._file.close()
 
@@ -39,14 +39,14 @@ def test_a_counter_that_returns_no_number_is_reported(
 ) -> None:
     monkeypatch.setattr(NullSession, "ask", lambda *_, **__: answer)
     with pytest.raises(HdbkitError, match=r"^the statement 'count_new_orders' returned no number$"):
-        sampler.ask("start").result(5)
+        sampler.ask("start").result(60)
 
 
 def test_the_host_is_sampled_before_an_edge_is_answered(
     sampler: Sampler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(NullSession, "ask", lambda *_, **__: [(1,)])
-    middle_ns = sampler.ask("end").result(5)  # now the supervisor lets the clients disconnect
+    middle_ns = sampler.ask("end").result(60)  # now the supervisor lets the clients disconnect
     sampled = [json.loads(line) for line in (tmp_path / "host.ndjson").read_text().splitlines()]
     assert sampled[-1]["t_ns"] >= middle_ns
 
@@ -58,25 +58,25 @@ def test_the_thread_survives_any_error_between_the_edges(sampler: Sampler, monke
     monkeypatch.setattr(NullSession, "ask", fails)
     sampler._quietly("")
     with pytest.raises(ZeroDivisionError):
-        sampler.ask("start").result(5)
+        sampler.ask("start").result(60)
 
 
 def test_a_replica_that_hangs_delays_no_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frozen = threading.Event()
-    monkeypatch.setattr(Replicas, "_lag_s", lambda *_: frozen.wait(30))
+    monkeypatch.setattr(Replicas, "_lag_s", lambda *_: frozen.wait(300))
     monkeypatch.setattr(NullSession, "ask", lambda *_, **__: [(1,)])
     target = Target.parse(f"nulldb:///{tmp_path.name}").with_(replicas=("db2",))
     load = Load(replica_reads=True)
     made = Sampler(RunPlan(run_id="r", target=target, workload=WorkloadSpec(), load=load), tmp_path, interval_s=5)
     made.start()
     try:
-        assert made.ask("start").result(5)
+        assert made.ask("start").result(60)
         assert made._replicas.lag() == {}
     finally:
         frozen.set()
         made.stop()
-        made.join(5)
-        made._replicas.join(5)
+        made.join(60)
+        made._replicas.join(60)
         for lines in (made._counters, made._host):
             lines._file.close()
 

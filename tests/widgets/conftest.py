@@ -17,7 +17,7 @@ from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.widgets import Panel, PasswordField
 from hdbkit.workloads import workload
 
-_PATIENCE_S = 120.0
+_PATIENCE_S = 180.0
 
 
 def until(condition: Callable[[], object]) -> None:

@@ -19,7 +19,7 @@ from tests.kernel import Kernel, kernel, new_notebook
 from tests.widgets.conftest import build_null
 
 TYPED = "tr0ub4dor-horse-staple"
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 @pytest.fixture(scope="module")

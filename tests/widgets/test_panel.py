@@ -45,10 +45,10 @@ def test_an_error_in_the_background_reaches_the_panel(panel: Panel) -> None:
 
 def test_background_work_does_not_hold_the_caller(panel: Panel) -> None:
     go_on, done = threading.Event(), threading.Event()
-    panel.in_background(lambda: done.set() if go_on.wait(60) else None)
+    panel.in_background(lambda: done.set() if go_on.wait(180) else None)
     assert not done.is_set()
     go_on.set()
-    assert done.wait(60)
+    assert done.wait(180)
 
 
 def test_a_ticker_that_raises_ends_itself_and_no_other() -> None:
@@ -57,7 +57,7 @@ def test_a_ticker_that_raises_ends_itself_and_no_other() -> None:
     bad = every(0, lambda: _raise(ValueError("bad")), reported.append)
     good = every(0, ticks.release)
     try:
-        assert all(ticks.acquire(timeout=60) for _ in range(3))
+        assert all(ticks.acquire(timeout=180) for _ in range(3))
         assert [str(error) for error in reported] == ["bad"]
         assert (bad.alive, good.alive) == (False, True)
     finally:
@@ -80,7 +80,7 @@ def test_all_tickers_share_one_thread() -> None:
 
     tickers = [every(0, note) for _ in range(3)]
     try:
-        assert all(enough.acquire(timeout=60) for _ in range(6))
+        assert all(enough.acquire(timeout=180) for _ in range(6))
         assert len(names) == 1
     finally:
         for ticker in tickers:

@@ -67,8 +67,9 @@ def test_the_other_panels_know_what_was_built(null_panel: SchemaPanel) -> None:
     assert "a schema of TPROC-C, 2 warehouses" in text_of(null_panel)
 
 
-def test_a_cancelled_build_ends_its_loaders_and_continues_from_there(panel: SchemaPanel) -> None:
-    panel.form.inputs["warehouses"].value = 2
+def test_a_cancelled_build_ends_its_loaders_and_continues_then_it_is_checked_and_dropped_after_a_question(
+    panel: SchemaPanel, server: PrivateServer
+) -> None:
     panel.build.click()
     until(lambda: "rows" in panel.progress.value)
     panel.cancel.click()
@@ -78,12 +79,9 @@ def test_a_cancelled_build_ends_its_loaders_and_continues_from_there(panel: Sche
     panel.build.click()
     ended(panel)
     assert "none of" in panel.checks.value
-    assert panel.shared.schema == WorkloadSpec(warehouses=2)
+    assert panel.shared.schema == WorkloadSpec(warehouses=1)
 
-
-def test_check_shows_a_line_a_check_and_drop_asks_first(panel: SchemaPanel, server: PrivateServer) -> None:
     connection = api.connect(server.target)
-    connection.build(warehouses=1)
     panel.check.click()
     ended(panel)
     assert panel.checks.value.count("<td>pass</td>") == len(connection.check())
