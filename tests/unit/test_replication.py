@@ -171,6 +171,16 @@ def test_the_noise_of_sessions_is_told_from_that_of_runs() -> None:
     assert noise(runs("b1", "n1")).words == ""
 
 
+def test_noise_beyond_all_measure_leaves_it_undecided() -> None:
+    frame = runs("b1", "b2", "n3", "n4").assign(metric_value=[1e-90, 1e90, 1e-90, 1e90])
+    assert compared(frame, METRIC).ratio.verdict == "undecided"
+
+
+def test_times_with_and_without_a_zone_are_those_of_utc(one: Manifest) -> None:
+    naive = run(one, 0.5).model_copy(update={"history": [Event(status=Status.DONE, at=datetime(2026, 1, 1, 9, 30))]})
+    assert sessions([run(one, 0), naive, run(one, 2)]) == [0, 0, 0]
+
+
 def test_a_comparison_reads_times_from_the_runs(one: Manifest, tmp_path: Path) -> None:
     turns = {BASE: [run(one, 0), run(one, 0.3)], NEW: [run(one, 0.1), run(one, 0.2)]}
     assert compared(runs_of(turns), METRIC).design.words == "2 blocks of one session"

@@ -60,5 +60,5 @@ def _times_of(manifest: Manifest) -> dict[str, Any]:
     """When a run started, and when its window ended."""
     clock = manifest.clock
     begin = manifest.history[0].at if manifest.history else clock.start_wall if clock else None
-    started = pd.NaT if begin is None else pd.Timestamp(begin)
+    started = pd.to_datetime(begin, utc=True) if begin else pd.NaT
     return {"started": started, "ended": started + pd.Timedelta(microseconds=(clock and clock.window_end_us) or 0)}

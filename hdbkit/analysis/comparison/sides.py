@@ -239,7 +239,7 @@ def _ratio(
     if math.isnan(half):
         text = f"{subject} against base {percent(ratio, metric)}: undecided: {why}; {advice}"
         return Ratio(ratio, math.nan, math.nan, "undecided", text)
-    interval = Interval(metric, ratio, math.exp(estimate - half), math.exp(estimate + half))
+    interval = Interval.around(metric, estimate, half, 1, 1)
     text = sentence(subject, "base", interval, smallest_effect, confidence, advice)
     return Ratio(interval.ratio, interval.low, interval.high, interval.verdict(smallest_effect), text)
 
