@@ -49,6 +49,14 @@ class Database(Protocol):
         """
         ...
 
+    def behind_proxy(self, target: Target, port: int) -> Target:
+        """The target through a proxy at this port of 127.0.0.1; the server's name is still verified, if it was.
+
+        Raises:
+            InputError: its connections would bypass the proxy, or the driver verifies no other name than the address.
+        """
+        ...
+
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:
         """A session with the statements of ``scope`` and the engine's own.
 

@@ -17,6 +17,8 @@ from hdbkit.errors import CannotConnect, InputError, NothingListens
 S = TypeVar("S")
 ATTRIBUTES = "target_session_attrs"
 """The option of a target that states which of its servers is wanted."""
+LOOPBACK = "127.0.0.1"
+"""Where the proxy of network faults listens."""
 CONNECT_TIMEOUT = "connect_timeout"
 """The option of a target that replaces the usual timeout of a connection, in seconds."""
 _CONNECT_TIMEOUT_S = 10

@@ -31,7 +31,7 @@ from hdbkit.contracts import (
     SessionOptions,
     Workload,
 )
-from hdbkit.databases._access import ATTRIBUTES, check_options, first_usable
+from hdbkit.databases._access import ATTRIBUTES, LOOPBACK, check_options, first_usable
 from hdbkit.databases._mysqlclient_connect import (
     OPTIONS,
     VALUES,
@@ -146,6 +146,18 @@ class MysqlclientDatabase:
     def check_options(self, target: Target) -> None:
         """Check the names of the options, and the values of those that have few."""
         check_options(target, OPTIONS, VALUES)
+
+    def behind_proxy(self, target: Target, port: int) -> Target:
+        """The address replaces the host: the driver verifies no other name than that which it connects to."""
+        if "socket" in target.options:
+            raise InputError("connections would bypass the proxy; remove the option socket of the target")
+        verifies = target.options.get("ssl_mode", "").upper() == "VERIFY_IDENTITY"
+        if verifies and target.host not in (LOOPBACK, "localhost"):
+            raise InputError(
+                f"the driver verifies the name of the proxy instead of {target.host}; set the option ssl_mode of the "
+                "target to VERIFY_CA"
+            )
+        return target.with_(host=LOOPBACK, port=port)
 
     def connect(
         self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None

@@ -243,6 +243,10 @@ class NullDatabase:
         """Check the names of the options, and the class of its errors."""
         check_options(target, _OPTIONS, {"error_class": [*ErrorClass]})
 
+    def behind_proxy(self, target: Target, port: int) -> Target:
+        """The target as it is."""
+        return target
+
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:
         """Open a session. Raises ``CannotConnect`` if the target has a host."""
         self.check_options(target)

@@ -27,11 +27,11 @@ from hdbkit.contracts import (
     SessionOptions,
     Workload,
 )
-from hdbkit.databases._access import ATTRIBUTES, check_options, first_usable
+from hdbkit.databases._access import ATTRIBUTES, LOOPBACK, check_options, first_usable
 from hdbkit.databases._password_files import in_colon_file
 from hdbkit.databases._psycopg_connect import VALUES, known_options, reached, stated_pooling
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
-from hdbkit.errors import CannotConnect, MissingDriver
+from hdbkit.errors import CannotConnect, InputError, MissingDriver
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import (
     LAG,
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 _KIND = "postgresql"
 _PREFER_STANDBY = "prefer-standby"
+_OTHER_PLACES = frozenset({"hostaddr", "service", "servicefile"})
+"""Options of libpq that name another place to connect to."""
 _CONNECTIONS = MappingProxyType(
     {"max_connections": 1, "superuser_reserved_connections": -1, "reserved_connections": -1}
 )
@@ -102,6 +104,14 @@ class PostgreSQL:
     def check_options(self, target: Target) -> None:
         """Check the options against those of libpq, and the values of those that have few."""
         check_options(target, known_options(), VALUES)
+
+    def behind_proxy(self, target: Target, port: int) -> Target:
+        """``hostaddr`` is where libpq connects to; ``host`` stays the name that it verifies."""
+        if found := sorted(_OTHER_PLACES & target.options.keys()):
+            raise InputError(f"connections would bypass the proxy; remove the option {found[0]} of the target")
+        if "," in (target.host or ""):
+            raise InputError("a proxy needs a target with one address; remove the others from the target")
+        return target.with_(port=port, options={**target.options, "hostaddr": LOOPBACK})
 
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> PsycopgSession:
         """A session whose search path is the scope's schema, or the account's own; at the first usable address."""

@@ -56,8 +56,17 @@ def check(target: Target, faults: Sequence[Fault], users: int, session: Session,
             _check_server(target, fault, session)
         if fault.thing is Thing.NETWORK and (not target.host or target.host.startswith("/") or not target.port):
             raise InputError(f"'{fault}' needs host and port in the target, and not a socket")
+        if fault.thing is Thing.NETWORK:
+            _check_proxy(target, fault)
         if fault.thing is Thing.DISK:
             _check_disk(fault, _server_pid(target, fault, session), results)
+
+
+def _check_proxy(target: Target, fault: Fault) -> None:
+    try:
+        database(target.kind).behind_proxy(target, target.port or 0)
+    except InputError as error:
+        raise InputError(f"'{fault}': {error}") from None
 
 
 def _check_server(target: Target, fault: Fault, session: Session) -> None:

@@ -23,6 +23,7 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.fault import Fault, Thing
+from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.faults.actions import Action, Actions, Do
 from hdbkit.faults.proxy import Proxy
@@ -155,9 +156,10 @@ class Injector:
 
 
 def _through_proxy(target: Target, port: int) -> Target:
-    """The target at the proxy's address; its password is looked up by its own address."""
+    """The target through the proxy; its password is looked up by its own address."""
     found = target.found_password()
-    return target.with_(host="127.0.0.1", port=port, password=found.password if found else None)
+    reached = database(target.kind).behind_proxy(target, port)
+    return reached.with_(password=found.password if found else None)
 
 
 def main() -> None:

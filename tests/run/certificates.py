@@ -18,12 +18,20 @@ HERE = "127.0.0.1"
 
 
 def write_certificates(folder: Path) -> None:
-    """Write ``ca.pem``, ``other-ca.pem``, and with their keys ``server``, ``expired`` and ``elsewhere``."""
+    """Write ``ca.pem``, ``other-ca.pem``, and with their keys ``server``, ``expired``, ``elsewhere``, ``named``."""
     own = _signed(folder, "ca", None, 1)
     _signed(folder, "other-ca", None, 1)
     _signed(folder, "server", own, 1)
     _signed(folder, "expired", own, -1)
     _signed(folder, "elsewhere", own, 1, "192.0.2.1")
+    _signed(folder, "named", own, 1, "localhost")
+
+
+def _named(address: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(address))
+    except ValueError:
+        return x509.DNSName(address)
 
 
 Authority = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
@@ -43,7 +51,7 @@ def _signed(folder: Path, name: str, by: Authority | None, days: int, address: s
         .not_valid_before(now - timedelta(days=3))
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=by is None, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_named(address)]), critical=False)
         .sign(by[1] if by else key, hashes.SHA256())
     )
     (folder / f"{name}.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from hdbkit.config import Target
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, InputError
 from hdbkit.servers import PrivateServer, private_server
 from tests.run.certificates import write_certificates
+from tests.run.conftest import password_of
 
 OPTIONS = {
     "postgresql": ({"sslmode": "verify-full"}, "sslrootcert"),
@@ -78,6 +80,22 @@ def test_the_reason_of_a_failed_handshake(server: PrivateServer, certificates: P
         server.restart()
         with pytest.raises(CannotConnect, match=reason):
             connected(server, certificates)
+
+
+def test_the_name_of_the_server_is_verified_through_the_proxy_of_network_faults(
+    server: PrivateServer, certificates: Path
+) -> None:
+    if server.target.kind != "postgresql":
+        pytest.skip("its driver verifies the name of the proxy")
+    use(certificates, "named")
+    server.restart()
+    options = {**OPTIONS["postgresql"][0], "sslrootcert": str(certificates / "ca.pem")}
+    password = SecretStr(password_of(server.target))
+    named = server.target.with_(host="localhost", port=1, options=options, password=password)
+    through = database("postgresql").behind_proxy(named, server.place.port)
+    database("postgresql").connect(through).close()
+    with pytest.raises(CannotConnect, match=r"is not for '127\.0\.0\.1'"):
+        database("postgresql").connect(through.with_(host="127.0.0.1"))
 
 
 @pytest.mark.parametrize("given", ["abc", "0", "-1", "1.5", ""])

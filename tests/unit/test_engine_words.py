@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import duckdb
 import pytest
 
 from hdbkit import sql
 from hdbkit.config import Target
+from hdbkit.config.fault import parse_faults
+from hdbkit.databases import database
 from hdbkit.databases._psycopg_connect import _connect_error
-from hdbkit.errors import HalfBuilt
+from hdbkit.errors import HalfBuilt, InputError
+from hdbkit.faults.actions import check
 from hdbkit.workloads.present import advised
 
 MIB = 1 << 20
+NULL_SESSION: Any = None
 
 
 @pytest.mark.parametrize(
@@ -65,3 +71,28 @@ def test_a_schema_that_another_process_builds_is_neither_to_be_resumed_nor_dropp
     assert isinstance(found, HalfBuilt)
     wait = "schema tproc_c is incomplete, and another process builds or drops it; wait until it has ended, or stop it"
     assert str(found) == (str(problem) if claimed else wait)
+
+
+def test_a_server_behind_the_proxy_of_network_faults_keeps_the_name_that_is_verified() -> None:
+    target = Target.parse("postgresql://bench@db1:5432/x?sslmode=verify-full")
+    found = database("postgresql").behind_proxy(target, 40000)
+    assert (found.host, found.port, found.options["hostaddr"]) == ("db1", 40000, "127.0.0.1")
+    target = Target.parse("mysql://bench@db1:3306/x?ssl_mode=verify_ca")
+    found = database("mysql").behind_proxy(target, 40000)
+    assert (found.host, found.port) == ("127.0.0.1", 40000)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("postgresql://bench@db1:5432/x?service=lab", "would bypass the proxy; remove the option service"),
+        ("postgresql://bench@db1:5432/x?hostaddr=10.0.0.1", "would bypass the proxy; remove the option hostaddr"),
+        ("postgresql://bench@:5432/x?host=db1%2Cdb2", "needs a target with one address"),
+        ("mysql://bench@db1:3306/x?socket=/run/mysqld.sock", "would bypass the proxy; remove the option socket"),
+        ("mysql://bench@db1:3306/x?ssl_mode=verify_identity", "verifies the name of the proxy instead of db1"),
+        ("postgresql://bench@:5432/x?host=/run/postgresql", "needs host and port in the target, and not a socket"),
+    ],
+)
+def test_what_would_bypass_the_proxy_of_network_faults_is_refused(url: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"'cut network at 1 s for 1 s'.*{reason}"):
+        check(Target.parse(url), parse_faults("cut network at 1 s for 1 s"), 1, NULL_SESSION, tmp_path)

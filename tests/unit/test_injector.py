@@ -20,6 +20,7 @@ from hdbkit.faults.injector import Injector
 from tests.run.faults import until
 
 NULL = Target.parse("nulldb:///x")
+SERVER = Target.parse("postgresql://bench@127.0.0.1:9/x")
 
 
 @pytest.fixture
@@ -56,9 +57,11 @@ def test_times_that_a_full_disk_did_not_take_are_reported(tmp_path: Path, client
 
 
 def test_a_signal_ends_the_faults_and_not_the_process(tmp_path: Path, client: subprocess.Popen[bytes]) -> None:
-    own = Injector(NULL, parse_faults("kill client at 600 s; reset network at 9 s"), 1, tmp_path, tmp_path / "notes")
+    own = Injector(
+        SERVER, parse_faults("kill client at 600 s; reset network at 9 s"), 1, tmp_path, tmp_path / "notes"
+    )
     own.begin(time.monotonic_ns(), [client.pid])
-    assert own.target.port
+    assert own.target.port not in (None, SERVER.port)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         os.kill(own.pid, number)
     until(own.over, "the faults are over")
