@@ -6,14 +6,17 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _PACKAGE_PARENT = Path(__file__).parents[1]
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """The environment of a process that forks: NumPy's own threads, one per core, would be in no fork."""
 _PR_SET_PDEATHSIG = 1
+_HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PF_KTHREAD = 0x200000
 """The flag of kernel threads, which never have a command line."""
 _SAME_AGE_S = 60.0
@@ -45,6 +48,27 @@ def die_with_parent(parent_pid: int | None = None, signal_number: int = signal.S
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
     if parent_pid is not None and os.getppid() != parent_pid:
         os._exit(1)
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Delay SIGINT, SIGTERM and SIGHUP until the end of the block, also after an error; each is delivered once.
+
+    Processes that are started in the block do not inherit this. Only the main thread receives signals; in other
+    threads this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda held, _: came.append(held)) for number in _HELD}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for held in dict.fromkeys(came):
+            signal.raise_signal(held)
 
 
 def is_alive(pid: int, word: str = "") -> bool:

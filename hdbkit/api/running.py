@@ -10,7 +10,7 @@ from hdbkit.api.left_settings import advised, settings_warnings
 from hdbkit.api.result import Result
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import DamagedResult
-from hdbkit.execution.handle import RunHandle, require_done
+from hdbkit.execution.handle import RunHandle, require_done, stopping
 from hdbkit.execution.handle import start as start_run
 from hdbkit.execution.live import LiveView
 from hdbkit.plan import RunPlan, new_run_id
@@ -112,8 +112,10 @@ def start(
 
     with advised(place.results, target):
         warnings = settings_warnings(place.results, target)
-        handle = start_run(target, specification(workload), planned, place.results, warnings)
-    return Running(handle, place)
+        begun: list[RunHandle] = []
+        with stopping(begun):
+            start_run(target, specification(workload), planned, place.results, begun.append, warnings)
+            return Running(begun[0], place)
 
 
 def run(

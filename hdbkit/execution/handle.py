@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from hdbkit.config import Target, WorkloadSpec
@@ -22,7 +23,7 @@ from hdbkit.execution.folder_setup import is_in_charge, make_run_folder, note_in
 from hdbkit.execution.live import LiveView
 from hdbkit.execution.precheck import Planner, Ready, precheck
 from hdbkit.plan import RunPlan
-from hdbkit.processes import ONE_THREAD, command_of, is_alive
+from hdbkit.processes import ONE_THREAD, command_of, is_alive, signals_held
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.locks import only_one
 from hdbkit.results.manifest import Manifest, Status
@@ -167,7 +168,12 @@ def is_supervised(folder: RunFolder, manifest: Manifest) -> bool:
 
 
 def start(
-    target: Target, wanted: WorkloadSpec, planned: Planner, root: Path, warnings: Sequence[str] = ()
+    target: Target,
+    wanted: WorkloadSpec,
+    planned: Planner,
+    root: Path,
+    started: Callable[[RunHandle], object],
+    warnings: Sequence[str] = (),
 ) -> RunHandle:
     """Check with the server that a run can be done, make its folder, and start its supervisor.
 
@@ -176,6 +182,8 @@ def start(
         wanted: the schema that must be there.
         planned: makes the plan from the specification of the schema that is there.
         root: the folder of all results.
+        started: receives the run as it starts. An interrupt in that instant is raised after it, so that who receives
+            the run can stop it.
         warnings: what is known of the server, in addition to what the check finds.
 
     Raises:
@@ -183,11 +191,13 @@ def start(
     """
     ready = precheck(target, wanted, planned, root)
     ready = replace(ready, warnings=(*warnings, *ready.warnings))
-    with _alone(ready, root) as kept:
+    with _alone(ready, root) as kept, signals_held():
         folder = make_run_folder(ready, root)
         process = _supervisor(folder, target, kept)
-    _supervisors[:] = [one for one in _supervisors if one.poll() is None] + [process]
-    return RunHandle(folder, process)
+        _supervisors[:] = [one for one in _supervisors if one.poll() is None] + [process]
+        handle = RunHandle(folder, process)
+        started(handle)
+    return handle
 
 
 @contextmanager
@@ -232,16 +242,29 @@ def execute(plan: RunPlan, root: Path, watch: OnPoll | None = None) -> Manifest:
         InputError: it cannot be run; nothing was made.
         KeyboardInterrupt: it was interrupted; the run has ended and what it measured is kept.
     """
-    handle = start(plan.target, plan.workload, lambda found: plan.model_copy(update={"workload": found}), root)
+    begun: list[RunHandle] = []
+    with stopping(begun):
+        present = partial(_with_workload, plan)
+        return start(plan.target, plan.workload, present, root, begun.append).wait(watch)
+
+
+def _with_workload(plan: RunPlan, found: WorkloadSpec) -> RunPlan:
+    return plan.model_copy(update={"workload": found})
+
+
+@contextmanager
+def stopping(begun: Sequence[RunHandle]) -> Iterator[None]:
+    """Have an interrupt of the block stop the runs that it has begun gracefully, and a second one at once."""
     try:
-        return handle.wait(watch)
+        yield
     except KeyboardInterrupt:
-        handle.stop()
-        try:
-            handle.wait()
-        except KeyboardInterrupt:
-            handle.stop(at_once=True)
-            handle.wait()
+        for handle in begun:
+            handle.stop()
+            try:
+                handle.wait()
+            except KeyboardInterrupt:
+                handle.stop(at_once=True)
+                handle.wait()
         raise
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from hdbkit.config.load import starting_s
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import DamagedResult, HdbkitError, ServerDown
 from hdbkit.execution.handle import is_supervised
+from hdbkit.processes import signals_held
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import RESTORED, UNCHANGED, JournalLine, Step, SweepState
 from hdbkit.results.manifest import Manifest
@@ -20,7 +19,6 @@ from hdbkit.results.sweep_folder import SweepFolder, unrestored
 from hdbkit.servers.values import with_unit
 from hdbkit.sweep_runner.outcomes import outcome
 
-_HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TEXTS = ("string", "list")
 _LOOK_S = 0.2
 _PATIENCE_S = 120.0
@@ -66,7 +64,7 @@ def settle(folder: SweepFolder, control: ServerControl) -> str:
         if state.open_run:
             manifest = _waited_for(RunFolder(folder.root / state.open_run.run_id))
     finally:
-        with _signals_held():
+        with signals_held():
             note = _restore(folder, control, state, manifest)
     return note
 
@@ -157,24 +155,3 @@ def _waited_for(run: RunFolder) -> Manifest | None:
         if time.monotonic() > until:
             return manifest
         time.sleep(_LOOK_S)
-
-
-@contextmanager
-def _signals_held() -> Iterator[None]:
-    """Delay SIGINT, SIGTERM and SIGHUP until the end of the block, also after an error; each is delivered once.
-
-    Processes that are started in the block do not inherit this. Only the main thread receives signals; in other
-    threads this does nothing.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    before = {number: signal.signal(number, lambda held, _: came.append(held)) for number in _HELD}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        for held in dict.fromkeys(came):
-            signal.raise_signal(held)

@@ -76,7 +76,7 @@ def test_a_bad_configuration_s_run_ends_early_and_is_reported_and_never_done_aga
         assert (one.limits.required is None) == (one.sweep.number < 5)
         if one.sweep.settings["speed"] != SLOW:
             return found(one, results, metric_value=2_500 * float(one.sweep.settings["speed"]))
-        start_run(one.target, one.workload, lambda _: one, results)
+        start_run(one.target, one.workload, lambda _: one, results, lambda _: None)
         raise KeyboardInterrupt  # the sweep ends here, and its run goes on
 
     with pytest.raises(KeyboardInterrupt):
