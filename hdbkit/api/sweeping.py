@@ -27,7 +27,7 @@ from hdbkit.api.discovery import host_facts
 from hdbkit.api.left_settings import advised
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.whole_sweep import whole_sweep
-from hdbkit.config import SweepSpec, Target
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.contracts import ApplyBy
@@ -45,7 +45,7 @@ from hdbkit.sweep_runner.deciding import judged, spending
 from hdbkit.sweep_runner.events import ignore_event
 from hdbkit.sweep_runner.slicing import slices_for
 from hdbkit.workloads import workload
-from hdbkit.workloads.present import present_schema
+from hdbkit.workloads.present import present_schema, require_privileges
 from hdbkit.workspace import DEFAULT, Workspace
 
 _SPLIT_PLOT = (
@@ -339,19 +339,28 @@ def plan_checked(
     """Plan a new sweep for the schema in the database.
 
     Raises:
-        InputError: there is no such schema, or the specification has errors.
+        InputError: there is no such schema, the account lacks privileges on it, or the specification has errors.
     """
     if target is None or spec is None:
         raise TypeError("a sweep needs a target and a specification, or resume_id")
     target, spec = place.target(target), _as_spec(spec, None)
     with advised(place.results, target):
-        spec = spec.with_(workload=present_schema(target, spec.workload))
+        present = present_schema(target, spec.workload)
+    spec = spec.with_(workload=present)
     budget_s = spec.time_budget_s
     first = plan(target, spec.with_(time_budget_s=None), blocks=blocks)  # slices take less time than runs
+    require_privileges(target, present, _loads_on(first, present))
     slices = slices_for(first, control(target)) if first.spec.settings else None
     whole = first.spec.with_(time_budget_s=budget_s)
     needs_restart = () if whole.strategy is Strategy.GRID else _needing_restart(target, whole)
     return plan_sweep(target, whole, first.sweep_id, command, needs_restart, slices)
+
+
+def _loads_on(plan: SweepPlan, spec: WorkloadSpec) -> list[Load]:
+    """The different loads of a sweep on one schema, without those on schemas that it builds itself."""
+    runs = [one for one in plan.runs if one.block == 1] if plan.spec.factors else plan.runs[:1]
+    loads = [plan.load_of(one) for one in runs if plan.workload_of(one) == spec]
+    return [load for place, load in enumerate(loads) if load not in loads[:place]]
 
 
 def _needing_restart(target: Target, spec: SweepSpec) -> tuple[str, ...]:

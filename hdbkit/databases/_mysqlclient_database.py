@@ -41,7 +41,7 @@ from hdbkit.databases._mysqlclient_connect import (
     password_file,
     refused_from,
 )
-from hdbkit.databases._mysqlclient_grants import advised_grants, granted, grants_for
+from hdbkit.databases._mysqlclient_grants import advised_grants, granted, grants_for, place_of
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.processes import runs_as_long
@@ -343,7 +343,7 @@ class MysqlclientDatabase:
                 session.query("create_database", database=database)
                 created.append(f"database {database}")
             if not usable:
-                session.query("grant_database", database=database, role=role, host=host)
+                session.query("grant_database", place=place_of(session, database), role=role, host=host)
                 with suppress(TransactionError):  # not every administrator may grant it
                     session.query("grant_sight", role=role, host=host)
                 created.append(f"all privileges of '{role}'@'{host}' on {database}")

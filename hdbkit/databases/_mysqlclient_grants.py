@@ -125,11 +125,21 @@ def _same(one: str, other: str) -> bool:
 
 def granted(session: Session, databases: Iterable[str | None] = ()) -> Grants:
     """The privileges of the session's account; ``databases`` are those that will be asked for."""
-    literal = any(set("_%") & set(name or "") for name in databases) and bool(session.ask("literal_databases")[0][0])
+    literal = any(_is_literal(session, name) for name in databases if name)
     try:
         return Grants([str(line) for (line,) in session.ask("grants")], literal=literal)
     except TransactionError:
         return Grants(_UNKNOWN, literal=literal)
+
+
+def _is_literal(session: Session, database: str) -> bool:
+    """Whether the server takes the name of a database as it is; asked where it matters."""
+    return bool(_WILDCARD.search(database)) and bool(session.ask("literal_databases")[0][0])
+
+
+def place_of(session: Session, database: str) -> str:
+    """All of a database, as the GRANT for a new account names it."""
+    return Grants((), literal=_is_literal(session, database)).place(database)
 
 
 def grants_for(session: Session, access: Access) -> list[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from hdbkit.config import Target, WorkloadSpec
+from collections.abc import Iterable
+from contextlib import closing
+
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Schema, Workload
 from hdbkit.databases import database
 from hdbkit.errors import HalfBuilt, InputError, NoAccess, SchemaProblem
 from hdbkit.readings import ServerRole
 from hdbkit.workloads import workload
-from hdbkit.workloads.built import differences, grown
+from hdbkit.workloads.built import differences, grown, require_access
 from hdbkit.workloads.commands import build_command, drop_command
 
 _WAIT = "wait until it has ended, or stop it"
@@ -31,6 +34,14 @@ def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> Worklo
         return schema_in(schema, target, asked)
     finally:
         schema.close()
+
+
+def require_privileges(target: Target, spec: WorkloadSpec, loads: Iterable[Load]) -> None:
+    """Check that the account may run each of the loads on a schema that is there. Raises ``NoAccess``."""
+    work, engine = workload(spec), database(target.kind)
+    with closing(engine.schema(target, work)) as schema:
+        for load in loads:
+            require_access(schema, work.access(load, engine.dialects))
 
 
 def require_claim(schema: Schema, place: str) -> None:

@@ -39,6 +39,7 @@ ISOLATION = b"SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transactio
 PARTS = b"SELECT COUNT(*) FROM information_schema.PARTITIONS WHERE PARTITION_NAME IS NOT NULL"
 PAUSE = Call.of(b"CALL pause();SELECT 1")
 ITEM, HISTORY = TABLES["item"], TABLES["history"]
+WORD = "word-of-ours"
 Sessions = Callable[..., Any]
 
 
@@ -451,7 +452,7 @@ def test_each_missing_privilege_has_the_command_that_grants_it(
 @pytest.fixture
 def limited(server: PrivateServer, admin: Any) -> Iterator[Target]:
     """An account that may do nothing in the database ``my_shop``, which is its own; it has no privilege elsewhere."""
-    word, account = "word-of-ours", "'limited'@'127.0.0.1'"
+    word, account = WORD, "'limited'@'127.0.0.1'"
     admin.execute("CREATE DATABASE my_shop")
     for command in (
         *("TABLE things (a INT PRIMARY KEY, b INT)", "TABLE notes (a INT)", "TABLE more (a INT)"),
@@ -578,6 +579,21 @@ def test_what_is_revoked_of_a_privilege_on_everything_is_lacking(limited: Target
     finally:
         admin.execute("REVOKE ALL PRIVILEGES, GRANT OPTION FROM 'limited'@'127.0.0.1'")
         admin.execute("SET GLOBAL partial_revokes = 0")
+
+
+def test_a_new_account_may_use_a_database_whose_name_is_no_pattern(server: PrivateServer, admin: Any) -> None:
+    if server.target.kind == "mariadb":
+        pytest.skip("there it is always one")
+    wanted = server.target.with_(user="fresh", database="fresh_one", password=WORD, password_file=None)
+    admin.execute("SET GLOBAL partial_revokes = 1")
+    try:
+        assert "database fresh_one" in database(wanted.kind).provision(server.admin, wanted)
+        with closing(_session(wanted)) as session:
+            assert works(session, "CREATE TABLE things (a INT)")
+    finally:
+        admin.execute("SET GLOBAL partial_revokes = 0")
+        admin.execute("DROP DATABASE IF EXISTS fresh_one")
+        admin.execute("DROP USER IF EXISTS fresh@localhost")
 
 
 def test_the_account_is_the_one_that_the_server_knows(limited: Target, admin: Any) -> None:

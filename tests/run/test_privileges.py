@@ -11,9 +11,9 @@ import pytest
 from pydantic import SecretStr
 
 import hdbkit
-from hdbkit.config import Load, Target
+from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.databases import database, sql_session
-from hdbkit.errors import InputError
+from hdbkit.errors import InputError, NoAccess
 from hdbkit.servers import PrivateServer
 from hdbkit.workloads.custom.uses import uses
 from tests.conftest import HdbkitCommand
@@ -107,6 +107,18 @@ def test_a_users_own_workload_needs_what_its_statements_use(
     administer(built, *grants.split("; "))
     result = hdbkit.run(reader, moves, QUICK)
     assert (result.summary["failed"], result.summary["completed"] > 0) == (0, True)
+
+
+def test_a_sweep_is_refused_before_it_begins(reader: Target, results: Path) -> None:
+    load = Load(rampup_s=0, duration_s=0.3, read_only=True)
+    tried = {"isolation": ["read_committed", "serializable"]}
+    changing = SweepSpec(
+        factors={**tried, "mix": ["stock_level=1", "payment=1"]}, blocks=2, load=Load(duration_s=0.3)
+    )
+    with pytest.raises(NoAccess, match=r"GRANT INSERT ON tproc_c\.history TO reader"):
+        hdbkit.sweep(reader, changing)
+    assert not any(results.iterdir())
+    assert len(hdbkit.sweep(reader, SweepSpec(factors=tried, blocks=2, load=load)).runs) == 4
 
 
 def test_names_are_looked_up_as_the_server_does(built: PrivateServer, reader: Target) -> None:

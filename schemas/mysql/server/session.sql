@@ -214,9 +214,8 @@ CREATE USER :role@:host IDENTIFIED BY :password;
 SELECT CONCAT('CREATE DATABASE `', REPLACE(:database, '`', '``'), '`');
 
 -- commands: grant_database
--- Grants an account all privileges on a database; _ and % in the name are literal.
-SELECT CONCAT('GRANT ALL ON `', REPLACE(REPLACE(REPLACE(:database, '`', '``'), '_', '\\_'), '%', '\\%'), '`.* TO ',
-              QUOTE(:role), '@', QUOTE(:host));
+-- Grants an account all privileges on a database, which is named as GRANT does.
+SELECT CONCAT('GRANT ALL ON ', :place, ' TO ', QUOTE(:role), '@', QUOTE(:host));
 
 -- commands: grant_sight
 -- Lets an account read counters of the whole server; gives no access to data.
