@@ -15,7 +15,7 @@ from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.autocorrelation import MAX_INFLATING, inflation
 from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.analysis.sweep.observations import MAX_STRETCHES, grouped
-from hdbkit.analysis.sweep.slices import carry_over
+from hdbkit.analysis.sweep.slices import carry_over, varying
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
@@ -124,6 +124,23 @@ def test_carry_over_is_reported_by_chance_in_at_most_a_few_percent_of_sweeps(tmp
         found.append(min(one.p for one in carry_over([(run, manifest)], RATE)))
     assert np.mean(np.array(found) < 0.05) <= 0.15
     assert np.median(found) > 0.1
+
+
+def stretches_of_runs(ratios: list[float], draw: np.random.Generator) -> pd.DataFrame:
+    """24 stretches in each of some runs, whose true ratios are these, with noise of 5 %."""
+    logs = np.log(np.repeat(ratios, 24)) + draw.normal(0, 0.05, 24 * len(ratios))
+    number = np.repeat(np.arange(len(ratios)) + 1, 24)
+    return pd.DataFrame({"number": number, "virtual_users": 4, "configuration": 1, "ratio": np.exp(logs)})
+
+
+def test_a_change_that_differs_between_runs_is_found() -> None:
+    draw = np.random.default_rng(1)
+    (one,) = varying(stretches_of_runs([1.0, 1.1, 1.05], draw))
+    assert one.p < 0.001
+    assert (one.low, one.high) == (pytest.approx(1, abs=0.03), pytest.approx(1.1, abs=0.03))
+    alike = [varying(stretches_of_runs([1.1, 1.1, 1.1], draw))[0].p for _ in range(200)]
+    assert np.mean(np.array(alike) < 0.05) <= 0.09
+    assert varying(stretches_of_runs([1.1], draw)) == []
 
 
 def test_with_two_configurations_nothing_is_left_behind_that_could_be_estimated(tmp_path: Path) -> None:

@@ -19,9 +19,10 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from hdbkit.analysis.statistics.autocorrelation import inflation
 from hdbkit.analysis.sweep.observations import grouped, slices_of
 from hdbkit.analysis.sweep.verdicts import configuration_labels
-from hdbkit.analysis.wording import change, many, share
+from hdbkit.analysis.wording import change, many, percent, share, virtual_users
 from hdbkit.config.metric import Metric
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -35,6 +36,8 @@ CARRY_OVER_P: Final = 0.01
 """The probability of a warning where slices leave nothing behind."""
 MANY_DROPPED: Final = 0.1
 """From this share of dropped cycles on they are a warning."""
+VARYING_P: Final = 0.01
+"""The probability of a warning where a change is the same in all runs."""
 _MIN_PARTS = 4
 _MAX_PARTS = 24
 
@@ -77,10 +80,11 @@ def slice_warnings(runs: Runs, observations: pd.DataFrame, metric: Metric) -> li
             f"{share(dropped / (counted + dropped))} of the cycles were dropped because a change of settings was "
             "missing or late, as after long operations; use a longer slice_s"
         )
+    labels = configuration_labels(observations) if runs else {}
+    found += [_varying_text(one, labels, metric) for one in varying(changes(runs, metric)) if one.p < VARYING_P]
     left = sorted(
         (one for one in carry_over(runs, metric) if one.p < CARRY_OVER_P), key=lambda one: abs(np.log(one.ratio))
     )[-1:]
-    labels = configuration_labels(observations) if left else {}
     return found + [
         f"slices after {labels.get(one.configuration, one.configuration)} are {change(one.ratio, metric)} than after "
         "the others; the order is balanced, so this changes no comparison, but a longer slice_s reduces it"
@@ -144,6 +148,52 @@ def _against_baseline(folder: RunFolder, slices: Slices, metric: Metric) -> pd.D
     changed = others["metric_value"] / others[STRETCH].map(base["metric_value"])
     others = others.assign(changed=changed, ratio=metric.score(changed))
     return others.dropna(subset=["ratio"])
+
+
+@dataclass(frozen=True)
+class Varying:
+    """How a configuration's ratio to the baseline differs between runs: the least, the greatest, p of the test."""
+
+    configuration: int
+    virtual_users: int
+    low: float
+    high: float
+    p: float
+
+
+def varying(changed: pd.DataFrame) -> list[Varying]:
+    """Whether the change of each configuration is the same in all runs, by an F test of runs against stretches.
+
+    ``changed`` as :func:`changes` gives it. The variance within runs is inflated by its correlation, and ``p`` is
+    Bonferroni's over all rows.
+    """
+    groups = list(changed.groupby(["virtual_users", "configuration"]))
+    found = []
+    for (users, configuration), rows in groups:
+        parts = [np.log(part["ratio"].to_numpy(dtype=np.float64)) for _, part in rows.groupby("number")]
+        parts = [part for part in parts if len(part) > 1]
+        count = sum(map(len, parts))
+        if len(parts) < 2:
+            continue
+        means = np.array([part.mean() for part in parts])
+        residuals = [part - mean for part, mean in zip(parts, means, strict=True)]
+        squares, df = sum(float(one @ one) for one in residuals), count - len(parts)
+        neighbours = sum(float(one[1:] @ one[:-1]) for one in residuals) / df
+        factor, df_share = inflation(neighbours * count / max(squares, 1e-300), count, count / len(parts), 1, 0.5)
+        sizes = np.array([len(part) for part in parts])
+        between = float(sizes @ (means - np.average(means, weights=sizes)) ** 2) / (len(parts) - 1)
+        p = float(scipy.special.fdtrc(len(parts) - 1, df * df_share, between / max(factor * squares / df, 1e-300)))
+        ends = float(np.exp(means.min())), float(np.exp(means.max()))
+        found.append(Varying(int(str(configuration)), int(str(users)), *ends, min(p * len(groups), 1.0)))
+    return found
+
+
+def _varying_text(one: Varying, labels: Mapping[int, str], metric: Metric) -> str:
+    which = f"{labels.get(one.configuration, one.configuration)} at {virtual_users(one.virtual_users)}"
+    return (
+        f"the change of {which} differs between runs beyond chance ({percent(one.low, metric)} to "
+        f"{percent(one.high, metric)}); its interval holds for these runs, more runs show how much it varies"
+    )
 
 
 def _results(runs: Runs) -> list[Mapping[str, Any]]:
