@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -124,6 +125,18 @@ def test_without_replication_it_is_undecided_and_the_sentence_names_the_command(
     assert np.isnan(found.ratio.low)
     assert why in found.ratio.sentence
     assert f"{COMMAND} --blocks " in found.ratio.sentence
+
+
+def test_the_number_of_blocks_is_a_range_that_the_uncertainty_of_the_noise_leaves() -> None:
+    order = ["b1", "n1"] * 3
+    values = [1000.0, 1004.0, 1003.0, 1010.0, 1006.0, 1000.0]
+    found = compared(runs(*order).assign(metric_value=values), METRIC, smallest_effect=0.01, command=COMMAND)
+    assert found.ratio.verdict == "undecided"
+    advised = re.search(r"about (\d+) blocks \((\d+) to (\d+)\): .* --blocks (\d+)$", found.ratio.sentence)
+    assert advised is not None
+    blocks, low, high, typed = map(int, advised.groups())
+    assert 3 < low < blocks < high
+    assert typed == blocks
 
 
 def test_each_count_of_users_has_its_own_blocks() -> None:

@@ -21,7 +21,18 @@ from hdbkit.analysis.comparison.replication import BASE, NEW, Noise, Replication
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.statistics.power import Critical, blocks_needed
 from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
-from hdbkit.analysis.wording import Interval, change, many, percent, percents, plural, sentence, share, virtual_users
+from hdbkit.analysis.wording import (
+    Interval,
+    blocks_text,
+    change,
+    many,
+    percent,
+    percents,
+    plural,
+    sentence,
+    share,
+    virtual_users,
+)
 from hdbkit.config.metric import Better, Metric
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest
@@ -156,13 +167,16 @@ def _advice(
         run_noise, df, present = math.sqrt(of_blocks.variance / 2), of_blocks.df, len(values[0])
     else:
         run_noise, df, present = seen.run, seen.run_df, MIN_BLOCKS - 1
-    blocks = None
+    wanted, about = DEFAULT_BLOCKS, ""
     if df > 0 and run_noise > 0:
         limit = math.log1p(smallest_effect)
-        blocks = blocks_needed(estimate, limit, run_noise, df, present, partial(_critical, confidence)).blocks
-    wanted = max(blocks or DEFAULT_BLOCKS, MIN_BLOCKS)
-    how = f": {command} --blocks {wanted}" if command else f" ({wanted} blocks)"
-    return f"measure both sides in turn in one session{how}"
+        needed = blocks_needed(estimate, limit, run_noise, df, present, partial(_critical, confidence))
+        if needed.blocks and needed.low:
+            wanted = max(needed.blocks, MIN_BLOCKS)
+            high = needed.high and max(needed.high, MIN_BLOCKS)
+            about = f", about {blocks_text(wanted, max(needed.low, MIN_BLOCKS), high)}"
+    how = f": {command} --blocks {wanted}" if command else ""
+    return f"measure both sides in turn in one session{about}{how}"
 
 
 @dataclass(frozen=True)
