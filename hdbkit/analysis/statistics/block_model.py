@@ -110,7 +110,7 @@ class BlockModel:
         noise = float(np.sqrt(residuals @ residuals / df)) if df > 0 else float("nan")
         cell_df = np.bincount(cell, 1 - leverage, len(cells)).astype(np.float64)
         own = np.bincount(cell, residuals**2, len(cells)) / np.maximum(cell_df, 1e-9)
-        variances, judged_df = _moderated(own, cell_df, noise**2, df)
+        variances, judged_df = moderated(own, cell_df, noise**2, df)
         factor, df_share = _inflation(done, cell, residuals) if "stretch" in done and df > 0 else (1.0, 1.0)
         return cls(
             cells, coefficients, gain, gain @ within, noise, max(round(df * df_share), min(df, 1)), residuals,
@@ -187,7 +187,7 @@ def _inflation(done: pd.DataFrame, cell: NDArray[np.intp], residuals: Floats) ->
     return inflation(plain, round(len(done) / cells), len(done) / runs_of_cells, series, STANDARD_ERRORS)
 
 
-def _moderated(own: Floats, cell_df: Floats, pooled: float, df: int) -> tuple[Floats, Floats]:
+def moderated(own: Floats, cell_df: Floats, pooled: float, df: int) -> tuple[Floats, Floats]:
     """The variances as they are judged, and their degrees of freedom."""
     if df <= 0 or pooled <= 0:
         return np.full_like(own, max(pooled, 0.0) if df > 0 else np.nan), np.full_like(own, max(df, 1))

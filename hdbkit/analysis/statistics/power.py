@@ -59,10 +59,16 @@ def blocks_needed(
         present: the blocks that are done; more are needed.
         later: the critical values after a number of blocks.
     """
-    quantiles = [(1 + side * _NOISE_INTERVAL) / 2 for side in (1, -1)]
-    ends = [noise * float(np.sqrt(df / scipy.special.chdtri(df, 1 - one))) for one in quantiles]
-    low, middle, high = (_at(estimate, limit, one, present, later) for one in (ends[0], noise, ends[1]))
+    least, most = noise_interval(noise, df)
+    low, middle, high = (_at(estimate, limit, one, present, later) for one in (least, noise, most))
     return Needed(middle, low, high)
+
+
+def noise_interval(noise: float, df: float) -> tuple[float, float]:
+    """The 80 % interval of a standard deviation that is known from ``df`` degrees of freedom."""
+    quantiles = [(1 + side * _NOISE_INTERVAL) / 2 for side in (1, -1)]
+    low, high = (noise * float(np.sqrt(df / scipy.special.chdtri(df, 1 - one))) for one in quantiles)
+    return low, high
 
 
 def _at(estimate: float, limit: float, noise: float, present: int, later: Callable[[int], Critical]) -> int | None:

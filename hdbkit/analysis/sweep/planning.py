@@ -1,0 +1,111 @@
+"""What a sweep can find: the probability that it calls a configuration with a given effect different.
+
+The calculation follows the verdicts: Dunnett's critical value over all comparisons at what the last look spends, the
+degrees of freedom of the block model, and its variances of configurations, which are estimated and never below their
+own estimate (``block_model``). Effects are in standard deviations of a run, so one calculation serves every noise.
+Variances are drawn from their chi-squared distributions, and the probability given them is normal: the power of a t
+test (Cohen 1988, Statistical Power Analysis, chapter 2), averaged over what the verdict knows of the noise.
+
+Earlier looks of the sweep add little and are left out. The noise itself is known from few runs; its interval is that
+of Browne 1995 (Statist. Med. 14, 1933-1940).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import scipy
+
+from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, Floats, moderated
+from hdbkit.analysis.statistics.dunnett import critical_value
+from hdbkit.analysis.statistics.power import POWER, noise_interval
+
+_DRAWS = 300
+_LAMBDA_STEPS = 20
+
+
+@dataclass(frozen=True)
+class Design:
+    """A planned sweep of complete blocks, as far as its verdicts depend on it.
+
+    ``comparisons`` is the number of configurations besides the baseline, ``counts`` that of counts of virtual users,
+    ``level`` that of the intervals at the end.
+    """
+
+    comparisons: int
+    counts: int
+    blocks: int
+    level: float
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The standard deviation of a run on the log scale: an estimate and its range, and how many ``sources`` it has."""
+
+    estimate: float
+    low: float
+    high: float
+    sources: int
+
+
+def pooled_noise(noises: Sequence[float], df: Sequence[float]) -> Noise | None:
+    """The noise of several sources with their degrees of freedom; None without any.
+
+    The range is the 80 % interval of the pooled estimate, and all sources within it: noise differs from day to day.
+    """
+    total = sum(df)
+    if not total:
+        return None
+    estimate = float(np.sqrt(np.average(np.square(noises), weights=df)))
+    low, high = noise_interval(estimate, total)
+    return Noise(estimate, min(low, *noises, estimate), max(high, *noises, estimate), len(noises))
+
+
+def detection(design: Design, effects: Floats) -> Floats:
+    """The probability that a configuration is called different in the right direction.
+
+    Args:
+        design: the planned sweep.
+        effects: its true differences on the log scale, in standard deviations of a run.
+    """
+    half_widths = _half_widths(design)
+    error = np.sqrt(2 / design.blocks)
+    found: Floats = scipy.special.ndtr((np.abs(effects)[:, None] - half_widths) / error).mean(axis=1)
+    return found
+
+
+@lru_cache(maxsize=256)
+def detectable(design: Design, power: float = POWER) -> float:
+    """The effect that is found with the probability ``power``, on the log scale in standard deviations of a run."""
+    most = float(_half_widths(design).max()) + 10.0
+
+    def missing(effect: float) -> float:
+        return float(detection(design, np.array([effect]))[0]) - power
+
+    return float(scipy.optimize.brentq(missing, 0.0, most, xtol=1e-4))
+
+
+@lru_cache(maxsize=256)
+def _half_widths(design: Design) -> Floats:
+    """Half widths of the interval of a comparison, one per draw of what the verdict knows of the noise."""
+    size, strata = design.comparisons + 1, design.counts * design.blocks
+    df = strata * design.comparisons - design.counts * design.comparisons
+    df -= df >= MIN_DF_FOR_DRIFT
+    cells = size * design.counts
+    cell_df = np.full(cells, df / cells)
+    draw = np.random.default_rng(1)
+    errors, dfs, lambdas = [], [], []
+    for own in draw.chisquare(cell_df, (_DRAWS, cells)) / cell_df:
+        variances, judged_df = moderated(own, cell_df, float(own.mean()), df)
+        parts = variances[:2] / design.blocks
+        errors.append(np.sqrt(parts.sum()))
+        dfs.append(min(float(parts.sum() ** 2 / (parts**2 / judged_df[:2]).sum()), df))
+        lambdas.append(np.sqrt(variances[0] / (variances[0] + variances[1:size].max())))
+    common = float(np.floor(np.median(lambdas) * _LAMBDA_STEPS) / _LAMBDA_STEPS)
+    family = [[common] * design.comparisons] * design.counts
+    critical = [critical_value(family, one, design.level) for one in dfs]
+    half_widths: Floats = np.array(critical) * np.array(errors)
+    return half_widths
