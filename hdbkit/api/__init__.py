@@ -14,6 +14,7 @@ from hdbkit.api.diagnosis import doctor
 from hdbkit.api.discovery import databases, password_place
 from hdbkit.api.first_steps import DemoResult, demo, end_private, open_target, private, private_targets, ready
 from hdbkit.api.kept import remove_server, servers, start_server, stop_server
+from hdbkit.api.planned_power import PlannedPower, planned_power
 from hdbkit.api.profiles import Profile, history, profile, profiles
 from hdbkit.api.result import Result, result, runs
 from hdbkit.api.running import Running, attach, run, running_runs, start
@@ -33,6 +34,7 @@ __all__ = [
     "Estimate",
     "Gate",
     "LiveView",
+    "PlannedPower",
     "Profile",
     "Result",
     "Running",
@@ -57,6 +59,7 @@ __all__ = [
     "overlay",
     "password_place",
     "plan",
+    "planned_power",
     "private",
     "private_targets",
     "profile",

@@ -162,20 +162,33 @@ def plan(
     json_schema: Annotated[  # noqa: ARG001 - its callback prints it
         bool, typer.Option("--json-schema", help=_SCHEMA_HELP, is_eager=True, callback=_print_schema)
     ] = False,
+    chart: Annotated[
+        Path | None,
+        typer.Option(help="write a chart of the effects that it would find: .png, .svg, .pdf, .html"),
+    ] = None,
     as_json: AsJson = False,
     *,
     fields: dict[str, Any],
     given: dict[str, Any],
 ) -> None:
-    """Print every run of a sweep in order, the excluded combinations, the rebuilds, and the estimated time.
+    """Print every run of a sweep in order, the estimated time, and which effect the sweep would find.
 
-    Connects to no server.
+    Connects to no server. The noise is that of recent results.
     """
     planned = api.plan(target, _spec(spec, workload, fields, virtual_users, given), blocks=blocks)
+    power = api.planned_power(planned)
+    if chart is not None:
+        if power is None:
+            raise InputError("the chart is of a grid that compares runs with a baseline; this sweep has none")
+        power.chart.save(chart, title=True)
     if as_json:
-        show.print_json(planned.model_dump(mode="json") | {"estimated_s": planned.estimated_s})
+        show.print_json(
+            planned.model_dump(mode="json") | {"estimated_s": planned.estimated_s, "power": show.power_json(power)}
+        )
         return
-    show.plan(planned)
+    show.plan(planned, power)
+    if chart is not None:
+        show.console.print(f"chart: {chart}", markup=False)
 
 
 def _spec(

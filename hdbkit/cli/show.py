@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,8 @@ from rich.table import Table
 
 from hdbkit.analysis.run.faults import effect_text
 from hdbkit.analysis.wording import about, many, plural
-from hdbkit.api import Result, SweepResult
-from hdbkit.config import WorkloadSpec
+from hdbkit.api import PlannedPower, Result, SweepResult
+from hdbkit.config import SweepSpec, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.quantities import duration_text
 from hdbkit.config.sweep_spec import CompareBy, Strategy
@@ -223,8 +223,8 @@ def _without_passed_conditions(found: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([found[~held], pd.DataFrame([one])])
 
 
-def plan(planned: SweepPlan) -> None:
-    """Every run of a sweep in its order, and the totals."""
+def plan(planned: SweepPlan, power: PlannedPower | None) -> None:
+    """Every run of a sweep in its order, the totals, and what it can find."""
     rebuilds = planned.rebuilds
     for one in planned.runs:
         rebuilt = "  (schema rebuilt)" if one.number in rebuilds else ""
@@ -243,14 +243,8 @@ def plan(planned: SweepPlan) -> None:
             )
     if spec.settings and spec.compare_by is not CompareBy.RUNS and not planned.slices:
         console.print(f"[dim]{_PERHAPS_SLICES}[/]")
-    if spec.looks:
-        console.print(
-            f"it ends after {' or '.join(map(str, spec.looks[:-1]))} blocks if every verdict is decided by then"
-            + ("; a configuration that is decided is not run in later blocks" if spec.drop_decided else "")
-        )
-    if spec.winner_blocks:
-        blocks = "further blocks of the three best configurations and the baseline"
-        console.print(f"{spec.winner_blocks} {blocks} follow; they are not included in the totals above")
+    for line in _ends(spec):
+        console.print(line)
     for constraint, count in planned.dropped.items():
         console.print(f"{count} combinations are excluded by: {constraint}", markup=False)
     if rebuilds:
@@ -258,6 +252,28 @@ def plan(planned: SweepPlan) -> None:
             f"the schema is rebuilt {len(rebuilds)} times; within a block, runs that share a schema "
             "follow each other, and the schemas are in random order"
         )
+    if power is not None:
+        console.print(power.sentence, markup=False)
+
+
+def _ends(spec: SweepSpec) -> Iterator[str]:
+    """When a sweep ends, if not after its blocks."""
+    if spec.looks:
+        looks = " or ".join(map(str, spec.looks[:-1]))
+        dropped = "; a configuration that is decided is not run in later blocks" if spec.drop_decided else ""
+        yield f"it ends after {looks} blocks if every verdict is decided by then{dropped}"
+    if spec.winner_blocks:
+        blocks = "further blocks of the three best configurations and the baseline"
+        yield f"{spec.winner_blocks} {blocks} follow; they are not included in the totals above"
+
+
+def power_json(power: PlannedPower | None) -> dict[str, Any] | None:
+    """What a planned sweep can find: the noise, effects and probabilities."""
+    if power is None:
+        return None
+    noise = None if power.noise is None else vars(power.noise)
+    frames = {"effects": frame_json(power.effects), "curves": frame_json(power.curves)}
+    return {"sentence": power.sentence, "blocks": power.blocks, "noise": noise, **frames}
 
 
 def sweep(done: SweepResult) -> None:

@@ -43,12 +43,11 @@ class Design:
 
 @dataclass(frozen=True)
 class Noise:
-    """The standard deviation of a run on the log scale: an estimate and its range, and how many ``sources`` it has."""
+    """The standard deviation of a run on the log scale: an estimate and its range."""
 
     estimate: float
     low: float
     high: float
-    sources: int
 
 
 def pooled_noise(noises: Sequence[float], df: Sequence[float]) -> Noise | None:
@@ -61,7 +60,7 @@ def pooled_noise(noises: Sequence[float], df: Sequence[float]) -> Noise | None:
         return None
     estimate = float(np.sqrt(np.average(np.square(noises), weights=df)))
     low, high = noise_interval(estimate, total)
-    return Noise(estimate, min(low, *noises, estimate), max(high, *noises, estimate), len(noises))
+    return Noise(estimate, min(low, *noises, estimate), max(high, *noises, estimate))
 
 
 def detection(design: Design, effects: Floats) -> Floats:

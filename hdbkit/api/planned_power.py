@@ -1,0 +1,214 @@
+"""What a planned sweep can find, given the noise of recent sweeps and runs of the same target, workload and load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.statistics.block_model import BlockModel
+from hdbkit.analysis.statistics.power import POWER
+from hdbkit.analysis.statistics.sequential import Spending
+from hdbkit.analysis.sweep.planning import Design, Noise, detectable, detection, pooled_noise
+from hdbkit.analysis.wording import many, share
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.power_chart import power_chart
+from hdbkit.config.sweep_spec import CompareBy, Strategy
+from hdbkit.errors import DamagedResult
+from hdbkit.results.folder import run_folders
+from hdbkit.results.sweep_folder import runs_frame, sweep_folders
+from hdbkit.sweep_plan import SweepPlan
+from hdbkit.workspace import DEFAULT, Workspace
+
+ASSUMED = (0.01, 0.03, 0.1)
+"""The noise of a run for which a plan is judged where none is known."""
+_SWEEPS = 5
+_RUNS = 50
+_READ = 200
+"""The newest sweeps and runs that are looked at for these."""
+_POINTS = 61
+_TIMES = (1, 2, 4)
+_OF_A_RUN = ("virtual_users", "seed")
+"""Fields of a load that differ between the runs of a sweep."""
+
+
+@dataclass(frozen=True)
+class PlannedPower:
+    """What a planned sweep of complete blocks can find.
+
+    ``noise`` is None where nothing is known of it; ``source`` states what it was found in. Effects are fractions of
+    the metric, probabilities those that a configuration with this effect is called different in the right direction.
+
+    Example:
+        >>> import hdbkit
+        >>> spec = hdbkit.SweepSpec(settings={"flush": ["on", "off"]}, blocks=5)
+        >>> hdbkit.api.planned_power(hdbkit.api.plan("nulldb:///lab", spec)).blocks
+        5
+    """
+
+    comparisons: int
+    counts: int
+    looks: tuple[int, ...]
+    noise: Noise | None
+    source: str = ""
+
+    @property
+    def blocks(self) -> int:
+        """The planned number of blocks."""
+        return self.looks[-1]
+
+    @property
+    def effects(self) -> pd.DataFrame:
+        """The effect that is found with a probability of 80 %, a row per noise: noise, effect, low, high.
+
+        ``low`` and ``high`` are the effects at both ends of the range of the noise; NaN where the noise is assumed.
+        """
+        unit = detectable(self._design(1))
+        if self.noise is None:
+            rows = [(one, np.expm1(unit * one), np.nan, np.nan) for one in ASSUMED]
+        else:
+            estimate, low, high = self.noise.estimate, self.noise.low, self.noise.high
+            rows = [(estimate, np.expm1(unit * estimate), np.expm1(unit * low), np.expm1(unit * high))]
+        return pd.DataFrame(rows, columns=["noise", "effect", "low", "high"])
+
+    @property
+    def sentence(self) -> str:
+        """What the sweep finds, without a full stop."""
+        effects, probability = self.effects, f"with a probability of {share(POWER)}"
+        blocks = many(self.blocks, "block")
+        if self.noise is None:
+            found, noises = (_listed(effects[name]) for name in ("effect", "noise"))
+            return (
+                f"{blocks} find an effect of {found} {probability}, at noise of {noises} between runs; no recent "
+                "sweep or runs of the same target, workload and load show how large it is"
+            )
+        of = effects.iloc[0]
+        return (
+            f"{blocks} find an effect of {share(of['effect'])} ({share(of['low'])} to {share(of['high'])}) "
+            f"{probability}, given the noise of {share(self.noise.estimate)} ({share(self.noise.low)} to "
+            f"{share(self.noise.high)}) in {self.source} of this target, workload and load"
+        )
+
+    @cached_property
+    def curves(self) -> pd.DataFrame:
+        """The probability against the effect, for the planned and for more blocks, or for each assumed noise.
+
+        A row each with name, blocks, noise, effect, probability, low and high (of the probability).
+        """
+        if self.noise is None:
+            lines = [(f"noise of {share(one)}", 1, Noise(one, np.nan, np.nan)) for one in ASSUMED]
+            most = float(np.expm1(1.6 * detectable(self._design(1)) * ASSUMED[1]))
+        else:
+            lines = [(many(self.blocks * times, "block"), times, self.noise) for times in _TIMES]
+            most = float(np.expm1(1.6 * detectable(self._design(1)) * self.noise.estimate))
+        effects = np.linspace(0, most, _POINTS)
+        parts = []
+        for name, times, noise in lines:
+            found = {
+                column: detection(self._design(times), np.log1p(effects) / one)
+                for column, one in (("probability", noise.estimate), ("low", noise.high), ("high", noise.low))
+                if np.isfinite(one) and (times == 1 or column == "probability")
+            }
+            head = {"name": name, "blocks": self.blocks * times, "noise": noise.estimate, "effect": effects}
+            parts.append(pd.DataFrame({"low": np.nan, "high": np.nan, **head, **found}))
+        columns = ["name", "blocks", "noise", "effect", "probability", "low", "high"]
+        return pd.concat(parts, ignore_index=True)[columns]
+
+    @property
+    def chart(self) -> Chart:
+        """The probability against the effect."""
+        return power_chart(self.curves, self.sentence, POWER)
+
+    def _design(self, times: int) -> Design:
+        """The sweep with ``times`` as many blocks, planned so at first."""
+        looks = self.looks if times == 1 else (self.blocks * times,)
+        level = Spending(looks[-1], looks).level(looks[-1])
+        return Design(self.comparisons, self.counts, looks[-1], level)
+
+
+def planned_power(planned: SweepPlan, *, workspace: Workspace | None = None) -> PlannedPower | None:
+    """What a planned sweep can find with its blocks, from the noise of recent results; accesses no server.
+
+    Recent are the newest five sweeps of the same target, workload and load, and without any the newest runs, of which
+    neighbours with the same number of virtual users are compared.
+
+    Args:
+        planned: the sweep, as :func:`hdbkit.api.plan` gives it.
+        workspace: the workspace whose results are read; by default that of this process.
+
+    Returns:
+        None for a search, and for a sweep without a configuration besides the baseline or whose configurations
+        alternate within runs.
+    """
+    spec, comparisons = planned.spec, len(planned.configurations) - 1
+    if spec.strategy is not Strategy.GRID or spec.compare_by is CompareBy.SLICES or not comparisons:
+        return None
+    root = (workspace or DEFAULT).results
+    noises, source = list(islice(_of_sweeps(root, planned), _SWEEPS)), "recent sweep"
+    count = len(noises)
+    if not noises:
+        noises, count = _of_runs(root, planned)
+        source = "recent run"
+    noise = pooled_noise(*zip(*noises, strict=True)) if noises else None
+    looks = spec.looks or (spec.blocks,)
+    return PlannedPower(comparisons, len(spec.virtual_users), looks, noise, many(count, source) if noise else "")
+
+
+def _of_sweeps(root: Path, planned: SweepPlan) -> Iterator[tuple[float, float]]:
+    """The noise of the newest sweeps that are like the planned one, each with its degrees of freedom."""
+    for folder in islice(sweep_folders(root), _READ):
+        try:
+            found = folder.read_plan(SweepPlan)
+            if found.slices or not _alike(planned, found.target.url, found.spec.model_dump(mode="json")):
+                continue
+            runs = runs_frame(folder)
+        except DamagedResult:
+            continue
+        model = BlockModel.fitted(runs[~runs["fresh"]], found.metric)
+        if model.df > 0 and model.noise > 0:
+            yield model.noise, float(model.df)
+
+
+def _of_runs(root: Path, planned: SweepPlan) -> tuple[list[tuple[float, float]], int]:
+    """The noise between neighbouring runs outside of sweeps with its degrees of freedom, and their number.
+
+    Its square is half the mean square of their differences: neighbours share what changes slowly, as the runs of a
+    block do (von Neumann 1941, Ann. Math. Statist. 12, 367-395).
+    """
+    values: dict[int, list[float]] = {}
+    kept = [one for _, one in readable(list(islice(run_folders(root), _READ))) if one.plan.get("sweep") is None]
+    for manifest in kept[:_RUNS]:
+        value, target = manifest.result.get("metric_value"), manifest.plan["target"]
+        if value and _alike(planned, _url(planned, target), manifest.plan):
+            values.setdefault(manifest.plan["load"]["virtual_users"], []).append(float(np.log(value)))
+    squares = np.concatenate([np.diff(logs) ** 2 for logs in values.values()] or [np.zeros(0)])
+    noise = float(np.sqrt(squares.mean() / 2)) if len(squares) > 1 else 0.0
+    count = sum(len(logs) for logs in values.values() if len(logs) > 1)
+    return ([(noise, 2 * len(squares) / 3)] if noise else []), count
+
+
+def _url(planned: SweepPlan, target: Mapping[str, Any]) -> str:
+    return type(planned.target).model_validate(target).url
+
+
+def _alike(planned: SweepPlan, url: str, found: Mapping[str, Any]) -> bool:
+    """Whether target, workload and load are those of the planned sweep; a scale that is not given may be any."""
+    workload, load = planned.spec.workload, planned.spec.load.model_dump(mode="json", exclude=set(_OF_A_RUN))
+    wanted = {} if workload is None else workload.model_dump(mode="json", exclude_unset=True)
+    return url == planned.target.url and _agree(wanted, found.get("workload") or {}) and _agree(load, found["load"])
+
+
+def _agree(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    return all(found[name] == value for name, value in wanted.items() if name in found)
+
+
+def _listed(fractions: Iterable[float]) -> str:
+    *first, last = (f"{100 * one:.2g}" for one in fractions)
+    return f"{', '.join(first)} and {last} %"

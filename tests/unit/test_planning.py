@@ -1,0 +1,124 @@
+"""The power of a planned sweep: what it promises is found, and the noise is that of recent results."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.verdicts.judging import intervals
+from bench.verdicts.sweeps import PLANNED, placed, turns
+from hdbkit import sweep_plan
+from hdbkit.analysis.sweep.planning import Design, detectable, detection, pooled_noise
+from hdbkit.api import planned_power
+from hdbkit.config import SweepSpec, Target
+from hdbkit.plan import new_run_id
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+from hdbkit.sweep_plan import SweepPlan, plan_sweep
+from hdbkit.sweep_runner import start
+from hdbkit.workspace import Workspace
+from tests.conftest import HdbkitCommand
+from tests.run.sweep_server import FileServer, measured, runner
+
+
+@pytest.mark.parametrize(("size", "blocks"), [(2, 4), (4, 5), (8, 3)])
+def test_what_is_promised_at_80_percent_is_found(size: int, blocks: int) -> None:
+    effect, noise, sweeps = detectable(Design(size - 1, 1, blocks, PLANNED)), 0.02, 2000
+    draw = np.random.default_rng(size)
+    timed = noise * draw.normal(size=(sweeps, blocks * size)) - 0.04 * np.linspace(0, 1, blocks * size)
+    effects = [0, np.expm1(effect * noise), *[0] * (size - 2)]
+    low, _ = intervals(placed(timed, turns(size, blocks, sweeps, draw), effects), PLANNED)
+    assert 0.74 <= (low[:, 0] > 0).mean() <= 0.86
+
+
+def test_more_blocks_find_less_and_more_comparisons_do_not() -> None:
+    design = Design(3, 1, 5, PLANNED)
+    assert detection(design, np.array([detectable(design)])) == pytest.approx([0.8], abs=0.001)
+    assert detectable(Design(3, 1, 10, PLANNED)) < detectable(design) < detectable(Design(3, 1, 3, PLANNED))
+    assert detectable(design) < detectable(Design(3, 1, 5, 0.999))
+    probabilities = detection(design, np.linspace(0, 6, 20))
+    assert probabilities[0] < 0.04
+    assert (np.diff(probabilities) >= 0).all() and probabilities[-1] > 0.99
+
+
+def test_the_range_of_the_noise_has_its_sources_in_it() -> None:
+    assert pooled_noise([], []) is None
+    noise = pooled_noise([0.01, 0.05], [30, 10])
+    assert noise and noise.low <= 0.01 and noise.high >= 0.05
+    assert noise.estimate == pytest.approx(np.sqrt((30 * 0.01**2 + 10 * 0.05**2) / 40))
+    few, many = pooled_noise([0.02], [3]), pooled_noise([0.02], [100])
+    assert few and many and few.high > 0.03 > many.high > 0.02 > many.low > few.low
+
+
+def scaled(manifest: Manifest, root: Path, log: float) -> Manifest:
+    """The same run with another result, also on disk."""
+    value = manifest.result["metric_value"] * float(np.exp(log))
+    changed = manifest.model_copy(update={"result": {**manifest.result, "metric_value": value}})
+    RunFolder(root / manifest.run_id).write(changed)
+    return changed
+
+
+def planned(name: str = "sweep-1", **changes: object) -> SweepPlan:
+    spec = {"settings": {"flush": ["on", "off"], "memory": ["1GB", "2GB"]}, "blocks": 4, **changes}
+    return plan_sweep(Target(kind="nulldb", database="lab"), SweepSpec(**spec), name)
+
+
+def test_without_results_the_power_is_that_of_three_noises(tmp_path: Path) -> None:
+    power = planned_power(planned(), workspace=Workspace(results=tmp_path))
+    assert power and power.noise is None
+    assert power.effects["noise"].tolist() == [0.01, 0.03, 0.1]
+    assert power.effects["effect"].is_monotonic_increasing
+    assert power.sentence.startswith(
+        "4 blocks find an effect of 3, 9.2 and 34 % with a probability of 80 %, at noise"
+    )
+    assert set(power.curves["name"]) == {"noise of 1 %", "noise of 3 %", "noise of 10 %"}
+    assert planned_power(planned(strategy="search"), workspace=Workspace(results=tmp_path)) is None
+    assert planned_power(planned(settings={"flush": ["on"]}), workspace=Workspace(results=tmp_path)) is None
+
+
+def test_the_noise_is_that_of_recent_sweeps_of_the_same_target_workload_and_load(
+    tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = itertools.count()
+    monkeypatch.setattr(sweep_plan, "new_run_id", lambda *given: f"{new_run_id(*given)}-{next(count)}")
+    server = FileServer(tmp_path / "server")
+    run_one, draw = runner(server, results), np.random.default_rng(1)
+    start(planned(), results, server, lambda plan: scaled(run_one(plan), results, float(draw.normal(0, 0.05))))
+    power = planned_power(planned("sweep-2", blocks=8))
+    assert power and power.noise
+    assert 0.02 < power.noise.low < power.noise.estimate < power.noise.high < 0.15
+    assert power.source == "1 recent sweep"
+    assert power.sentence.endswith("in 1 recent sweep of this target, workload and load")
+    assert set(power.curves["name"]) == {"8 blocks", "16 blocks", "32 blocks"}
+    found = power.curves.dropna()
+    assert (found["low"] <= found["probability"]).all() and (found["probability"] <= found["high"]).all()
+    for changes in ({"load": {"duration_s": 7}}, {"workload": {"warehouses": 7}}):
+        other = planned_power(planned("sweep-2", **changes))
+        assert other and (other.noise is None) == ("load" in changes), "the sweep's schema is not known"
+
+
+def test_without_sweeps_the_noise_is_that_between_neighbouring_runs(results: Path) -> None:
+    whole = planned(settings={"flush": ["on", "off"]}, blocks=6)
+    draw = np.random.default_rng(2)
+    for number, one in enumerate(whole.runs):
+        run = sweep_plan.run_plan(whole, one, datetime(2026, 1, 1, 0, 0, number, tzinfo=UTC))
+        alone = run.model_copy(update={"sweep": None, "run_id": f"2026-{number:02}"})
+        scaled(measured(alone, results), results, float(draw.normal(0, 0.03)) - 0.02 * number)
+    power = planned_power(planned())
+    assert power and power.noise and power.source == "12 recent runs"
+    assert 0.015 < power.noise.estimate < 0.06, "the drift is not noise"
+
+
+def test_the_plan_on_the_command_line_has_the_power_and_its_chart(command: HdbkitCommand, tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("settings: {flush: [on, off]}\nblocks: 3\n")
+    words = ("plan", "nulldb:///lab", str(tmp_path / "sweep.yaml"))
+    said = command(*words, "--chart", str(tmp_path / "power.svg"))
+    assert "with a probability of 80 %" in said.out
+    assert "Which effect does the sweep find?" in (tmp_path / "power.svg").read_text() or said.code == 0
+    power = json.loads(command(*words, "--json").out)["power"]
+    assert (power["blocks"], power["noise"], len(power["effects"])) == (3, None, 3)
