@@ -20,8 +20,9 @@ from bench.verdicts.judging import Sweeps, estimates, intervals
 from bench.verdicts.noise import SIMULATED, Floats, autoregressive, recorded, scaled
 from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT
 from hdbkit.analysis.statistics.dunnett import TABULATED_DF, critical_value
-from hdbkit.analysis.statistics.power import Critical, blocks_needed
+from hdbkit.analysis.statistics.power import POWER, Critical, blocks_needed
 from hdbkit.analysis.statistics.sequential import Spending
+from hdbkit.analysis.sweep.planning import Design, detectable
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config.metric import Metric
 from hdbkit.run_order import in_turn
@@ -368,6 +369,24 @@ def finding() -> None:
     show("a true +5 % with looks: found", [100 * different.mean()], unit="%", note=note)
 
 
+def promised() -> None:
+    """The effect that a plan promises to find with 80 %: how often it is found."""
+    draw = np.random.default_rng(9)
+    title(
+        f"The effect that a plan promises with {POWER:.0%}, noise of 2 %, drift of {DRIFT:.0%}, {SIMULATED:,} sweeps"
+    )
+    for size in (2, 4, 8):
+        found = []
+        for blocks in BLOCKS:
+            effect = float(np.expm1(0.02 * detectable(Design(size - 1, 1, blocks, PLANNED))))
+            noise: Floats = draw.normal(0, 0.02, 5000)
+            sweeps = simulated(noise, [0, effect, *[0] * (size - 2)], blocks, SIMULATED, draw, stretch=1)
+            found.append(100 * float((intervals(sweeps, PLANNED)[0][:, 0] > 0).mean()))
+        listed = ", ".join(f"{share:.1f}" for share in found)
+        note = f"{listed} with {', '.join(map(str, BLOCKS))} blocks"
+        show(f"{size} configurations: found", found, unit="%", note=note)
+
+
 def main() -> None:
     """Print all figures."""
     alike()
@@ -375,3 +394,4 @@ def main() -> None:
     looking()
     resuming()
     finding()
+    promised()

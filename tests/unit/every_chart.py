@@ -11,6 +11,8 @@ from hdbkit.analysis.comparison.history import segments
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.sweep.interactions import interactions
+from hdbkit.analysis.sweep.planning import Noise
+from hdbkit.api import PlannedPower
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.charts.history_chart import history_chart
@@ -65,6 +67,8 @@ def every_chart(root: Path) -> dict[str, Chart]:
     found |= {f"compare {one.key}": one for one in compare_charts({"old": [run], "new": [other]})}
     rows = [(n, u, 100.0 * u * k) for n, k in (("a", 1), ("b", 2)) for u in (1, 16) for k in (k, k * 1.1)]
     many = throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "metric_value"]), METRIC)
+    planned = PlannedPower(3, 1, (5,), Noise(0.03, 0.02, 0.05), "3 recent sweeps")
+    found |= {"plan power": planned.chart, "plan power assumed": PlannedPower(3, 1, (4, 8), None).chart}
     return found | {"groups users": many, **{f"profile {one.key}": one for one in _profile_charts()}}
 
 

@@ -74,7 +74,7 @@ def test_without_results_the_power_is_that_of_three_noises(tmp_path: Path) -> No
     assert power.effects["noise"].tolist() == [0.01, 0.03, 0.1]
     assert power.effects["effect"].is_monotonic_increasing
     assert power.sentence.startswith(
-        "4 blocks find an effect of 3, 9.2 and 34 % with a probability of 80 %, at noise"
+        "4 blocks find an effect of 3.1, 9.7 and 36 % with a probability of 80 %, at noise of 1, 3 and 10 % between"
     )
     assert set(power.curves["name"]) == {"noise of 1 %", "noise of 3 %", "noise of 10 %"}
     assert planned_power(planned(strategy="search"), workspace=Workspace(results=tmp_path)) is None

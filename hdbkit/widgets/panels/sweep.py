@@ -16,6 +16,7 @@ from hdbkit.config import SweepSpec, Target
 from hdbkit.config.quantities import duration_text
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError
+from hdbkit.sweep_plan import SweepPlan
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.python_code import call_code, panel_code
@@ -55,13 +56,13 @@ class SweepPanel(Panel):
         self._failure: Exception | None = None
         self._idle = threading.Event()
         self._idle.set()
-        self._asked = 0
+        self._asked = self._promised = 0
         if spec is not None and spec.workload is not None:
             self.shared.workload = spec.workload.identity
         self.choice = WorkloadChoice(self.shared, self.guarded)
         self.form = SweepForm(self.guarded(self._show_plan))
         self.view = SweepView(self)
-        self.planned, self.wrong = (ipywidgets.HTML().add_class("hdbkit-note") for _ in range(2))
+        self.planned, self.power, self.wrong = (ipywidgets.HTML().add_class("hdbkit-note") for _ in range(3))
         self.permit = ipywidgets.Checkbox(
             description="Allow hdbkit to change this server's settings and restore them"
         )
@@ -72,6 +73,7 @@ class SweepPanel(Panel):
             row(self.read),
             self.form.box,
             self.planned,
+            self.power,
             self.permit,
             self.wrong,
             row(self.run, self.stop, self.resume),
@@ -181,13 +183,26 @@ class SweepPanel(Panel):
             planned = api.plan(target or _ANYWHERE, spec, workspace=self.workspace)
             self.planned.value = plan_html(planned)
         except HdbkitError as error:
-            self.planned.value = _sentences([str(error)])
+            self.planned.value, self.power.value = _sentences([str(error)]), ""
             self.show_call("")
             return
+        self._promise(planned)
         permits = target is not None and self._permits(target)
         self.show_call(sweep_code(target, spec, permits, self.workspace))
         if target is not None and self.form.picker.loaded:
             self._ask(self._target(), planned.spec)
+
+    def _promise(self, planned: SweepPlan) -> None:
+        """Read from recent results, in a thread of its own, what the sweep would find; only the newest is shown."""
+        self._promised += 1
+        mine = self._promised
+
+        def read() -> None:
+            found = api.planned_power(planned, workspace=self.workspace)
+            if mine == self._promised:
+                self.power.value = _sentences([f"{found.sentence}."] if found else [])
+
+        self.in_background(read)
 
     def _ask(self, target: Target, spec: SweepSpec) -> None:
         """Ask the server, in a thread of its own, which values it rejects; only the newest answer is shown."""
