@@ -66,7 +66,7 @@ class Running:
         """
         watcher = (lambda _: watch(self)) if watch else None
         manifest = self._handle.wait(watcher)
-        require_done(manifest)
+        require_done(manifest, self._handle.left_by_faults)
         return Result(self._handle.folder, self._workspace)
 
     def recover(self) -> Result:

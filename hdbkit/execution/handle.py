@@ -109,8 +109,16 @@ class RunHandle:
         if not manifest.status.ended:
             raise InputError(f"run {self.run_id} is still running; stop it first: hdbkit stop {self.run_id}")
         undone = self._undo_faults(manifest)
+        if undone:
+            warnings = [
+                *manifest.warnings,
+                f"a fault had left {' and '.join(undone)}, until it was undone by recover",
+            ]
+            manifest = manifest.model_copy(update={"warnings": warnings})
         if not self.folder.spools.is_dir():
             if undone:
+                if manifest.status is not Status.ABANDONED:
+                    self.folder.write(manifest)
                 return manifest
             if manifest.status is Status.ABANDONED:
                 raise InputError(
@@ -133,16 +141,26 @@ class RunHandle:
         remove_spools(self.folder)
         return done
 
-    def _undo_faults(self, manifest: Manifest) -> bool:
-        """Undo what the run's faults have left; whether there was something."""
+    @property
+    def left_by_faults(self) -> list[str]:
+        """What the run's faults have left and is not undone yet, each as the object of a sentence."""
         if not self.folder.left_by_faults():
-            return False
-        from hdbkit.faults.undo import undo_all  # heavy, and most runs cause none
+            return []
+        from hdbkit.faults.undo import left_behind  # heavy, and most runs cause none
+
+        return left_behind(self.folder)
+
+    def _undo_faults(self, manifest: Manifest) -> list[str]:
+        """Undo what the run's faults have left; return what that was."""
+        found = self.left_by_faults
+        if not found:
+            return []
+        from hdbkit.faults.undo import undo_all
 
         failed = undo_all(self.folder, RunPlan.model_validate(manifest.plan).target)
         if failed:
             raise RunFailed(self.run_id, "; ".join(failed))
-        return True
+        return found
 
     def _await_clients(self) -> None:
         """Wait for the clients: they end shortly after their supervisor."""
@@ -268,10 +286,11 @@ def stopping(begun: Sequence[RunHandle]) -> Iterator[None]:
         raise
 
 
-def require_done(manifest: Manifest) -> Manifest:
-    """Return the manifest of a successful run. Raises ``RunFailed`` with the reason otherwise."""
+def require_done(manifest: Manifest, left: Sequence[str] = ()) -> Manifest:
+    """Return the manifest of a successful run. Raises ``RunFailed`` with the reason and what faults have ``left``."""
     if manifest.status is Status.ABANDONED:
-        raise RunFailed(manifest.run_id, f"its supervisor died; run: hdbkit recover {manifest.run_id}")
+        what = f", and a fault has left {' and '.join(left)}" if left else ""
+        raise RunFailed(manifest.run_id, f"its supervisor died{what}; run: hdbkit recover {manifest.run_id}")
     if manifest.status is Status.FAILED:
         reason = next((event.note for event in reversed(manifest.history) if event.note), "no reason was noted")
         raise RunFailed(manifest.run_id, reason)

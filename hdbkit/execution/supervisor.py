@@ -10,7 +10,6 @@ from __future__ import annotations
 import concurrent.futures
 import errno
 import importlib
-import json
 import math
 import os
 import signal
@@ -20,11 +19,10 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from hdbkit.contracts import Capability, PlannedPhase, Session, SessionOptions
 from hdbkit.databases import database
@@ -32,9 +30,10 @@ from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
 from hdbkit.execution.control import HEAD_START_S, Control, Field, Stop
 from hdbkit.execution.early_end import EarlyEnd
-from hdbkit.execution.folder_setup import FAULTS, SERIALS, reserve_path
+from hdbkit.execution.folder_setup import reserve_path
 from hdbkit.execution.load_generator import Ending, LoadGenerator
 from hdbkit.execution.local_pool import LocalPool, disk_full
+from hdbkit.execution.run_faults import RunFaults
 from hdbkit.execution.sampler import Sampler
 from hdbkit.execution.server_host import ServerHost
 from hdbkit.files import JsonLines
@@ -44,9 +43,6 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, Manifest, Status
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
-
-if TYPE_CHECKING:
-    from hdbkit.faults.injector import Injector
 
 _POLL_S = 0.1
 _READY_S = 120.0
@@ -82,7 +78,6 @@ class Supervisor:
     """
 
     def __init__(self, folder: RunFolder, kept: Sequence[int] = ()) -> None:
-        self._kept = kept
         self._folder, self._manifest = folder, folder.read()
         self._plan = RunPlan.model_validate(self._manifest.plan)
         self._workload = workload(self._plan.workload)
@@ -93,7 +88,7 @@ class Supervisor:
         self._generator: LoadGenerator = LocalPool(folder, self._plan)
         self._sampler = Sampler(self._plan, folder.spools, self._plan.load.counter_interval_s)
         self._server_host = ServerHost(self._plan.target, folder.spools)
-        self._injector: Injector | None = None
+        self._faults = RunFaults(folder, self._plan, kept)
         self._losses: set[int] = set()
         self._start_ns = 0
 
@@ -114,15 +109,16 @@ class Supervisor:
         finally:
             self._undo_faults()
             self._end_clients()
-            if self._injector:  # whose proxy the clients used until now
-                self._warn(self._injector.close())
+            self._warn(self._faults.close())
         return self._complete(status, note)
 
     # -- beginning ----------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
         """Wait until the clients are ready, read the first counters, publish the start."""
-        self._prepare_faults()
+        reached = self._faults.prepare()
+        if reached is not self._plan.target:
+            self._generator = LocalPool(self._folder, self._plan.model_copy(update={"target": reached}))
         clients = self._generator.prepare(self._plan.users)  # forks, so no thread runs yet
         self._sampler.start()
         self._server_host.start()
@@ -178,8 +174,7 @@ class Supervisor:
         self._write(self._manifest.moved_to(Status.MEASURING))
         lengths = [self._phases[i].duration_s for i in window]
         window_s = None if None in lengths else sum(length or 0.0 for length in lengths)
-        if self._injector:
-            self._injector.begin(opened_ns, [one.pid for one in self._generator.readings()])
+        self._faults.begin(opened_ns, [one.pid for one in self._generator.readings()])
         with closing(EarlyEnd(self._folder, self._plan, self._manifest, opened_ns, window_s)) as early:
             reason = self._in_turn(window, opened_ns, early.due)
         if reason is None:
@@ -219,33 +214,14 @@ class Supervisor:
             return None if reason == "enough" else reason, time.monotonic_ns()
         return reason, end_ns if reason is None else time.monotonic_ns()
 
-    def _prepare_faults(self) -> None:
-        """Start the process that causes the faults; network faults have the clients connect to its proxy."""
-        load = self._plan.load
-        if load.faults:
-            from hdbkit.faults.injector import Injector  # heavy, and most runs cause none
-
-            notes = self._folder.spools / FAULTS
-            self._injector = Injector(self._plan.target, load.faults, load.seed, self._folder.path, notes, self._kept)
-            reached = self._plan.model_copy(update={"target": self._injector.target})
-            self._generator = LocalPool(self._folder, reached)
-
     def _await_faults(self) -> None:
         """Keep the window open until the last fault is over, for a server that takes long to start."""
-        while self._injector and not self._injector.over() and not self._at_once():
+        while not self._faults.over and not self._at_once():
             self._generator.wait(_POLL_S)
 
     def _undo_faults(self) -> list[str]:
-        """Undo at once what has not ended; its process does that, or this one if that process has ended.
-
-        Return a sentence for each fault that could not be undone.
-        """
-        if not self._injector:
-            return []
-        from hdbkit.faults.undo import undo_all
-
-        self._injector.undo()
-        failed = undo_all(self._folder, self._plan.target)
+        """Undo at once what has not ended; return a sentence, also a warning, for each that could not be undone."""
+        failed = self._faults.undo()
         self._warn(failed)
         return failed
 
@@ -287,9 +263,9 @@ class Supervisor:
         self._note_losses(endings)
         if Ending.FAILED in endings.values():
             raise Ended(self._generator.reasons() or "a client failed")
-        if self._injector and self._injector.ended:
+        if ended := self._faults.ended:
             failed = self._undo_faults()
-            raise Ended(f"{self._injector.ended}; {'; '.join(failed) or 'what it had begun is undone'}")
+            raise Ended(f"{ended}; {'; '.join(failed) or 'what it had begun is undone'}")
 
     def _edge(self, edge: str) -> int:
         """Sample the server's counters and the clients' CPU time at an edge of the window; return its time in ns."""
@@ -355,16 +331,11 @@ class Supervisor:
     def _read_serials(self) -> None:
         """Read the last numbers that the schema gave, by which lost commits are found; they may be missing."""
         serial = self._workload.serial
-        if not self._injector or serial is None or self._at_once():
+        if not self._plan.load.faults or serial is None or self._at_once():
             return
         try:
             with closing(self._connected()) as session:
-                rows = session.ask(serial.last)
-            last = [[int(value) for value in row] for row in rows]
-            if not last:
-                return
-            text = json.dumps({**asdict(serial), "last": last})
-            (self._folder.spools / SERIALS).write_text(text, encoding="utf-8")
+                self._faults.keep_serials(serial, session)
         except (HdbkitError, OSError) as error:
             self._note("serial numbers not read", reason=str(error))
 

@@ -78,6 +78,16 @@ class Leftover:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedResult(f"{path} cannot be read, so its fault is not undone ({error})") from None
 
+    @property
+    def described(self) -> str:
+        """What it is, as the object of a sentence."""
+        return {
+            ServerState.KILLED: "a killed server",
+            ServerState.DOWN: "a stopped server",
+            ServerState.FROZEN: "a frozen server",
+            ServerState.DISK_FROZEN: f"the frozen file system of {self.folder}",
+        }[self.state]
+
     def left(self) -> list[int]:
         """The processes that are still there; a zombie is not."""
         return [pid for pid, birth in self.processes.items() if birth_of(pid) == birth]
@@ -108,6 +118,18 @@ def undo(path: Path, target: Target) -> int:
     except FileNotFoundError:
         return time.monotonic_ns()
     return done_ns
+
+
+def left_behind(folder: RunFolder) -> list[str]:
+    """What the faults of a run have left and is not undone yet, each as the object of a sentence."""
+    found = []
+    for path in folder.left_by_faults():
+        with suppress(FileNotFoundError):  # it is undone by now
+            try:
+                found.append(Leftover.read(path).described)
+            except DamagedResult:
+                found.append(f"what {path} does not tell, since it is damaged")
+    return found
 
 
 def undo_all(folder: RunFolder, target: Target) -> list[str]:

@@ -11,15 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.config import Commands, ControlSpec, Target
+from hdbkit.config import Commands, ControlSpec, Load, Target
 from hdbkit.config.fault import Fault
-from hdbkit.errors import CannotConnect, NothingListens
+from hdbkit.errors import CannotConnect, NothingListens, RunFailed
+from hdbkit.execution.handle import RunHandle, require_done
 from hdbkit.faults import undo as undoing
 from hdbkit.faults.actions import Actions, _check_disk
 from hdbkit.faults.undo import Leftover, ServerState, undo, undo_all
+from hdbkit.plan import RunPlan
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Status
+from hdbkit.workloads import specification
 from tests.run.faults import until
+from tests.run.sweep_server import begun
 
 TARGET = Target.parse("postgresql://bench@127.0.0.1:9/x").with_(may_restart=True)
 
@@ -140,6 +145,23 @@ def test_what_a_server_takes_after_its_start_is_no_part_of_the_undoing(server: S
     done_ns = undo(path, server.target(start=f"(sleep 1; touch {server.running}) &", status="true"))
     assert time.monotonic_ns() - done_ns >= 0.5e9
     assert done_ns > begun
+
+
+def test_what_is_left_is_told_when_a_supervisor_died_and_by_recover(
+    tmp_path: Path, server: Server, leftover: Written
+) -> None:
+    plan = RunPlan(run_id="a-run", target=server.target(), workload=specification(None), load=Load())
+    folder = RunFolder(tmp_path)
+    folder.write(begun(plan).model_copy(update={"supervisor_pid": 0}).moved_to(Status.FAILED, "its supervisor died"))
+    path = leftover(ServerState.KILLED, {1: "another boot/1"})
+    handle = RunHandle(folder)
+    assert handle.left_by_faults == ["a killed server"]
+    with pytest.raises(RunFailed, match="died, and a fault has left a killed server; run: hdbkit recover"):
+        require_done(folder.read().model_copy(update={"status": Status.ABANDONED}), handle.left_by_faults)
+    handle.recover()
+    assert not path.exists()
+    assert server.called == ["start"]
+    assert folder.read().warnings == ["a fault had left a killed server, until it was undone by recover"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/shm").is_dir(), reason="only root may freeze a file system")
