@@ -200,7 +200,7 @@ class SweepResult:
         """The charts of its report, as far as its data allows.
 
         They are: effects, configurations, grid and interactions (two settings), scaling (several counts of virtual
-        users), parallel (settings against the metric), throughput (over time) and latency.
+        users), parallel (settings against the metric), throughput (over time) or slices (changes over time), latency.
         """
         spec, finished = self.plan.spec, readable(self._finished())
         frames = (self._grid_runs, self.verdicts, self.effects)

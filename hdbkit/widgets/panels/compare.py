@@ -20,7 +20,7 @@ from hdbkit.widgets.parts.python_code import call_code, first_lines
 from hdbkit.widgets.parts.sweep_view import answer_html, ranking_html
 
 _RUNS, _SWEEP = "Groups of runs", "A sweep"
-_SWEEP_CHARTS = ("configurations", "effects", "grid", "parallel", "throughput", "latency")
+_SWEEP_CHARTS = ("configurations", "effects", "grid", "parallel", "slices", "throughput", "latency")
 
 
 class ComparePanel(Panel):
