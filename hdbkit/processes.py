@@ -138,16 +138,31 @@ def error_file(pid: int) -> Path | None:
 
     A process that later writes its errors to a log process leaves the file to that process, its child.
     """
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        children = []
-    for one in (pid, *children):
+    for one in (pid, *_children(pid)):
         with suppress(OSError):
             file = Path(f"/proc/{one}/fd/2").resolve(strict=True)
             if file.is_file():
                 return file
     return None
+
+
+def collected_file(pid: int) -> Path | None:
+    """The file of a log process, which is a child of this process and reads its errors; None if there is none."""
+    with suppress(OSError):
+        errors = Path(f"/proc/{pid}/fd/2").readlink()
+        for child in _children(pid) if str(errors).startswith("pipe:") else []:
+            opened = {one.name: one.readlink() for one in Path(f"/proc/{child}/fd").iterdir()}
+            if errors in opened.values() and opened.get("2") != errors:
+                others = [path for name, path in opened.items() if name != "2" and path.is_file()]
+                return max(others, key=lambda path: path.stat().st_mtime, default=None)
+    return None
+
+
+def _children(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
 
 
 def _fields(pid: int) -> list[bytes]:

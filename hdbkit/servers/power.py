@@ -19,8 +19,8 @@ from hdbkit.config import Commands, ControlSpec
 from hdbkit.config.problems import SECRET, without_secrets
 from hdbkit.contracts import Power
 from hdbkit.errors import ServerFailed
-from hdbkit.processes import error_file
-from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
+from hdbkit.processes import collected_file, error_file
+from hdbkit.servers.log import NO_MESSAGE, CollectedLog, last_lines, read_since
 
 _NO_LOG = "to see the reason here, name the server's log in 'control.log' of the target"
 _PATIENCE_S = 120.0
@@ -33,6 +33,8 @@ class CommandPower:
 
     def __init__(self, commands: Commands, log: Path | None = None) -> None:
         self._commands, self.log, self._read = commands, log, 0
+        self._log_is_given = log is not None
+        self._collected: CollectedLog | None = None
 
     @property
     def running(self) -> bool:
@@ -63,18 +65,25 @@ class CommandPower:
 
     def last_log_lines(self) -> str:
         """The path of the log, and the last lines that were added to it since the start."""
-        try:
-            lines = last_lines(read_since(self.log, self._read)) if self.log else ""
-        except OSError:
-            return ""
-        return f"{self.log}: {lines}" if lines else ""
+        new = self._collected.new() if self._collected else None
+        for log, read in filter(None, (new, (self.log, self._read))):
+            with suppress(OSError):
+                if log and (lines := last_lines(read_since(log, read))):
+                    return f"{log}: {lines}"
+        return ""
 
     def find_log(self, process: int) -> None:
-        """Find the log by the server's main process, unless the target names it."""
+        """Find the log by the server's main process, unless the target names it; also that of a log process."""
+        if self._log_is_given:
+            return
         self.log = self.log or error_file(process)
+        if collected := collected_file(process):
+            self._collected = CollectedLog(collected)
 
     def _start_with(self, command: Sequence[str]) -> None:
         self._read = self.log.stat().st_size if self.log and self.log.is_file() else 0
+        if self._collected:
+            self._collected.note()
         self._run(command, "start")
         end = time.monotonic() + _SEEN_S
         while not self.running:

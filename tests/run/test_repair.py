@@ -73,6 +73,15 @@ def test_the_message_of_a_server_whose_log_is_written_by_another_process_is_show
         control(admin).apply({"logging_collector": "on"})
         with pytest.raises(ServerFailed, match=r"FATAL: .*Cannot allocate memory"):
             control(admin).apply({"shared_buffers": "7TB"})
+        access = built.place.data / "pg_hba.conf"
+        right = access.read_bytes()
+        access.write_bytes(right + b"no such line\n")
+        try:
+            with pytest.raises(ServerFailed, match=r"data/log/.*\.log: .*could not load .*pg_hba\.conf"):
+                control(admin).restart()
+        finally:
+            access.write_bytes(right)
+            control(admin).start()
     finally:
         control(admin).restore(before)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hdbkit.servers._mysqld import error_lines
-from hdbkit.servers.log import last_lines, read_since
+from hdbkit.servers.log import CollectedLog, last_lines, read_since
 
 
 def test_the_last_lines_are_reported_in_one_line_without_the_empty_ones() -> None:
@@ -32,3 +32,20 @@ def test_errors_come_before_other_last_lines() -> None:
     assert error_lines("[ERROR] port in use\n[Note] ended\n") == "[ERROR] port in use"
     assert error_lines("[Note] ended\n") == "[Note] ended"
     assert error_lines("") == "it left no message"
+
+
+def test_a_log_process_s_new_file_is_that_of_its_own_server(tmp_path: Path) -> None:
+    """Two servers may log to one folder."""
+    present, other = tmp_path / "main-2026-11-22_1.log", tmp_path / "other-2026-11-22_1.log"
+    present.write_text("before\n")
+    log = CollectedLog(present)
+    other.write_text("of another\n")
+    with present.open("a") as file:
+        file.write("after\n")
+    path, size = log.new()
+    assert (path, read_since(path, size)) == (present, "after\n")
+    begun = tmp_path / "main-2026-11-23_10.log"
+    begun.write_text("new\n")
+    assert log.new() == (begun, 0)
+    log.note()
+    assert log.new() == (present, len("before\nafter\n"))
