@@ -38,7 +38,7 @@ def test_the_percentile_that_differs_is_found_and_the_others_are_not() -> None:
 
 def test_all_hold_together_in_95_percent_of_sweeps() -> None:
     false = 0
-    for seed in range(60):
+    for seed in range(30):
         runs = synthetic_runs([1, 1], blocks=4, seed=seed)
         draw = np.random.default_rng(seed)
         manifests = [
@@ -54,7 +54,7 @@ def test_all_hold_together_in_95_percent_of_sweeps() -> None:
             for run_id in runs["run_id"]
         ]
         false += bool(latency_verdicts(runs, manifests)["verdict"].isin(["faster", "slower"]).any())
-    assert false <= 7
+    assert false <= 4  # 1.5 are expected
 
 
 def test_an_operation_that_a_run_executed_too_seldom_is_left_out() -> None:
