@@ -38,7 +38,10 @@ ON_ONE_WORKER = (
         "tests/run/test_bad_input.py",
         "tests/run/test_control_privileges.py",
         "tests/run/test_local_control.py",
+    ),
+    (
         "tests/run/test_checking.py",
+        "tests/run/test_doctor.py",
         "tests/run/test_pooler.py",
         "tests/run/test_standby.py",
         "tests/run/test_topologies.py",
@@ -50,6 +53,8 @@ ON_ONE_WORKER = (
 LONGEST_FIRST = (
     "tests/notebooks/",
     *reversed(ON_ONE_WORKER),
+    "tests/run/test_private_server",
+    "tests/run/test_faults_server.py",
     "tests/run/",
     "tests/widgets/",
     "tests/unit/",

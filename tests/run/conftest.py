@@ -70,6 +70,37 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateServer]:
         yield server
 
 
+@pytest.fixture(autouse=True)
+def as_it_was(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test fails that leaves the server of all others down, or with other settings or accounts; they are reset."""
+    if "built" not in request.fixturenames:
+        yield
+        return
+    server: PrivateServer = request.getfixturevalue("built")
+    before = _state_of(server)
+    yield
+    after = _state_of(server) if server.running else {}
+    if after != before:
+        for path in _settings_files(server):
+            path.write_text(before[path.name])
+        server.restart()
+    assert {name for name in before if after.get(name) != before[name]} == set()
+
+
+def _settings_files(server: PrivateServer) -> list[Path]:
+    return [server.place.data / "postgresql.conf", server.settings_file]
+
+
+def _state_of(server: PrivateServer) -> dict[str, Any]:
+    from tests.run.faults import ask  # it needs password_of
+
+    return {
+        **{path.name: path.read_text() for path in _settings_files(server)},
+        **dict(ask(server, "SELECT name, setting FROM pg_settings WHERE source = 'configuration file'")),
+        "accounts": ask(server, "SELECT rolname, rolsuper, rolconnlimit, rolconfig FROM pg_roles ORDER BY 1"),
+    }
+
+
 @pytest.fixture
 def drop_in(built: PrivateServer) -> Iterator[Path]:
     """A folder of settings files, which the server's own file reads at its end; that file is as before afterwards."""

@@ -210,7 +210,7 @@ def test_more_users_than_the_server_allows(command: HdbkitCommand, target: Targe
 
 def test_a_server_that_may_not_be_changed(command: HdbkitCommand, target: Target, tmp_path: Path) -> None:
     sweep = tmp_path / "s.yaml"
-    sweep.write_text("settings: {synchronous_commit: [on, off]}\n")
+    sweep.write_text("settings: {checkpoint_timeout: [5min, 10min]}\n")  # no setting of a session
     said = command("sweep", target.url, sweep)
     assert said.code == 2
     assert "does not set 'may_change_settings: true'; its settings are not changed" in said.err

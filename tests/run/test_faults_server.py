@@ -149,12 +149,12 @@ def test_a_server_that_is_away_at_the_start_of_the_window_opens_it_later(server:
 
 
 def test_a_server_that_stays_away_fails_the_run_and_its_last_count_closes_the_window(server: PrivateServer) -> None:
-    running = measuring(server, SOME.model_copy(update={"duration_s": 3}))
+    running = measuring(server, SOME.model_copy(update={"duration_s": 6}))
     kill_server(server)
     with pytest.raises(RunFailed, match=r"counters could not be read \(end\) for 10 s: cannot connect to .*nothing"):
         running.wait()
     result = result_of(running.run_id)
-    assert 0.5 < result.summary["window_s"] < 2.5
+    assert 0.5 < result.summary["window_s"] < 5.5
     assert result.metric_value
     checks = result.checks.set_index("name")
     assert checks.loc[BRACKET, "passed"]
