@@ -68,6 +68,10 @@ class Recorded:
         """The state of the build."""
         return self._log
 
+    def claim(self) -> bool:
+        """Nobody else builds it."""
+        return True
+
 
 def found(asked: WorkloadSpec, built: WorkloadSpec, finished: bool = True) -> WorkloadSpec:
     """What is found where ``built`` was built, compared with what is asked for."""
