@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,8 @@ def test_doctor_run_and_sweep_name_the_sweep_that_left_a_server_down(tmp_path: P
 
 
 def test_a_run_with_the_settings_of_a_killed_sweep_has_a_warning(tmp_path: Path) -> None:
-    target = Target.parse("nulldb:///x")
+    target = Target(kind="nulldb", database=f"l{uuid.uuid4().hex[:12]}")
+    hdbkit.connect(target).build(warehouses=1)
     killed(tmp_path, target)
     load = Load(virtual_users=1, rampup_s=0, duration_s=0.2)
     running = hdbkit.start(target, load=load, workspace=Workspace(results=tmp_path))
@@ -52,6 +54,7 @@ def test_a_run_with_the_settings_of_a_killed_sweep_has_a_warning(tmp_path: Path)
         "sweep-1 ended and left its settings on this server; to restore them and continue it, run: "
         "hdbkit sweep --resume sweep-1"
     )
+    hdbkit.connect(target).drop()
 
 
 def test_only_sweeps_of_this_server_that_do_not_run_and_restored_nothing_are_named(tmp_path: Path) -> None:
