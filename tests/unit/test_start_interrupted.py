@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,20 @@ from hdbkit.workloads import specification
 from hdbkit.workspace import Workspace
 from tests.run.faults import until
 
-TARGET, LOAD = Target.parse("nulldb:///x"), Load(virtual_users=1, rampup_s=0, duration_s=600)
+LOAD = Load(virtual_users=1, rampup_s=0, duration_s=600)
+
+
+@pytest.fixture
+def target() -> Iterator[Target]:
+    """A null database of its own, with a schema."""
+    made = Target(kind="nulldb", database=f"i{uuid.uuid4().hex[:12]}")
+    hdbkit.connect(made).build(warehouses=1)
+    yield made
+    hdbkit.connect(made).drop()
 
 
 @pytest.mark.parametrize("by", ["start", "execute"])
-def test_the_run_does_not_continue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+def test_the_run_does_not_continue(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
     started, supervisor = [], handle._supervisor
 
     def interrupted(folder: RunFolder, *others: Any) -> Any:
@@ -34,7 +45,7 @@ def test_the_run_does_not_continue(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(handle, "_supervisor", interrupted)
     with pytest.raises(KeyboardInterrupt):
         if by == "start":
-            hdbkit.start(TARGET, load=LOAD, workspace=Workspace(results=tmp_path))
+            hdbkit.start(target, load=LOAD, workspace=Workspace(results=tmp_path))
         else:
-            execute(RunPlan(run_id="a-run", target=TARGET, workload=specification(None), load=LOAD), tmp_path)
+            execute(RunPlan(run_id="a-run", target=target, workload=specification(None), load=LOAD), tmp_path)
     until(lambda: started[0].status().ended, "the run has ended")
