@@ -6,6 +6,7 @@ import io
 import os
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from hdbkit import api
@@ -123,7 +124,7 @@ def test_a_sweep_whose_runs_failed_a_check_ends_with_1(
     code: int,
 ) -> None:
     class Done:
-        runs, checks_failed = range(4), checks
+        runs, checks_failed = pd.DataFrame({"number": range(1, 5)}), checks
 
     Done.failed = failed  # type: ignore[attr-defined]
     monkeypatch.setattr(measuring.show, "sweep", lambda _: None)

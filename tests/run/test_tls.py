@@ -70,6 +70,8 @@ def connected(server: PrivateServer, certificates: Path, authority: str = "ca") 
 
 
 def test_the_reason_of_a_failed_handshake(server: PrivateServer, certificates: Path) -> None:
+    use(certificates, "server")
+    server.restart()
     connected(server, certificates)
     with pytest.raises(
         CannotConnect, match="authority that signed the server's certificate is not trusted here; name"

@@ -59,7 +59,7 @@ def test_a_delay_applies_once_a_cut_keeps_connections_and_a_reset_ends_them(tmp_
         "delay network at 0 s for 3 s by 300 ms; cut network at 3.2 s for 2 s; reset network at 6 s for 600 s"
     )
     notes = tmp_path / "notes"
-    own = Injector(Target(kind="nulldb", host="127.0.0.1", port=port), faults, 1, tmp_path, notes)
+    own = Injector(Target(kind="postgresql", host="127.0.0.1", port=port), faults, 1, tmp_path, notes)
 
     def in_effect(number: int) -> bool:
         found = [json.loads(line) for line in notes.read_text().splitlines()]
@@ -89,9 +89,10 @@ def test_clients_stay_connected_until_the_process_ends_though_no_fault_began(
 ) -> None:
     """As when a run is stopped in its ramp-up."""
     faults = parse_faults("cut network at 9 s for 0.5 s")
-    own = Injector(Target(kind="nulldb", host="127.0.0.1", port=port), faults, 1, tmp_path, tmp_path / "notes")
+    own = Injector(Target(kind="postgresql", host="127.0.0.1", port=port), faults, 1, tmp_path, tmp_path / "notes")
     assert own.target.port
     with closing(socket.create_connection(("127.0.0.1", own.target.port))) as client:
+        client.settimeout(60)
         asked(client)
         own.undo()
         asked(client)
