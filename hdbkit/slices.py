@@ -35,6 +35,11 @@ class Slices(ConfigModel):
         return self.slice_s * len(self.configurations)
 
     @property
+    def described(self) -> str:
+        """What a run executes: ``4 configurations in slices of 0.25 s``."""
+        return f"{len(self.configurations)} configurations in slices of {self.slice_s:g} s"
+
+    @property
     def slice_ns(self) -> int:
         """The length of a slice in ns."""
         return round(self.slice_s * 1e9)

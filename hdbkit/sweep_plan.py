@@ -135,7 +135,7 @@ class SweepPlan(ConfigModel):
     def described(self, planned: PlannedRun) -> str:
         """What a run executes, for people: its settings and factors, or how its configurations alternate."""
         if self.slices:
-            return f"{len(self.configurations)} configurations in slices of {self.slices.slice_s:g} s"
+            return self.slices.described
         return ", ".join(f"{name}={value}" for name, value in self.configurations[planned.configuration].items())
 
     def settings_of(self, planned: PlannedRun) -> dict[str, str]:

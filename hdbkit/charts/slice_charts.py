@@ -16,7 +16,7 @@ from hdbkit.results.manifest import Manifest
 from hdbkit.slices import Slices
 
 _MAX_CHANGES = 3
-"""Configurations whose changes can be told apart in one chart."""
+"""The maximum number of configurations in one chart; the lines of more overlap too much to be read."""
 
 
 def changes_over_time(changes: pd.DataFrame, verdicts: pd.DataFrame, metric: Metric) -> Chart:

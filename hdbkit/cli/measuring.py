@@ -19,6 +19,7 @@ from hdbkit.config.quantities import counts_in
 from hdbkit.config.sweep_schema import sweep_schema_text
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Status
+from hdbkit.results.sweep_folder import each_run
 from hdbkit.sweep_runner import SweepStatus
 from hdbkit.workloads import specification
 
@@ -295,9 +296,7 @@ def _show_sweep(done: api.SweepResult, report: Path, as_json: bool) -> int:
     else:
         show.sweep(done)
         for name, runs in done.checks_failed.items():
-            show.console.print(
-                f"check failed in {runs} of {done.runs['number'].nunique()} runs: {name}", markup=False
-            )
+            show.console.print(f"check failed in {runs} of {len(each_run(done.runs))} runs: {name}", markup=False)
         show.console.print(f"report: {report}", markup=False)
     if done.failed:
         return Exit.RUN_FAILED

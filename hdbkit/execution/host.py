@@ -138,7 +138,7 @@ def _waited_s(times: Any) -> float:
 
 
 def _boot_id() -> str:
-    """Tells sessions of measuring apart; empty if the kernel does not report it."""
+    """By which a comparison recognizes a reboot; empty if the kernel does not report it."""
     try:
         return boot_id()
     except OSError:

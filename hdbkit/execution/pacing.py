@@ -16,7 +16,7 @@ _MAX_SLEEP_S = 0.1
 
 
 class Pacing(Protocol):
-    """What is asked before and told after each operation of a virtual user."""
+    """Paces the operations of a virtual user: the measured loop calls it before and after each."""
 
     def due_ns(self, prepared: Prepared) -> int:
         """When the operation is due, on the monotonic clock."""

@@ -128,7 +128,7 @@ def left_behind(folder: RunFolder) -> list[str]:
             try:
                 found.append(Leftover.read(path).described)
             except DamagedResult:
-                found.append(f"what {path} does not tell, since it is damaged")
+                found.append(f"an unknown state ({path} is damaged)")
     return found
 
 

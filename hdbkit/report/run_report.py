@@ -18,6 +18,7 @@ from hdbkit.report.server_work import server_host_work, server_work
 from hdbkit.report.tables import Table, cell, milliseconds, number, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.slices import Slices
 
 QUANTILES = ("p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
 
@@ -62,9 +63,8 @@ def _place(manifest: Manifest) -> str:
     if not place:
         return ""
     slices = manifest.plan.get("slices")
-    tried = ", ".join(f"{name}={value}" for name, value in place["settings"].items())
-    if slices:
-        tried = f"{len(slices['configurations'])} configurations in slices of {slices['slice_s']:g} s"
+    settings = ", ".join(f"{name}={value}" for name, value in place["settings"].items())
+    tried = Slices.model_validate(slices).described if slices else settings
     return f", run {place['number']} of the sweep {place['sweep_id']} (block {place['block']}, {tried})"
 
 

@@ -120,7 +120,7 @@ def test_a_refused_value_ends_the_client(notes: JsonLines) -> None:
 def test_a_pacer_keeps_its_times(notes: JsonLines) -> None:
     class Fixed:
         def __init__(self) -> None:
-            self.told: list[int] = []
+            self.ended_ns: list[int] = []
 
         def due_ns(self, prepared: Prepared) -> int:
             return 12
@@ -129,10 +129,10 @@ def test_a_pacer_keeps_its_times(notes: JsonLines) -> None:
             return 34
 
         def done(self, prepared: Prepared, end_ns: int) -> None:
-            self.told.append(end_ns)
+            self.ended_ns.append(end_ns)
 
     pacer = Fixed()
     at = switch(notes, 5, FakeSession(), pacer)
     assert (at.due_ns(PREPARED), at.wait(PREPARED)) == (12, 34)
     at.done(PREPARED, 56)
-    assert pacer.told == [56]
+    assert pacer.ended_ns == [56]

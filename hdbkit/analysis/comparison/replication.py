@@ -8,8 +8,8 @@ Runs of one session share what their host was like, so runs alone replicate noth
 * one session has both sides in turn: the difference within each block of neighbouring runs is one value. How the
   difference varies from session to session is then unknown.
 
-Anything else is undecided: with one session per side, or all runs of one side first, the sides and the hours at which
-they were measured cannot be told apart.
+Anything else is undecided: with one session per side, or all runs of one side first, a difference may come from the
+sides or from the time at which they were measured.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def replication(runs: pd.DataFrame) -> Replication:
     if len(shared) == 1:
         return _within(runs[runs["session"] == shared[0]])
     if len(base) == len(new) == 1:
-        why = "with one session per side, the sides cannot be told from what else changed between the sessions"
+        why = "with one session per side, a difference may come from the sessions instead of the sides"
     else:
         why = f"{BASE if len(base) == 1 else NEW} has one session, which has no run of the other side"
     return Replication(Unit.NONE, (), why)

@@ -152,7 +152,12 @@ class BlockModel:
         apart = variance[~np.eye(len(contrasts), dtype=bool)]
         shared = max(float(apart.min()), 0.0) if len(apart) else 0.0
         least = np.sqrt(shared / max(float(np.diag(variance).max()), 1e-300))
-        return min(float(np.floor(least * _LAMBDA_STEPS + 1e-6) / _LAMBDA_STEPS), _MAX_LAMBDA)
+        return rounded_lambda(float(least))
+
+
+def rounded_lambda(value: float) -> float:
+    """A ``lambda`` of Dunnett's test, rounded down to a twentieth, so that few critical values are computed."""
+    return min(float(np.floor(value * _LAMBDA_STEPS + 1e-6) / _LAMBDA_STEPS), _MAX_LAMBDA)
 
 
 def _within(columns: Floats, stratum: NDArray[np.intp]) -> Floats:

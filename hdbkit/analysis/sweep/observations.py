@@ -67,10 +67,10 @@ def grouped(slices: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     count = max(min(len(cycles), MAX_STRETCHES), 1)
     stretch = pd.Series(np.arange(len(cycles)) * count // max(len(cycles), 1), cycles, dtype="int64")
     rate = metric.measure is Measure.RATE
-    logs = slices["metric_value"] if rate else np.log(slices["metric_value"].astype(float))
+    values = slices["metric_value"] if rate else np.log(slices["metric_value"].astype(float))
     keys = [slices["configuration"], slices["cycle"].map(stretch).rename(STRETCH)]
     found = pd.DataFrame(
-        {"metric_value": logs, "operations_per_s": slices["operations_per_s"], "first_cycle": slices["cycle"]}
+        {"metric_value": values, "operations_per_s": slices["operations_per_s"], "first_cycle": slices["cycle"]}
     ).assign(cycles=1)
     how = {"metric_value": "mean", "operations_per_s": "mean", "first_cycle": "min", "cycles": "sum"}
     found = found.groupby(keys).agg(how)

@@ -19,12 +19,11 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, Floats, moderated
+from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, Floats, moderated, rounded_lambda
 from hdbkit.analysis.statistics.dunnett import critical_value
 from hdbkit.analysis.statistics.power import POWER, noise_interval
 
 _DRAWS = 300
-_LAMBDA_STEPS = 20
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ def _half_widths(design: Design) -> Floats:
         errors.append(np.sqrt(parts.sum()))
         dfs.append(min(float(parts.sum() ** 2 / (parts**2 / judged_df[:2]).sum()), df))
         lambdas.append(np.sqrt(variances[0] / (variances[0] + variances[1:size].max())))
-    common = float(np.floor(np.median(lambdas) * _LAMBDA_STEPS) / _LAMBDA_STEPS)
+    common = rounded_lambda(float(np.median(lambdas)))
     family = [[common] * design.comparisons] * design.counts
     critical = [critical_value(family, one, design.level) for one in dfs]
     half_widths: Floats = np.array(critical) * np.array(errors)
