@@ -15,6 +15,7 @@ from hdbkit.errors import CannotConnect, InputError
 from hdbkit.readings import ServerRole
 from hdbkit.servers import PrivateServer
 from hdbkit.servers.place import free_port
+from tests.run.faults import until
 
 ENGINE = database("postgresql")
 
@@ -58,6 +59,7 @@ def test_reads_are_performed_on_the_replica_and_its_lag_is_on_the_timeline(prima
     load = Load(
         virtual_users=2, rampup_s=0.2, duration_s=1.5, replica_reads=True, mix={"payment": 1, "stock_level": 1}
     )
+    until(lambda: ask(primary, "SELECT count(*) FROM pg_stat_replication")[0] == 1, "the standby is connected")
     before = transactions(replica)
     result = hdbkit.run(target, load=load)
     done = {name: one["committed"] for name, one in result.summary["operations"].items() if one["committed"]}
