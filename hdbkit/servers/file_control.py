@@ -33,7 +33,7 @@ class FileControl(SqlControl):
 
         A stopped server is started first.
         """
-        self._start_again()
+        self._ready()
         return {"identity": self.identity, "file": self._file.text(), "running": self._running()}
 
     def _advice(self, snapshot: Mapping[str, Any]) -> str:

@@ -7,6 +7,8 @@ A server that lists no such settings is idle after its checkpoint.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
 from hdbkit.contracts import Database, Session
 
@@ -18,20 +20,19 @@ _STUCK_S = 5.0
 """The wait ends when no remaining amount has decreased for this long; some servers never reach zero."""
 
 
-def wait_until_idle(session: Session, engine: Database) -> None:
-    """Wait until clients and background work have finished, with settings that speed it up; then reset these."""
+def wait_until_idle(
+    session: Session, engine: Database, replaced: Callable[[Mapping[str, str]], AbstractContextManager[None]]
+) -> None:
+    """Wait until clients and background work have finished, with settings that speed it up.
+
+    ``replaced`` sets them for the time of a block.
+    """
     helping = {str(name): str(value) for name, value in session.ask("rest_settings")}
     if not helping:
         return
     _wait_for_clients(session, engine)
-    present = {str(name): str(value) for name, value in session.ask("running_settings")}
-    try:
-        for name, value in helping.items():
-            session.ask("set_running_setting", name=name, value=value)
+    with replaced(helping):
         _wait_for_remaining_work(session)
-    finally:
-        for name in reversed(helping):
-            session.ask("set_running_setting", name=name, value=present[name])
 
 
 def _wait_for_clients(session: Session, engine: Database) -> None:

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import CHANGED, KEPT, ApplyBy, Change, Power, Session, Setting
-from hdbkit.errors import HdbkitError, ServerDown, ServerFailed, TransactionError
+from hdbkit.errors import CannotConnect, HdbkitError, ServerDown, ServerFailed, TransactionError
 from hdbkit.processes import working_folder
 from hdbkit.readings import HostLoad
 from hdbkit.servers.power import run_or_fail
@@ -48,6 +48,7 @@ class SqlControl(ServerAccess):
         self._unmaintained = False
         self._tried: dict[str, ApplyBy] = {}
         self._applied: set[str] = set()
+        self._to_reset: dict[str, str] = {}
 
     # -- reading -----------------------------------------------------------------------------------------
 
@@ -109,7 +110,7 @@ class SqlControl(ServerAccess):
 
         A stopped server is started first.
         """
-        self._start_again()
+        self._ready()
         server = {"identity": self.identity, "address": self._address}
         entries = self._entries()
         return {**server, "entries": entries, "running": self._running(), "file": self._own_file(entries)}
@@ -134,7 +135,7 @@ class SqlControl(ServerAccess):
         """Set the values, reload or restart as needed, and verify; undo the change if anything fails."""
         if not self._target.may_change_settings:
             raise ServerFailed("; ".join(self.problems({})))
-        self._start_again()
+        self._ready()
         known = self.settings()
         if wrong := self._wrong({name: [value] for name, value in changes.items()}, known):
             raise ServerFailed("; ".join(wrong))
@@ -162,6 +163,7 @@ class SqlControl(ServerAccess):
                 self._restore(snapshot)
             finally:
                 self._restoring = False
+        self._to_reset = {}
 
     def _advice(self, snapshot: Mapping[str, Any]) -> str:
         """What to do with a server that is down and could not be repaired."""
@@ -209,13 +211,17 @@ class SqlControl(ServerAccess):
         self._take_effect({**present, **wanted}, snapshot.get("running", {}))
 
     def maintain(self) -> float:
-        """Remove old row versions, run a checkpoint, wait for background work; 0 if the account may not."""
+        """Remove old row versions, run a checkpoint, wait for background work; 0 if the account may not.
+
+        With permission to change settings, some of them speed up the background work while it is awaited.
+        """
         began = time.monotonic()
         try:
             with self._session(self._admin.with_(database=self._target.database)) as session:
                 session.ask("remove_old_rows")
                 session.ask("checkpoint")
-                wait_until_idle(session, self._engine)
+                if self._target.may_change_settings:
+                    wait_until_idle(session, self._engine, self._replaced)
         except TransactionError as error:
             if not self._unmaintained:
                 self.say(f"maintenance between runs is incomplete (account {self._admin.user}): {error.text}")
@@ -223,10 +229,44 @@ class SqlControl(ServerAccess):
             return 0.0
         return time.monotonic() - began
 
+    @contextmanager
+    def _replaced(self, values: Mapping[str, str]) -> Iterator[None]:
+        """Set these values on the running server for the time of a block."""
+        present = self._running()
+        self._to_reset = {name: present[name] for name in reversed([*values])}
+        try:
+            with self._session() as session:
+                for name, value in values.items():
+                    session.ask("set_running_setting", name=name, value=value)
+            yield
+        finally:
+            self._reset()
+
+    def _reset(self) -> None:
+        """Set again, in new sessions, the values that a block replaced.
+
+        Raises ``ServerFailed`` if that is not possible; the next start, change or snapshot repeats it.
+        """
+        try:
+            self._set_running(self._to_reset)
+            unlike = self._unlike(self._to_reset)
+        except (CannotConnect, TransactionError) as error:
+            raise ServerFailed(
+                f"{', '.join(self._to_reset)} could not be reset after maintenance: {error}"
+            ) from error
+        if unlike:
+            raise ServerFailed(f"the server did not accept the earlier values of {', '.join(unlike)}")
+        self._to_reset = {}
+
+    def _ready(self) -> None:
+        """Start a stopped server, and reset what an interrupted maintenance left."""
+        self._start_again()
+        self._reset()
+
     def start(self, before: Mapping[str, Any] | None = None) -> None:
         """Start a stopped server, if permitted; if it does not start or no connection is free, restore ``before``."""
         try:
-            self._start_again()
+            self._ready()
         except HdbkitError as error:
             if before is None or not (isinstance(error, ServerFailed) or is_disconnected(error)):
                 raise
