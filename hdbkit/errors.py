@@ -8,6 +8,7 @@
     |   |   +-- NothingListens  no server listens at the address
     |   |   +-- NoneFree        all connections of the server are in use
     |   |   +-- NotReady        the server is starting or stopping
+    |   |   +-- Rejected        the server runs, and rejects the account, the database or the client
     |   +-- SchemaProblem       the schema is missing, half built, or has another scale
     |       +-- NoAccess        the account lacks privileges on it
     |       +-- HalfBuilt       its build is incomplete and can be resumed
@@ -103,6 +104,10 @@ class NoneFree(CannotConnect):
 
 class NotReady(CannotConnect):
     """The server is starting or stopping."""
+
+
+class Rejected(CannotConnect):
+    """The server runs, and rejects the account, the database or the client; a pooler may answer for it."""
 
 
 class SchemaProblem(InputError):

@@ -219,6 +219,11 @@ class Target(ConfigModel):
         """The target at each of its addresses alone, in the order in which they are tried."""
         return [self._at(address) for address in ("", *self.fallbacks)] if self.fallbacks else [self]
 
+    @property
+    def first(self) -> Target:
+        """The target at its first address alone: the server that is controlled and disturbed."""
+        return self.each[0]
+
     def replica(self, number: int) -> Target:
         """The target on one of its replicas, taken in turn by ``number``."""
         return self._at(self.replicas[number % len(self.replicas)])

@@ -10,7 +10,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases._access import ATTRIBUTES, CONNECT_TIMEOUT, connect_timeout_s, tls_failure
 from hdbkit.databases._password_files import in_option_file
-from hdbkit.errors import CannotConnect, MissingDriver, NoneFree, NothingListens, NotReady
+from hdbkit.errors import CannotConnect, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.files import is_utf8
 
 _TLS = {"ssl_ca": "ca", "ssl_capath": "capath", "ssl_cert": "cert", "ssl_key": "key", "ssl_cipher": "cipher"}
@@ -65,7 +65,9 @@ _ERRORS: dict[int, tuple[str, str]] = {
     3159: ("the server requires TLS", "set the option ssl_mode=REQUIRED of the target"),
     4151: ("user '{user}' is locked", "unlock it or use another account"),
 }
-_KINDS = {1040: NoneFree, 1053: NotReady, 1203: NoneFree}
+_REJECTIONS = (1044, 1045, 1049, 1129, 1130, 1226, 1698, 1820, 1862, 3118, 3159, 4151)
+"""What only a running server says."""
+_KINDS = {1040: NoneFree, 1053: NotReady, 1203: NoneFree, **dict.fromkeys(_REJECTIONS, Rejected)}
 _NO_PASSWORD = ("a password is required, but none was given", "set HDBKIT_PASSWORD or name a password file")
 _REFUSED = (1045, 1130, 1698)
 _FROM = re.compile(r"'@'([^']*)'|Host '([^']*)'")

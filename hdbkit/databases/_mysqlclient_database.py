@@ -43,7 +43,7 @@ from hdbkit.databases._mysqlclient_connect import (
 )
 from hdbkit.databases._mysqlclient_grants import advised_grants, granted, grants_for, place_of
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
-from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
+from hdbkit.errors import CannotConnect, InputError, MissingDriver, Rejected, TransactionError
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import (
     LAG,
@@ -193,7 +193,7 @@ class MysqlclientDatabase:
             session.close()
             words = "accepts no changes" if wanted == "read-write" else "accepts changes"
             advice = "name another address, or change that option of the target"
-            raise CannotConnect(target.url, f"the server {words}, but {ATTRIBUTES} is {wanted}", advice)
+            raise Rejected(target.url, f"the server {words}, but {ATTRIBUTES} is {wanted}", advice)
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's schema, which is the target's database."""

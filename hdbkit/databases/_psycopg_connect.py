@@ -21,7 +21,7 @@ from hdbkit.databases._access import (
     handshake_problem,
     tls_failure,
 )
-from hdbkit.errors import CannotConnect, MissingDriver, NoneFree, NothingListens, NotReady
+from hdbkit.errors import CannotConnect, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.readings import Pooling, PoolMode
 
 if TYPE_CHECKING:
@@ -110,6 +110,25 @@ _ERRORS = (
 )
 
 
+_REJECTIONS = (
+    "no password supplied",
+    "password authentication failed",
+    "authentication failed",
+    "no pg_hba.conf entry",
+    "too many",
+    "permission denied for database",
+    "not permitted to log in",
+    "not currently accepting connections",
+    "session is read-only",
+    "session is not read-only",
+    "server is in hot standby mode",
+    "server is not in hot standby mode",
+    'database "',
+    'role "',
+)
+"""What only a running server says."""
+
+
 class _TakesNoSettings(CannotConnect):
     """A pooler refuses settings at startup."""
 
@@ -119,6 +138,7 @@ _KINDS: Mapping[str, type[CannotConnect]] = {
     **dict.fromkeys(("Connection refused", "No such file or directory", _POOLER_ALONE), NothingListens),
     **dict.fromkeys(("too many clients", "connection slots are reserved"), NoneFree),
     **dict.fromkeys((*_STARTING, "is shutting down"), NotReady),
+    **dict.fromkeys(_REJECTIONS, Rejected),
 }
 
 
@@ -250,7 +270,7 @@ def _connect_error(target: Target, text: str) -> CannotConnect:
     if failure := tls_failure(target, _certificate_problem(target, text), "sslrootcert"):
         return failure
     if words["sslmode"] == "disable" and "pg_hba.conf" in text and any(sign in text for sign in _UNENCRYPTED):
-        return CannotConnect(target.url, "the server does not allow this connection without TLS", _WITH_TLS)
+        return Rejected(target.url, "the server does not allow this connection without TLS", _WITH_TLS)
     for sign, reason, advice in _ERRORS:
         if sign in text:
             return _KINDS.get(sign, CannotConnect)(target.url, reason.format(**words), advice)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -146,13 +146,16 @@ def _check_faults(plan: RunPlan, session: Session, results: Path) -> str:
     from hdbkit.faults.actions import check
     from hdbkit.servers.server_access import host_of
 
-    target = plan.target
-    check(target, plan.load.faults, len(client_slices(dict(plan.load))), session, results)
-    if not any(fault.thing in (Thing.SERVER, Thing.DISK) for fault in plan.load.faults):
-        return ""
-    pid = database(target.kind).server_process(session)
+    target, engine = plan.target, database(plan.target.kind)
+    disturbs_server = any(fault.thing in (Thing.SERVER, Thing.DISK) for fault in plan.load.faults)
+    with ExitStack() as block:
+        if disturbs_server and target.fallbacks:  # the session may be that of another server
+            session = block.enter_context(closing(engine.connect(target.first)))
+        check(target, plan.load.faults, len(client_slices(dict(plan.load))), session, results)
+        pid = engine.server_process(session) if disturbs_server else None
     folder = working_folder(pid) if pid else None
-    return str(folder) if folder else f"{host_of(target)}{target.port or 'default'}"
+    address = f"{host_of(target)}{target.port or 'default'}"
+    return str(folder or address) if disturbs_server else ""
 
 
 def _check_capabilities(engine: Database, asked: Workload, load: Load) -> None:

@@ -147,7 +147,7 @@ class Actions:
         if birth and birth_of(pid) == birth:
             return pid
         engine = database(self.target.kind)
-        with closing(engine.connect(self.target)) as session:
+        with closing(engine.connect(self.target.first)) as session:
             found = engine.server_process(session)
         if found is None:
             raise ServerFailed("the server's process is not on this host")

@@ -3,7 +3,7 @@
 It is written to the run folder before the fault begins, so that another process can undo it: the process that causes
 the faults does, the run's supervisor once that process has died, ``hdbkit recover`` once both have. All three call
 ``undo``, which can be repeated; the file is removed when it has succeeded, which for a server that was killed or
-stopped means that it accepts connections. The file is locked while the fault begins, so that nothing is undone before
+stopped means that it answers a statement. The file is locked while the fault begins, so that nothing is undone before
 it is done.
 """
 
@@ -14,18 +14,28 @@ import fcntl
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.contracts import Power, ServerControl
+from hdbkit.contracts import Power, ServerControl, SessionOptions
 from hdbkit.databases import database
-from hdbkit.errors import CannotConnect, DamagedResult, HdbkitError, NothingListens, NotReady, ServerFailed
+from hdbkit.errors import (
+    CannotConnect,
+    DamagedResult,
+    HdbkitError,
+    NoneFree,
+    NotReady,
+    Rejected,
+    ServerFailed,
+)
 from hdbkit.files import draft_of
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder
@@ -36,7 +46,10 @@ _FREEZE, _THAW = 0xC0045877, 0xC0045878
 """The requests FIFREEZE and FITHAW of Linux."""
 _START_S, _AGAIN_S = 30.0, 0.5
 _ACCEPTS_S, _LOOK_S = 90.0, 0.05
-"""How long a server may take from its start command until it accepts connections, as after a recovery."""
+"""How long a server may take from its start command until it answers a statement, as after a recovery."""
+_FIRST_S, _ANSWER_S = 1.0, 10.0
+"""How long a connection and its statement may take, before the first start and after it: a pooler holds both back
+while its server is down, and a start command does no harm to a server that is slow."""
 
 
 class ServerState(StrEnum):
@@ -175,16 +188,16 @@ def _undo(left: Leftover, target: Target) -> int:
 
 
 def _start(target: Target) -> int:
-    """Start the server unless it accepts connections, and wait until it does; return when its start had ended.
+    """Start the server unless it answers, and wait until it does; return when its start had ended.
 
     Its status command is not asked: it may report the killed process. The start is repeated, since remaining
     processes of a killed server may block it briefly.
     """
     power, started = require_power(control(target)), False
-    done_ns, end = time.monotonic_ns(), time.monotonic() + _START_S
-    while (refusal := _refusal(target)) is not None:
-        late = time.monotonic() > end
-        if isinstance(refusal, NothingListens) and not started:
+    done_ns, end, wait_s = time.monotonic_ns(), time.monotonic() + _START_S, _FIRST_S
+    while (failure := _failure(target, wait_s)) is not None:
+        late, wait_s = time.monotonic() > end, _ANSWER_S
+        if not started and not isinstance(failure, NotReady):
             try:
                 power.start(ended=True)
             except ServerFailed:
@@ -195,21 +208,36 @@ def _start(target: Target) -> int:
                 started, done_ns, end = True, time.monotonic_ns(), time.monotonic() + _ACCEPTS_S
         elif late:
             lines = power.last_log_lines() if started else ""
-            why = f"{refusal.reason}{f' ({lines})' if lines else ''}"
-            raise ServerFailed(f"the server of {target.described} accepts no connections: {why}")
+            reason = failure.reason if isinstance(failure, CannotConnect) else str(failure)
+            why = f"{reason}{f' ({lines})' if lines else ''}"
+            raise ServerFailed(f"the server of {target.described} does not answer: {why}")
         else:
             time.sleep(_LOOK_S)
     return done_ns
 
 
-def _refusal(target: Target) -> CannotConnect | None:
-    """The error of a connection to a server that is down, starts or stops; None if it accepts connections."""
+def _failure(target: Target, wait_s: float) -> HdbkitError | None:
+    """Why the server at the target's first address answers no statement; None if it does, or rejects the account.
+
+    A connection alone proves nothing: a pooler, a tunnel or another address accepts it while the server is down.
+    """
+    answer = SimpleQueue[HdbkitError | None]()
+    threading.Thread(target=lambda: answer.put(_answered(target.first)), daemon=True).start()
     try:
-        database(target.kind).connect(target).close()
-    except (NothingListens, NotReady) as error:
-        return error
-    except CannotConnect:  # it answers, and rejects the account
+        return answer.get(timeout=wait_s)
+    except Empty:
+        return ServerFailed(f"a statement was not answered within {wait_s:g} s")
+
+
+def _answered(target: Target) -> HdbkitError | None:
+    engine = database(target.kind)
+    try:
+        with closing(engine.connect(target, options=SessionOptions(connect_timeout_s=int(_ANSWER_S)))) as session:
+            engine.clock_s(session)
+    except (Rejected, NoneFree):
         return None
+    except HdbkitError as error:
+        return error
     return None
 
 

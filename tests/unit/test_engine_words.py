@@ -12,9 +12,9 @@ import pytest
 from hdbkit import sql
 from hdbkit.config import Target
 from hdbkit.config.fault import parse_faults
-from hdbkit.databases import database
+from hdbkit.databases import _mysqlclient_connect, database
 from hdbkit.databases._psycopg_connect import _connect_error
-from hdbkit.errors import HalfBuilt, InputError
+from hdbkit.errors import HalfBuilt, InputError, Rejected
 from hdbkit.faults.actions import check
 from hdbkit.workloads.present import advised
 
@@ -61,6 +61,31 @@ def test_a_server_that_requires_tls_is_no_matter_of_pg_hba_conf_for_a_target_tha
     assert error.reason == "the server does not allow this connection without TLS"
     assert error.advice == "set the option sslmode of the target to prefer or require"
     assert "pg_hba.conf" in _connect_error(target.with_(options={}), f"{REFUSED}, {addition}").advice
+
+
+def test_only_what_a_running_server_says_is_a_rejection() -> None:
+    """Not what a pooler, a router or the network says while the server is down."""
+    target = Target.parse("postgresql://bench@db1/x")
+    rejections = (
+        f"{REFUSED}",
+        'FATAL: password authentication failed for user "bench"',
+        'FATAL: role "x" is missing',
+    )
+    for text in (*rejections, 'FATAL: database "x" does not exist', "session is read-only"):
+        assert type(_connect_error(target, text)) is Rejected
+    down = (
+        "server closed the connection unexpectedly",
+        "timeout expired",
+        "Connection refused",
+        "query_wait_timeout",
+    )
+    for text in (*down, "FATAL: pgbouncer cannot connect to server", "FATAL: server login has been failing"):
+        assert not isinstance(_connect_error(target, text), Rejected)
+    target = Target.parse("mysql://bench@db1/x")
+    for code in (1045, 1049, 3118):
+        assert type(_mysqlclient_connect._connect_error(target, code, "")) is Rejected
+    for code in (1053, 2003, 2013, 2055, 9001):
+        assert not isinstance(_mysqlclient_connect._connect_error(target, code, ""), Rejected)
 
 
 @pytest.mark.parametrize("claimed", [True, False])

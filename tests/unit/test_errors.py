@@ -27,6 +27,7 @@ EXAMPLES = [
     CannotConnect("nulldb://bench@db1/tpcc", "connection refused", "start the server, or give its port"),
     errors.NothingListens("nulldb://bench@db1/tpcc", "nothing listens on db1", "start the server"),
     errors.NoneFree("nulldb://bench@db1/tpcc", "all connections are in use", "use fewer virtual users"),
+    errors.Rejected("nulldb://bench@db1/tpcc", "wrong user 'bench' or password", "set the right one"),
     errors.NotReady("nulldb://bench@db1/tpcc", "the server is starting up", "try again in a moment"),
     RunFailed("20261120-2104-nulldb-c-w10-u4-abc", "client 3 was killed"),
     errors.ServerDown("the server is down; start it", "20261120-2104-memory-abc"),

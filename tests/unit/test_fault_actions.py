@@ -13,7 +13,18 @@ import pytest
 
 from hdbkit.config import Commands, ControlSpec, Load, Target
 from hdbkit.config.fault import Fault
-from hdbkit.errors import CannotConnect, NothingListens, RunFailed
+from hdbkit.contracts import SessionOptions
+from hdbkit.errors import (
+    CannotConnect,
+    ErrorClass,
+    HdbkitError,
+    NoneFree,
+    NothingListens,
+    NotReady,
+    Rejected,
+    RunFailed,
+    TransactionError,
+)
 from hdbkit.execution.handle import RunHandle, require_done
 from hdbkit.faults import undo as undoing
 from hdbkit.faults.actions import Actions, _check_disk
@@ -44,7 +55,7 @@ class Server:
         }
         return TARGET.with_(control=ControlSpec(commands=Commands(**words)))
 
-    def refusal(self, _: Target) -> CannotConnect | None:
+    def failure(self, *_: object) -> CannotConnect | None:
         return None if self.running.exists() else NothingListens(TARGET.url, "nothing listens", "start it")
 
     @property
@@ -56,7 +67,7 @@ class Server:
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
     found = Server(tmp_path)
-    monkeypatch.setattr(undoing, "_refusal", found.refusal)
+    monkeypatch.setattr(undoing, "_failure", found.failure)
     return found
 
 
@@ -119,10 +130,51 @@ def test_a_server_that_starts_and_accepts_no_connection_is_not_undone(
     path = leftover(ServerState.KILLED, {1: "another boot/1"})
     (failed,) = undo_all(RunFolder(tmp_path), server.target(start="true", status="true"))
     assert failed == (
-        f"a fault could not be undone: the server of {TARGET.described} accepts no connections: nothing listens; "
+        f"a fault could not be undone: the server of {TARGET.described} does not answer: nothing listens; "
         f"what is to be undone stays in {path}"
     )
     assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "answers"),
+    [
+        (CannotConnect(TARGET.url, "none of its addresses can be used", "check them"), False),
+        (NotReady(TARGET.url, "the server is starting up", "wait"), False),
+        (TransactionError(ErrorClass.CONNECTION_LOST, "08006", "the pooler cannot connect"), False),
+        (Rejected(TARGET.url, "wrong user or password", "set it"), True),
+        (NoneFree(TARGET.url, "all connections are in use", "use fewer"), True),
+    ],
+)
+def test_a_server_answers_if_its_first_address_does_or_rejects_the_account(
+    monkeypatch: pytest.MonkeyPatch, error: HdbkitError, answers: bool
+) -> None:
+    asked: list[str] = []
+
+    class Engine:
+        def connect(self, target: Target, options: SessionOptions) -> None:
+            asked.append(target.url)
+            raise error
+
+    monkeypatch.setattr(undoing, "database", lambda _: Engine())
+    assert (undoing._failure(TARGET.with_(fallbacks=("db2",)), 60) is None) is answers
+    assert asked == [TARGET.url]
+
+
+def test_a_server_that_holds_a_statement_back_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a pooler does while its server is down."""
+    done = threading.Event()
+
+    class Engine:
+        def connect(self, target: Target, options: SessionOptions) -> None:
+            done.wait()
+            raise CannotConnect(TARGET.url, "it was closed", "none")
+
+    monkeypatch.setattr(undoing, "database", lambda _: Engine())
+    try:
+        assert str(undoing._failure(TARGET, 0.01)) == "a statement was not answered within 0.01 s"
+    finally:
+        done.set()
 
 
 @pytest.mark.parametrize("known", [True, False])
