@@ -42,6 +42,7 @@ ON_ONE_WORKER = (
     (
         "tests/run/test_checking.py",
         "tests/run/test_doctor.py",
+        "tests/run/test_faults_undone.py",
         "tests/run/test_pooler.py",
         "tests/run/test_standby.py",
         "tests/run/test_topologies.py",

@@ -92,6 +92,11 @@ class ServerControl(Protocol):
     can_restart: bool
 
     @property
+    def keeps_settings(self) -> bool:
+        """Whether the settings that it applies survive the server's end, however it is started again."""
+        ...
+
+    @property
     def identity(self) -> str:
         """Unique identity of the server, for the journal: an address or a folder."""
         ...

@@ -27,10 +27,13 @@ __all__ = ["Binaries", "PrivateServer", "control", "find_binaries", "private_ser
 def control(target: Target) -> ServerControl:
     """Return the control that the target asks for: private server, agent, file and commands, or SQL only.
 
+    It controls the server at the target's first address, never another that answers instead.
+
     Raises:
         InputError: the settings of this kind of server cannot be changed, or the target's file or folder is missing.
         CannotConnect: the agent does not answer, or rejects the token.
     """
+    target = target.first
     if Capability.SETTINGS not in database(target.kind).capabilities:
         raise InputError(f"hdbkit cannot change the settings of a server of kind '{target.kind}'")
     if target.server_folder:

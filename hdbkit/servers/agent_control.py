@@ -38,6 +38,11 @@ class AgentControl:
         self.can_restore_data = bool(self._about["can_restore_data"])
         self.can_restart = bool(self._about["can_restart"]) and target.may_restart
 
+    @property
+    def keeps_settings(self) -> bool:
+        """True: the server is started by its agent alone, which sets them again."""
+        return True
+
     @cached_property
     def identity(self) -> str:
         """The host and the server. Raises ``CannotConnect`` if only the server knows it, and does not answer."""

@@ -63,6 +63,11 @@ class FileControl(SqlControl):
             self._restart()
             self._set_running(running)
 
+    @property
+    def keeps_settings(self) -> bool:
+        """True: they are in the file."""
+        return True
+
     @cached_property
     def identity(self) -> str:
         """The path of the file, which is known even while the server is stopped."""

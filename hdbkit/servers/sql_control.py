@@ -56,6 +56,12 @@ class SqlControl(ServerAccess):
         """Every setting that the administrator's account may see."""
         return {name: seen.setting for name, seen in self._read(self._admin).items()}
 
+    @property
+    def keeps_settings(self) -> bool:
+        """Whether the server itself keeps them in a file."""
+        with self._session() as session:
+            return bool(session.ask("settings_file"))
+
     def problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
         """The errors in these values; changes nothing."""
         if not self._target.may_change_settings:

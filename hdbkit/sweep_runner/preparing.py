@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import Any
 
 from hdbkit.config import Cache, Target
+from hdbkit.config.fault import Thing
 from hdbkit.contracts import ApplyBy, Change, ServerControl
 from hdbkit.databases import database
 from hdbkit.errors import Problem
@@ -19,11 +20,39 @@ from hdbkit.sweep_runner.data import bring_data, unrestorable
 
 def unprepared(plan: SweepPlan, control: ServerControl) -> list[Problem]:
     """The requested preparations that this server does not support."""
-    found = unrestorable(plan, control)
+    found = [*unrestorable(plan, control), *_other_servers(plan), *_forgotten(plan, control)]
     if plan.spec.cache is Cache.RESTART and not control.can_restart:
         advice = "use 'warm', or a target with 'may_restart: true' and commands in 'control'"
         found.append(Problem("cache", f"hdbkit cannot restart {control.identity}; {advice}"))
     return found
+
+
+def _other_servers(plan: SweepPlan) -> list[Problem]:
+    """Clients would go on at another address, whose server has neither the settings nor an empty cache."""
+    if not plan.target.fallbacks or not (plan.changes_server or plan.spec.cache is Cache.RESTART):
+        return []
+    reason = "has several addresses, but a sweep changes or restarts the server of one; name that one alone"
+    return [Problem("target", f"{plan.target.described} {reason}")]
+
+
+def _forgotten(plan: SweepPlan, control: ServerControl) -> list[Problem]:
+    """The faults after which the rest of a run would be measured without the configuration's settings."""
+    if not plan.changes_server:
+        return []
+    faults = {fault for run in plan.runs for fault in plan.load_of(run).faults if fault.thing is Thing.SERVER}
+    ends = {fault for fault in faults if fault.action in ("kill", "stop")}
+    lost = {fault for fault in faults if fault.action == "failover"}
+    if ends and not control.keeps_settings:
+        lost |= ends
+    otherwise = ", or name the server's settings file in 'control' (config_file or drop_in)"
+    return [
+        Problem(
+            "load.fault",
+            f"after '{fault}' the server runs without the settings of the sweep; leave it out"
+            f"{otherwise if fault in ends else ''}",
+        )
+        for fault in sorted(lost, key=str)
+    ]
 
 
 def too_few_connections(plan: SweepPlan, control: ServerControl) -> list[str]:

@@ -48,7 +48,7 @@ class FileServer:
     def __init__(self, folder: Path, doom: Doom | None = None, can_restore_data: bool = True) -> None:
         self.folder, self.doom, self.can_restore_data = folder, doom or Doom(), can_restore_data
         self.identity = f"files in {folder}"
-        self.can_restart = True
+        self.can_restart = self.keeps_settings = True
         self.loads: list[HostLoad] = []
         self.say: Callable[[str], None] = lambda _: None
         self.rejected: dict[str, str] = {}

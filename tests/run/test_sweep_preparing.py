@@ -19,6 +19,7 @@ from hdbkit.servers import PrivateServer, _guard, control, private_server
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
 from hdbkit.sweep_runner import start
 from hdbkit.sweep_runner.cooling import cool_down
+from hdbkit.sweep_runner.preparing import unprepared
 from tests.run.sweep_server import FileServer, runner
 
 GIB = 1 << 30
@@ -63,6 +64,35 @@ def test_what_cannot_be_done_before_each_run_is_reported_before_the_first(server
     assert "use 'warm'" in str(caught.value)
     assert "use 'none' or 'auto'" in str(caught.value)
     assert server.calls == []
+
+
+def test_a_sweep_changes_and_restarts_no_server_of_several_addresses(server: FileServer) -> None:
+    """Its clients would go on at another one, and be measured without the settings."""
+    plan = planned(cache="restart")
+    several = {"target": Target(kind="postgresql", host="db1", fallbacks=("db2",))}
+    (problem,) = unprepared(plan.model_copy(update=several), server)
+    assert problem.where == "target"
+    assert "postgresql://db1,db2/ has several addresses, but a sweep changes or restarts" in problem.what
+    loads = plan_sweep(
+        several["target"], SweepSpec(factors={"isolation": ["serializable", "read_committed"]}), "sweep-2"
+    )
+    assert unprepared(loads, server) == []
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_fault_after_which_the_settings_are_gone_is_refused(server: FileServer, keeps: bool) -> None:
+    """SET GLOBAL is gone when the server has ended; a failover goes to a server that never had the settings."""
+    server.keeps_settings = keeps
+    for fault, refused in (
+        ("kill server at 1 s", not keeps),
+        ("stop server at 1 s for 1 s", not keeps),
+        ("failover server at 1 s", True),
+        ("restart server at 1 s", False),
+        ("pause server at 1 s for 1 s; kill client at 2 s", False),
+    ):
+        found = unprepared(planned(load={"duration_s": 5, "fault": fault}), server)
+        assert [one.where for one in found] == ["load.fault"] * refused
+        assert all(f"after '{fault}' the server runs without the settings of the sweep" in one.what for one in found)
 
 
 def test_the_rest_ends_when_the_servers_host_does_little(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,9 @@ from hdbkit.config import Load, Target
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, InputError
 from hdbkit.readings import ServerRole
-from hdbkit.servers import PrivateServer
+from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.place import free_port
+from tests.run.agents import own_target
 from tests.run.faults import until
 
 ENGINE = database("postgresql")
@@ -69,6 +70,14 @@ def test_reads_are_performed_on_the_replica_and_its_lag_is_on_the_timeline(prima
     assert result.manifest.server["replicas"] == f"127.0.0.1:{replica.port}"
     assert result.summary["replication_lag_s"]["max"] >= 0
     assert "replication_lag" in result.charts()
+
+
+def test_a_server_is_controlled_at_the_first_address_alone(built: PrivateServer, replica: Target) -> None:
+    """A standby that answers at the second address hides a stopped server from nobody."""
+    server = control(own_target(built).with_(fallbacks=(f"127.0.0.1:{replica.port}",)))
+    built.stop()
+    server.start()
+    assert built.running
 
 
 def transactions(target: Target) -> int:
