@@ -12,6 +12,8 @@ IDLE_BUSY_PCT = 10.0
 
 LAG = "replication_lag_s"
 """The gauge of a standby's lag, among the counters."""
+ENDS = ("commits", "rollbacks")
+"""The counters of ended transactions; not every engine has both."""
 UPTIME = "uptime_s"
 """The counter of the seconds since the server was started."""
 

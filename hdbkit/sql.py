@@ -1,8 +1,13 @@
-"""Named SQL statements: ``schemas/ansi`` first, then the folder of each dialect, which replaces statements by name.
+"""Named statements: the folder of each dialect replaces statements of the folders before it by name.
 
-In a file, each statement follows a line ``-- name: create_accounts``; the comment lines after that are its
-description. ``:word`` is a value (bound by the driver), ``{word}`` an identifier or integer (or a tuple of these)
-inserted into the text. A statement replaces the statement of the same name in the folders before its own.
+Files are SQL, or the scripts of an engine without SQL, such as Lua. In a file, each statement follows a line
+``-- name: create_accounts``; the comment lines after that are its description, and comment lines at its end belong to
+the next statement. ``:word`` is a value (bound by the driver), ``{word}`` an identifier or integer (or a tuple of
+these) inserted into the text.
+
+``{{limit(1)}}`` is a fragment: what engines write differently. It is defined in ``schemas/ansi/fragments.sql`` after
+a line ``-- fragment: limit(rows)``, with ``{rows}`` for its argument, and again in the folder of a dialect that
+differs.
 
 A statement after ``-- commands: set_setting`` is a query that returns commands as text, for commands that take no
 parameters. The session runs these commands; the caller uses it like any other statement.
@@ -14,7 +19,7 @@ raises. An error instead would be written to the server's log with its statement
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -25,13 +30,39 @@ from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.files import read_text
 from hdbkit.paths import data_folder
 
+ANSI = "ansi"
+"""The folder of the statements in standard SQL, for all SQL engines."""
 SERVER_STATEMENTS = "server"
 """The folder of an engine's own statements, which every session has."""
 _NAME = re.compile(r"^--\s*(name|commands|attempt):\s*(\S+)\s*$", re.MULTILINE)
+_FRAGMENT = re.compile(r"^--\s*fragment:\s*([a-z_]+)(?:\(([a-z_, ]*)\))?\s*$", re.MULTILINE)
+_USE = re.compile(r"\{\{\s*([a-z_]+)(?:\(([^{}]*(?:\{[a-z_]+\}[^{}]*)*)\))?\s*\}\}")
+_ARGUMENT = re.compile(r"'(?:[^']|'')*'|[(),]|[^'(),]+")
+_SCRIPTS = (".sql", ".lua")
+_FRAGMENTS = "fragments.sql"
 _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _VALUE = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
-_WORD = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
+_WORD = re.compile(r"(?<!\{)\{([a-z_][a-z0-9_]*)\}(?!\})")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*|[0-9]+")
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """What engines write differently, such as the type of a timestamp: its text, with a ``{word}`` per parameter."""
+
+    name: str
+    parameters: tuple[str, ...]
+    text: str
+
+    def filled(self, given: str | None) -> str:
+        """The text with the arguments ``given``, separated by commas. Raises ``InputError`` for a wrong number."""
+        arguments = _arguments(given) if given is not None else []
+        if len(arguments) != len(self.parameters):
+            raise InputError(
+                f"the fragment {self.name} takes {len(self.parameters)} arguments, not {len(arguments)}: {given}"
+            )
+        by_name = dict(zip(self.parameters, arguments, strict=True))
+        return _WORD.sub(lambda m: by_name.get(m[1], m[0]), self.text)
 
 
 @dataclass(frozen=True)
@@ -59,6 +90,15 @@ class Statement:
         """The names of its values, without duplicates, in order of first use."""
         return tuple(dict.fromkeys(_VALUE.findall(self.text)))
 
+    def expanded(self, known: Mapping[str, Fragment]) -> Statement:
+        """The statement with each ``{{fragment}}`` replaced by its text. Raises ``InputError`` for an unknown one."""
+        text = self.text
+        while found := _USE.search(text):
+            if found[1] not in known:
+                raise InputError(f"{self.origin}: {self.name}: there is no fragment '{found[1]}'")
+            text = text[: found.start()] + known[found[1]].filled(found[2]) + text[found.end() :]
+        return replace(self, text=text.strip())
+
     def filled(self, words: Mapping[str, Any]) -> Statement:
         """The statement with each ``{word}`` replaced by an identifier or integer."""
         return replace(self, text=_WORD.sub(lambda m: _identifier(words, m[1]), self.text))
@@ -85,19 +125,42 @@ def statements(dialects: tuple[str, ...], folder: str) -> Mapping[str, Statement
 
     A nested folder (``shop.stall``) inherits the statements of its parent and replaces them by name.
     """
+    known = fragments(dialects)
+    return MappingProxyType({name: one.expanded(known) for name, one in _unexpanded(dialects, folder).items()})
+
+
+def _unexpanded(dialects: tuple[str, ...], folder: str) -> dict[str, Statement]:
     outer, _, _ = folder.rpartition(".")
-    found: dict[str, Statement] = dict(statements(dialects, outer)) if outer else {}
-    for dialect in ("ansi", *dialects):
-        for path in sorted((data_folder("schemas") / dialect).joinpath(*folder.split(".")).glob("*.sql")):
+    found = _unexpanded(dialects, outer) if outer else {}
+    for dialect in dialects:
+        for path in _scripts((data_folder("schemas") / dialect).joinpath(*folder.split(".")).glob("*")):
             found.update(parsed(path))
+    return found
+
+
+@cache
+def fragments(dialects: tuple[str, ...]) -> Mapping[str, Fragment]:
+    """The fragments of an engine by name; the last of ``dialects`` takes precedence."""
+    found: dict[str, Fragment] = {}
+    for dialect in dialects:
+        path = data_folder("schemas") / dialect / _FRAGMENTS
+        if path.is_file():
+            _, *pieces = _FRAGMENT.split(read_text(path))
+            for name, words, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+                parameters = tuple(word.strip() for word in (words or "").split(",") if word.strip())
+                found[name] = Fragment(name, parameters, made(name, body, path).text)
     return MappingProxyType(found)
+
+
+def _scripts(paths: Iterable[Path]) -> list[Path]:
+    return sorted(path for path in paths if path.suffix in _SCRIPTS)
 
 
 def folders(dialects: tuple[str, ...]) -> list[str]:
     """The folders with statements for these dialects, such as ``server`` and ``shop.stall``."""
-    roots = [data_folder("schemas") / dialect for dialect in ("ansi", *dialects)]
+    roots = [data_folder("schemas") / dialect for dialect in dialects]
     return sorted(
-        {".".join(path.parent.relative_to(root).parts) for root in roots for path in root.glob("*/**/*.sql")}
+        {".".join(path.parent.relative_to(root).parts) for root in roots for path in _scripts(root.glob("*/**/*"))}
     )
 
 
@@ -136,6 +199,18 @@ def in_scope(own: Mapping[str, Statement], dialects: tuple[str, ...], name: str)
     return found
 
 
+def _arguments(given: str) -> list[str]:
+    """The arguments of a fragment: separated by commas that are not within parentheses or quotes."""
+    found, depth = [""], 0
+    for text in _ARGUMENT.findall(given):
+        depth += {"(": 1, ")": -1}.get(text, 0)
+        if text == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += text
+    return [one.strip() for one in found]
+
+
 def _identifier(words: Mapping[str, Any], name: str) -> str:
     given = words[name]
     parts = [str(part) for part in (given if isinstance(given, tuple) else (given,))]
@@ -169,13 +244,17 @@ def read_statements(path: Path) -> tuple[dict[str, Statement], list[Problem]]:
         problems.append(
             Problem("text without a name", "begin each statement with a line such as: -- name: read", line)
         )
+    comment = ""
     for line, what, name, body in zip(starts, pieces[::3], pieces[1::3], pieces[2::3], strict=True):
         if name in found:
             first = found[name].line
             problems.append(Problem(name, f"two statements named '{name}'; the first is in line {first}", line))
             continue
         commands, attempt = what == "commands", what == "attempt"
-        found[name] = replace(made(name, body, path), makes_commands=commands, may_roll_back=attempt, line=line)
+        own, comment_of_next = _divided(body)
+        statement = made(name, comment + own, path)
+        comment = comment_of_next
+        found[name] = replace(statement, makes_commands=commands, may_roll_back=attempt, line=line)
     return found, problems
 
 
@@ -185,6 +264,15 @@ def made(name: str, body: str, origin: Path) -> Statement:
     comment = [line.removeprefix("--").strip() for line in _leading_comment(lines)]
     text = "\n".join(lines[len(comment) :]).strip().removesuffix(";")
     return Statement(name, text, origin, " ".join(comment))
+
+
+def _divided(body: str) -> tuple[str, str]:
+    """The lines of a statement, and the comment lines after it, which belong to the next."""
+    lines = body.strip().splitlines()
+    end = len(lines)
+    while end > len(_leading_comment(lines)) and (not lines[end - 1].strip() or lines[end - 1].startswith("--")):
+        end -= 1
+    return "\n".join(lines[:end]), "".join(f"{line}\n" for line in lines[end:] if line.strip())
 
 
 def _leading_comment(lines: list[str]) -> list[str]:

@@ -23,7 +23,7 @@ class Database(Protocol):
     extra: str
     """The extra of this package that installs the driver."""
     dialects: tuple[str, ...]
-    """Folders of ``schemas/`` that extend ``ansi``, the most general first; the last is named like ``kind``."""
+    """Folders of ``schemas/`` with its statements, the most general first; ``ansi`` is that of all SQL engines."""
     preload: tuple[str, ...]
     """Modules that clients need, imported before their processes are forked."""
     gauges: frozenset[str]
@@ -119,10 +119,11 @@ class Database(Protocol):
         ...
 
     def counters(self, session: Session) -> dict[str, float]:
-        """The server's running totals and gauges; always includes ``commits`` and ``rollbacks``.
+        """The server's running totals and gauges; empty if it has none.
 
-        ``uptime_s`` is the time since the server was started. With replication ``replication_lag_s`` is among them:
-        of this standby, or of the slowest standby of a primary.
+        ``commits``, ``rollbacks`` and ``waiting_locks`` are among them if the engine has the capability, and
+        ``scanned_rows``, the rows that full scans read. ``uptime_s`` is the time since the server was started. With
+        replication ``replication_lag_s`` is among them: of this standby, or of the slowest standby of a primary.
         """
         ...
 

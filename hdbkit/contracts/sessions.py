@@ -25,18 +25,31 @@ class Capability(StrEnum):
     STORED_ROUTINES = "stored_routines"
     CLIENT_ROUTINES = "client_routines"
     SCHEMAS = "schemas"  # a workload's tables have their own schema inside the database
-    SETTINGS = "settings"
+    SERVER = "server"  # clients connect to a server, which has accounts and can end sessions
+    SETTINGS = "settings"  # the server has settings that can be read and changed
+    ADMIN = "admin"  # databases and accounts can be created by an administrator's session
+    ISOLATION = "isolation"  # the isolation level of a session can be chosen
+    ROW_LOCKS = "row_locks"  # transactions that change different rows do not wait for each other
+    WRITERS_WAIT = "writers_wait"  # who changes a row that an open transaction changed waits for its end
+    READS_NEVER_WAIT = "reads_never_wait"  # who reads a row that an open transaction changed sees the version before
     SNAPSHOT_CONFLICTS = (
         "snapshot_conflicts"  # under repeatable read, changing a row that changed since the snapshot fails
     )
-    STATEMENT_TIMEOUT = "statement_timeout"  # the timeout applies to all statements, not only to reads
-    ADMIN = "admin"  # databases and accounts can be created by an administrator's session
+    LOCK_ERRORS = "lock_errors"  # deadlocks and lock timeouts are told apart
+    LOCK_TIMEOUT = "lock_timeout"  # waiting for a lock can be limited
+    STATEMENT_TIMEOUT = "statement_timeout"  # a statement that takes too long can be ended
+    CHANGE_TIMEOUT = "change_timeout"  # so can a statement that changes rows
+    COUNTS_COMMITS = "counts_commits"  # the server counts its commits
+    COUNTS_ROLLBACKS = "counts_rollbacks"  # and its rollbacks
+    COUNTS_WAITS = "counts_waits"  # the server knows how many sessions wait for a lock
+    COUNTS_SCANS = "counts_scans"  # the server counts the rows that full scans read
 
 
 @dataclass(frozen=True)
 class SessionOptions:
     """Options of a new connection. A timeout of 0 means none; ``isolation=None`` means the server's own level;
-    ``connect_timeout_s`` is a maximum, below that of the target.
+    ``connect_timeout_s`` is a maximum, below that of the target. An engine ignores what it cannot limit; a load that
+    asks for it is refused before.
 
     ``pooling`` is what :meth:`Database.pooling` found; with None, a connection that passes a pooler keeps no state in
     the server's session, which is right for each kind of pooler.

@@ -70,7 +70,7 @@ class CheckSession(Protocol):
 
 @dataclass(frozen=True)
 class PlannedCheck:
-    """A check that ``decide`` carries out.
+    """A check that ``decide`` carries out on engines with the capability ``needs``.
 
     ``of_catalog`` means that it only reads the server's catalog, so it is repeated before each run. Without one that
     is ``required``, the checks after it mean nothing.
@@ -80,6 +80,7 @@ class PlannedCheck:
     decide: Callable[[CheckSession], Check]
     of_catalog: bool = False
     required: bool = False
+    needs: Capability | None = None
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,8 @@ class Workload(Protocol):
     """The tables that a build creates and loads, in this order; empty if hdbkit does not build them."""
     routines: tuple[str, ...]
     """The stored routines that a build creates; may be empty."""
+    instead: Mapping[Capability, str]
+    """What to do where an engine lacks what a load needs; a clause."""
     grows: bool
     """Whether the parts of a smaller scale are also parts of a larger one, so that a build can add the others."""
     preload: tuple[str, ...]

@@ -126,7 +126,7 @@ class MysqlclientDatabase:
     dialects: tuple[str, ...]
     processes: ClassVar[tuple[str, ...]]
     """Possible names of the server process."""
-    capabilities: frozenset[Capability] = frozenset()
+    capabilities = frozenset(Capability) - {Capability.SCHEMAS, Capability.SNAPSHOT_CONFLICTS}
     extra = "mysql"
     gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks", LAG})
     schema_options: type[SchemaOptions] = MysqlclientSchemaOptions

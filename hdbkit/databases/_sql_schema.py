@@ -72,13 +72,13 @@ class SqlSchema:
     session: SqlSession
 
     def __init__(self, engine: SqlDatabase, target: Target, workload: Workload) -> None:
-        options = options_of(engine, workload.spec.storage)
-        assert isinstance(options, SqlSchemaOptions)
+        options = dict(options_of(engine, workload.spec.storage))
         self._options, self._workload, self.target = options, workload, target
         self._scope = workload.scope(engine.dialects)
         self._capabilities = engine.capabilities
-        known = statements(engine.dialects, SERVER_STATEMENTS)
-        self._used = {name: value for name, value in options if value is not None and f"use_{name}" in known}
+        self._known = statements(engine.dialects, SERVER_STATEMENTS)
+        given = {name: value for name, value in options.items() if value is not None}
+        self._used = {name: value for name, value in given.items() if f"use_{name}" in self._known}
         self._engine = engine
         self._claim: SqlSession | None = None
         self.session = engine.connect(target, self._scope, _OPTIONS)
@@ -97,9 +97,11 @@ class SqlSchema:
 
     def log(self) -> BuildLog:
         """The current state of the build; the tables of the record itself are not listed."""
-        if not self.session.query("schema_exists")[0][0]:
+        if Capability.SCHEMAS in self._capabilities and not self.session.query("schema_exists")[0][0]:
             return BuildLog(exists=False)
         found = self._listed("tables")
+        if not found and Capability.SCHEMAS not in self._capabilities:
+            return BuildLog(exists=bool(self._routines()))
         if not found >= _RECORD:
             return BuildLog(exists=True, tables=found)
         spec, finished, parts = (self.session.query(f"select_build_{name}") for name in ("spec", "finished", "parts"))
@@ -111,12 +113,16 @@ class SqlSchema:
     def claim(self) -> bool:
         """By a lock in a transaction of a session of its own, which a pooler gives no other client meanwhile.
 
-        The transaction is idle during the build, so the server's timeouts are lifted for it.
+        The transaction is idle during the build, so the server's timeouts are lifted for it. An engine without a
+        statement for it lets two processes build at once.
         """
+        if "claim_schema" not in self._known:
+            return True
         if self._claim is None:
             self._claim = self._engine.connect(self.target, self._scope, _OPTIONS)
             self._claim.begin()
-            self._claim.query("lift_timeouts")
+            if "lift_timeouts" in self._known:
+                self._claim.query("lift_timeouts")
         end = time.monotonic() + _CLAIM_PATIENCE_S
         while not (claimed := bool(self._claim.query("claim_schema")[0][0])) and time.monotonic() < end:
             time.sleep(0.1)
@@ -125,7 +131,7 @@ class SqlSchema:
     def create(self, spec: str) -> None:
         """Create what is missing: schema, build record and tables; replace a record of another ``spec``."""
         log = self.log()
-        if not log.exists:
+        if not log.exists and Capability.SCHEMAS in self._capabilities:
             self._create_schema()
         if not self._listed("tables") >= _RECORD:
             self.session.query("create_build")
@@ -155,13 +161,13 @@ class SqlSchema:
             raise BuildFailed(f"create_{table}", str(error)) from error
 
     def _run_create_table(self, table: str) -> None:
-        known, partitions = self._scope.statements, self._options.partitions
+        known, partitions = self._scope.statements, self._options.get("partitions", 0)
         partitioned = partitions and f"create_{table}_partitioned" in known
         self.session.query(f"create_{table}_partitioned" if partitioned else f"create_{table}", partitions=partitions)
         if partitioned and f"create_{table}_partition" in known:
             for number in range(partitions):
                 self.session.query(f"create_{table}_partition", number=number, partitions=partitions)
-        if self._options.history_key and f"key_{table}" in known:
+        if self._options.get("history_key") and f"key_{table}" in known:
             self.session.query(f"key_{table}")
 
     def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
@@ -187,14 +193,18 @@ class SqlSchema:
         """Create the missing stored routines."""
         if Capability.STORED_ROUTINES not in self._capabilities:
             return
-        there = self._listed("routines")
+        there = self._routines()
         for routine in self._workload.routines:
             if routine not in there:
                 self.session.query(f"create_routine_{routine}")
 
+    def _routines(self) -> frozenset[str]:
+        """The stored routines in the schema; none on an engine without them."""
+        return self._listed("routines") if Capability.STORED_ROUTINES in self._capabilities else frozenset()
+
     def statistics(self) -> list[str]:
         """One step per table."""
-        return [f"{_ANALYZE} {table}" for table in self._workload.tables]
+        return [f"{_ANALYZE} {table}" for table in self._workload.tables] if _ANALYZE in self._known else []
 
     def missing_grants(self, access: Access) -> list[str]:
         """As the server has them; the record is read where hdbkit builds the tables."""
@@ -206,6 +216,8 @@ class SqlSchema:
         return [f"{table} {reason}" for table, reason in self._unanalyzed()]
 
     def _unanalyzed(self) -> list[tuple[str, str]]:
+        if "list_unanalyzed" not in self._known:
+            return []
         try:
             rows = self.session.query("list_unanalyzed")
         except TransactionError:
@@ -216,13 +228,24 @@ class SqlSchema:
     def analyze(self) -> None:
         """Each table of the workload; where it names none, each that lacks statistics."""
         tables = list(self._workload.tables) or [table for table, _ in self._unanalyzed()]
-        if refused := [table for (table,) in self.session.query("list_not_analyzable", tables=",".join(tables))]:
+        if "update_statistics" not in self._known:
+            raise InputError(f"the statistics of {self._engine.title} are updated by itself; omit --analyze")
+        if refused := self._not_analyzable(tables):
             raise InputError(
                 f"{self.target.account} may not analyze {', '.join(refused)} in {self.target.described}; "
                 "omit --analyze, or use the account that owns the tables"
             )
         for table in tables:
             self.session.query("update_statistics", table=table)
+
+    def _not_analyzable(self, tables: list[str]) -> list[str]:
+        """Those of the tables that this account may not analyze, where the server does not refuse that itself."""
+        known = "list_not_analyzable" in self._known
+        return (
+            [str(one) for (one,) in self.session.query("list_not_analyzable", tables=",".join(tables))]
+            if known
+            else []
+        )
 
     def do(self, name: str) -> None:
         """Run a step: the statement of an index, or ``analyze`` with its table."""
@@ -240,7 +263,7 @@ class SqlSchema:
 
     def drop(self) -> list[str]:
         """Drop routines and tables of the workload, then the build record, then the schema if it is empty."""
-        work, tables, routines = self._workload, self._listed("tables"), self._listed("routines")
+        work, tables, routines = self._workload, self._listed("tables"), self._routines()
         dropped = []
         for routine in filter(routines.__contains__, work.routines):
             self.session.query(f"drop_routine_{routine}")
@@ -250,11 +273,10 @@ class SqlSchema:
             dropped.append(f"table {table}")
         if tables >= _RECORD:
             self.session.query("drop_build")
-        if tables <= {*work.tables, *_RECORD}:
+        if Capability.SCHEMAS in self._capabilities and tables <= {*work.tables, *_RECORD}:
             with suppress(TransactionError):
                 self.session.query("drop_schema", schema=self._scope.schema)
-                if Capability.SCHEMAS in self._capabilities:
-                    dropped.append(f"schema {self._scope.schema}")
+                dropped.append(f"schema {self._scope.schema}")
         return dropped
 
     def close(self) -> None:

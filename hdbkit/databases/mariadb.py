@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from hdbkit.contracts import Capability
 from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
+from hdbkit.sql import ANSI
 
 
 class MariaDB(MysqlclientDatabase):
@@ -14,12 +14,8 @@ class MariaDB(MysqlclientDatabase):
 
     kind = "mariadb"
     title = "MariaDB"
-    dialects = ("mysql", kind)
+    dialects = (ANSI, "mysql", kind)
     processes = ("mariadbd", "mysqld")
-    capabilities = frozenset(Capability) - {
-        Capability.SCHEMAS,
-        Capability.SNAPSHOT_CONFLICTS,
-    }
 
     def _identified_by(self, password: str) -> dict[str, Any]:
         """The verifier for native password authentication: a hash of the hash."""

@@ -9,6 +9,7 @@ from hdbkit.contracts import Capability, Session
 from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
 from hdbkit.errors import TransactionError
 from hdbkit.readings import ServerRole
+from hdbkit.sql import ANSI
 
 
 class MySQL(MysqlclientDatabase):
@@ -16,13 +17,9 @@ class MySQL(MysqlclientDatabase):
 
     kind = "mysql"
     title = "MySQL"
-    dialects = (kind,)
+    dialects = (ANSI, kind)
     processes = ("mysqld",)
-    capabilities = frozenset(Capability) - {
-        Capability.SCHEMAS,
-        Capability.SNAPSHOT_CONFLICTS,
-        Capability.STATEMENT_TIMEOUT,
-    }
+    capabilities = MysqlclientDatabase.capabilities - {Capability.CHANGE_TIMEOUT}
 
     def role(self, session: Session) -> ServerRole:
         """Also by super_read_only, from which no account is exempt."""

@@ -16,7 +16,6 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from signal import Signals
 from types import MappingProxyType
 from typing import Any
 
@@ -24,40 +23,27 @@ from hdbkit.config import Target
 from hdbkit.contracts import (
     SERVER,
     Access,
-    ApplyBy,
     Arguments,
     BuildLog,
     Capability,
     PartLoad,
     Row,
     Schema,
-    SchemaOptions,
     Scope,
     Session,
     SessionOptions,
     TableLoad,
     Workload,
 )
-from hdbkit.databases._access import check_options
+from hdbkit.databases._base import BaseDatabase
 from hdbkit.databases._null_settings import NullSettings
 from hdbkit.databases._null_state import ROLLBACKS, State, Totals
 from hdbkit.databases._null_texts import by_design, count_of, is_count
 from hdbkit.databases._schema_options import options_of
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDesign, TransactionError
-from hdbkit.readings import (
-    Disturbance,
-    Encryption,
-    Footprint,
-    MissingGrant,
-    Pooling,
-    PoolMode,
-    ServerRole,
-    Timeout,
-    WriteCycle,
-)
+from hdbkit.sql import ANSI
 
 _LATENCIES = 1024
-_OPTIONS = ("latency_us", "spread", "seed", "error_rate", "error_class", "connections")
 
 
 class NullSession:
@@ -220,28 +206,32 @@ class NullSchema:
         self.session.close()
 
 
-class NullDatabase:
+class NullDatabase(BaseDatabase):
     """The engine without a server. Contract: :class:`hdbkit.contracts.Database`."""
 
     kind = "nulldb"
     title = "null engine"
-    capabilities = frozenset({Capability.STORED_ROUTINES, Capability.SETTINGS, Capability.SCHEMAS})
-    extra = ""
-    dialects: tuple[str, ...] = (kind,)
-    gauges: frozenset[str] = frozenset()
-    schema_options: type[SchemaOptions] = SchemaOptions
-    connection_settings: Mapping[str, int] = MappingProxyType({})
-    protected_settings: Mapping[str, str] = MappingProxyType({})
-    reload_signal: Signals | None = None
+    dialects: tuple[str, ...] = (ANSI, kind)
+    capabilities = frozenset(
+        {
+            Capability.STORED_ROUTINES,
+            Capability.SETTINGS,
+            Capability.SCHEMAS,
+            Capability.ISOLATION,
+            Capability.LOCK_TIMEOUT,
+            Capability.STATEMENT_TIMEOUT,
+            Capability.CHANGE_TIMEOUT,
+            Capability.COUNTS_COMMITS,
+            Capability.COUNTS_ROLLBACKS,
+        }
+    )
     preload: tuple[str, ...] = ("hdbkit.databases.nulldb",)
+    options = ("latency_us", "spread", "seed", "error_rate", "error_class", "connections")
+    option_values = MappingProxyType({"error_class": [*ErrorClass]})
 
     def driver_version(self) -> str:
         """It needs no driver."""
         return "none"
-
-    def check_options(self, target: Target) -> None:
-        """Check the names of the options, and the class of its errors."""
-        check_options(target, _OPTIONS, {"error_class": [*ErrorClass]})
 
     def behind_proxy(self, target: Target, port: int) -> Target:
         """The target as it is."""
@@ -258,45 +248,9 @@ class NullDatabase:
         """The build record."""
         return NullSchema(target, workload)
 
-    def version(self, session: Session) -> str:
-        """Its name."""
-        return "null engine"
-
-    def role(self, session: Session) -> ServerRole:
-        """A primary."""
-        return ServerRole.PRIMARY
-
-    def is_replica(self, session: Session) -> bool:
-        """It has no primary."""
-        return False
-
-    def pooling(self, session: Session, target: Target) -> Pooling:
-        """Direct: there is no server."""
-        return Pooling(PoolMode.DIRECT)
-
-    def encryption(self, session: Session, target: Target) -> Encryption:
-        """It has no connections."""
-        return Encryption()
-
     def free_connections(self, session: Session) -> int | None:
         """The target's option ``connections``."""
         return _own(session).connections
-
-    def timeouts(self, session: Session) -> list[Timeout]:
-        """None: it has no timeouts."""
-        return []
-
-    def disturbances(self, session: Session) -> list[Disturbance]:
-        """None: its settings disturb nothing."""
-        return []
-
-    def write_cycle(self, session: Session) -> WriteCycle | None:
-        """None: there is no server."""
-        return None
-
-    def clock_s(self, session: Session) -> float | None:
-        """None: it has no server."""
-        return None
 
     def counters(self, session: Session) -> dict[str, float]:
         """Commits and rollbacks of all sessions."""
@@ -304,43 +258,13 @@ class NullDatabase:
         rollbacks = totals.pop(ROLLBACKS, 0)
         return {"commits": totals.total(), "rollbacks": rollbacks}
 
-    def footprint(self, session: Session) -> Footprint | None:
-        """None: it has no tables."""
-        return None
-
-    def server_process(self, session: Session) -> int | None:
-        """None: it has no process."""
-        return None
-
-    def advised_grants(self, session: Session) -> list[MissingGrant]:
-        """None: there are no accounts."""
-        return []
-
-    def grants_for(self, session: Session, access: Access) -> list[str]:
-        """None: there are no accounts."""
-        return []
-
-    def missing_grants(
-        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
-    ) -> list[str]:
-        """None: there are no accounts."""
-        return []
-
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """Its three settings."""
         return _own(session).settings.all()
 
-    def slow_load(self, session: Session) -> str | None:
-        """None: nothing is loaded."""
-        return None
-
     def password_place(self, target: Target) -> str | None:
         """It needs no password."""
         return "not required"
-
-    def provision(self, admin: Target, target: Target) -> list[str]:
-        """Creates nothing."""
-        return []
 
 
 def _own(session: Session) -> NullSession:

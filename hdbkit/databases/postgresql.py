@@ -45,6 +45,7 @@ from hdbkit.readings import (
     Timeout,
     WriteCycle,
 )
+from hdbkit.sql import ANSI
 
 if TYPE_CHECKING:
     from hdbkit.databases._psycopg import PsycopgSession
@@ -84,7 +85,7 @@ class PostgreSQL:
     title = "PostgreSQL"
     capabilities = frozenset(Capability)
     extra = "postgresql"
-    dialects: tuple[str, ...] = (_KIND,)
+    dialects: tuple[str, ...] = (ANSI, _KIND)
     gauges = frozenset({"waiting_locks", LAG})
     schema_options: type[SchemaOptions] = PostgreSQLSchemaOptions
     connection_settings: Mapping[str, int] = _CONNECTIONS

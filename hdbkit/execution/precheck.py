@@ -158,9 +158,21 @@ def _check_faults(plan: RunPlan, session: Session, results: Path) -> str:
     return str(folder or address) if disturbs_server else ""
 
 
+_NEEDED_BY = {
+    "isolation": Capability.ISOLATION,
+    "lock_timeout_ms": Capability.LOCK_TIMEOUT,
+    "statement_timeout_ms": Capability.STATEMENT_TIMEOUT,
+}
+"""By option of a load, what an engine must have for it."""
+
+
 def _check_capabilities(engine: Database, asked: Workload, load: Load) -> None:
     for needed in sorted(asked.needs(load) - engine.capabilities):
-        raise InputError(f"{engine.title} has no {needed.value.replace('_', ' ')}, which this load needs")
+        advice = f"; {asked.instead[needed]}" if needed in asked.instead else ""
+        raise InputError(f"{engine.title} has no {needed.value.replace('_', ' ')}, which this load needs{advice}")
+    for option, needed in _NEEDED_BY.items():
+        if getattr(load, option) and needed not in engine.capabilities:
+            raise InputError(f"{engine.title} has no {needed.value.replace('_', ' ')}; omit {option}")
 
 
 def _check_role(role: ServerRole, plan: RunPlan) -> None:

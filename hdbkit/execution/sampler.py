@@ -19,7 +19,7 @@ from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
-from hdbkit.readings import LAG
+from hdbkit.readings import ENDS, LAG
 from hdbkit.results.columns import COUNTED
 from hdbkit.workloads import metric_of, workload
 
@@ -54,7 +54,7 @@ class FullPages:
         if "wal_fpi" not in totals:
             self.over = True
             return
-        now = totals["wal_fpi"], totals["commits"] + totals["rollbacks"]
+        now = totals["wal_fpi"], sum(totals.get(name, 0.0) for name in ENDS)
         before = self._before if self._before and self._before[1] <= now[1] else now  # a crash sets them back
         self._before = before
         if now[1] < before[1] + _MIN_TRANSACTIONS:

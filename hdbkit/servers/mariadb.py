@@ -9,6 +9,7 @@ from hdbkit.errors import ServerFailed
 from hdbkit.servers._mysqld import MysqldServer, candidates, error_lines
 from hdbkit.servers.binaries import chosen, installed, reported_version
 from hdbkit.servers.place import Binaries, Place
+from hdbkit.sql import ANSI
 
 _INSTALLER = "mariadb-install-db"
 
@@ -18,7 +19,7 @@ class MariaServer(MysqldServer):
 
     kind = "mariadb"
     order = 2
-    dialects = ("mysql", "mariadb")
+    dialects = (ANSI, "mysql", "mariadb")
     program = "mariadbd"
     validates = ("--help", "--verbose")
 

@@ -9,6 +9,7 @@ from hdbkit.paths import cache_folder
 from hdbkit.servers._mysqld import MysqldServer, candidates, error_lines
 from hdbkit.servers.binaries import chosen, installed, reported_version
 from hdbkit.servers.place import Binaries, Place
+from hdbkit.sql import ANSI
 
 
 class MysqlServer(MysqldServer):
@@ -16,7 +17,7 @@ class MysqlServer(MysqldServer):
 
     kind = "mysql"
     order = 3
-    dialects = ("mysql",)
+    dialects = (ANSI, "mysql")
     program = "mysqld"
     validates = ("--validate-config", "--log-error-verbosity=2")
     special = {"mysqlx": "0"}  # noqa: RUF012  as in the protocol

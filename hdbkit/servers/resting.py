@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
 from hdbkit.contracts import Database, Session
+from hdbkit.readings import ENDS
 
 _LOOK_S = 0.1
 _CLIENTS_PATIENCE_S = 30.0
@@ -49,7 +50,7 @@ def _wait_for_clients(session: Session, engine: Database) -> None:
 
 def _ended(session: Session, engine: Database) -> float:
     counters = engine.counters(session)
-    return counters["commits"] + counters["rollbacks"]
+    return sum(counters.get(name, 0.0) for name in ENDS)
 
 
 def _wait_for_remaining_work(session: Session) -> None:

@@ -16,8 +16,10 @@ Started = Callable[[str], None]
 def run_checks(
     planned: Sequence[PlannedCheck], engine: Database, session: Session, started: Started = lambda _: None
 ) -> Iterator[Check]:
-    """Yield the result of each check, up to a required one that failed, or a lost connection."""
+    """Yield the result of each check that the engine can answer, until a required one fails."""
     for one in planned:
+        if one.needs and one.needs not in engine.capabilities:
+            continue
         asked = _Asked(session, one.name, started)
         try:
             found = one.decide(asked)

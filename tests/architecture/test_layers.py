@@ -22,6 +22,7 @@ PARTS_OF_WORDS = ("db2", "redis")
 HELP = {"description", "help", "examples", "epilog"}
 ALLOWED = {
     "hdbkit/config/target.py": {"postgresql"},  # the example of a URL in a message to the user
+    "hdbkit/results/catalog.py": {"sqlite", "sqlite3"},  # the module of the standard library that stores the catalog
     "hdbkit/widgets/panels/sweep.py": {"nulldb"},  # a target that needs no server
 }
 """Where an engine's name is needed; nothing may be decided by it."""

@@ -24,6 +24,7 @@ from tests.quick import QUICK
 
 KINDS = [kind for kind in kinds() if Capability.TABLES in database(kind).capabilities]
 WORK = workload(WorkloadSpec(warehouses=1))
+STORED, CLIENT = "stored", "client"
 Connect = Callable[..., SqlSession]
 Run = Callable[..., tuple[Any, ...]]
 
@@ -75,10 +76,13 @@ def connected(target: Target, options: SessionOptions | None = None) -> SqlSessi
 
 
 @pytest.fixture(scope="session", params=KINDS)
-def target(request: pytest.FixtureRequest) -> Iterator[Target]:
+def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     named = os.environ.get(f"HDBKIT_TEST_{request.param.upper()}")
     if named:
         yield Target.parse(named)
+        return
+    if Capability.SERVER not in database(request.param).capabilities:
+        yield Target(kind=request.param, database=str(tmp_path_factory.mktemp("file") / "conformance"))
         return
     try:
         database(request.param).driver_version()
@@ -98,11 +102,30 @@ def tables(target: Target) -> Iterator[Tables]:
 
 @pytest.fixture(autouse=True)
 def gaps(request: pytest.FixtureRequest) -> None:
-    """``needs(capability, why)``: where the engine lacks it, the test must fail."""
+    """``needs(capability, why)``: where the engine lacks it, the test must fail; with ``tried=False`` it is skipped.
+
+    A parameter ``stored`` needs stored routines.
+    """
+    if "target" not in request.fixturenames:
+        return
+    capabilities = database(request.getfixturevalue("target").kind).capabilities
     for mark in request.node.iter_markers("needs"):
         capability, why = mark.args
-        if capability not in database(request.getfixturevalue("target").kind).capabilities:
+        if capability not in capabilities:
+            if not mark.kwargs.get("tried", True):
+                pytest.skip(f"no {capability}: {why}")
             request.applymarker(pytest.mark.xfail(reason=f"no {capability}: {why}", strict=True))
+    given = getattr(request.node, "callspec", None)
+    ways = given.params.values() if given else ()
+    stored = any(way == STORED or (isinstance(way, tuple) and STORED in way) for way in ways)
+    if stored and Capability.STORED_ROUTINES not in capabilities:
+        pytest.skip("this engine has no stored routines")
+
+
+@pytest.fixture
+def ways(engine: Database) -> tuple[str, ...]:
+    """How transactions can be run on the engine."""
+    return (STORED, CLIENT) if Capability.STORED_ROUTINES in engine.capabilities else (CLIENT,)
 
 
 @pytest.fixture
@@ -145,11 +168,9 @@ def db(small: Small, connect: Connect) -> SqlSession:
     return connect()
 
 
-@pytest.fixture(params=["stored", "client"])
-def run(request: pytest.FixtureRequest, engine: Database, db: SqlSession) -> Run:
+@pytest.fixture(params=[STORED, CLIENT])
+def run(request: pytest.FixtureRequest, db: SqlSession) -> Run:
     """Runs one transaction, by its stored routine or as client SQL, and gives its one row."""
-    if request.param == "stored" and Capability.STORED_ROUTINES not in engine.capabilities:
-        pytest.skip("this engine has no stored routines")
     return runner(request.param, db)
 
 
@@ -165,4 +186,4 @@ def runner(way: str, session: SqlSession) -> Run:
         (row,) = getattr(client, name)(session, arguments)
         return tuple(row)
 
-    return run_stored if way == "stored" else run_client
+    return run_stored if way == STORED else run_client

@@ -15,12 +15,12 @@ from tests.conformance.conftest import Connect, runner
 from tests.conformance.small import Small
 
 
-@pytest.mark.parametrize("ways", [("stored",) * 4, ("client",) * 4, ("stored", "client") * 2], ids=" ".join)
+@pytest.mark.parametrize("of_each", [("stored",) * 4, ("client",) * 4, ("stored", "client") * 2], ids=" ".join)
 def test_deliveries_of_one_warehouse_skip_no_district_and_deliver_once(
-    connect: Connect, db: SqlSession, small: Small, ways: tuple[str, ...]
+    connect: Connect, db: SqlSession, small: Small, of_each: tuple[str, ...]
 ) -> None:
     """20 orders in each of two districts, 20 deliveries by four at once: each takes one of each district."""
-    order = runner("stored", db)
+    order = runner(of_each[0], db)
     for d_id in (1, 2):
         for _ in range(20):
             order("new_order", 1, d_id, 1, (1,), (1,), (1,))
@@ -29,7 +29,7 @@ def test_deliveries_of_one_warehouse_skip_no_district_and_deliver_once(
         run = runner(way, connect())
         return [run("delivery", 1, 3) for _ in range(5)]
 
-    rows = _at_once(five, ways)
+    rows = _at_once(five, of_each)
     assert {d_ids for d_ids, _ in rows} == {(1, 2)}
     taken = Counter((d_id, o_id) for d_ids, o_ids in rows for d_id, o_id in zip(d_ids, o_ids, strict=True))
     assert taken == Counter((d_id, o_id) for d_id in (1, 2) for o_id in range(3001, 3021))
@@ -38,7 +38,9 @@ def test_deliveries_of_one_warehouse_skip_no_district_and_deliver_once(
     assert (receiver["c_balance"], receiver["c_delivery_cnt"]) == (Decimal("25.00"), 20)
 
 
-def test_orders_of_the_same_items_in_any_order_never_deadlock(connect: Connect, db: SqlSession, small: Small) -> None:
+def test_orders_of_the_same_items_in_any_order_never_deadlock(
+    connect: Connect, small: Small, ways: tuple[str, ...]
+) -> None:
     """Stock is locked by (warehouse, item), whatever the order of the lines: no failure, and nothing is lost."""
 
     def twenty(way: str, forwards: bool) -> None:
@@ -48,19 +50,19 @@ def test_orders_of_the_same_items_in_any_order_never_deadlock(connect: Connect, 
             chosen = (items, homes) if forwards else (items[::-1], homes[::-1])
             run("new_order", 1 if forwards else 2, 1, 1, *chosen, (1,) * 6)
 
-    _at_once(twenty, ("stored", "client", "stored", "client"), (True, False, False, True))
+    _at_once(twenty, (ways * 4)[:4], (True, False, False, True))
     assert small.row("stock", s_w_id=1, s_i_id=1)["s_order_cnt"] == 80
     assert small.row("district", d_w_id=1, d_id=1)["d_next_o_id"] == 3041
     assert [row["o_id"] for row in small.rows("orders", o_w_id=2)] == list(range(3001, 3041))
 
 
-def test_payments_at_once_lose_no_money(connect: Connect, small: Small) -> None:
+def test_payments_at_once_lose_no_money(connect: Connect, small: Small, ways: tuple[str, ...]) -> None:
     def twenty(way: str) -> None:
         run = runner(way, connect())
         for _ in range(20):
             run("payment", 1, 1, 2, 1, None, "OUGHT", Decimal("1.00"))
 
-    _at_once(twenty, ("stored", "client", "stored", "client"))
+    _at_once(twenty, (ways * 4)[:4])
     assert small.row("warehouse", w_id=1)["w_ytd"] == Decimal(80)
     assert small.row("customer", c_w_id=2, c_d_id=1, c_id=5)["c_payment_cnt"] == 80
     assert len(small.rows("history")) == 80

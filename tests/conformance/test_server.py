@@ -48,6 +48,7 @@ BRIEF = (
 """Options of a target with which the server ends an idle session soon, by engine."""
 
 
+@pytest.mark.needs(Capability.SERVER, "nobody ends an idle session", tried=False)
 def test_a_build_holds_its_schema_however_long_its_own_session_is_idle(
     target: Target, tables: Tables, engine: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

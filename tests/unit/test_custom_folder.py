@@ -28,13 +28,13 @@ def test_a_folder_makes_a_specification_that_needs_the_folder_no_more(tmp_path: 
     assert again == spec
     work = workload(again)
     assert (work.title, work.slug, work.operations) == ("my-work", "my-work", ("look", "change"))
-    assert work.scope(("any",)).statements["note"].text == "INSERT INTO notes VALUES (:id)"
+    assert work.scope(("ansi", "any")).statements["note"].text == "INSERT INTO notes VALUES (:id)"
 
 
 def test_an_engine_s_own_statement_replaces_the_one_for_all(tmp_path: Path) -> None:
     spec = specification(folder(tmp_path, mysql="-- name: look\nSELECT 1 WHERE 1 = :id"))
     assert workload(spec).scope(("mysql",)).statements["look"].text == "SELECT 1 WHERE 1 = :id"
-    assert workload(spec).scope(("other",)).statements["look"].text.startswith("SELECT content")
+    assert workload(spec).scope(("ansi", "other")).statements["look"].text.startswith("SELECT content")
 
 
 def test_all_errors_of_all_files_are_reported_together_with_lines(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_an_error_of_an_sql_file_hides_no_others(tmp_path: Path, text: str, erro
 
 def test_comments_and_a_byte_order_mark_may_precede_the_first_name(tmp_path: Path) -> None:
     path = folder(tmp_path, sql=f"\ufeff-- A comment.\n\n/* and\nanother */\n{SQL}")
-    assert "look" in workload(specification(path)).scope(("any",)).statements
+    assert "look" in workload(specification(path)).scope(("ansi", "any")).statements
 
 
 @pytest.mark.parametrize("name", ["z.sql", "workload.yaml"])
@@ -215,7 +215,7 @@ def test_an_operation_has_no_statement_that_is_run_anyway(tmp_path: Path, prefix
 
 def test_a_misspelt_engine_is_reported(tmp_path: Path) -> None:
     assert errors(folder(tmp_path, postgres="-- name: look\nSELECT 1")) == [
-        "None postgres/own.sql: there is no engine 'postgres' (known: mariadb, mysql, postgresql). "
+        "None postgres/own.sql: there is no engine 'postgres' (known: mariadb, mysql, postgresql, sqlite). "
         "Did you mean 'postgresql'?"
     ]
 

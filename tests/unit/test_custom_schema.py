@@ -192,6 +192,6 @@ def test_a_table_whose_name_begins_like_a_loading_statement_is_loaded_in_parts(t
 
 def test_words_of_the_build_and_parameters_stand_in_one_statement(tmp_path: Path) -> None:
     path = folder(tmp_path, BUILT_YAML, BUILT_SQL.replace("(id INT)", "(id INT) {rows} {partitions}"))
-    statements = workload(specification(path)).scope(("postgresql",)).statements
+    statements = workload(specification(path)).scope(("ansi", "postgresql")).statements
     assert statements["create_things"].text.endswith("10 {partitions}")
     assert "{table}" in statements["count_rows"].text

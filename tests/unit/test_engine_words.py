@@ -47,7 +47,7 @@ def test_a_redo_log_before_mysql_8_0_30_is_measured_by_its_files(
         )
         rows = [[name, str(value)] for name, value in variables.items()]
         server.executemany("INSERT INTO performance_schema.global_variables VALUES (?, ?)", rows)
-        found = server.execute(sql.find(("mysql",), "server", "redo_log").text).fetchall()
+        found = server.execute(sql.find(("ansi", "mysql"), "server", "redo_log").text).fetchall()
     assert [(name, float(size.removesuffix(" MiB"))) for name, size, _ in found] == ([expected] if expected else [])
 
 

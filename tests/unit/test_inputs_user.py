@@ -26,7 +26,7 @@ PLAN = UserPlan(index=2, seed=11)
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     target = Target(kind="nulldb", database="user")
-    one = database("nulldb").connect(target, WORK.scope(("nulldb",)))
+    one = database("nulldb").connect(target, WORK.scope(("ansi", "nulldb")))
     yield one
     one.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,19 +23,24 @@ SELECT count(*) FROM {table};
 """
 
 
+OWN = ("ansi", "own")
+
+
 @pytest.fixture
 def schemas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for engine in ("ansi", "own"):
         (tmp_path / engine / "shop").mkdir(parents=True)
     (tmp_path / "ansi" / "shop" / "a.sql").write_text(ANSI, encoding="utf-8")
     monkeypatch.setattr(sql, "data_folder", lambda _: tmp_path)
-    sql.statements.cache_clear()
+    for known in (sql.statements, sql.fragments):
+        known.cache_clear()
     yield tmp_path
-    sql.statements.cache_clear()
+    for known in (sql.statements, sql.fragments):
+        known.cache_clear()
 
 
 def test_a_statement_has_its_text_description_and_origin(schemas: Path) -> None:
-    found = sql.find(("own",), "shop", "take_item")
+    found = sql.find(OWN, "shop", "take_item")
     assert found.text == "SELECT i_price FROM item WHERE i_id = :i_id AND i_im_id > :low AND :i_id > 0"
     assert found.description == "The price of an item, by its number."
     assert found.origin == schemas / "ansi" / "shop" / "a.sql"
@@ -42,7 +48,7 @@ def test_a_statement_has_its_text_description_and_origin(schemas: Path) -> None:
 
 def test_an_engines_statement_replaces_the_ansi_one_of_its_name_only(schemas: Path) -> None:
     (schemas / "own" / "shop" / "b.sql").write_text("-- name: count_rows\nSELECT 1\n", encoding="utf-8")
-    assert {name: one.origin.name for name, one in sql.statements(("own",), "shop").items()} == {
+    assert {name: one.origin.name for name, one in sql.statements(OWN, "shop").items()} == {
         "take_item": "a.sql",
         "count_rows": "b.sql",
     }
@@ -53,7 +59,7 @@ def test_a_later_dialect_replaces_an_earlier_one(schemas: Path) -> None:
         (schemas / folder / "shop").mkdir(parents=True, exist_ok=True)
         text = f"-- name: count_rows\nSELECT '{folder}'\n-- name: only_{folder}\nSELECT 1\n"
         (schemas / folder / "shop" / "b.sql").write_text(text, encoding="utf-8")
-    found = sql.statements(("own", "newer"), "shop")
+    found = sql.statements(("ansi", "own", "newer"), "shop")
     assert {name: one.origin.parts[-3] for name, one in found.items()} == {
         "take_item": "ansi",
         "count_rows": "newer",
@@ -63,7 +69,7 @@ def test_a_later_dialect_replaces_an_earlier_one(schemas: Path) -> None:
 
 
 def test_values_are_numbered_by_first_use_and_each_once(schemas: Path) -> None:
-    found = sql.find(("own",), "shop", "take_item")
+    found = sql.find(OWN, "shop", "take_item")
     assert found.parameters == ("i_id", "low")
     assert found.rendered(lambda _, index: f"${index}").endswith("i_id = $1 AND i_im_id > $2 AND $1 > 0")
 
@@ -76,7 +82,7 @@ def test_a_colon_that_is_no_value_is_left_alone(text: str, tmp_path: Path) -> No
 
 
 def test_a_word_takes_an_identifier_or_an_integer(schemas: Path) -> None:
-    found = sql.find(("own",), "shop", "count_rows")
+    found = sql.find(OWN, "shop", "count_rows")
     assert found.words == {"table"}
     assert found.filled({"table": "stock"}).text == "SELECT count(*) FROM stock"
     assert found.filled({"table": 7}).text == "SELECT count(*) FROM 7"
@@ -86,18 +92,18 @@ def test_a_word_takes_an_identifier_or_an_integer(schemas: Path) -> None:
 @pytest.mark.parametrize("word", ["stock; DROP TABLE item", "a b", "", '"x"', "1a", "-1", ("item", "a b")])
 def test_a_word_that_is_no_identifier_is_refused(schemas: Path, word: object) -> None:
     with pytest.raises(InputError, match="table must be an identifier or an integer"):
-        sql.find(("own",), "shop", "count_rows").filled({"table": word})
+        sql.find(OWN, "shop", "count_rows").filled({"table": word})
 
 
 def test_an_unknown_statement_is_reported_in_a_sentence(schemas: Path) -> None:
     with pytest.raises(InputError, match=r"own has no statement 'take' in shop; see: hdbkit sql show own"):
-        sql.find(("own",), "shop", "take")
+        sql.find(OWN, "shop", "take")
 
 
 def test_two_statements_of_one_name_in_a_file_are_refused(schemas: Path) -> None:
     (schemas / "own" / "shop" / "c.sql").write_text("-- name: x\nSELECT 1\n-- name: x\nSELECT 2\n", encoding="utf-8")
     with pytest.raises(InputError, match="two statements named 'x'"):
-        sql.statements(("own",), "shop")
+        sql.statements(OWN, "shop")
 
 
 def test_a_group_inside_another_has_its_statements_and_its_own_instead(schemas: Path) -> None:
@@ -105,25 +111,66 @@ def test_a_group_inside_another_has_its_statements_and_its_own_instead(schemas: 
     for folder, text in (("own/shop", "SELECT 1"), ("ansi/shop/stall", "SELECT 2")):
         (schemas / folder).mkdir(parents=True, exist_ok=True)
         (schemas / folder / "b.sql").write_text(f"-- name: take_item\n{text};\n", encoding="utf-8")
-    assert sql.find(("own",), "shop", "take_item").text == "SELECT 1"
-    assert sql.find(("own",), "shop.stall", "take_item").text == "SELECT 2"
-    assert sql.find(("own",), "shop.stall", "count_rows") == sql.find(("own",), "shop", "count_rows")
+    assert sql.find(OWN, "shop", "take_item").text == "SELECT 1"
+    assert sql.find(OWN, "shop.stall", "take_item").text == "SELECT 2"
+    assert sql.find(OWN, "shop.stall", "count_rows") == sql.find(OWN, "shop", "count_rows")
 
 
 def test_a_session_finds_its_own_statements_before_its_engines(schemas: Path) -> None:
     (schemas / "own" / "server").mkdir()
     (schemas / "own" / "server" / "s.sql").write_text("-- name: take_item\nSELECT 1\n-- name: version\nSELECT 2\n")
-    own = sql.statements(("own",), "shop")
-    assert sql.in_scope(own, ("own",), "take_item") == own["take_item"]
-    assert sql.in_scope(own, ("own",), "version").text == "SELECT 2"
+    own = sql.statements(OWN, "shop")
+    assert sql.in_scope(own, OWN, "take_item") == own["take_item"]
+    assert sql.in_scope(own, OWN, "version").text == "SELECT 2"
     with pytest.raises(InputError, match="own has no statement 'nothing'; see: hdbkit sql show own"):
-        sql.in_scope(own, ("own",), "nothing")
+        sql.in_scope(own, OWN, "nothing")
+
+
+def fragments(schemas: Path, engine: str, text: str) -> None:
+    (schemas / engine / "fragments.sql").write_text(text, encoding="utf-8")
+    sql.fragments.cache_clear()
+
+
+def test_a_fragment_is_what_each_engine_writes_differently(schemas: Path) -> None:
+    fragments(schemas, "ansi", "-- fragment: now\n-- The time.\nLOCALTIMESTAMP\n-- fragment: cat(a, b)\n{a} || {b}\n")
+    fragments(schemas, "own", "-- fragment: cat(a, b)\nCONCAT({a}, {b})\n-- fragment: lock\n-- None.\n")
+    text = "-- name: x\nSELECT {{now}}, {{cat(f(a, ', ('), {{cat(:b, {word})}})}} FROM t {{lock}};\n"
+    (schemas / "ansi" / "shop" / "f.sql").write_text(text, encoding="utf-8")
+    found = sql.find(OWN, "shop", "x")
+    assert found.text == "SELECT LOCALTIMESTAMP, CONCAT(f(a, ', ('), CONCAT(:b, {word})) FROM t"
+    assert (found.parameters, found.words) == (("b",), {"word"})
+
+
+@pytest.mark.parametrize(
+    ("use", "reason"),
+    [
+        ("{{nothing}}", "there is no fragment 'nothing'"),
+        ("{{cat(a)}}", "cat takes 2 arguments, not 1: a"),
+    ],
+)
+def test_an_unknown_fragment_is_reported(schemas: Path, use: str, reason: str) -> None:
+    fragments(schemas, "ansi", "-- fragment: cat(a, b)\n{a} || {b}\n")
+    (schemas / "ansi" / "shop" / "f.sql").write_text(f"-- name: x\nSELECT {use};\n", encoding="utf-8")
+    with pytest.raises(InputError, match=re.escape(reason)):
+        sql.statements(OWN, "shop")
+
+
+def test_a_comment_between_statements_belongs_to_the_next_one(schemas: Path) -> None:
+    text = "-- name: first\nSELECT 1;\n\n-- On the second.\n\n-- name: second\n-- More.\nSELECT 2\n"
+    (schemas / "own" / "shop" / "b.sql").write_text(text, encoding="utf-8")
+    assert sql.find(OWN, "shop", "first").text == "SELECT 1"
+    assert sql.find(OWN, "shop", "second").description == "On the second. More."
+
+
+def test_scripts_of_an_engine_without_sql_are_named_alike(schemas: Path) -> None:
+    (schemas / "own" / "shop" / "b.lua").write_text("-- name: sell\nreturn {ok = 1}\n", encoding="utf-8")
+    assert sql.find(("own",), "shop", "sell").text == "return {ok = 1}"
 
 
 def test_a_statement_may_make_commands(schemas: Path) -> None:
     text = "-- commands: set\n-- Sets it.\nSELECT 'SET x'\n-- name: get\nSELECT x\n"
     (schemas / "own" / "shop" / "b.sql").write_text(text, encoding="utf-8")
-    found = sql.statements(("own",), "shop")
+    found = sql.statements(OWN, "shop")
     assert (found["set"].makes_commands, found["get"].makes_commands) == (True, False)
     assert found["set"].description == "Sets it."
     assert found["set"].filled({}).makes_commands
@@ -133,10 +180,10 @@ def test_all_statements_are_listed_once_and_can_be_selected_by_folder_and_name(s
     for folder in ("own/server", "own/shop/stall"):
         (schemas / folder).mkdir(parents=True)
         (schemas / folder / "c.sql").write_text("-- name: count_rows\nSELECT 1\n", encoding="utf-8")
-    assert sql.folders(("own",)) == ["server", "shop", "shop.stall"]
+    assert sql.folders(OWN) == ["server", "shop", "shop.stall"]
 
     def listed(*given: str | None) -> list[str]:
-        return [f"{one.origin.relative_to(schemas)} {one.name}" for one in sql.listed(("own",), *given)]
+        return [f"{one.origin.relative_to(schemas)} {one.name}" for one in sql.listed(OWN, *given)]
 
     whole = ["own/server/c.sql count_rows", "ansi/shop/a.sql take_item", "ansi/shop/a.sql count_rows"]
     assert listed() == [*whole, "own/shop/stall/c.sql count_rows"]

@@ -23,6 +23,7 @@ from hdbkit.analysis.wording import many
 from hdbkit.config import Load
 from hdbkit.config.extensible import has_mark
 from hdbkit.errors import DamagedResult
+from hdbkit.readings import ENDS
 from hdbkit.results.columns import LATENCY_BUCKETS_US
 from hdbkit.results.folder import RunFolder, run_folders
 from hdbkit.results.manifest import Manifest, Status
@@ -123,9 +124,10 @@ def _per_operation(
     if counters is None:
         return unknown
     names = next((names for names in alternatives if set(names) <= set(counters["name"])), None)
-    if names is None or any(is_set_back(counters, name) for name in (*names, "commits", "rollbacks")):
+    ends = [name for name in ENDS if name in set(counters["name"])]
+    if names is None or not ends or any(is_set_back(counters, name) for name in (*names, *ends)):
         return unknown
-    done = _totals(counters, ("commits", "rollbacks"), edges_us)
+    done = _totals(counters, ends, edges_us)
     read = _totals(counters, names, edges_us)
     return [float(more / n) if n >= _MIN_OPERATIONS else None for more, n in zip(read, done, strict=True)]
 

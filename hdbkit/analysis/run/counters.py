@@ -91,7 +91,7 @@ def restarts_s(counters: pd.DataFrame | None) -> list[float]:
 
 
 def rate(grew: dict[str, Growth], *names: str, per_s: float) -> float | None:
-    """The growth of these counters together per ``per_s`` seconds; None when one of them was not read."""
-    if any(name not in grew or grew[name].seconds <= 0 for name in names):
+    """The growth of these counters together per ``per_s`` seconds; None if one was not read, or none given."""
+    if not names or any(name not in grew or grew[name].seconds <= 0 for name in names):
         return None
     return sum(per_s * grew[name].value / grew[name].seconds for name in names)

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.run.counters import END, START
-from hdbkit.readings import LAG
+from hdbkit.readings import ENDS, LAG
 
 WAITING = "waiting_locks"
 """The gauge that counts sessions which wait for a lock of another."""
@@ -85,7 +85,8 @@ def full_page_rates(counters: pd.DataFrame | None) -> dict[str, float] | None:
 
     None where the server counts none, or was read too seldom.
     """
-    images, done = _inside(counters, "wal_fpi"), _inside(counters, "commits") + _inside(counters, "rollbacks")
+    images = _inside(counters, "wal_fpi")
+    done = sum((_inside(counters, name) for name in ENDS), pd.Series(0.0, images.index))
     if len(images) < 3 or len(done) != len(images):
         return None
     first_us, last_us = images.index[0], images.index[-1]

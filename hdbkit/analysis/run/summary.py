@@ -28,6 +28,7 @@ from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, repli
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.config.control_spec import is_loopback
 from hdbkit.config.metric import Measure
+from hdbkit.readings import ENDS
 from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -53,7 +54,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
     server_us, server_unknown = server_cpu_us(host, window, completed)
     return {
         "metric_value": _metric_value(manifest, window, histogram, grew, operations),
-        "engine_tpm": rate(grew, "commits", "rollbacks", per_s=60),
+        "engine_tpm": rate(grew, *(name for name in ENDS if name in grew), per_s=60),
         "window_s": window.duration_s,
         "measured_s": _measured_s(manifest, window, grew),
         "completed": completed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
@@ -28,7 +29,6 @@ from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaPr
 from hdbkit.sql import Statement, made, statements
 from hdbkit.workloads.built import require_access, require_sight
 from hdbkit.workloads.commands import build_command, drop_command
-from hdbkit.workloads.custom.definition import ALL
 from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
 from hdbkit.workloads.custom.uses import uses
 from hdbkit.workloads.phases import rampup_and_window
@@ -41,6 +41,7 @@ class Custom:
 
     noun = "operation"
     routines: tuple[str, ...] = ()
+    instead: Mapping[Capability, str] = MappingProxyType({})
     grows = False
     serial: Serial | None = None
     preload: tuple[str, ...] = ("hdbkit.workloads.custom.user",)
@@ -64,7 +65,7 @@ class Custom:
     def scope(self, dialects: tuple[str, ...]) -> Scope:
         """The folder's statements, common ones first, with parameters filled in."""
         found: dict[str, Statement] = dict(statements(dialects, _GROUP))
-        for dialect in (ALL, *dialects):
+        for dialect in dialects:
             texts = self.spec.statements.get(dialect, {})
             own = (made(name, text, Path(self.spec.folder)) for name, text in texts.items())
             found |= {one.name: one.partly_filled(self.spec.parameters) for one in own}

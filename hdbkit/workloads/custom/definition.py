@@ -40,8 +40,6 @@ MAX_WEIGHT = 1e9
 _MIN_SHARE = 0.005
 """Values of a distribution are drawn again outside their limits, at most about 200 times."""
 FILE = "workload.yaml"
-ALL = "ansi"
-"""The dialect of the statements for all engines."""
 BUILDING = ("create_", "key_", "load_", "index_")
 """The names of statements that a build runs begin with these."""
 NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"

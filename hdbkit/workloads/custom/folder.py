@@ -17,9 +17,9 @@ from hdbkit.config.problems import did_you_mean, problems_of
 from hdbkit.contracts import Capability
 from hdbkit.databases import database, kinds
 from hdbkit.errors import ConfigErrors, InputError, Problem
-from hdbkit.sql import Statement, read_statements
+from hdbkit.sql import ANSI, Statement, read_statements
 from hdbkit.workloads.custom.agreement import disagreements
-from hdbkit.workloads.custom.definition import ALL, FILE, Definition
+from hdbkit.workloads.custom.definition import FILE, Definition
 
 Texts = dict[str, dict[str, str]]
 
@@ -72,14 +72,14 @@ def _statements(folder: Path) -> tuple[dict[str, dict[str, Statement]], list[Pro
     problems = []
     engines = _engine_folders()
     for path in sorted([*folder.glob("*.sql"), *folder.glob("*/*.sql")]):
-        dialect, file = ALL if path.parent == folder else path.parent.name, str(path.relative_to(folder))
+        dialect, file = ANSI if path.parent == folder else path.parent.name, str(path.relative_to(folder))
         try:
             read, of_file = read_statements(path)
         except InputError as error:
             problems.append(Problem(file, str(error).removeprefix(f"{path} ")))
             continue
         problems += [Problem(f"{file}: {one.where}", one.what, one.line) for one in of_file]
-        if dialect not in (ALL, *engines):
+        if dialect not in (ANSI, *engines):
             what = f"there is no engine '{dialect}' (known: {', '.join(engines)}).{did_you_mean(dialect, engines)}"
             problems.append(Problem(file, what))
         of = found.setdefault(dialect, {})
@@ -101,4 +101,4 @@ def _statements(folder: Path) -> tuple[dict[str, dict[str, Statement]], list[Pro
 def _engine_folders() -> list[str]:
     """The names of folders with statements of an engine."""
     engines = [database(kind) for kind in kinds()]
-    return sorted({name for one in engines if Capability.SQL in one.capabilities for name in one.dialects})
+    return sorted({name for one in engines if Capability.SQL in one.capabilities for name in one.dialects} - {ANSI})

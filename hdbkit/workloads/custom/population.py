@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from hdbkit.contracts import Part, PartLoad, StatementLoad, Table, TableLoad
-from hdbkit.workloads.custom.definition import ALL, Number, number
+from hdbkit.sql import ANSI
+from hdbkit.workloads.custom.definition import Number, number
 from hdbkit.workloads.custom.spec import CustomSpec
 from hdbkit.workloads.custom.variables import Drawing
 
@@ -28,7 +29,7 @@ def parts(spec: CustomSpec, dialects: tuple[str, ...]) -> list[Part]:
         for at in range(-(-rows // _PART_ROWS)):
             size = min(_PART_ROWS, rows - at * _PART_ROWS)
             found.append(Part(f"{table}-{at}", size, size * _COLUMN_BYTES * len(content.columns)))
-    return [*found, *(Part(name, 0, 0, alone=True) for name in sorted(_loading(spec, (ALL, *dialects))))]
+    return [*found, *(Part(name, 0, 0, alone=True) for name in sorted(_loading(spec, dialects or (ANSI,))))]
 
 
 def part(spec: CustomSpec, tables: dict[str, Table], key: str) -> Iterator[PartLoad]:

@@ -67,6 +67,9 @@ class TprocC:
     )
     tables: Mapping[str, Table] = MappingProxyType(TABLES)
     routines: tuple[str, ...] = TRANSACTIONS
+    instead: Mapping[Capability, str] = MappingProxyType(
+        {Capability.STORED_ROUTINES: "use --routines client (routines: client)"}
+    )
     grows = True
     preload: tuple[str, ...] = ("hdbkit.workloads.tproc_c.user",)
     group = "tproc_c"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from hdbkit.contracts import Check, CheckSession, PlannedCheck
+from hdbkit.contracts import Capability, Check, CheckSession, PlannedCheck
 from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import MIN_LINES, TABLES
 
@@ -38,7 +38,7 @@ def checks(spec: TprocCSpec) -> list[PlannedCheck]:
         all_there("tables", tuple(TABLES), required=True),
         *row_counts(spec),
         all_there("indexes", INDEXES),
-        all_there("routines", TRANSACTIONS),
+        all_there("routines", TRANSACTIONS, needs=Capability.STORED_ROUTINES),
         *(condition(number, spec.warehouses) for number in CONDITIONS),
         PlannedCheck("stock", _stock),
     ]
@@ -63,9 +63,12 @@ def _rows(session: CheckSession, *, spec: TprocCSpec, table: str) -> Check:
     return Check(f"rows of {table}", rows == wanted, f"{rows}, {wanted} expected")
 
 
-def all_there(name: str, expected: tuple[str, ...], required: bool = False) -> PlannedCheck:
+def all_there(
+    name: str, expected: tuple[str, ...], required: bool = False, needs: Capability | None = None
+) -> PlannedCheck:
     """Whether the statement ``list_<name>`` returns all ``expected`` names."""
-    return PlannedCheck(name, partial(_all_there, name=name, expected=expected), of_catalog=True, required=required)
+    decide = partial(_all_there, name=name, expected=expected)
+    return PlannedCheck(name, decide, of_catalog=True, required=required, needs=needs)
 
 
 def _all_there(session: CheckSession, *, name: str, expected: tuple[str, ...]) -> Check:

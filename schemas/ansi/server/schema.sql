@@ -1,16 +1,9 @@
 -- A workload's schema in the database, and the build record in it.
 
--- name: create_schema
-CREATE SCHEMA {schema};
-
--- name: drop_schema
--- Fails while the schema has other objects.
-DROP SCHEMA {schema} RESTRICT;
-
 -- name: create_build
 -- The build record: specification and loaded parts, so that a build can be resumed.
-CREATE TABLE build_spec (spec VARCHAR(1000000) NOT NULL, finished SMALLINT NOT NULL);
-CREATE TABLE build_part (part VARCHAR(100) NOT NULL PRIMARY KEY, rows BIGINT NOT NULL);
+CREATE TABLE build_spec (spec {{long_text}} NOT NULL, finished {{smallint}} NOT NULL) {{table_options}};
+CREATE TABLE build_part (part {{text(100)}} NOT NULL PRIMARY KEY, loaded {{bigint}} NOT NULL) {{table_options}};
 
 -- name: insert_build_spec
 INSERT INTO build_spec (spec, finished) VALUES (:spec, 0);
@@ -23,10 +16,10 @@ UPDATE build_spec SET spec = :spec, finished = 0;
 SELECT spec FROM build_spec;
 
 -- name: insert_build_part
-INSERT INTO build_part (part, rows) VALUES (:part, :rows);
+INSERT INTO build_part (part, loaded) VALUES (:part, :rows);
 
 -- name: select_build_parts
-SELECT part, rows FROM build_part ORDER BY part;
+SELECT part, loaded FROM build_part ORDER BY part;
 
 -- name: finish_build
 UPDATE build_spec SET finished = 1;
@@ -41,3 +34,7 @@ DROP TABLE build_spec;
 
 -- name: drop_table
 DROP TABLE {table};
+
+-- name: insert_row
+-- The beginning of an INSERT of one row, for bulk loads.
+INSERT INTO {table} ({columns}) VALUES;

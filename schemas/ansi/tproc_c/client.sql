@@ -6,7 +6,7 @@ UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = :w_id AND d_id 
 
 -- name: client_select_order_number
 -- The order number just assigned, and the columns for the order's heading.
-SELECT d_next_o_id - 1, LOCALTIMESTAMP, w_tax, d_tax, c_discount, c_last, c_credit
+SELECT d_next_o_id - 1, {{now}}, w_tax, d_tax, c_discount, c_last, c_credit
 FROM district
 JOIN warehouse ON w_id = d_w_id
 JOIN customer ON c_w_id = d_w_id AND c_d_id = d_id AND c_id = :c_id
@@ -15,7 +15,7 @@ WHERE d_w_id = :w_id AND d_id = :d_id;
 -- name: client_select_item
 -- An item, and the constant columns of its stock; no row for the unused item.
 SELECT i_name, i_price, i_data, s_data,
-       CASE CAST(:d_id AS INTEGER)
+       CASE {{typed(:d_id, {{integer}})}}
            WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02 WHEN 3 THEN s_dist_03 WHEN 4 THEN s_dist_04
            WHEN 5 THEN s_dist_05 WHEN 6 THEN s_dist_06 WHEN 7 THEN s_dist_07 WHEN 8 THEN s_dist_08
            WHEN 9 THEN s_dist_09 ELSE s_dist_10 END
@@ -56,14 +56,14 @@ SET c_balance = c_balance - :h_amount,
     c_ytd_payment = c_ytd_payment + :h_amount,
     c_payment_cnt = c_payment_cnt + 1,
     c_data = CASE c_credit
-                 WHEN 'BC' THEN SUBSTRING(CAST(:note AS VARCHAR(100)) || c_data FROM 1 FOR 500)
+                 WHEN 'BC' THEN {{substring({{concat({{typed(:note, {{text(100)}})}}, c_data)}}, 1, 500)}}
                  ELSE c_data
              END
 WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id;
 
 -- name: client_select_payer
 SELECT c_id, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, c_since, c_credit,
-       c_credit_lim, c_discount, c_balance, CASE c_credit WHEN 'BC' THEN SUBSTRING(c_data FROM 1 FOR 200) END
+       c_credit_lim, c_discount, c_balance, CASE c_credit WHEN 'BC' THEN {{substring(c_data, 1, 200)}} END
 FROM customer WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id;
 
 -- name: client_update_district_ytd
@@ -73,34 +73,39 @@ UPDATE district SET d_ytd = d_ytd + :h_amount WHERE d_w_id = :w_id AND d_id = :d
 UPDATE warehouse SET w_ytd = w_ytd + :h_amount WHERE w_id = :w_id;
 
 -- name: client_select_addresses
-SELECT w_street_1, w_street_2, w_city, w_state, w_zip, d_street_1, d_street_2, d_city, d_state, d_zip, LOCALTIMESTAMP
+SELECT w_street_1, w_street_2, w_city, w_state, w_zip, d_street_1, d_street_2, d_city, d_state, d_zip, {{now}}
 FROM warehouse JOIN district ON d_w_id = w_id WHERE w_id = :w_id AND d_id = :d_id;
 
 -- name: client_insert_history
 INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data)
-SELECT CAST(:c_id AS INTEGER), CAST(:c_d_id AS SMALLINT), CAST(:c_w_id AS INTEGER), d_id, w_id, LOCALTIMESTAMP,
-       CAST(:h_amount AS NUMERIC(6,2)), w_name || '    ' || d_name
+SELECT {{typed(:c_id, {{integer}})}}, {{typed(:c_d_id, {{smallint}})}}, {{typed(:c_w_id, {{integer}})}}, d_id, w_id, {{now}},
+       {{typed(:h_amount, {{decimal(6, 2)}})}}, {{concat(w_name, {{concat('    ', d_name)}})}}
 FROM warehouse JOIN district ON d_w_id = w_id WHERE w_id = :w_id AND d_id = :d_id;
 
 -- name: client_select_last_order
 -- A customer's balance and the heading of the last order.
-SELECT c_id, c_first, c_middle, c_last, c_balance, o_id, o_entry_d, o_carrier_id
+SELECT {{top(1)}} c_id, c_first, c_middle, c_last, c_balance, o_id, o_entry_d, o_carrier_id
 FROM customer JOIN orders ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id
 WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id
-ORDER BY o_id DESC FETCH FIRST 1 ROW ONLY;
+ORDER BY o_id DESC {{limit(1)}};
 
 -- name: client_select_lines
 SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM order_line
 WHERE ol_w_id = :w_id AND ol_d_id = :d_id AND ol_o_id = :o_id ORDER BY ol_number;
 
+-- name: client_lock_deliveries
+-- Serializes deliveries of a warehouse. They lock the item with the warehouse's number: no other transaction locks
+-- items, so that orders and payments continue.
+SELECT i_id FROM item WHERE i_id = :w_id {{for_update}};
+
 -- name: client_select_oldest
 -- The oldest new order of a district: its number, its customer, and the amount.
-SELECT no_o_id, o_c_id,
+SELECT {{top(1)}} no_o_id, o_c_id,
        (SELECT sum(ol_amount) FROM order_line
         WHERE ol_w_id = no_w_id AND ol_d_id = no_d_id AND ol_o_id = no_o_id)
 FROM new_order JOIN orders ON o_w_id = no_w_id AND o_d_id = no_d_id AND o_id = no_o_id
 WHERE no_w_id = :w_id AND no_d_id = :d_id
-ORDER BY no_o_id FETCH FIRST 1 ROW ONLY;
+ORDER BY no_o_id {{limit(1)}};
 
 -- name: client_delete_new_order
 DELETE FROM new_order WHERE no_w_id = :w_id AND no_d_id = :d_id AND no_o_id = :o_id;
@@ -109,7 +114,7 @@ DELETE FROM new_order WHERE no_w_id = :w_id AND no_d_id = :d_id AND no_o_id = :o
 UPDATE orders SET o_carrier_id = :o_carrier_id WHERE o_w_id = :w_id AND o_d_id = :d_id AND o_id = :o_id;
 
 -- name: client_update_lines
-UPDATE order_line SET ol_delivery_d = LOCALTIMESTAMP WHERE ol_w_id = :w_id AND ol_d_id = :d_id AND ol_o_id = :o_id;
+UPDATE order_line SET ol_delivery_d = {{now}} WHERE ol_w_id = :w_id AND ol_d_id = :d_id AND ol_o_id = :o_id;
 
 -- name: client_update_receiver
 -- Adds the amount of a delivered order to the customer's balance.
@@ -121,6 +126,6 @@ SELECT count(*)
 FROM (SELECT DISTINCT ol_i_id FROM district
       JOIN order_line ON ol_w_id = d_w_id AND ol_d_id = d_id
                      AND ol_o_id >= d_next_o_id - 20 AND ol_o_id < d_next_o_id
-      WHERE d_w_id = :w_id AND d_id = :d_id) AS recent
+      WHERE d_w_id = :w_id AND d_id = :d_id) recent
 JOIN stock ON s_w_id = :w_id AND s_i_id = ol_i_id
 WHERE s_quantity < :threshold;

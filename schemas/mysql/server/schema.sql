@@ -1,32 +1,8 @@
 -- A workload's schema, which is the target's database, and the build record in it.
 
--- name: schema_exists
--- The target's database is the schema; the schema exists if the database is not empty.
-SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE())
-     + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE());
-
--- name: create_schema
--- Nothing to create: the database is the schema.
-DO 0;
-
--- name: drop_schema
--- Nothing to drop: the database stays.
-DO 0;
-
 -- name: use_storage_engine
 -- The storage engine of this session's new tables.
 SET SESSION default_storage_engine = :storage_engine;
-
--- name: create_build
--- The build record: specification and loaded parts, so that a build can be resumed.
-CREATE TABLE build_spec (spec MEDIUMTEXT NOT NULL, finished SMALLINT NOT NULL) CHARACTER SET utf8mb4;
-CREATE TABLE build_part (part VARCHAR(100) NOT NULL PRIMARY KEY, `rows` BIGINT NOT NULL) CHARACTER SET utf8mb4;
-
--- name: insert_build_part
-INSERT INTO build_part (part, `rows`) VALUES (:part, :rows);
-
--- name: select_build_parts
-SELECT part, `rows` FROM build_part ORDER BY part;
 
 -- name: lift_timeouts
 -- Let this session be idle for as long as it takes.
@@ -59,10 +35,6 @@ ORDER BY TABLE_NAME;
 
 -- name: update_statistics
 ANALYZE TABLE {table};
-
--- name: list_not_analyzable
--- None: the server refuses the command itself.
-DO 0;
 
 -- name: analyze
 -- Statistics for the optimizer, after the load.

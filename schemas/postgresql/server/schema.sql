@@ -4,6 +4,13 @@
 -- The tablespace of the transaction's new tables and indexes.
 SELECT set_config('default_tablespace', :tablespace, true);
 
+-- name: create_schema
+CREATE SCHEMA {schema};
+
+-- name: drop_schema
+-- Fails while the schema has other objects.
+DROP SCHEMA {schema} RESTRICT;
+
 -- name: schema_exists
 SELECT count(*) FROM pg_namespace WHERE nspname = lower(current_setting('search_path'));
 

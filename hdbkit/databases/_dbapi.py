@@ -1,0 +1,410 @@
+"""Sessions and engines on any driver that follows the Python DB-API (PEP 249).
+
+An engine inherits from :class:`DbapiDatabase` and states how its driver is opened, which placeholders it takes, and
+what its errors mean. Statements are sent as they are written, one after the other: a driver without batches needs a
+round trip for each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, NamedTuple, NoReturn
+
+from hdbkit.config import Target
+from hdbkit.contracts import SERVER, Arguments, Capability, Row, Schema, Scope, SessionOptions, Table, Workload
+from hdbkit.databases._access import first_usable
+from hdbkit.databases._base import BaseDatabase
+from hdbkit.databases._sql_schema import SqlSchema
+from hdbkit.errors import CannotConnect, ErrorClass, RolledBackByDesign, TransactionError
+from hdbkit.sql import Statement, in_scope
+
+_TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|;|[^'\";/-]+|.", re.DOTALL)
+_BLOCK = "create_routine_"
+"""Statements with these names are sent whole: a body has semicolons of its own."""
+_ESCAPED = re.compile(r"\\(.)")
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r"}
+_OF_TYPE: Mapping[str, Callable[[str], Any]] = {
+    "integer": int,
+    "decimal": Decimal,
+    "timestamp": datetime.fromisoformat,
+    "text": str,
+}
+_SQLSTATES = (
+    ("40P01", ErrorClass.DEADLOCK),
+    ("40001", ErrorClass.SERIALIZATION),
+    ("55P03", ErrorClass.LOCK_TIMEOUT),
+    ("57014", ErrorClass.STATEMENT_TIMEOUT),
+    ("HYT00", ErrorClass.STATEMENT_TIMEOUT),
+    ("57P", ErrorClass.CONNECTION_LOST),
+    ("08", ErrorClass.CONNECTION_LOST),
+    ("23", ErrorClass.CONSTRAINT),
+    ("53", ErrorClass.RESOURCES),
+)
+
+
+def class_of(sqlstate: str) -> ErrorClass:
+    """The class of an error by its SQLSTATE (ISO/IEC 9075-2, and the states of ODBC and PostgreSQL)."""
+    return next((found for start, found in _SQLSTATES if sqlstate.startswith(start)), ErrorClass.OTHER)
+
+
+class Piece(NamedTuple):
+    """One command of a statement: its text for the driver, and the names of its values in the order it takes them."""
+
+    text: str
+    names: tuple[str, ...]
+    by_name: bool
+    """Whether the driver takes the values as a dictionary."""
+
+    def given(self, values: Mapping[str, Any]) -> Any:
+        """The values as the driver takes them."""
+        return {name: values[name] for name in self.names} if self.by_name else [values[name] for name in self.names]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A statement as commands for the driver."""
+
+    name: str
+    parameters: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    may_roll_back: bool
+
+
+class Bound(NamedTuple):
+    """A call: commands with their values, and the cursor that keeps what the driver prepared."""
+
+    statement: Compiled
+    calls: tuple[tuple[str, Any], ...]
+    cursor: Any
+
+
+def pieces_of(text: str) -> list[str]:
+    """The commands of a text, which semicolons outside of quotes and comments separate."""
+    found = [""]
+    for part in _TOKEN.findall(text):
+        if part == ";":
+            found.append("")
+        else:
+            found[-1] += part
+    return [one.strip() for one in found if one.strip()]
+
+
+def compiled(statement: Statement, paramstyle: str) -> Compiled:
+    """A statement for a driver with this ``paramstyle`` (PEP 249)."""
+    whole = statement.name.startswith(_BLOCK)
+    texts = [statement.text] if whole else pieces_of(statement.text)
+    pieces = tuple(_piece(Statement("", text, statement.origin, ""), paramstyle) for text in texts)
+    return Compiled(statement.name, statement.parameters, pieces, statement.may_roll_back)
+
+
+def _piece(statement: Statement, paramstyle: str) -> Piece:
+    used: list[str] = []
+
+    def place(name: str, index: int) -> str:
+        used.append(name)
+        return {
+            "qmark": "?",
+            "format": "%s",
+            "numeric": f":{index}",
+            "named": f":{name}",
+            "pyformat": f"%({name})s",
+        }[paramstyle]
+
+    if paramstyle in ("format", "pyformat"):
+        statement = Statement("", statement.text.replace("%", "%%"), statement.origin, "")
+    text = statement.rendered(place)
+    by_name = paramstyle in ("named", "pyformat")
+    once = by_name or paramstyle == "numeric"
+    return Piece(text, statement.parameters if once else tuple(used), by_name)
+
+
+class DbapiSession:
+    """A connection of a DB-API driver. Contract: :class:`hdbkit.contracts.SqlSession`.
+
+    The driver begins transactions by itself, and ``commit`` ends them; an engine whose driver does not overrides
+    ``_begin``. A failed command rolls its transaction back.
+    """
+
+    returns_changed = takes_arrays = False
+    autocommits = False
+    """Whether the driver commits each command outside a transaction by itself."""
+    rows_per_call = 1000
+    """The number of rows that a bulk load hands to the driver at once."""
+
+    def __init__(self, connection: Any, engine: DbapiDatabase, scope: Scope) -> None:
+        self.connection, self.engine = connection, engine
+        self._own = scope.statements
+        self._prepared: dict[str, tuple[Compiled, Any]] = {}
+        self._begun = self._closed = False
+
+    def client_path(self, needs: frozenset[Capability]) -> str:
+        """The driver."""
+        return self.engine.driver
+
+    def encoded(self, value: Any) -> Any:
+        """A value as the driver takes it."""
+        return value
+
+    def decoded(self, value: Any) -> Any:
+        """A value of a result as a plain value."""
+        return value
+
+    def query(self, statement: str, /, **arguments: Any) -> list[Row]:
+        """The rows of a named statement, committed unless a transaction is open."""
+        found = in_scope(self._own, self.engine.dialects, statement).filled(arguments)
+        rows = self.rows(self._run(compiled(found, self.engine.paramstyle), arguments))
+        if found.makes_commands:
+            for (command,) in rows:
+                self.execute(command)
+            return []
+        return rows
+
+    ask = query
+
+    def execute(self, text: str) -> None:
+        """Run a command as text."""
+        self._run(Compiled("", (), (Piece(text, (), False),), False), {})
+
+    def begin(self) -> None:
+        """Start a transaction."""
+        assert not self._begun, "begin inside a transaction"
+        self._begun = True
+        self._guarded(self._begin)
+
+    def commit(self) -> None:
+        """Commit. If that fails, raises ``TransactionError``, and no part of the transaction remains."""
+        assert self._begun, "commit outside a transaction"
+        self._guarded(self._commit)
+        self._begun = False
+
+    def rollback(self) -> None:
+        """Roll back; does nothing outside a transaction or on a lost connection."""
+        if self._begun:
+            self._undo()
+
+    def parameters(self, statement: str) -> tuple[str, ...]:
+        """The names of its parameters, in the order of ``bind``."""
+        return in_scope(self._own, self.engine.dialects, statement).parameters
+
+    def prepare(self, statements: Iterable[str]) -> None:
+        """Compile named statements, each with a cursor of its own, in which the driver may keep what it prepared."""
+        for name in statements:
+            if name not in self._prepared:
+                found = in_scope(self._own, self.engine.dialects, name)
+                self._prepared[name] = compiled(found, self.engine.paramstyle), self._guarded(self.connection.cursor)
+
+    def bind(self, statement: str, arguments: Arguments) -> Bound:
+        """The commands of a statement with their values."""
+        known, cursor = self._prepared[statement]
+        encoded = map(self.encoded, arguments)
+        values = dict(zip(known.parameters, encoded, strict=True))
+        return Bound(known, tuple((piece.text, piece.given(values)) for piece in known.pieces), cursor)
+
+    def perform(self, bound: Bound) -> Any:
+        """Perform one whole transaction; return the rows of its last result."""
+        return self._whole((bound,))[0]
+
+    def rows(self, raw: Any) -> list[Row]:
+        """The rows as tuples of plain values."""
+        return [tuple(map(self.decoded, row)) for row in raw]
+
+    def call(self, statement: str, *arguments: Any) -> list[Row]:
+        """Run a prepared statement inside a transaction."""
+        return self.batch([(statement, arguments)])[0]
+
+    def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
+        """Run several prepared statements in order, one round trip each."""
+        assert self._begun, "a call outside a transaction"
+        self.prepare(name for name, _ in calls)
+        return [self.rows(self._guarded(self._sent, self.bind(name, given))) for name, given in calls]
+
+    def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[Bound]:
+        """Several calls with their values."""
+        return [self.bind(name, given) for name, given in calls]
+
+    def perform_all(self, bound: Sequence[Bound]) -> list[Any]:
+        """Perform a whole transaction of several statements."""
+        return self._whole(bound)
+
+    perform_each = perform_all
+
+    def load(self, table: Table, chunks: Iterable[bytes]) -> int:
+        """Load rows by ``executemany``; return their number."""
+        assert self._begun, "a load outside a transaction"
+        total = 0
+        try:
+            for rows in _in_groups(chunks, self.rows_per_call):
+                text, values = self._insertion(table, rows)
+                self._guarded(self._load, text, values)
+                total += len(rows)
+        except BaseException:
+            self.rollback()
+            raise
+        return total
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+        self._begun, self._closed = False, True
+        with suppress(Exception):
+            self.connection.close()
+
+    def _insertion(self, table: Table, rows: Sequence[bytes]) -> tuple[str, list[Any]]:
+        """The INSERT of a row of the table, and the values of each row."""
+        statement = in_scope({}, self.engine.dialects, "insert_row")
+        places = Statement("", ", ".join(f":{name}" for name in table.columns), statement.origin, "")
+        piece = _piece(places, self.engine.paramstyle)
+        head = statement.filled({"table": table.name, "columns": table.columns}).text
+        types = [_OF_TYPE[name] for name in table.types] or [str] * len(table.columns)
+        values = [[self.encoded(_value(*one)) for one in zip(types, row.split(b"\t"), strict=True)] for row in rows]
+        return f"{head} ({piece.text})", [piece.given(dict(zip(table.columns, one, strict=True))) for one in values]
+
+    def _load(self, text: str, values: list[Any]) -> None:
+        cursor = self.connection.cursor()
+        try:
+            cursor.executemany(text, values)
+        finally:
+            cursor.close()
+
+    def _begin(self) -> None:
+        """Start a transaction; by default the driver does with the first command."""
+
+    def _commit(self) -> None:
+        self.connection.commit()
+
+    def _rollback(self) -> None:
+        self.connection.rollback()
+
+    def _run(self, statement: Compiled, arguments: Mapping[str, Any]) -> Any:
+        """Run the commands of a statement, and commit unless a transaction is open."""
+        values = {name: self.encoded(arguments[name]) for name in statement.parameters}
+        cursor = self._guarded(self.connection.cursor)
+        bound = Bound(statement, tuple((one.text, one.given(values)) for one in statement.pieces), cursor)
+        try:
+            rows = self._guarded(self._sent, bound)
+        finally:
+            with suppress(Exception):
+                cursor.close()
+        if not self._begun and not self.autocommits:
+            self._guarded(self._commit)
+        return rows
+
+    def _whole(self, bound: Sequence[Bound]) -> list[Any]:
+        """Begin, run the calls and commit; a single command commits itself where the driver allows that."""
+        alone = self.autocommits and len(bound) == 1 and len(bound[0].calls) == 1
+        if not alone:
+            self._guarded(self._begin)
+        results = [self._guarded(self._sent, one) for one in bound]
+        for one, rows in zip(bound, results, strict=True):
+            if one.statement.may_roll_back and not rows:
+                self._undo()
+                raise RolledBackByDesign
+        if not alone:
+            self._guarded(self._commit)
+        return results
+
+    def _sent(self, bound: Bound) -> Any:
+        """Send the commands of a call; return the rows of the last that has any."""
+        rows: Any = []
+        for text, values in bound.calls:
+            bound.cursor.execute(text, values)
+            if bound.cursor.description is not None:
+                rows = bound.cursor.fetchall()
+        return rows
+
+    def _guarded(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Do ``work``; an error of the driver rolls back and is raised as ``TransactionError``."""
+        if self._closed:
+            self._lose("", "the connection was closed")
+        try:
+            return work(*arguments)
+        except self.engine.errors as error:
+            self._raise_error(error)
+        except BaseException:
+            if not self._begun:
+                with suppress(Exception):
+                    self._rollback()
+            raise
+
+    def _raise_error(self, error: Exception) -> NoReturn:
+        error_class, code, text = self.engine.described(error)
+        if error_class is ErrorClass.CONNECTION_LOST:
+            self._lose(code, text)
+        self._undo()
+        raise TransactionError(error_class, code, text) from None
+
+    def _undo(self) -> None:
+        self._begun = False
+        try:
+            self._rollback()
+        except self.engine.errors as error:
+            _, code, text = self.engine.described(error)
+            self._lose(code, text)
+
+    def _lose(self, code: str, text: str) -> NoReturn:
+        self.close()
+        raise TransactionError(ErrorClass.CONNECTION_LOST, code, text or "the connection was lost") from None
+
+
+class DbapiDatabase(BaseDatabase):
+    """An SQL engine on a DB-API driver. Contract: :class:`hdbkit.contracts.Database`."""
+
+    paramstyle = "qmark"
+    """The placeholders of the driver: qmark, numeric, named, format or pyformat."""
+    driver: str
+    """The name of the driver."""
+    session_type: type[DbapiSession] = DbapiSession
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """The exceptions of the driver."""
+        raise NotImplementedError
+
+    def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
+        """The class of an error, its code and its text; by default the driver's first argument is the SQLSTATE."""
+        code, text = (*map(str, error.args), "", "")[:2]
+        return class_of(code), code, text or code
+
+    def opened(self, target: Target, options: SessionOptions) -> Any:
+        """A connection of the driver to the only address of ``target``. Raises ``CannotConnect``."""
+        raise NotImplementedError
+
+    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> DbapiSession:
+        """A session at the first usable address."""
+        self.check_options(target)
+        return first_usable(target, lambda one: self._connect(one, scope, options or SessionOptions()))
+
+    def _connect(self, target: Target, scope: Scope, options: SessionOptions) -> DbapiSession:
+        session = self.session_type(self.opened(target, options), self, scope)
+        try:
+            self.set_up(session, target, options)
+        except TransactionError as error:
+            session.close()
+            raise CannotConnect(target.url, error.text, "check the server and the options of the target") from None
+        return session
+
+    def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
+        """Set the options of a new session, such as its isolation level and timeouts."""
+
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's schema."""
+        return SqlSchema(self, target, workload)
+
+
+def _in_groups(chunks: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
+    for chunk in chunks:
+        rows = chunk.removesuffix(b"\n").split(b"\n")
+        for start in range(0, len(rows), size):
+            yield rows[start : start + size]
+
+
+def _value(convert: Callable[[str], Any], field: bytes) -> Any:
+    r"""A field of tab-separated text; ``\N`` is null."""
+    if field == rb"\N":
+        return None
+    text = field.decode()
+    return convert(_ESCAPED.sub(lambda m: _ESCAPES.get(m[1], m[1]), text) if "\\" in text else text)

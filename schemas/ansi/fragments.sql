@@ -1,0 +1,62 @@
+-- What engines write differently. Statements name a fragment in double braces; an engine's own fragments.sql replaces
+-- fragments by name.
+
+-- fragment: smallint
+SMALLINT
+
+-- fragment: integer
+INTEGER
+
+-- fragment: bigint
+BIGINT
+
+-- fragment: decimal(precision, scale)
+NUMERIC({precision},{scale})
+
+-- fragment: char(length)
+CHAR({length})
+
+-- fragment: text(length)
+VARCHAR({length})
+
+-- fragment: long_text
+-- A text of up to 1,000,000 characters.
+VARCHAR(1000000)
+
+-- fragment: timestamp
+TIMESTAMP
+
+-- fragment: table_options
+-- Written after the columns of each table.
+
+-- fragment: now
+-- The local time at which the transaction or statement began.
+LOCALTIMESTAMP
+
+-- fragment: typed(value, type)
+-- A value whose type the engine cannot infer.
+CAST({value} AS {type})
+
+-- fragment: exact(amount)
+-- An amount of money that is computed: where there are no decimals, it is rounded to cents.
+{amount}
+
+-- fragment: concat(first, second)
+{first} || {second}
+
+-- fragment: substring(text, start, length)
+SUBSTRING({text} FROM {start} FOR {length})
+
+-- fragment: top(rows)
+-- The limit of a query behind SELECT, where an engine writes it there.
+
+-- fragment: limit(rows)
+-- The limit of a query at its end.
+FETCH FIRST {rows} ROWS ONLY
+
+-- fragment: for_update
+-- Locks the rows of a query.
+FOR UPDATE
+
+-- fragment: primary_key(table, name, columns)
+ALTER TABLE {table} ADD CONSTRAINT {name} PRIMARY KEY {columns}

@@ -1,0 +1,30 @@
+-- Types decide how values are stored and read: DECIMAL_2 and DECIMAL_4 are read as decimals with so many places.
+
+-- fragment: decimal(precision, scale)
+DECIMAL_{scale}
+
+-- fragment: timestamp
+TIMESTAMP_TEXT
+
+-- fragment: now
+strftime('%Y-%m-%d %H:%M:%f', 'now', 'localtime')
+
+-- fragment: typed(value, type)
+-- Every value carries its type.
+{value}
+
+-- fragment: exact(amount)
+ROUND({amount}, 2)
+
+-- fragment: substring(text, start, length)
+SUBSTR({text}, {start}, {length})
+
+-- fragment: limit(rows)
+LIMIT {rows}
+
+-- fragment: for_update
+-- A transaction locks the whole database.
+
+-- fragment: primary_key(table, name, columns)
+-- A key cannot be added to a table; a unique index is the same to the optimizer.
+CREATE UNIQUE INDEX {name} ON {table} {columns}

@@ -1,0 +1,74 @@
+"""The base of DB-API engines: placeholders of each style, commands of a text, classes of errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hdbkit.databases._dbapi import class_of, compiled, pieces_of
+from hdbkit.errors import ErrorClass
+from hdbkit.sql import Statement
+
+VALUES = {"a": 1, "b": 2}
+
+
+def statement(text: str, name: str = "s") -> Statement:
+    return Statement(name, text, Path("own.sql"), "")
+
+
+@pytest.mark.parametrize(
+    ("paramstyle", "text", "given"),
+    [
+        ("qmark", "SELECT a % 2 WHERE a = ? AND b = ? OR a > ?", [1, 2, 1]),
+        ("format", "SELECT a %% 2 WHERE a = %s AND b = %s OR a > %s", [1, 2, 1]),
+        ("numeric", "SELECT a % 2 WHERE a = :1 AND b = :2 OR a > :1", [1, 2]),
+        ("named", "SELECT a % 2 WHERE a = :a AND b = :b OR a > :a", {"a": 1, "b": 2}),
+        ("pyformat", "SELECT a %% 2 WHERE a = %(a)s AND b = %(b)s OR a > %(a)s", {"a": 1, "b": 2}),
+    ],
+)
+def test_values_are_passed_in_the_style_of_the_driver(paramstyle: str, text: str, given: object) -> None:
+    (piece,) = compiled(statement("SELECT a % 2 WHERE a = :a AND b = :b OR a > :a"), paramstyle).pieces
+    assert (piece.text, piece.given(VALUES)) == (text, given)
+
+
+@pytest.mark.parametrize("paramstyle", ["format", "pyformat"])
+def test_a_percent_sign_is_doubled_even_where_no_value_is_passed(paramstyle: str) -> None:
+    (piece,) = compiled(statement("SELECT '%' WHERE a LIKE 'x%'"), paramstyle).pieces
+    assert piece.given(VALUES) in ([], {})
+    assert piece.text == "SELECT '%%' WHERE a LIKE 'x%%'"
+
+
+def test_a_text_is_divided_at_semicolons_outside_of_quotes_and_comments() -> None:
+    text = "INSERT INTO t VALUES (';', ':a');\n-- no; end\nUPDATE \"a;b\" SET x = 'it''s;' /* ; */;\n"
+    assert pieces_of(text) == [
+        "INSERT INTO t VALUES (';', ':a')",
+        "-- no; end\nUPDATE \"a;b\" SET x = 'it''s;' /* ; */",
+    ]
+
+
+def test_each_command_of_a_text_takes_its_own_values() -> None:
+    first, second = compiled(statement("DELETE FROM t WHERE a = :b; INSERT INTO t VALUES (:a, :b)"), "qmark").pieces
+    assert (first.given(VALUES), second.given(VALUES)) == ([2], [1, 2])
+
+
+def test_the_body_of_a_routine_is_one_command() -> None:
+    text = "CREATE PROCEDURE p AS BEGIN x; y; END"
+    (piece,) = compiled(statement(text, "create_routine_p"), "qmark").pieces
+    assert piece.text == text
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "error_class"),
+    [
+        ("40001", ErrorClass.SERIALIZATION),
+        ("40P01", ErrorClass.DEADLOCK),
+        ("23505", ErrorClass.CONSTRAINT),
+        ("08S01", ErrorClass.CONNECTION_LOST),
+        ("57P01", ErrorClass.CONNECTION_LOST),
+        ("57014", ErrorClass.STATEMENT_TIMEOUT),
+        ("42601", ErrorClass.OTHER),
+    ],
+)
+def test_an_error_is_classed_by_its_sqlstate(sqlstate: str, error_class: ErrorClass) -> None:
+    assert class_of(sqlstate) is error_class
