@@ -19,12 +19,15 @@ from hdbkit.config.fault import Fault, Thing
 from hdbkit.contracts import ServerControl, Session
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, ServerFailed
-from hdbkit.faults.undo import Leftover, ServerState, freeze, require_power, undo
-from hdbkit.processes import birth_of, working_folder
+from hdbkit.faults.file_system import Freezing, may_freeze, own_file_system
+from hdbkit.faults.undo import Leftover, ServerState, require_power, undo
+from hdbkit.processes import birth_of
 from hdbkit.servers import control
 from hdbkit.servers.power import run_command
 
 _ENDED_S, _LOOK_S = 10.0, 0.005
+_LATE_S = 1.0
+"""How long after its end a frozen file system is thawed in any case."""
 
 Do = Callable[[], int | None]
 """Does it; returns when that was done, in ns of the monotonic clock, if it waited longer for something else."""
@@ -84,19 +87,19 @@ def _check_server(target: Target, fault: Fault, session: Session) -> None:
             raise InputError(f"'{fault}' needs the permission to signal process {pid}, the server") from None
     if fault.action in ("kill", "stop") and control(target).power is None:
         raise InputError(f"'{fault}' needs the commands that start the server (control.commands of the target)")
+    if fault.action == "stop" and not (target.server_folder or target.control.commands.stop):
+        raise InputError(f"'{fault}' needs the command that stops the server (control.commands.stop of the target)")
     if fault.action == "restart" and not control(target).can_restart:
         raise InputError(f"'{fault}' needs the commands that restart the server (control.commands of the target)")
 
 
 def _check_disk(fault: Fault, pid: int, results: Path) -> None:
-    place = working_folder(pid)
-    if os.geteuid() or place is None:
-        raise InputError(f"'{fault}' freezes a file system, which only root may do")
-    existing = next(one for one in (results, *results.parents) if one.exists())
-    inside = (Path("/"), Path("/tmp"), existing)  # noqa: S108  to compare only
-    shared = next((one for one in inside if one.stat().st_dev == place.stat().st_dev), None)
-    if shared:
-        raise InputError(f"'{fault}' needs a file system of the server's own, but {place} is on that of {shared}")
+    if not may_freeze():
+        raise InputError(f"'{fault}' freezes a file system, which only root may do (CAP_SYS_ADMIN)")
+    try:
+        own_file_system(pid, results)
+    except ServerFailed as error:
+        raise InputError(f"'{fault}' needs a file system of the server's own: {error}") from None
 
 
 def _server_pid(target: Target, fault: Fault, session: Session) -> int:
@@ -115,6 +118,7 @@ class Actions:
     clients: Mapping[int, str] = field(default_factory=dict)
     _server: tuple[int, str] = (0, "")
     """The server's main process as it was last looked up, with its birth."""
+    _frozen: Freezing | None = None
 
     def look_up(self, fault: Fault) -> None:
         """Look up ahead what takes time. What is not found now is looked up when the fault begins."""
@@ -128,11 +132,13 @@ class Actions:
         """The action of a fault, except those of the network; ``path`` is where it writes what it leaves behind."""
         if fault.thing is Thing.CLIENT:
             return Action(lambda: self._kill_clients(fault))
+        if fault.thing is Thing.DISK:
+            return Action(partial(self._freeze_disk, fault, path), partial(self._thaw_disk, path))
         begin = {
             "kill": self._kill,
             "stop": self._stop,
             "restart": self._restart,
-            "pause": self._freeze_disk if fault.thing is Thing.DISK else self._freeze,
+            "pause": self._freeze,
             "failover": self._fail_over,
         }[fault.action]
         return Action(partial(begin, path), partial(undo, path, self.target))
@@ -190,12 +196,15 @@ class Actions:
         with server.written(path):
             server.signal(signal.SIGSTOP)
 
-    def _freeze_disk(self, path: Path) -> None:
-        folder = working_folder(self._find_server())
-        if folder is None:
-            raise ServerFailed("the folder of the server's data is unknown")
-        with Leftover(ServerState.DISK_FROZEN, {}, str(folder)).written(path):
-            freeze(str(folder))
+    def _freeze_disk(self, fault: Fault, path: Path) -> None:
+        place = own_file_system(self._find_server(), path.parent)
+        with Leftover(ServerState.DISK_FROZEN, {}, str(place)).written(path):
+            self._frozen = Freezing(place, fault.duration_s + _LATE_S)
+
+    def _thaw_disk(self, path: Path) -> int:
+        if self._frozen:
+            self._frozen.end()
+        return undo(path, self.target)
 
     def _fail_over(self, _: Path) -> None:
         code, output = run_command(self.target.control.commands.failover)

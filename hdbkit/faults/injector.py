@@ -178,6 +178,7 @@ class _Run:
         self._closing = asyncio.Event()
         self._alone = {thing: asyncio.Lock() for thing in Thing}
         self._notes, self._unwritten = JsonLines(orders.notes), list[dict[str, Any]]()
+        self._holds_notes = False
 
     async def run(self) -> None:
         """Cause all faults, report when they are over, and end when the supervisor closes the connection."""
@@ -232,12 +233,16 @@ class _Run:
         """Begin, wait, undo. Its time counts from when it is in effect, which takes a busy server long."""
         errors: list[str] = []
         self._note(number, "begin")
+        if fault.thing is Thing.DISK:
+            self._holds_notes = True  # so that nothing here waits for the frozen disk
         await self._tried(errors, fault, action.begin)
         if not errors:
             self._note(number, "effective")
             await self._wait(fault.duration_s)
         self._note(number, "undo")
         done_ns = await self._tried(errors, fault, action.end)  # also what failed may have had an effect
+        if fault.thing is Thing.DISK:
+            self._holds_notes = False
         self._note(number, "end", "; ".join(errors), done_ns)
 
     async def _tried(self, errors: list[str], fault: Fault, do: Do) -> int | None:
@@ -269,10 +274,10 @@ class _Run:
         return Action({"delay": delay, "cut": proxy.cut, "reset": proxy.reset}[fault.action], proxy.mend)
 
     def _note(self, number: int, event: str, error: str = "", at_ns: int | None = None) -> None:
-        """Write a line of what happened now, or ``at_ns``, after those that a full disk did not take."""
+        """Write a line of what happened now, or ``at_ns``, after those that a full or frozen disk did not take."""
         line = {"number": number, "fault": str(self._orders.faults[number]), "event": event}
         self._unwritten.append({**line, "t_ns": at_ns or time.monotonic_ns(), "error": error})
         with suppress(OSError):
-            while self._unwritten:
+            while self._unwritten and not self._holds_notes:
                 self._notes.add(self._unwritten[0])
                 del self._unwritten[0]

@@ -9,7 +9,6 @@ it is done.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
@@ -36,14 +35,13 @@ from hdbkit.errors import (
     Rejected,
     ServerFailed,
 )
+from hdbkit.faults.file_system import thaw
 from hdbkit.files import draft_of
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers import control
 from hdbkit.servers.place import held
 
-_FREEZE, _THAW = 0xC0045877, 0xC0045878
-"""The requests FIFREEZE and FITHAW of Linux."""
 _START_S, _AGAIN_S = 30.0, 0.5
 _ACCEPTS_S, _LOOK_S = 90.0, 0.05
 """How long a server may take from its start command until it answers a statement, as after a recovery."""
@@ -163,11 +161,6 @@ def require_power(server: ServerControl) -> Power:
     return server.power
 
 
-def freeze(folder: str) -> None:
-    """Have the file system of a folder accept no writes."""
-    _ask_file_system(folder, _FREEZE, "frozen")
-
-
 def _undo(left: Leftover, target: Target) -> int:
     """Undo it; return when hdbkit's own part was done."""
     match left.state:
@@ -183,7 +176,7 @@ def _undo(left: Leftover, target: Target) -> int:
         case ServerState.FROZEN:
             left.signal(signal.SIGCONT)
         case ServerState.DISK_FROZEN:
-            _ask_file_system(left.folder, _THAW, "released", errno.EINVAL)  # EINVAL: it is not frozen
+            thaw(Path(left.folder))
     return time.monotonic_ns()
 
 
@@ -239,15 +232,3 @@ def _answered(target: Target) -> HdbkitError | None:
     except HdbkitError as error:
         return error
     return None
-
-
-def _ask_file_system(folder: str, request: int, what: str, *allowed: int) -> None:
-    try:
-        place = os.open(folder, os.O_RDONLY)
-        try:
-            fcntl.ioctl(place, request, 0)
-        finally:
-            os.close(place)
-    except OSError as error:
-        if error.errno not in allowed:
-            raise ServerFailed(f"the file system of {folder} cannot be {what}: {error.strerror}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import pytest
@@ -30,12 +31,20 @@ from tests.run.faults import (
     supervisor_of,
     until,
 )
+from tests.run.file_systems import own_file_system
 from tests.run.warehouse import built_server
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateServer]:
-    with built_server(tmp_path_factory, {}) as server:
+def disk() -> Iterator[Path | None]:
+    """The file system of the server alone; None where it cannot be mounted."""
+    with own_file_system() as place:
+        yield place
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, disk: Path | None) -> Iterator[PrivateServer]:
+    with built_server(tmp_path_factory, {}, disk and disk / "server") as server:
         ask(server, "CHECKPOINT")
         yield server
 
@@ -71,6 +80,18 @@ def test_each_fault_has_its_effect_and_no_acknowledged_commit_is_lost(server: Pr
     assert result.manifest.software["client_path"].endswith("through the proxy of network faults")
     assert "Kill server at 5 s for 0.5 s: " in result.charts()["faults"].alternative
     assert "no acknowledged commit was lost" in result.report().read_text()
+
+
+def test_a_disk_accepts_no_writes_for_a_while(server: PrivateServer, disk: Path | None) -> None:
+    if disk is None:
+        pytest.skip("only root may mount and freeze a file system, and mkfs.ext4 makes it")
+    result = run_with(server, "pause disk at 0.4 s for 0.8 s", duration_s=3)
+    (effect,) = result.summary["faults"]
+    assert effect["outage_s"] >= 0.4, effect  # of 0.8 s; a slow host begins late
+    assert result.summary["failed"] == 0
+    assert passed(result, "faults caused")
+    assert passed(result, "acknowledged commits kept")
+    (disk / "written").touch()
 
 
 def test_a_short_pause_and_a_short_cut_lose_no_connection(server: PrivateServer) -> None:
@@ -195,7 +216,6 @@ def test_what_cannot_be_caused_is_refused_before_the_run(server: PrivateServer, 
     for other, fault, reason in (
         (target.with_(may_restart=False), "kill server at 1 s", "must set 'may_restart: true'"),
         (target, "failover server at 1 s", r"needs the command 'control\.commands\.failover'"),
-        (target, "pause disk at 1 s for 1 s", "file system"),
         (target, "kill 9 clients at 1 s", "needs 9 clients, but the run has 4"),
         (target.with_(fallbacks=("localhost:1",)), "cut network at 1 s for 1 s", "a target with one address"),
         (null_target(), "cut network at 1 s for 1 s", "needs host and port"),

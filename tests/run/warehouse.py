@@ -24,11 +24,13 @@ _KIND = "postgresql"
 
 
 @contextmanager
-def built_server(factory: pytest.TempPathFactory, settings: Mapping[str, str]) -> Iterator[PrivateServer]:
+def built_server(
+    factory: pytest.TempPathFactory, settings: Mapping[str, str], folder: Path | None = None
+) -> Iterator[PrivateServer]:
     """A private server of its own with these settings and one warehouse; the test is skipped where there is none."""
     if not any(one.kind == _KIND for one in find_binaries()):
         pytest.skip("no PostgreSQL binaries here; see: hdbkit doctor")
-    with private_server(_KIND, settings=settings) as server:
+    with private_server(_KIND, settings=settings, folder=folder) as server:
         _fill(server, _of_all_workers(factory))
         yield server
 

@@ -7,7 +7,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,16 +20,19 @@ from hdbkit.errors import (
     CannotConnect,
     ErrorClass,
     HdbkitError,
+    InputError,
     NoneFree,
     NothingListens,
     NotReady,
     Rejected,
     RunFailed,
+    ServerFailed,
     TransactionError,
 )
 from hdbkit.execution.handle import RunHandle, require_done
+from hdbkit.faults import actions
 from hdbkit.faults import undo as undoing
-from hdbkit.faults.actions import Actions, _check_disk
+from hdbkit.faults.actions import Actions, check
 from hdbkit.faults.undo import Leftover, ServerState, undo, undo_all
 from hdbkit.plan import RunPlan
 from hdbkit.processes import birth_of
@@ -37,6 +42,7 @@ from hdbkit.workloads import specification
 from tests.run.faults import until
 from tests.run.sweep_server import begun
 
+NO_SESSION: Any = None
 TARGET = Target.parse("postgresql://bench@127.0.0.1:9/x").with_(may_restart=True)
 
 
@@ -216,10 +222,31 @@ def test_what_is_left_is_told_when_a_supervisor_died_and_by_recover(
     assert folder.read().warnings == ["a fault had left a killed server, until it was undone by recover"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/shm").is_dir(), reason="only root may freeze a file system")
-def test_a_disk_is_compared_with_the_place_of_results_that_do_not_exist_yet(tmp_path: Path) -> None:
-    with subprocess.Popen(["sleep", "60"], cwd="/dev/shm") as process:
-        try:
-            _check_disk(Fault.parse("pause disk at 1 s for 1 s"), process.pid, tmp_path / "results" / "new")
-        finally:
-            process.kill()
+def test_a_failover_runs_the_command_of_the_target(tmp_path: Path, server: Server) -> None:
+    fault, path = Fault.parse("failover server at 0 s"), tmp_path / "fault-0.json"
+    done = Actions(server.target(failover="true"), 1).of(fault, path)
+    done.begin()
+    done.end()
+    assert server.called == ["failover"]
+    failing = Actions(server.target(failover="echo no standby; exit 3"), 1).of(fault, path)
+    with pytest.raises(ServerFailed, match=r"control\.commands\.failover failed with exit code 3: no standby"):
+        failing.begin()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "commands", "needs"),
+    [
+        ("stop server at 0 s for 1 s", {"restart": ["true"]}, "control.commands.stop"),
+        ("stop server at 0 s for 1 s", {"stop": ["true"]}, "commands that start"),
+        ("stop server at 0 s for 1 s", {"stop": ["true"], "restart": ["true"]}, None),
+        ("kill server at 0 s", {"stop": ["true"]}, "commands that start"),
+        ("restart server at 0 s", {"stop": ["true"]}, "commands that restart"),
+    ],
+)
+def test_the_commands_that_a_fault_needs_are_checked_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentence: str, commands: dict[str, list[str]], needs: str | None
+) -> None:
+    monkeypatch.setattr(actions, "_server_pid", lambda *_: os.getpid())
+    target = TARGET.with_(control=ControlSpec(commands=Commands(**commands)))
+    with pytest.raises(InputError, match=needs) if needs else nullcontext():
+        check(target, [Fault.parse(sentence)], 1, NO_SESSION, tmp_path)
