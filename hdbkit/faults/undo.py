@@ -4,7 +4,8 @@ It is written to the run folder before the fault begins, so that another process
 the faults does, the run's supervisor once that process has died, ``hdbkit recover`` once both have. All three call
 ``undo``, which can be repeated; the file is removed when it has succeeded, which for a server that was killed or
 stopped means that it answers a statement. The file is locked while the fault begins, so that nothing is undone before
-it is done.
+it is done. It names the host, its boot and the user, and nobody else undoes it: the commands that do so come from the
+run folder, which may be a copy from elsewhere.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import fcntl
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -37,7 +39,7 @@ from hdbkit.errors import (
 )
 from hdbkit.faults.file_system import thaw
 from hdbkit.files import draft_of
-from hdbkit.processes import birth_of
+from hdbkit.processes import birth_of, boot_id
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers import control
 from hdbkit.servers.place import held
@@ -60,12 +62,39 @@ class ServerState(StrEnum):
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a fault was caused, and by whom; files of earlier versions do not say."""
+
+    host: str = ""
+    boot: str = ""
+    user: str = ""
+
+    @classmethod
+    def here(cls) -> Origin:
+        """This host and this user."""
+        return cls(socket.gethostname(), boot_id(), str(os.geteuid()))
+
+    def check(self, path: Path) -> None:
+        """Raise ``ServerFailed`` if the fault of a file was caused elsewhere, before a reboot, or by another user."""
+        here = self.here()
+        if self.boot != here.boot:
+            what = f"host {self.host or 'unknown'}, and not since the last start of this host"
+            advice = f"recover the run there; or restore its server yourself, and then remove {path}"
+        elif self.user != here.user:
+            what, advice = f"this host by the user with the id {self.user}", "recover the run as that user"
+        else:
+            return
+        raise ServerFailed(f"it was caused on {what}, so none of its commands is run here; {advice}")
+
+
+@dataclass(frozen=True)
 class Leftover:
     """What a fault leaves behind: the server's ``processes`` with their births, and the ``folder`` of its data."""
 
     state: ServerState
     processes: Mapping[int, str]
     folder: str = ""
+    origin: Origin = field(default_factory=Origin.here)
 
     @contextmanager
     def written(self, path: Path) -> Iterator[None]:
@@ -85,7 +114,8 @@ class Leftover:
         try:
             found: dict[str, Any] = json.loads(path.read_bytes())
             processes = {int(pid): str(birth) for pid, birth in found["processes"].items()}
-            return cls(ServerState(found["state"]), processes, str(found["folder"]))
+            origin = Origin(**{name: str(text) for name, text in found.get("origin", {}).items()})
+            return cls(ServerState(found["state"]), processes, str(found["folder"]), origin)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedResult(f"{path} cannot be read, so its fault is not undone ({error})") from None
 
@@ -124,7 +154,9 @@ def undo(path: Path, target: Target) -> int:
     """
     try:
         with held(path):
-            done_ns = _undo(Leftover.read(path), target)
+            left = Leftover.read(path)
+            left.origin.check(path)
+            done_ns = _undo(left, target)
             path.unlink()
     except FileNotFoundError:
         return time.monotonic_ns()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import threading
 import time
@@ -181,6 +183,31 @@ def test_a_server_that_holds_a_statement_back_does_not_answer(monkeypatch: pytes
         assert str(undoing._failure(TARGET, 0.01)) == "a statement was not answered within 0.01 s"
     finally:
         done.set()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"boot": "another", "host": "db7"}, r"was caused on host db7, and not .* recover the run there; or restore"),
+        (
+            {"user": "4711"},
+            "the id 4711, so none of its commands is run here; recover the run as that user",
+        ),
+        (None, "caused on host unknown"),
+    ],
+)
+def test_what_was_caused_elsewhere_is_not_undone_here(
+    tmp_path: Path, server: Server, leftover: Written, changes: dict[str, str] | None, reason: str
+) -> None:
+    """A folder that was received would have its commands run; one of an earlier version does not name its origin."""
+    path = leftover(ServerState.KILLED, {1: "another boot/1"})
+    content = json.loads(path.read_text())
+    origin = content.pop("origin")
+    path.write_text(json.dumps(content if changes is None else {**content, "origin": {**origin, **changes}}))
+    (failed,) = undo_all(RunFolder(tmp_path), server.target())
+    assert re.search(reason, failed)
+    assert server.called == []
+    assert path.exists()
 
 
 @pytest.mark.parametrize("known", [True, False])
