@@ -58,6 +58,12 @@ class Kept(_Request):
     snapshot: str = Field(pattern=_SNAPSHOT)
 
 
+class Changed(_Request):
+    """The settings that will be changed after a snapshot; None: any."""
+
+    changed: list[Name] | None = Field(default=None, max_length=_MAX_SETTINGS)
+
+
 class Start(_Request):
     """The name of the snapshot to restore if the server does not start; None: restore nothing."""
 
@@ -127,9 +133,10 @@ def _add_settings(app: FastAPI, server: ControlledServer) -> None:
         return {"refused": server.refused(asked.configurations)}
 
     @app.post("/snapshot")
-    def snapshot() -> dict[str, Any]:
+    def snapshot(asked: Changed | None = None) -> dict[str, Any]:
         """Keep the server's settings for ``restore``; starts a stopped server if permitted."""
-        return {"snapshot": server.snapshot(), "messages": server.messages()}
+        changed = asked.changed if asked else None
+        return {"snapshot": server.snapshot(changed), "messages": server.messages()}
 
     @app.post("/apply")
     def apply(asked: Changes, request: Request) -> dict[str, Any]:

@@ -77,10 +77,10 @@ class ControlledServer:
         with self._one_at_a_time:
             return self._control.refused(configurations)
 
-    def snapshot(self) -> str:
+    def snapshot(self, changed: Collection[str] | None = None) -> str:
         """Keep a snapshot of the server's settings; return its name."""
         with self._one_at_a_time:
-            return self._snapshots.keep(self._control.snapshot())
+            return self._snapshots.keep(self._control.snapshot(changed))
 
     def messages(self) -> list[str]:
         """The control's messages since the last call, for example that a stopped server was started again."""

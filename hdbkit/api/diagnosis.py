@@ -18,7 +18,7 @@ import pandas as pd
 import psutil
 
 from hdbkit.api.discovery import drivers, host_facts, password_place
-from hdbkit.api.left_settings import advised, left_settings, resume_command
+from hdbkit.api.left_settings import advised, left_settings, resume_command, unknown_settings
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.quantities import size_text
 from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting, Workload
@@ -124,6 +124,8 @@ def _reached(target: Target, workspace: Workspace, asked: Workload) -> Findings:
     for left in left_settings(workspace.results, target):
         text = f"{left} ended and left its settings on this server"
         yield Finding("settings of a sweep", State.WARNING, text, resume_command(left))
+    for text in unknown_settings(workspace.results, target):
+        yield Finding("settings of a sweep", State.WARNING, text, "make the file readable, or remove its folder")
     begun = time.monotonic()
     try:
         with advised(workspace.results, target):

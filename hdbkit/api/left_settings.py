@@ -8,8 +8,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hdbkit.config import Target
+from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, DamagedResult, NoneFree, NothingListens
-from hdbkit.results.sweep_folder import SweepFolder, sweep_folders
+from hdbkit.results.sweep_folder import SweepFolder, sweep_folders, unreadable
 from hdbkit.servers.server_access import host_of
 from hdbkit.sweep_plan import SweepPlan
 
@@ -28,11 +29,21 @@ def resume_command(sweep_id: str) -> str:
 
 
 def settings_warnings(root: Path, target: Target) -> list[str]:
-    """A sentence per sweep that left its settings on the target's server."""
-    return [
+    """A sentence per sweep that left its settings on the target's server, or may have left them there."""
+    left = [
         f"{one} ended and left its settings on this server; to restore them and continue it, run: "
         f"{resume_command(one)}"
         for one in left_settings(root, target)
+    ]
+    return left + unknown_settings(root, target)
+
+
+def unknown_settings(root: Path, target: Target) -> list[str]:
+    """A sentence per sweep on the target's server whose journal cannot be read."""
+    return [
+        f"{error}; whether {folder.sweep_id} left its settings on this server is unknown"
+        for folder, error in unreadable(root)
+        if _is_on(folder, target)
     ]
 
 
@@ -62,7 +73,10 @@ def _advice(root: Path, target: Target, error: CannotConnect) -> str:
 
 def _left(folder: SweepFolder) -> bool:
     """Whether a sweep changed settings, has not restored them, and is not running."""
-    if not folder.journal.settings_state.changed or folder.journal.state.executed_by:
+    try:
+        if not folder.journal.settings_state.changed or folder.journal.state.executed_by:
+            return False
+    except DamagedResult:
         return False
     with suppress(DamagedResult):
         return bool(folder.read_before())
@@ -76,4 +90,4 @@ def _is_on(folder: SweepFolder, target: Target) -> bool:
 
 
 def _place(target: Target) -> tuple[str, int | None, Path | None]:
-    return host_of(target), target.port, target.server_folder
+    return host_of(target), target.port or database(target.kind).default_port, target.server_folder

@@ -149,6 +149,9 @@ def attach_sweep(sweep_id: str = "last", *, workspace: Workspace | None = None) 
 
 
 def running_sweeps(*, workspace: Workspace | None = None) -> list[RunningSweep]:
-    """List the running sweeps of all processes, newest first."""
-    folders = sweep_folders((workspace or DEFAULT).results)
-    return [RunningSweep(one) for one in folders if one.journal.state.executed_by]
+    """List the running sweeps of all processes, newest first; those whose journal cannot be read are omitted."""
+    running = []
+    for folder in sweep_folders((workspace or DEFAULT).results):
+        with suppress(DamagedResult):
+            running += [RunningSweep(folder)] if folder.journal.state.executed_by else []
+    return running

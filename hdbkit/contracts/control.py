@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -48,7 +48,7 @@ class Change:
 
 
 CHANGED = "changed"
-"""The key of a sweep's snapshot with the names of the settings that the sweep changes, for messages."""
+"""The key of a snapshot with the names of the settings that are changed after it, if they are known."""
 KEPT = "kept"
 """The copy of the data as found before the sweep."""
 BUILT = "built"
@@ -121,8 +121,11 @@ class ServerControl(Protocol):
         """
         ...
 
-    def snapshot(self) -> dict[str, Any]:
-        """The state that ``restore`` needs, as JSON; taken before the first change. A stopped server is started."""
+    def snapshot(self, changed: Collection[str] | None = None) -> dict[str, Any]:
+        """The state that ``restore`` needs, as JSON; taken before the first change. A stopped server is started.
+
+        ``restore`` then restores the settings ``changed``, and keeps what others change meanwhile; None: all.
+        """
         ...
 
     def apply(self, changes: Mapping[str, str]) -> Change:

@@ -24,6 +24,8 @@ class Database(Protocol):
     """The extra of this package that installs the driver."""
     dialects: tuple[str, ...]
     """Folders of ``schemas/`` with its statements, the most general first; ``ansi`` is that of all SQL engines."""
+    default_port: int | None
+    """The port of a target that names none; None if the engine has no address."""
     preload: tuple[str, ...]
     """Modules that clients need, imported before their processes are forked."""
     gauges: frozenset[str]

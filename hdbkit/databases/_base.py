@@ -53,6 +53,7 @@ class BaseDatabase:
     connection_settings: Mapping[str, int] = MappingProxyType({})
     protected_settings: Mapping[str, str] = MappingProxyType({})
     reload_signal: Signals | None = None
+    default_port: int | None = None
     preload: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     """The names of a target's options."""

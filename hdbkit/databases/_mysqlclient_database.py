@@ -133,6 +133,7 @@ class MysqlclientDatabase:
     connection_settings: Mapping[str, int] = MappingProxyType({"max_connections": 1})
     protected_settings: Mapping[str, str] = _PROTECTED
     reload_signal: Signals | None = None
+    default_port: int | None = 3306
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient")
 
     def driver_version(self) -> str:

@@ -91,6 +91,7 @@ class PostgreSQL:
     connection_settings: Mapping[str, int] = _CONNECTIONS
     protected_settings: Mapping[str, str] = _PROTECTED
     reload_signal: Signals | None = Signals.SIGHUP
+    default_port: int | None = 5432
     preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases._psycopg")
 
     def driver_version(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -19,6 +20,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from hdbkit.errors import DamagedResult
 from hdbkit.files import sync_folder
 from hdbkit.processes import birth_of
 
@@ -197,7 +199,10 @@ class SweepState:
 
 
 class Journal:
-    """A journal file, which other processes may read and write at the same time."""
+    """A journal file, which other processes may read and write at the same time.
+
+    What reads it raises ``DamagedResult`` if the file cannot be read.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
@@ -221,12 +226,21 @@ class Journal:
     def settings_state(self) -> SweepState:
         """The state from the lines on settings only; other lines are not parsed.
 
-        Each sweep checks this for all other sweeps, which may be many and long.
+        Each sweep checks this for all other sweeps, which may be many and long. Raises ``DamagedResult``.
         """
-        try:
+        with self._readable():
             return SweepState(filter(None, map(_parsed, _lines_with(b"settings_", self._path.read_bytes()))))
+        return SweepState()
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Ignore that there is no file. Raises ``DamagedResult`` if it cannot be read for another reason."""
+        try:
+            yield
         except FileNotFoundError:
-            return SweepState()
+            pass
+        except OSError as error:
+            raise DamagedResult(f"{self._path} cannot be read: {error.strerror}") from error
 
     def append(self, step: Step, number: int | None, run_id: str, note: str, details: dict[str, Any]) -> None:
         """Append a line with the current time; it is on disk when this returns."""
@@ -260,12 +274,10 @@ class Journal:
 
     def _after_last_line(self) -> bytes | None:
         """The content after the last line read; None if that line no longer exists."""
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._offset - len(self._last))
-                found = file.read()
-        except FileNotFoundError:
-            found = b""
+        found = b""
+        with self._readable(), self._path.open("rb") as file:
+            file.seek(self._offset - len(self._last))
+            found = file.read()
         return found[len(self._last) :] if found.startswith(self._last) else None
 
 

@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -171,9 +171,23 @@ def find_sweep(root: Path, sweep_id: str) -> SweepFolder:
 
 
 def unrestored(root: Path, identity: str) -> list[SweepFolder]:
-    """The sweeps that changed the server ``identity`` and did not restore it, newest first."""
-    states = ((folder, folder.journal.settings_state) for folder in sweep_folders(root))
-    return [folder for folder, state in states if state.identity == identity and state.changed]
+    """The sweeps that changed the server ``identity`` and did not restore it, newest first; not those unreadable."""
+    found = []
+    for folder in sweep_folders(root):
+        with suppress(DamagedResult):
+            state = folder.journal.settings_state
+            if state.identity == identity and state.changed:
+                found.append(folder)
+    return found
+
+
+def unreadable(root: Path) -> Iterator[tuple[SweepFolder, DamagedResult]]:
+    """The sweeps whose journals cannot be read, newest first; they may have left settings on a server."""
+    for folder in sweep_folders(root):
+        try:
+            _ = folder.journal.settings_state
+        except DamagedResult as error:
+            yield folder, error
 
 
 @contextmanager

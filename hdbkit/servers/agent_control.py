@@ -8,7 +8,7 @@ did not answer a request before that, the possibly incomplete effects of the req
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -97,9 +97,9 @@ class AgentControl:
         content = {"configurations": [dict(one) for one in configurations[:MAX_TRIED]]}
         return [str(one) for one in self._asked(lambda: self._agent.post("refused", content))["refused"]]
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self, changed: Collection[str] | None = None) -> dict[str, Any]:
         """The name of a snapshot that the agent stores; its content stays on the server's host."""
-        kept = self._ordered("snapshot", None)
+        kept = self._ordered("snapshot", None, None if changed is None else {"changed": sorted(changed)})
         return {"identity": self.identity, "snapshot": kept["snapshot"]}
 
     def host_load(self) -> HostLoad | None:
@@ -110,7 +110,7 @@ class AgentControl:
 
     def apply(self, changes: Mapping[str, str]) -> Change:
         """Have the agent set and verify the values, then read them back from this host."""
-        before, began = self.snapshot(), time.monotonic()
+        before, began = self.snapshot(changes), time.monotonic()
         done = self._ordered("apply", before, {"changes": dict(changes)})
         try:
             read_back = self._ours().verified(changes)
@@ -160,7 +160,7 @@ class AgentControl:
 
     def _took(self, verb: str) -> float:
         """Send a request; return its duration in seconds. The snapshot before it starts a stopped server."""
-        before = self.snapshot() if self._target.may_change_settings else None
+        before = self.snapshot(()) if self._target.may_change_settings else None
         return float(self._ordered(verb, before)["took_s"])
 
     def _ordered(self, verb: str, before: Mapping[str, Any] | None, content: Any = None) -> Any:

@@ -6,7 +6,7 @@ not exist before is removed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from hdbkit.contracts import Power, Session
 from hdbkit.errors import CannotConnect, TransactionError
 from hdbkit.servers.server_access import is_disconnected
 from hdbkit.servers.settings_file import SettingsFile
-from hdbkit.servers.sql_control import SqlControl
+from hdbkit.servers.sql_control import SqlControl, known_changes
 
 
 class FileControl(SqlControl):
@@ -28,13 +28,14 @@ class FileControl(SqlControl):
         self._file = SettingsFile(file)
         super().__init__(target, admin, power)
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self, changed: Collection[str] | None = None) -> dict[str, Any]:
         """The content of the file as Latin-1 text (None: no file), and the values that the server runs with.
 
         A stopped server is started first.
         """
         self._ready()
-        return {"identity": self.identity, "file": self._file.text(), "running": self._running()}
+        file = {"file": self._file.text(), "running": self._running()}
+        return {"identity": self.identity, **known_changes(changed), **file}
 
     def _advice(self, snapshot: Mapping[str, Any]) -> str:
         return (
@@ -47,21 +48,29 @@ class FileControl(SqlControl):
         error = self._session_error()
         if error is not None and not is_disconnected(error):
             raise error
-        self._file.write_text(snapshot["file"])
-        self._take_file(snapshot.get("running", {}))
-
-    def _take_file(self, running: Mapping[str, str]) -> None:
+        self._file.write_text(self._earlier(snapshot))
         if self.power is not None and not self.power.running:
             self._start()
-            self._set_running(running)
+        elif self._took_file(snapshot):
             return
+        self._set_running(self._running_in(snapshot))
+
+    def _earlier(self, snapshot: Mapping[str, Any]) -> str | None:
+        """The content to restore."""
+        content: str | None = snapshot["file"]
+        return content
+
+    def _took_file(self, snapshot: Mapping[str, Any]) -> bool:
+        """Have the running server take the file; False if it had to be restarted because it did not answer."""
         try:
-            self._take_effect(self.settings(), running)
+            ours = self._changed(snapshot)
+            self._take_effect(self.settings() if ours is None else ours, self._running_in(snapshot))
         except (CannotConnect, TransactionError):
             if self.power is None:
                 raise
             self._restart()
-            self._set_running(running)
+            return False
+        return True
 
     @property
     def keeps_settings(self) -> bool:

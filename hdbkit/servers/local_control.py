@@ -1,14 +1,16 @@
 """Settings of a server on this host that hdbkit did not start, through a file that it reads and restart commands.
 
-The settings go to a separate file in a drop-in folder, or to the end of the server's own file, where everything
-before :data:`OURS` stays unchanged. The server must read them after every other place that sets the same name. If
-another place takes precedence, the value that is read back differs and the change is undone.
+The settings go to a separate file in a drop-in folder, or to the end of the server's own file, between :data:`OURS`
+and :data:`END`. Everything else stays unchanged; what others write there meanwhile is kept. The server must read the
+settings after every other place that sets the same name. If another place takes precedence, the value that is read
+back differs and the change is undone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import Session, Setting
@@ -18,6 +20,7 @@ from hdbkit.servers.power import power_of
 from hdbkit.servers.private import Launcher
 
 OURS = b"\n# hdbkit: settings of a sweep; the lines below are removed at its end\n"
+END = b"# hdbkit: end of the settings of a sweep\n"
 _NAME = "zz-hdbkit"
 """The last name in a drop-in folder, whose files are read in the order of their names."""
 
@@ -31,10 +34,29 @@ class LocalControl(FileControl):
 
     def _keep(self, session: Session, changes: Mapping[str, str], known: Mapping[str, Setting]) -> Mapping[str, str]:
         """Write the changes to the file; all of them are then also set on the running server."""
-        others, _, ours = (self._file.read() or b"").partition(OURS)
+        others, ours = self._split(self._file.read() or b"")
         values = {**self._launcher.settings_in(ours.decode()), **changes}
-        self._file.write(others + OURS + self._launcher.settings_text(values).encode())
+        self._file.write(others + OURS + self._launcher.settings_text(values).encode() + END)
         return changes
+
+    def _earlier(self, snapshot: Mapping[str, Any]) -> str | None:
+        """The file as it was; if others have edited it meanwhile, it as they left it, without our lines."""
+        earlier, present = super()._earlier(snapshot), self._file.text()
+        if earlier is None or present is None:
+            return earlier
+        others, _ = self._split(present.encode("latin-1"))
+        if others == self._split(earlier.encode("latin-1"))[0]:
+            return earlier
+        self.say(f"{self._file} was edited during the sweep; hdbkit removes its own lines and keeps the edits")
+        return others.decode("latin-1")
+
+    def _split(self, content: bytes) -> tuple[bytes, bytes]:
+        """What others wrote, and our lines. Lines after ours stay in the group of options that ours are in."""
+        before, _, rest = content.partition(OURS)
+        ours, _, after = rest.partition(END)
+        if after.strip():
+            before += b"\n" + self._launcher.settings_text({}).encode() + after
+        return before, ours
 
 
 def _file(target: Target, launcher: Launcher) -> Path:

@@ -12,31 +12,30 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import CHANGED, KEPT, ApplyBy, Change, Power, Session, Setting
-from hdbkit.errors import CannotConnect, HdbkitError, ServerDown, ServerFailed, TransactionError
+from hdbkit.errors import HdbkitError, ServerDown, ServerFailed, TransactionError
 from hdbkit.processes import working_folder
 from hdbkit.readings import HostLoad
 from hdbkit.servers.power import run_or_fail
 from hdbkit.servers.resting import wait_until_idle
-from hdbkit.servers.seen import Seen, seen, tried
-from hdbkit.servers.server_access import ServerAccess, is_disconnected
-from hdbkit.servers.settings_file import SettingsFile
+from hdbkit.servers.running_settings import RunningSettings
+from hdbkit.servers.server_access import is_disconnected
+from hdbkit.servers.settings_file import SettingsFile, only, with_earlier
 from hdbkit.servers.trial import trial_errors
 from hdbkit.servers.values import may_read_back_otherwise, plain_value, problem_in, same_value
 
 _RELOAD_PATIENCE_S = 15.0
 _EARLIER = "the sweep's before.json has the earlier lines"
-_ROUNDS = 3
 
 
-class SqlControl(ServerAccess):
+class SqlControl(RunningSettings):
     """``contracts.ServerControl`` through SQL; see the protocol for what each method promises."""
 
     can_restore_data = False
@@ -46,15 +45,9 @@ class SqlControl(ServerAccess):
     def __init__(self, target: Target, admin: Target | None = None, power: Power | None = None) -> None:
         super().__init__(target, admin, power)
         self._unmaintained = False
-        self._tried: dict[str, ApplyBy] = {}
         self._applied: set[str] = set()
-        self._to_reset: dict[str, str] = {}
 
     # -- reading -----------------------------------------------------------------------------------------
-
-    def settings(self) -> dict[str, Setting]:
-        """Every setting that the administrator's account may see."""
-        return {name: seen.setting for name, seen in self._read(self._admin).items()}
 
     @property
     def keeps_settings(self) -> bool:
@@ -111,13 +104,13 @@ class SqlControl(ServerAccess):
             version = self._engine.version(session)
         return trial_errors(self._target.kind, version, self.settings(), configurations)
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self, changed: Collection[str] | None = None) -> dict[str, Any]:
         """The entries of the server's own settings file, the values that it runs with, and the file if it is here.
 
         A stopped server is started first.
         """
         self._ready()
-        server = {"identity": self.identity, "address": self._address}
+        server = {"identity": self.identity, "address": self._address, **known_changes(changed)}
         entries = self._entries()
         return {**server, "entries": entries, "running": self._running(), "file": self._own_file(entries)}
 
@@ -146,7 +139,7 @@ class SqlControl(ServerAccess):
         if wrong := self._wrong({name: [value] for name, value in changes.items()}, known):
             raise ServerFailed("; ".join(wrong))
         plain = {name: plain_value(known[name], value) for name, value in changes.items()}
-        before, began = self.snapshot(), time.monotonic()
+        before, began = self.snapshot(changes), time.monotonic()
         self._applied |= changes.keys()
         with self._session() as session:
             self._standby = session
@@ -201,20 +194,38 @@ class SqlControl(ServerAccess):
             raise ServerFailed(f"the settings to restore belong to {snapshot['address']}, not to {self._address}")
         file = snapshot.get("file", {})
         if "content" in file and str(snapshot["identity"]).startswith(self._host):
-            SettingsFile(Path(file["path"])).write_text(file["content"])
+            own = SettingsFile(Path(file["path"]))
+            content = with_earlier(own.text(), file["content"], self._changed(snapshot))
+            if content != file["content"]:
+                self.say(f"{own} has other changes than the sweep's; hdbkit undoes those of the sweep only")
+            own.write_text(content)
         self._standby = None
         self._start()
 
     def _restore_entries(self, snapshot: Mapping[str, Any]) -> None:
         """The same by SQL, in one session at a time: the server may have no second one."""
         self._check_identity(snapshot)
-        wanted, present, known = snapshot["entries"], self._entries(), self.settings()
+        ours, known = self._changed(snapshot), self.settings()
+        wanted, present = only(snapshot["entries"], ours), only(self._entries(), ours)
         with self._session() as session:
             for name in present.keys() - wanted.keys():
                 session.ask("reset_setting", name=name)
             changed = {name: value for name, value in wanted.items() if present.get(name) != value}
             self._keep(session, changed, known)
-        self._take_effect({**present, **wanted}, snapshot.get("running", {}))
+        self._take_effect({**present, **wanted}, self._running_in(snapshot))
+
+    def _changed(self, snapshot: Mapping[str, Any]) -> set[str] | None:
+        """The settings to restore: those that were changed after the snapshot; None for all."""
+        names = snapshot.get(CHANGED)
+        return None if names is None else {*names, *self._applied}
+
+    def _running_in(self, snapshot: Mapping[str, Any]) -> dict[str, str]:
+        """The values to set on the running server; also those that an interrupted maintenance may have left."""
+        running, ours = snapshot.get("running", {}), self._changed(snapshot)
+        if running and ours is not None:
+            with self._session() as session:
+                ours |= {str(name) for name, _ in session.ask("rest_settings")}
+        return only(running, ours)
 
     def maintain(self) -> float:
         """Remove old row versions, run a checkpoint, wait for background work; 0 if the account may not.
@@ -234,40 +245,6 @@ class SqlControl(ServerAccess):
             self._unmaintained = True
             return 0.0
         return time.monotonic() - began
-
-    @contextmanager
-    def _replaced(self, values: Mapping[str, str]) -> Iterator[None]:
-        """Set these values on the running server for the time of a block."""
-        present = self._running()
-        self._to_reset = {name: present[name] for name in reversed([*values])}
-        try:
-            with self._session() as session:
-                for name, value in values.items():
-                    session.ask("set_running_setting", name=name, value=value)
-            yield
-        finally:
-            self._reset()
-
-    def _reset(self) -> None:
-        """Set again, in new sessions, the values that a block replaced.
-
-        Raises ``ServerFailed`` if that is not possible; the next start, change or snapshot repeats it.
-        """
-        try:
-            self._set_running(self._to_reset)
-            unlike = self._unlike(self._to_reset)
-        except (CannotConnect, TransactionError) as error:
-            raise ServerFailed(
-                f"{', '.join(self._to_reset)} could not be reset after maintenance: {error}"
-            ) from error
-        if unlike:
-            raise ServerFailed(f"the server did not accept the earlier values of {', '.join(unlike)}")
-        self._to_reset = {}
-
-    def _ready(self) -> None:
-        """Start a stopped server, and reset what an interrupted maintenance left."""
-        self._start_again()
-        self._reset()
 
     def start(self, before: Mapping[str, Any] | None = None) -> None:
         """Start a stopped server, if permitted; if it does not start or no connection is free, restore ``before``."""
@@ -387,29 +364,6 @@ class SqlControl(ServerAccess):
             return None
         return process
 
-    def _set_running(self, wanted: Mapping[str, str]) -> None:
-        """Set these values on the running server; some limit others, so this may need several rounds."""
-        for _ in range(_ROUNDS if wanted else 0):
-            unlike = self._unlike(wanted)
-            with self._session() as session:
-                for name, value in unlike.items():
-                    session.ask("set_running_setting", name=name, value=value)
-            if not unlike:
-                return
-
-    def _unlike(self, wanted: Mapping[str, str]) -> dict[str, str]:
-        """The ``wanted`` values that can be changed and differ from the running server's."""
-        if not wanted:
-            return {}
-        present, known = self._running(), self.settings()
-        return {
-            name: value
-            for name, value in wanted.items()
-            if name in present
-            and known[name].apply_by is not ApplyBy.FIXED
-            and not same_value(known[name], value, present[name])
-        }
-
     def verified(self, changes: Mapping[str, str]) -> dict[str, str]:
         """The values that a new client session reads. Raises ``ServerFailed`` if a change has no effect there."""
         own, seen = self._read(self._admin), self._read(self._target)
@@ -437,17 +391,7 @@ class SqlControl(ServerAccess):
                 f"restored ({error.text}); use an account that may"
             ) from error
 
-    def _running(self) -> dict[str, str]:
-        """The values that the server runs with; empty for a server that reads them from a file."""
-        with self._session() as session:
-            return {str(name): str(value) for name, value in session.ask("running_settings")}
 
-    def _read(self, target: Target) -> dict[str, Seen]:
-        """Every setting as a session of ``target`` sees it."""
-        with self._session(target) as session:
-            rows = session.ask("control_settings")
-            unknown = [row[0] for row in rows if row[4] is None and row[0] not in self._tried]
-            may = self._target.may_change_settings
-            for name in unknown:
-                self._tried[name] = tried(session, name) if may else ApplyBy.RESTART
-        return {row[0]: seen(row, self._tried) for row in rows}
+def known_changes(changed: Collection[str] | None) -> dict[str, list[str]]:
+    """The part of a snapshot with the names of the settings that are changed after it."""
+    return {} if changed is None else {CHANGED: sorted(changed)}

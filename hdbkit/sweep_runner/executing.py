@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.contracts import CHANGED, ApplyBy, ServerControl
+from hdbkit.contracts import ApplyBy, ServerControl
 from hdbkit.errors import (
     AgentLost,
     ConfigErrors,
@@ -28,7 +28,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import CAUSE, GIVES_UP, SERVER_DOWN, Step
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import SweepFolder, only_sweep, sweep_folder, unrestored
+from hdbkit.results.sweep_folder import SweepFolder, only_sweep, sweep_folder, unreadable, unrestored
 from hdbkit.sweep_plan import PlannedRun, SweepPlan, extended, run_plan
 from hdbkit.sweep_runner.data import keeps_data
 from hdbkit.sweep_runner.deciding import decide
@@ -170,6 +170,8 @@ def _held(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -
     Errors are reported before anything is changed, unless a killed sweep must be settled first.
     """
     control.say = _waiting(watch, len(plan.runs))
+    for earlier, error in unreadable(root):
+        control.say(f"{error}; if {earlier.sweep_id} left settings on this server, they are not restored")
     if not unrestored(root, control.identity):
         _check(plan, control)
     with only_sweep(root, control.identity):
@@ -253,8 +255,7 @@ class _Execution:
     def _save(self) -> None:
         """Save the server's settings, and its data if needed, before the first change."""
         found = settings_now(self.control, self.plan.spec.settings)
-        changed = {CHANGED: list(self.plan.spec.settings)}
-        before = {**self.control.snapshot(), **changed} if _changes(self.plan) else {}
+        before = self.control.snapshot(list(self.plan.spec.settings)) if _changes(self.plan) else {}
         self.folder.save_before(self.control.identity, before, found)
         if keeps_data(self.plan, self.control):
             took_s = self.control.keep_data()

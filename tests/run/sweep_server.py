@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from hdbkit.config.metric import Metric
-from hdbkit.contracts import ApplyBy, Change, Setting
+from hdbkit.contracts import CHANGED, ApplyBy, Change, Setting
 from hdbkit.errors import ServerFailed
 from hdbkit.plan import RunPlan
 from hdbkit.readings import HostLoad
@@ -85,8 +85,8 @@ class FileServer:
     def start(self, before: Mapping[str, Any] | None = None) -> None:
         """It always runs."""
 
-    def snapshot(self) -> dict[str, Any]:
-        return {"settings": self.now()}
+    def snapshot(self, changed: Collection[str] | None = None) -> dict[str, Any]:
+        return {"settings": self.now(), CHANGED: list(changed or ())}
 
     def apply(self, changes: Mapping[str, str]) -> Change:
         self._did("apply")

@@ -68,9 +68,9 @@ def test_a_value_that_keeps_the_server_from_starting_is_reported_and_undone(
 def test_a_server_that_was_left_down_is_repaired_from_the_file(built: PrivateServer, config: Path) -> None:
     """As after a kill between setting and restarting."""
     it = control(own_target(built, config_file=config))
+    assert isinstance(it, FileControl)
     content, before = config.read_bytes(), it.snapshot()
-    with config.open("a") as file:
-        file.write("shared_buffers = '4TB'\n")
+    it._keep(None, {"shared_buffers": "4TB"}, {})  # type: ignore[arg-type]
     with pytest.raises(ServerFailed):
         it.restart()
     assert not built.running

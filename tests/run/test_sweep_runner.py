@@ -96,6 +96,18 @@ def test_the_server_is_brought_to_the_same_state_before_each_run(server: FileSer
     ]
 
 
+def test_an_earlier_journal_that_cannot_be_read_is_reported_and_ends_no_sweep(
+    server: FileServer, results: Path
+) -> None:
+    earlier = sweep_folder(results, "sweep-0")
+    earlier.write_plan(planned())
+    (earlier.path / "journal.ndjson").mkdir()
+    notes: list[str] = []
+    folder = start(planned(), results, server, runner(server, results), lambda event: notes.append(event.note))
+    assert folder.journal.state.finished
+    assert "cannot be read: Is a directory; if sweep-0 left settings on this server, they are not" in notes[0]
+
+
 def test_nothing_is_changed_before_the_settings_are_on_disk(server: FileServer, results: Path) -> None:
     seen = []
 
@@ -476,7 +488,7 @@ def test_what_is_not_known_of_the_restored_settings_is_said(server: FileServer, 
         "the server's settings were restored, but they could not be read back"
     ]
     other = FileServer(server.folder.with_name("other"))
-    other.snapshot = lambda: (_ for _ in ()).throw(ServerFailed("no snapshot"))  # type: ignore[method-assign]
+    other.snapshot = lambda *_: (_ for _ in ()).throw(ServerFailed("no snapshot"))  # type: ignore[method-assign]
     heard.clear()
     with pytest.raises(ServerFailed, match="no snapshot"):
         start(planned().model_copy(update={"sweep_id": "sweep-2"}), results, other, ended, heard.append)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import hdbkit
-from hdbkit.api.left_settings import left_settings
+from hdbkit.api.left_settings import left_settings, settings_warnings
 from hdbkit.config import Commands, ControlSpec, Load, SweepSpec, Target
 from hdbkit.errors import NothingListens
 from hdbkit.results.journal import Step
@@ -64,6 +64,30 @@ def test_only_sweeps_of_this_server_that_do_not_run_and_restored_nothing_are_nam
     killed(tmp_path, DOWN.with_(port=10), "sweep-3")
     left = killed(tmp_path, DOWN.with_(host="localhost"), "sweep-4")
     assert left_settings(tmp_path, DOWN) == [left.sweep_id]
+
+
+def test_a_port_that_is_not_given_is_the_default_one(tmp_path: Path) -> None:
+    killed(tmp_path, DOWN.with_(port=5432))
+    assert left_settings(tmp_path, DOWN.with_(port=None)) == ["sweep-1"]
+
+
+def test_a_journal_that_cannot_be_read_ends_neither_a_run_nor_doctor(tmp_path: Path) -> None:
+    target = Target(kind="nulldb", database=f"l{uuid.uuid4().hex[:12]}")
+    hdbkit.connect(target).build(warehouses=1)
+    for name, at in (("sweep-1", target), ("sweep-2", target.with_(host="db2"))):
+        journal = killed(tmp_path, at, name).path / "journal.ndjson"
+        journal.unlink()
+        journal.mkdir()
+    space = Workspace(results=tmp_path)
+    unknown = (
+        "journal.ndjson cannot be read: Is a directory; whether sweep-1 left its settings on this server is unknown"
+    )
+    (warning,) = settings_warnings(tmp_path, target)
+    assert warning.endswith(unknown)
+    found = hdbkit.doctor(target, workspace=space).set_index("subject")
+    assert found.loc["settings of a sweep", "detail"] == warning
+    assert hdbkit.api.running_sweeps(workspace=space) == []
+    hdbkit.connect(target).drop()
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hdbkit.config import Target
+from hdbkit.config import ControlSpec, Target
 from hdbkit.contracts import Session
 from hdbkit.errors import ErrorClass, ServerFailed, TransactionError
+from hdbkit.servers import launcher
+from hdbkit.servers.local_control import LocalControl
+from hdbkit.servers.settings_file import with_earlier
 from hdbkit.servers.sql_control import SqlControl
 
 DEFAULTS = {"capacity": "200", "capacity_max": "2000", "dirty_pct": "90", "cache": "8", "of_others": "1"}
@@ -31,18 +37,25 @@ class Server:
     def counters(self, _: Session) -> dict[str, float]:
         return {"commits": 0.0, "rollbacks": 0.0}
 
+    def server_process(self, _: Session) -> None:
+        """It is on another host."""
+
     def ask(self, operation: str, /, **given: Any) -> list[tuple[Any, ...]]:
         if operation == "set_running_setting":
             self.set.append(given["name"])
             self.running[given["name"]] = given["value"]
             return []
+        if operation == "set_setting":
+            self.entries[given["name"]] = self.running[given["name"]] = given["value"]
+        if operation == "reset_setting":
+            del self.entries[given["name"]]
         self.left -= operation == "rest_left"
         answers = {
             "rest_settings": list(HELPING.items()),
             "rest_left": [("pages", self.left)],
             "running_settings": list(self.running.items()),
             "file_entries": list(self.entries.items()),
-            "settings_loaded_at": [(len(self.set), 0)],
+            "settings_loaded_at": [(time.monotonic_ns(), 0)],
             "control_settings": [
                 (name, value, None, None, "reload", None, None, None, "size", "", value, None, False)
                 for name, value in self.running.items()
@@ -65,19 +78,34 @@ class Opened:
         return self.server.ask(operation, **given)
 
 
-class Controlled(SqlControl):
-    """The control of that server."""
+class Access:
+    """Sessions of that server."""
+
+    server: Server
+
+    @contextmanager
+    def _session(self, target: Target | None = None) -> Iterator[Session]:
+        yield Opened(self.server)  # type: ignore[misc]
+
+
+class Controlled(Access, SqlControl):
+    """The control of that server by SQL."""
 
     identity = "its server"
 
     def __init__(self, server: Server, target: Target = ALLOWING) -> None:
         super().__init__(target)
-        self.server = server
-        self._engine = server  # type: ignore[assignment]
+        self.server, self.said = server, list[str]()
+        self._engine, self.say = server, self.said.append  # type: ignore[assignment]
 
-    @contextmanager
-    def _session(self, target: Target | None = None) -> Iterator[Session]:
-        yield Opened(self.server)  # type: ignore[misc]
+
+class Local(Access, LocalControl):
+    """The control of that server by a file of this host; the server reads it when it is restarted."""
+
+    def __init__(self, server: Server, file: Path, kind: str = "mysql") -> None:
+        super().__init__(ALLOWING.with_(control=ControlSpec(config_file=file)), launcher(kind))
+        self.server, self.said = server, list[str]()
+        self._engine, self.say = server, self.said.append  # type: ignore[assignment]
 
 
 def test_without_permission_maintenance_changes_no_setting() -> None:
@@ -115,3 +143,89 @@ def test_what_cannot_be_reset_fails_the_run_and_is_reset_before_the_next(monkeyp
     assert server.running == {**DEFAULTS, **HELPING}
     it.start()
     assert server.running == DEFAULTS
+
+
+def test_what_others_set_during_a_sweep_stays() -> None:
+    server = Server()
+    before = Controlled(server).snapshot(["cache"])
+    Controlled(server).apply({"cache": "16"})
+    server.entries |= {"of_others": "2"}
+    server.running |= {"of_others": "2", "capacity": "9000"}  # the latter by a maintenance that was killed
+    Controlled(server).restore(before)
+    assert server.entries == {"of_others": "2"}
+    assert server.running == {**DEFAULTS, "of_others": "2"}
+
+
+def test_a_snapshot_that_names_no_settings_restores_all() -> None:
+    server = Server()
+    before = Controlled(server).snapshot()
+    Controlled(server).apply({"cache": "16"})
+    server.entries["of_others"] = server.running["of_others"] = "2"
+    Controlled(server).restore(before)
+    assert (server.entries, server.running) == ({}, DEFAULTS)
+
+
+ORIGINAL = b"[mysqld]\ncache=8\n[client]\nuser=x"  # without a newline at its end
+
+
+@pytest.mark.parametrize("kind", ["mysql", "postgresql"])
+def test_a_file_that_nobody_edited_is_restored_byte_for_byte(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "its.cnf"
+    file.write_bytes(ORIGINAL)
+    it = Local(Server(), file, kind)
+    before = it.snapshot(["cache"])
+    for value in ("16", "32"):
+        it._keep(None, {"cache": value}, {})  # type: ignore[arg-type]
+    assert file.read_text().count("cache") == 2
+    it.restore(before)
+    assert (file.read_bytes(), it.said) == (ORIGINAL, [])
+
+
+def test_a_file_that_others_edited_loses_only_the_lines_of_the_sweep(tmp_path: Path) -> None:
+    """As weeks after a sweep was killed: an administrator has repaired the file, and added to it."""
+    file = tmp_path / "its.cnf"
+    file.write_bytes(ORIGINAL)
+    it = Local(Server(), file)
+    before = it.snapshot(["cache"])
+    it._keep(None, {"cache": "16"}, {})  # type: ignore[arg-type]
+    file.write_bytes(file.read_bytes().replace(b"cache=8", b"cache=9") + b"max_connections=500\n")
+    it.restore(before)
+    lines = [line for line in file.read_text().splitlines() if line]
+    assert lines == ["[mysqld]", "cache=9", "[client]", "user=x", "[mysqld]", "max_connections=500"]
+    assert it.said == [f"{file} was edited during the sweep; hdbkit removes its own lines and keeps the edits"]
+
+
+LINES = "# do not edit\ncache = '8'\n"
+
+
+@pytest.mark.parametrize(
+    ("present", "earlier", "wanted"),
+    [
+        ("# do not edit\nother = '1'\ncache = '16'\n", "# do not edit\nother = '1'\n", None),
+        (LINES.replace("8", "16") + "other = '2'\n", LINES, "# do not edit\nother = '2'\ncache = '8'\n"),
+        ("cache = '16'\nother = '2'\n", None, "other = '2'\n"),
+        ("", LINES, None),
+        ("", None, None),
+    ],
+)
+def test_of_a_servers_own_file_the_lines_of_the_sweep_are_as_before(
+    present: str, earlier: str | None, wanted: str | None
+) -> None:
+    assert with_earlier(present, earlier, {"cache"}) == (earlier if wanted is None else wanted)
+    assert with_earlier(present, earlier, None) == earlier
+
+
+def test_of_a_servers_own_file_of_json_the_entries_of_the_sweep_are_as_before() -> None:
+    def text(**values: str) -> str:
+        entries = {name: {"Value": value, "Metadata": {"User": "x"}} for name, value in values.items()}
+        return json.dumps({"Version": 2, "fixed": {"port": {"Value": "1"}}, **({"now": entries} if entries else {})})
+
+    def restored(present: str, earlier: str) -> object:
+        return json.loads(str(with_earlier(present, earlier, {"cache"})))
+
+    spaced = text(cache="8").replace(" ", "  ")
+    assert with_earlier(text(cache="16"), spaced, {"cache"}) == spaced, "byte for byte"
+    several = text(cache="16", other="2")
+    assert restored(several, text(cache="8", gone="3")) == json.loads(text(other="2", cache="8"))
+    assert restored(several, text()) == json.loads(text(other="2"))
+    assert with_earlier('{"Version": 2, "now": {"cache": {"Value": "1"}}}', None, {"cache"}) is None

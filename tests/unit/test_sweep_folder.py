@@ -17,7 +17,15 @@ from hdbkit.errors import DamagedResult, InputError
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step, SweepState
 from hdbkit.results.manifest import CheckLine, Manifest, Status
-from hdbkit.results.sweep_folder import SweepFolder, find_sweep, only_sweep, runs_frame, sweep_folder, unrestored
+from hdbkit.results.sweep_folder import (
+    SweepFolder,
+    find_sweep,
+    only_sweep,
+    runs_frame,
+    sweep_folder,
+    unreadable,
+    unrestored,
+)
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
 from tests.unit.synthetic import figures
 
@@ -162,6 +170,18 @@ def test_a_sweep_is_unrestored_until_all_is_back(tmp_path: Path, steps: list[Ste
         folder.append(step, identity="server-1") if step is Step.SETTINGS_SAVED else folder.append(step)
     assert unrestored(tmp_path, "server-1") == ([folder] if left else [])
     assert unrestored(tmp_path, "server-2") == []
+
+
+def test_a_journal_that_cannot_be_read_is_reported_and_hides_no_other(tmp_path: Path) -> None:
+    left, damaged = made(tmp_path), made(tmp_path, "sweep-2")
+    left.append(Step.SETTINGS_SAVED, identity="server-1")
+    (damaged.path / "journal.ndjson").mkdir()  # as one that only a colleague's account may read
+    assert unrestored(tmp_path, "server-1") == [left]
+    ((folder, error),) = unreadable(tmp_path)
+    assert folder.sweep_id == damaged.sweep_id
+    assert str(error) == f"{damaged.path / 'journal.ndjson'} cannot be read: Is a directory"
+    with pytest.raises(DamagedResult, match="cannot be read"):
+        _ = damaged.journal.state
 
 
 def test_the_settings_before_are_on_disk_for_their_owner_alone(tmp_path: Path) -> None:
