@@ -60,21 +60,24 @@ class Guard:
             sys.stderr.write(f"hdbkit agent: {self._audit.path} cannot be written: {error.strerror}\n")
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        client = _client(scope)
-        wait_s = self._wrong.wait_s(client)
-        if wait_s:
-            reason = f"too many wrong tokens came from {client}; wait {wait_s:.0f} s"
-            return await _answer(send, 429, reason, (b"retry-after", str(int(wait_s) + 1).encode()))
         if not self._token.is_right(_given(scope)):
-            self._wrong.note(client)
-            reason = "a token is needed: Authorization: Bearer TOKEN, as the agent printed it when it started"
-            return await _answer(send, 401, reason, (b"www-authenticate", b"Bearer"))
+            return await self._reject(_client(scope), send)
         if scope.get("client"):  # None once the client has disconnected
             self._gate.known(*scope["client"])
         body = await _whole(receive)
         if body is None:
             return await _answer(send, 413, f"a request may have at most {MAX_REQUEST_BYTES} bytes")
         return await self._inside(scope, _again(body, receive), send)
+
+    async def _reject(self, client: str, send: Send) -> None:
+        """Answer a wrong token; after several, its address waits. Others behind the same address are not affected."""
+        wait_s = self._wrong.wait_s(client)
+        if wait_s:
+            reason = f"too many wrong tokens came from {client}; wait {wait_s:.0f} s"
+            return await _answer(send, 429, reason, (b"retry-after", str(int(wait_s) + 1).encode()))
+        self._wrong.note(client)
+        reason = "a token is needed: Authorization: Bearer TOKEN, as the agent printed it when it started"
+        return await _answer(send, 401, reason, (b"www-authenticate", b"Bearer"))
 
 
 def _client(scope: Scope) -> str:

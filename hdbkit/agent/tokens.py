@@ -37,13 +37,13 @@ class Token:
 
 
 class WrongTokens:
-    """Recent wrong tokens by address: after five within a minute, an address is blocked until the minute is over."""
+    """Recent wrong tokens by address: after five within a minute, further ones wait until the minute is over."""
 
     def __init__(self) -> None:
         self._times: OrderedDict[str, deque[float]] = OrderedDict()
 
     def wait_s(self, address: str) -> float:
-        """How many seconds this address is still blocked; 0 if it is not."""
+        """How many seconds further wrong tokens of this address are not considered; 0 if they are."""
         times, now = self._times.get(address), time.monotonic()
         if times is None or len(times) < _MAX_WRONG:
             return 0.0

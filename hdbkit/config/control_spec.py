@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
+from hdbkit.config.command_secrets import secret_in
 from hdbkit.config.model import ConfigModel
 
 AGENT_PORT = 8443
@@ -29,6 +30,16 @@ class Commands(ConfigModel):
     reload: tuple[str, ...] = Field(
         default=(), description="makes the server read its settings file; default: by SQL, else by a signal"
     )
+
+    @field_validator("stop", "start", "status", "restart", "failover", "reload")
+    @classmethod
+    def _no_secret(cls, command: tuple[str, ...]) -> tuple[str, ...]:
+        if found := secret_in(command):
+            raise ValueError(
+                f"'{found}' has a password, which plans and manifests would repeat; have the command read it from a "
+                "file that only its account may read, such as a password file or a script of its own"
+            )
+        return command
 
     @property
     def can_restart(self) -> bool:

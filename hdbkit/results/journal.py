@@ -228,9 +228,10 @@ class Journal:
 
         Each sweep checks this for all other sweeps, which may be many and long. Raises ``DamagedResult``.
         """
+        found = b""
         with self._readable():
-            return SweepState(filter(None, map(_parsed, _lines_with(b"settings_", self._path.read_bytes()))))
-        return SweepState()
+            found = self._path.read_bytes()
+        return SweepState(filter(None, map(_parsed, _lines_with(b"settings_", found))))
 
     @contextmanager
     def _readable(self) -> Iterator[None]:

@@ -27,8 +27,7 @@ SERVER_DOWN = "server_down"
 NONE_FREE = "none_free"
 """The key of an answer that is true if all connections of the agent's server are in use."""
 _CONNECT_S = 10.0
-_TOO_MANY = 429
-_REFUSED = (401, 403)
+_REFUSED = (401, 403, 429)
 _REJECTED = "; if it was started with --client-ca, check client_certificate and client_key of the target"
 """An agent that rejects a client's certificate closes the connection without an answer."""
 
@@ -140,8 +139,6 @@ class AgentClient:
         if status in _REFUSED:
             advice = f"set {TOKEN_VARIABLE} to the token that the agent was started with"
             raise CannotConnect(self.address, "it rejects the token", advice)
-        if status == _TOO_MANY:
-            raise AgentAway(reason or "too many wrong tokens came from this host")
         if status >= 500 or answer is None:
             self.close()
             raise ServerFailed(
