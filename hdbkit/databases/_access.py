@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 import ssl
@@ -17,6 +18,7 @@ from hdbkit.errors import CannotConnect, InputError, NothingListens
 S = TypeVar("S")
 ATTRIBUTES = "target_session_attrs"
 """The option of a target that states which of its servers is wanted."""
+_PRIMARY = ("read-write", "primary")
 LOOPBACK = "127.0.0.1"
 """Where the proxy of network faults listens."""
 CONNECT_TIMEOUT = "connect_timeout"
@@ -60,6 +62,11 @@ def first_usable(target: Target, connect: Callable[[Target], S]) -> S:
     places = (f"{one.host}{f':{one.port}' if one.port else ''}" for one in addresses)
     reasons = "; ".join(f"{place}: {error.reason}" for place, error in zip(places, failures, strict=True))
     raise CannotConnect(target.url, f"none of its addresses can be used ({reasons})", failures[0].advice)
+
+
+def wants_primary(target: Target) -> bool:
+    """Whether only a server that accepts changes is wanted: one that accepts none any longer is given up."""
+    return target.options.get(ATTRIBUTES) in _PRIMARY
 
 
 def _with_start_command(target: Target, error: CannotConnect) -> CannotConnect:
@@ -146,3 +153,9 @@ def _handshake(target: Target, port: int, request: bytes, accepted: bytes, conte
             return None
         with context.wrap_socket(plain) as encrypted:
             return encrypted.getpeercert(binary_form=True)
+
+
+def ends_here(descriptor: int) -> bool:
+    """Whether a connection ends on this host: a local socket, or TCP between two equal addresses."""
+    with socket.socket(fileno=os.dup(descriptor)) as connection:
+        return connection.family == socket.AF_UNIX or connection.getpeername()[0] == connection.getsockname()[0]

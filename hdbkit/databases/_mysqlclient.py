@@ -26,6 +26,8 @@ BY_DESIGN = 30001
 """The error number with which a routine reports a rollback by design."""
 
 _LOST = frozenset({0, 1053, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 2002, 2003, 2006, 2013, 2014, 2027, 2055, 4031})
+_READ_ONLY = frozenset({1290, 1836})
+"""The server does not execute changes; 1290 also stands for other options, which its text names."""
 _CLASSES = {
     ErrorClass.DEADLOCK: {1213},
     ErrorClass.SERIALIZATION: {1020},
@@ -62,6 +64,8 @@ class MysqlclientSession:
         self._takes_values = "execute_with_values" in statements(dialects, SERVER_STATEMENTS)
         self.prepares_calls = False
         """Whether the server prepares calls of routines, too."""
+        self.needs_primary = False
+        """Whether a server that has become read-only counts as lost."""
         packet_bytes, infile = self.query("open_session")[0]
         self._max_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
 
@@ -270,7 +274,7 @@ class MysqlclientSession:
     def _raise_error(self, error: Exception) -> NoReturn:
         """Raise the error of a failed call, after rolling back the transaction."""
         code, words = (*error.args, "")[:2] if error.args else (0, "")
-        if code in _LOST:
+        if code in _LOST or (self.needs_primary and code in _READ_ONLY and "read-only" in words.lower()):
             self._lose(code, words)
         self._undo()
         if code == BY_DESIGN:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ _ERRORS: dict[int, tuple[str, str]] = {
     2002: _RUNS,
     2003: _RUNS,
     2005: ("there is no host '{host}'", "check the name of the host"),
-    2013: _LATE,
+    2013: _ENDED,
     2026: ("TLS negotiation failed", _TLS_ADVICE),
     2059: (
         "the driver does not support the account's authentication method",
@@ -73,7 +74,9 @@ _REFUSED = (1045, 1130, 1698)
 _FROM = re.compile(r"'@'([^']*)'|Host '([^']*)'")
 """Where the server's refusal names the host that it sees."""
 _TLS_FAILED = 2026
-_TIMED_OUT, _RESET = "(110)", "error: 104"
+_TIMED_OUT, _UNDECIDED = "(110)", "(115)"
+_WITHIN_TIMEOUT = 0.9
+"""The driver reports a connection that was closed during login as it reports a timeout, only earlier."""
 
 
 def connected(target: Target, options: SessionOptions) -> Any:
@@ -87,11 +90,14 @@ def connected(target: Target, options: SessionOptions) -> Any:
         from MySQLdb import Error, _mysql
     except ImportError:
         raise MissingDriver(target.kind, "mysqlclient", "mysql") from None
+    began = time.monotonic()
     try:
         return _mysql.connect(**_arguments(target, options))
     except Error as error:
         code, text = (*error.args, "", "")[:2]
-        raise _connect_error(target, int(code or 0), str(text)) from None
+        timeout_s = connect_timeout_s(target, options.connect_timeout_s)
+        late = time.monotonic() - began > _WITHIN_TIMEOUT * timeout_s
+        raise _connect_error(target, int(code or 0), str(text), late) from None
 
 
 def refused_from(target: Target) -> str | None:
@@ -188,7 +194,7 @@ def _place(target: Target) -> dict[str, Any]:
     return {"host": host, "port": target.port}
 
 
-def _connect_error(target: Target, code: int, text: str) -> CannotConnect:
+def _connect_error(target: Target, code: int, text: str, late: bool = False) -> CannotConnect:
     host = target.host or "the local socket"
     words = {
         "user": target.user or "(none given)",
@@ -200,10 +206,10 @@ def _connect_error(target: Target, code: int, text: str) -> CannotConnect:
         return failure
     if code == 1045 and "using password: NO" in text:
         reason, advice = _NO_PASSWORD
-    elif code in (2002, 2003) and _TIMED_OUT in text:
+    elif code in (2002, 2003) and (_TIMED_OUT in text or _UNDECIDED in text):
+        reason, advice = _LATE if late or _TIMED_OUT in text else _ENDED
+    elif code == 2013 and late:
         reason, advice = _LATE
-    elif code == 2013 and _RESET in text:
-        reason, advice = _ENDED
     else:
         reason, advice = _ERRORS.get(code, (text.strip() or "no reason given", "check the target"))
     kind = NothingListens if (reason, advice) == _RUNS else _KINDS.get(code, CannotConnect)

@@ -6,6 +6,7 @@ The target's database is the schema: it contains the workload's tables directly.
 from __future__ import annotations
 
 import os
+import platform
 import re
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -31,7 +32,7 @@ from hdbkit.contracts import (
     SessionOptions,
     Workload,
 )
-from hdbkit.databases._access import ATTRIBUTES, LOOPBACK, check_options, first_usable
+from hdbkit.databases._access import ATTRIBUTES, LOOPBACK, check_options, ends_here, first_usable, wants_primary
 from hdbkit.databases._mysqlclient_connect import (
     OPTIONS,
     VALUES,
@@ -179,6 +180,7 @@ class MysqlclientDatabase:
         if not is_on(target, "local_infile", default=True):
             session.local_infile = False
         session.prepares_calls = is_on(target, "prepared")
+        session.needs_primary = wants_primary(target)
         if wanted.isolation:
             session.query("set_isolation", level=wanted.isolation.replace("_", "-").upper())
         if wanted.lock_timeout_ms:
@@ -266,9 +268,11 @@ class MysqlclientDatabase:
     def server_process(self, session: Session) -> int | None:
         """The server process, if it runs on this host and its pid file is readable there.
 
-        A server elsewhere, behind a proxy or a tunnel, may name the same file.
+        A server elsewhere may name the same file, also one behind a proxy or a tunnel on this host.
         """
-        folder, file = session.ask("process_file")[0]
+        host, folder, file = session.ask("process_file")[0]
+        if host.lower() != platform.node().lower() or not ends_here(_own(session).connection.fileno()):
+            return None
         try:
             process = int(Path(os.path.join(folder, file)).read_text(encoding="ascii"))  # noqa: PTH118  may be absolute
             name = Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()

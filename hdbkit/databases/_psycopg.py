@@ -41,6 +41,8 @@ _CLASSES = {
     "53": ErrorClass.RESOURCES,
 }
 
+_READ_ONLY = "25006"
+
 Bound = tuple[Any, ...]
 """The arguments of libpq's call: statement, values as text, formats of values (None: text), format of results."""
 T = TypeVar("T")
@@ -53,6 +55,8 @@ class PsycopgSession:
 
     def __init__(self, connection: PGconn, dialects: tuple[str, ...], scope: Scope) -> None:
         self.connection = connection
+        self.needs_primary = False
+        """Whether a server that has become read-only counts as lost."""
         self._execute: Callable[..., PGresult] = connection.exec_prepared  # looked up once: it is the measured call
         self._send: Callable[..., None] = connection.send_query_prepared
         self._opening: tuple[bytes, ...] = (b"BEGIN",)
@@ -309,7 +313,7 @@ class PsycopgSession:
         code = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
         text = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message
         words = text.decode("utf-8", "replace").strip()
-        if not code or self.connection.status != pq.ConnStatus.OK:
+        if not code or self.connection.status != pq.ConnStatus.OK or (self.needs_primary and code == _READ_ONLY):
             self._lost(words, code)
         self.rollback()
         if code == BY_DESIGN:

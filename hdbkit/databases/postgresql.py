@@ -27,7 +27,7 @@ from hdbkit.contracts import (
     SessionOptions,
     Workload,
 )
-from hdbkit.databases._access import ATTRIBUTES, LOOPBACK, check_options, first_usable
+from hdbkit.databases._access import ATTRIBUTES, LOOPBACK, check_options, first_usable, wants_primary
 from hdbkit.databases._password_files import in_colon_file
 from hdbkit.databases._psycopg_connect import VALUES, known_options, reached, stated_pooling
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
@@ -130,7 +130,9 @@ class PostgreSQL:
         from hdbkit.databases._psycopg import PsycopgSession
         from hdbkit.databases._psycopg_pooled import fitting_session
 
-        return fitting_session(PsycopgSession(connection, self.dialects, scope), target, pooling, options)
+        session = fitting_session(PsycopgSession(connection, self.dialects, scope), target, pooling, options)
+        session.needs_primary = wants_primary(target)
+        return session
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's schema, in its own schema of the database."""

@@ -151,8 +151,8 @@ WHERE COALESCE(capacity, file_size * files) < 1073741824;
 SHOW REPLICA STATUS;
 
 -- name: process_file
--- The data folder, and the pid file, which may be relative to it.
-SELECT @@datadir, @@pid_file;
+-- The server's host, its data folder, and its pid file, which may be relative to the folder.
+SELECT @@hostname, @@datadir, @@pid_file;
 
 -- name: status
 -- All status variables of the server, one per row; needs no privilege.
