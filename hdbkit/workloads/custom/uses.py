@@ -45,6 +45,21 @@ _NO_ALIAS: Final = _AFTER_FROM | {
     "OUTER", "TABLESAMPLE", "PARTITION", "USE", "FORCE", "IGNORE", "DEFAULT", "OVERRIDING", "AS"
 }  # fmt: skip
 
+_BEGINNING: Final = "no token"
+_QUERIES: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "("})
+_CONSTANTS: Final = frozenset({
+    "TRUE", "FALSE", "NULL", "DEFAULT", "UNKNOWN", "USER", "CURRENT_USER", "SESSION_USER", "CURRENT_ROLE",
+    "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "UTC_DATE", "UTC_TIME",
+    "UTC_TIMESTAMP", "SYSDATE", "SYSTIMESTAMP", "ROWNUM", "EXISTS", "NOT", "CASE", "CURRENT", "INTERVAL", "BINARY"
+})  # fmt: skip
+_BEFORE_COLUMN: Final = frozenset({
+    "WHERE", "RETURNING", "AND", "OR", "NOT", "BETWEEN", "LIKE", "(", ",", "=", "<", ">", "+", "-", "*", "/", "%"
+})  # fmt: skip
+_AFTER_COLUMN: Final = frozenset({
+    "=", "<", ">", "!", "+", "-", "*", "/", "%", "|", ",", ")", ";", "::", "IS", "IN", "BETWEEN", "LIKE", "NOT",
+    "AND", "OR", "AS", "RETURNING", _BEGINNING
+})  # fmt: skip
+
 
 class _Token(NamedTuple):
     kind: str
@@ -67,7 +82,6 @@ class _Token(NamedTuple):
         return '"' + self.text[1:-1].replace("``", "`").replace('"', '""') + '"'
 
 
-_BEGINNING: Final = "no token"
 _NOTHING: Final = _Token("symbol", _BEGINNING)
 """What is before the first token, and after the last."""
 
@@ -323,12 +337,53 @@ class _Reader:
             self._level.in_from = self._level.expects = True
 
     def _where(self) -> None:
-        if self._level.verb in ("UPDATE", "DELETE"):
+        if self._level.verb in ("UPDATE", "DELETE") and self._reads_column():
             self._use("SELECT", self._level.target)
 
     def _returning(self) -> None:
-        if self._peek().kind != "value":
+        if self._reads_column():
             self._use("SELECT", self._level.target)
+
+    def _reads_column(self) -> bool:
+        """Whether the clause here reads a column of the table that the statement changes.
+
+        With further tables, an unqualified name may be a column of theirs. Subqueries are skipped.
+        """
+        before, depth = self._at, 0
+        level = self._level
+        others = level.verb != "INSERT" and any(table != level.target for table in level.tables)
+        found = False
+        while not found and self._at < len(self._tokens) and depth >= 0:
+            word = self._peek().word
+            if word == "(" and self._peek(1).word in _QUERIES:
+                self._close()
+                continue
+            if depth == 0 and (word == ";" or word in _AFTER_FROM):
+                break
+            found = self._is_column(others)
+            depth += {"(": 1, ")": -1}.get(word, 0)
+            self._at += 1
+        self._at = before
+        return found
+
+    def _is_column(self, others: bool) -> bool:
+        """Whether the token here is a column of the table for certain, or its ``*``."""
+        token, ahead = self._peek(), self._peek(-1).word
+        if ahead == ".":
+            of_target = self._peek(-2).name.lower() in self._names_of_target
+            return of_target and self._peek(1).word not in ("(", ".") and (token.is_name or token.word == "*")
+        if others or ahead not in _BEFORE_COLUMN:
+            return False
+        if token.word == "*":
+            return ahead == "RETURNING"
+        return token.is_name and token.word not in _CONSTANTS and self._peek(1).word in _AFTER_COLUMN
+
+    @property
+    def _names_of_target(self) -> set[str]:
+        """The names of the changed table in its statement, in small letters."""
+        target = self._level.target.lower()
+        aliases = {alias for alias, table in self._aliases.items() if table == target}
+        return aliases or {target.rpartition(".")[2]}
 
     def _for(self) -> None:
         self._skip(("NO", "KEY"))
@@ -368,6 +423,8 @@ class _Reader:
             return
         self._skip(_MODIFIERS)
         level.target = self._name()
+        if self._peek().word == "AS":
+            self._alias(level.target)
         self._use("INSERT", level.target)
         if level.verb == "REPLACE":
             self._use("DELETE", level.target)
