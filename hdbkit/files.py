@@ -37,16 +37,24 @@ def replace_file(path: Path, content: bytes, mode: int = 0o666, owner: os.stat_r
         path: the file; its folder must exist.
         content: the new content.
         mode: permissions of the file, reduced by the umask, set before content is written.
-        owner: owner of the file (applied as root only); ``mode`` is then set exactly. Both before content is written.
+        owner: owner and group of the file, as far as this account may set them (as root both, else one of its own
+            groups); ``mode`` is then set exactly. All before content is written.
     """
     with draft_of(path) as draft, os.fdopen(_created(draft, mode if owner is None else 0o600), "wb") as file:
         if owner is not None:
             if os.geteuid() == 0:
                 os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+            elif owner.st_gid in own_groups():
+                os.fchown(file.fileno(), -1, owner.st_gid)
             os.fchmod(file.fileno(), mode)
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def own_groups() -> set[int]:
+    """The ids of the groups of this process."""
+    return {os.getegid(), *os.getgroups()}
 
 
 def is_utf8(text: str) -> bool:

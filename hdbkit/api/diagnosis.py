@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -43,6 +43,7 @@ from hdbkit.workspace import DEFAULT, Workspace
 ROUND_TRIPS = 20
 FEW_DAYS = 30
 """A certificate that ends within this many days is worth a warning."""
+_RENEW = "renew the certificate on the server; clients that verify it cannot connect once it has expired"
 FEW_CONNECTIONS = 20
 CLOCK_S = 1.0
 """Clocks that differ by more make the times of two hosts' logs hard to compare."""
@@ -169,9 +170,16 @@ def _encryption(at: _Connected) -> Findings:
     if found.expires is None:
         yield Finding("encryption", State.OK, f"{found.protocol}; the end of the server's certificate is unknown")
         return
-    days = (found.expires - datetime.now(UTC)).days
-    text = f"{found.protocol}; the server's certificate ends in {days} days ({found.expires:%Y-%m-%d})"
-    yield Finding("encryption", State.OK if days > FEW_DAYS else State.WARNING, text)
+    left = found.expires - datetime.now(UTC)
+    if left < timedelta():
+        ago = f"{(-left).days} days ago, {found.expires:%Y-%m-%d}"
+        yield Finding(
+            "encryption", State.PROBLEM, f"{found.protocol}; the server's certificate has expired ({ago})", _RENEW
+        )
+        return
+    text = f"{found.protocol}; the server's certificate ends in {left.days} days ({found.expires:%Y-%m-%d})"
+    few = left.days <= FEW_DAYS
+    yield Finding("encryption", State.WARNING if few else State.OK, text, _RENEW if few else "")
 
 
 def _pooler(at: _Connected) -> Findings:

@@ -6,7 +6,7 @@ not exist before is removed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,11 @@ class FileControl(SqlControl):
     def __init__(self, target: Target, admin: Target | None, power: Power | None, file: Path) -> None:
         self._file = SettingsFile(file)
         super().__init__(target, admin, power)
+
+    def problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
+        """Also that the file cannot be written."""
+        found, file = super().problems(changes), self._file.problem()
+        return [*found, file] if file and self._target.may_change_settings else found
 
     def snapshot(self, changed: Collection[str] | None = None) -> dict[str, Any]:
         """The content of the file as Latin-1 text (None: no file), and the values that the server runs with.

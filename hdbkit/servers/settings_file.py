@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from hdbkit.errors import ServerFailed
-from hdbkit.files import replace_file, sync_folder
+from hdbkit.files import own_groups, replace_file, sync_folder
 
 _READ_BY_ALL = 0o644  # the tried values are not secret: every session of the server can read them
 
@@ -48,6 +49,8 @@ class SettingsFile:
         """Replace the file, or remove it if ``content`` is None; does nothing if it has this content."""
         if self.read() == content:
             return
+        if problem := self.problem():
+            raise ServerFailed(problem)
         try:
             if content is None:
                 self.path.unlink()
@@ -58,6 +61,23 @@ class SettingsFile:
             sync_folder(self.path.parent)
         except OSError as error:
             raise ServerFailed(f"{self.path} cannot be written: {error.strerror}") from error
+
+    def problem(self) -> str | None:
+        """Why this account cannot replace the file, or not without changing whose it is; None if it can."""
+        folder = self.path.parent
+        if not os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
+            return f"{self.path} cannot be written: this account may not create files in {folder}"
+        if not self.path.exists() or os.geteuid() == 0:
+            return None
+        if not os.access(self.path, os.R_OK, effective_ids=True):
+            return f"{self.path} cannot be read by this account"
+        had = self.path.stat()
+        if had.st_uid not in (0, os.geteuid()) or had.st_gid not in own_groups():
+            return (
+                f"{self.path} cannot be replaced without changing its owner and group (uid {had.st_uid}, "
+                f"gid {had.st_gid}); run hdbkit as its owner and in its group, as root, or name a folder in 'drop_in'"
+            )
+        return None
 
 
 def only(values: Mapping[str, str], names: Collection[str] | None) -> dict[str, str]:

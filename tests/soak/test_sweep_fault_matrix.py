@@ -38,11 +38,16 @@ cache: restart
 cooldown_s: 0.01
 load: {rampup_s: 0.1, duration_s: 0.6}
 """
-SETTINGS = {"postgresql": "shared_buffers: [64MB]", "mariadb": "innodb_log_buffer_size: [32M]"}
+SETTINGS = {
+    "postgresql": "shared_buffers: [64MB]",
+    "mariadb": "innodb_log_buffer_size: [32M]",
+    "mysql": "innodb_read_io_threads: [8]",
+}
 """Of each kind one value that its server must be restarted for; in each of two blocks, a run."""
 OF_SERVER = {
     "postgresql": {"fsync": "off", "listen_addresses": f"127.0.0.1,{HOST}"},
     "mariadb": {"bind-address": f"127.0.0.1,{HOST}"},
+    "mysql": {"bind-address": f"127.0.0.1,{HOST}"},
 }
 
 

@@ -16,7 +16,7 @@ from hdbkit.contracts import Session
 from hdbkit.errors import ErrorClass, ServerFailed, TransactionError
 from hdbkit.servers import launcher
 from hdbkit.servers.local_control import LocalControl
-from hdbkit.servers.settings_file import with_earlier
+from hdbkit.servers.settings_file import SettingsFile, with_earlier
 from hdbkit.servers.sql_control import SqlControl
 
 DEFAULTS = {"capacity": "200", "capacity_max": "2000", "dirty_pct": "90", "cache": "8", "of_others": "1"}
@@ -229,3 +229,15 @@ def test_of_a_servers_own_file_of_json_the_entries_of_the_sweep_are_as_before() 
     assert restored(several, text(cache="8", gone="3")) == json.loads(text(other="2", cache="8"))
     assert restored(several, text()) == json.loads(text(other="2"))
     assert with_earlier('{"Version": 2, "now": {"cache": {"Value": "1"}}}', None, {"cache"}) is None
+
+
+def test_a_file_that_cannot_be_written_is_a_problem_before_the_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "its.cnf"
+    file.write_bytes(ORIGINAL)
+    it = Local(Server(), file)
+    monkeypatch.setattr(Local, "_ungranted", lambda *_: [])
+    assert it.problems({"cache": ["16"]}) == []
+    monkeypatch.setattr(SettingsFile, "problem", lambda _: "it cannot be written")
+    assert it.problems({"cache": ["16"]}) == ["it cannot be written"]

@@ -1,0 +1,27 @@
+"""Findings of the doctor that follow from what an engine reports."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from hdbkit.api.diagnosis import State, _encryption
+from hdbkit.readings import Encryption
+
+
+@pytest.mark.parametrize(
+    ("days", "state", "text"),
+    [
+        (90, State.OK, "TLSv1.3; the server's certificate ends in 90 days ("),
+        (5, State.WARNING, "TLSv1.3; the server's certificate ends in 5 days ("),
+        (-3, State.PROBLEM, "TLSv1.3; the server's certificate has expired (2 days ago, "),
+    ],
+)
+def test_the_end_of_the_servers_certificate(days: int, state: State, text: str) -> None:
+    found = Encryption("TLSv1.3", datetime.now(UTC) + timedelta(days=days, hours=1))
+    at = SimpleNamespace(engine=SimpleNamespace(encryption=lambda *_: found), session=None, target=None)
+    (finding,) = _encryption(at)  # type: ignore[arg-type]
+    assert (finding.state, finding.detail[: len(text)]) == (state, text)
+    assert finding.advice.startswith("renew the certificate") == (state is not State.OK)
