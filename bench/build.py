@@ -92,7 +92,7 @@ def write_files(folder: Path, tool: Tool) -> tuple[list[Path], float]:
 def by_tool(own: PrivateServer, tool: Tool, scripts: list[Path]) -> tuple[float, float]:
     """Seconds of tables, load and indexes, and of the whole, which is the same here."""
     control(own.target).maintain()
-    engine = database(own.target.kind)
+    engine = database(own.target)
     schema = engine.schema(own.target, WORK)
     began = time.monotonic()
     schema.create(WORK.record)

@@ -63,7 +63,7 @@ class NoOp:
 
 def by_hdbkit(own: PrivateServer, folder: Path) -> float:
     """Calls per second through the measured loop."""
-    session = database(own.target.kind).connect(own.target)
+    session = database(own.target).connect(own.target)
     assert isinstance(session, PsycopgSession)
     session.connection.prepare(b"noop", b"SELECT 1")
     path = folder / "noop.spool"
@@ -112,8 +112,8 @@ def main() -> None:
     """Print both ratios."""
     title("ceiling: no-op calls a second, one client, client and server on one core")
     with scratch() as folder, server() as own:
-        session = database(own.target.kind).connect(own.target)
-        postmaster = database(own.target.kind).server_process(session)
+        session = database(own.target).connect(own.target)
+        postmaster = database(own.target).server_process(session)
         session.close()
         assert postmaster
         everywhere = os.sched_getaffinity(0)

@@ -40,7 +40,7 @@ class Variant:
 
     def connect(self) -> Session:
         """A session with the statements of the workload."""
-        engine = database(self.target.kind)
+        engine = database(self.target)
         return engine.connect(self.target, workload(self.spec).scope(engine.dialects))
 
 
@@ -59,7 +59,7 @@ def measure(variant: Variant) -> Measured:
     """Restore the data, start all clients together, and read the counters at both edges of the window."""
     control(variant.target).restore_data()
     watcher = variant.connect()
-    server = database(variant.target.kind).server_process(watcher)
+    server = database(variant.target).server_process(watcher)
     assert server is not None
     context = multiprocessing.get_context("fork")
     barrier = context.Barrier(CLIENTS + 1)

@@ -29,8 +29,8 @@ def settings_s(own: PrivateServer) -> list[float]:
 def data_s(own: PrivateServer) -> tuple[list[float], float]:
     """Seconds of restoring the data, and its gigabytes; dirty pages are written before, as in a sweep."""
     controlled = control(own.target)
-    session = database(own.target.kind).connect(own.target)
-    footprint = database(own.target.kind).footprint(session)
+    session = database(own.target).connect(own.target)
+    footprint = database(own.target).footprint(session)
     session.close()
     assert footprint is not None
     controlled.maintain()

@@ -63,7 +63,7 @@ class Workspace:
             target = PrivateServer.attach(given).target.model_copy(update={"name": given})
         else:
             target = Target.parse(given, self.targets)
-        database(target.kind).check_options(target)
+        database(target).check_options(target)
         return target
 
     def private(self, kind: str | None = None) -> Target:

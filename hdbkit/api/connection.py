@@ -95,7 +95,7 @@ class Connection:
             SchemaProblem: the schema is incomplete, or was created by something else.
         """
         asked = workload_of(specification(workload, **fields))
-        schema = database(self.target.kind).schema(self.target, asked)
+        schema = database(self.target).schema(self.target, asked)
         try:
             return asked.found(schema)
         finally:
@@ -124,7 +124,7 @@ class Connection:
         Example:
             >>> hdbkit.connect("postgresql://bench@db1/lab").check().query("passed == False")  # doctest: +SKIP
         """
-        engine = database(self.target.kind)
+        engine = database(self.target)
         if Capability.TABLES not in engine.capabilities:
             raise InputError(f"the {engine.title} stores no tables that can be checked")
         asked = workload_of(specification(workload, **fields))
@@ -186,7 +186,7 @@ def connect(
     """
     place = workspace or DEFAULT
     target = place.target(target)
-    engine = database(target.kind)
+    engine = database(target)
     engine.driver_version()
     created = _provision(engine, _admin(place.target(admin)), target) if admin is not None else []
     session = engine.connect(target)

@@ -115,7 +115,7 @@ def doctor(
 
 def _reached(target: Target, workspace: Workspace, asked: Workload) -> Findings:
     """The driver and the connection, then all that a connection can tell."""
-    engine = database(target.kind)
+    engine = database(target)
     try:
         yield Finding("driver", State.OK, engine.driver_version())
     except MissingDriver as error:

@@ -57,7 +57,7 @@ def password_place(target: Target | str, *, workspace: Workspace | None = None) 
     """
     target = (workspace or DEFAULT).target(target)
     found = target.found_password()
-    return found.place if found else database(target.kind).password_place(target)
+    return found.place if found else database(target).password_place(target)
 
 
 def host_facts(target: Target) -> dict[str, str]:

@@ -90,4 +90,4 @@ def _is_on(folder: SweepFolder, target: Target) -> bool:
 
 
 def _place(target: Target) -> tuple[str, int | None, Path | None]:
-    return host_of(target), target.port or database(target.kind).default_port, target.server_folder
+    return host_of(target), target.port or database(target).default_port, target.server_folder

@@ -86,7 +86,7 @@ def build(
         raise SchemaProblem(
             f"hdbkit builds no schema for {workload(spec).title}; build it with the tool that its tables belong to"
         )
-    schema = database(target.kind).schema(target, workload(spec))
+    schema = database(target).schema(target, workload(spec))
     try:
         return _Build(target, spec, schema, progress or Silent(), stop or Event()).run(loaders, started)
     finally:
@@ -99,7 +99,7 @@ class _Build:
     ) -> None:
         self._target, self._spec, self._schema, self._progress = target, spec, schema, progress
         self._stop = stop
-        self._engine, self._workload = database(target.kind), workload(spec)
+        self._engine, self._workload = database(target), workload(spec)
         self._name = self._workload.scope(self._engine.dialects).schema
         self._rows = self._size_bytes = 0
 

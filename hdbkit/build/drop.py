@@ -23,7 +23,7 @@ def drop(target: Target, spec: WorkloadSpec) -> list[str]:
         SchemaProblem: there is no such schema, hdbkit did not build it, or another workload did. Nothing was changed.
         InputError: this account may not drop it.
     """
-    engine, work = database(target.kind), workload(spec)
+    engine, work = database(target), workload(spec)
     place = f"schema {work.scope(engine.dialects).schema} in {target.described}"
     schema = engine.schema(target, work)
     try:

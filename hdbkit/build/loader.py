@@ -74,7 +74,7 @@ def main() -> None:
     """Entry point of the loaders' process; its standard input is a connection with the building process."""
     building = Connection(sys.stdin.fileno())
     orders: Orders = building.recv()
-    for module in (*workload(orders.spec).preload, *database(orders.target.kind).preload):
+    for module in (*workload(orders.spec).preload, *database(orders.target).preload):
         importlib.import_module(module)
     loaders = [_fork(orders, pipe) for pipe in orders.pipes]
     for pipe in orders.pipes:
@@ -110,7 +110,7 @@ def _load(target: Target, spec: WorkloadSpec, jobs: Connection) -> None:
             while True:
                 job = jobs.recv()
                 try:
-                    schema = schema or database(target.kind).schema(target, work)
+                    schema = schema or database(target).schema(target, work)
                     _do(schema, work, job, jobs.send)
                 except HdbkitError as error:
                     jobs.send(Done(error))

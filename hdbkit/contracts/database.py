@@ -39,6 +39,14 @@ class Database(Protocol):
     reload_signal: Signals | None
     """The signal that makes the server's main process read its settings file; None if there is none."""
 
+    def at(self, target: Target) -> Database:
+        """The engine as it is at ``target``: itself, unless what it can do depends on what it connects to.
+
+        Does not connect. Where it depends, reading ``capabilities`` or ``dialects`` for the first time in a process
+        does, and raises the errors of :meth:`connect`.
+        """
+        ...
+
     def driver_version(self) -> str:
         """Name and version of the driver. Raises ``MissingDriver`` if it is not installed."""
         ...

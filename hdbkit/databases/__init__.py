@@ -17,9 +17,11 @@ def kinds() -> list[str]:
     return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
 
 
-def database(kind: str) -> Database:
-    """The engine of a kind. Raises ``InputError`` for an unknown kind."""
-    known = kinds()
+def database(of: Target | str) -> Database:
+    """The engine of a target, or of a kind in general. Raises ``InputError`` for an unknown kind."""
+    if isinstance(of, Target):
+        return database(of.kind).at(of)
+    kind, known = of, kinds()
     if kind not in known:
         raise InputError(
             f"there is no kind of database '{kind}' (known: {', '.join(known)}).{did_you_mean(kind, known)}"
@@ -34,7 +36,7 @@ def schema_option_models() -> dict[str, type[SchemaOptions]]:
 
 def sql_session(target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> SqlSession:
     """A session of an SQL engine. Raises ``InputError`` for other engines."""
-    engine = database(target.kind)
+    engine = database(target)
     if Capability.SQL not in engine.capabilities:
         raise InputError(f"{engine.title} does not support SQL")
     return cast(SqlSession, engine.connect(target, scope, options))

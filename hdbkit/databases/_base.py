@@ -17,6 +17,7 @@ from hdbkit.contracts import (
     Access,
     ApplyBy,
     Capability,
+    Database,
     Row,
     Schema,
     SchemaOptions,
@@ -59,6 +60,10 @@ class BaseDatabase:
     """The names of a target's options."""
     option_values: Mapping[str, Collection[str]] = MappingProxyType({})
     """The known values of options that have few."""
+
+    def at(self, target: Target) -> Database:
+        """The same everywhere."""
+        return self
 
     def driver_version(self) -> str:
         """Name and version of the driver. Raises ``MissingDriver`` if it is not installed."""

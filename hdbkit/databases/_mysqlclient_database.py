@@ -25,6 +25,7 @@ from hdbkit.contracts import (
     Access,
     ApplyBy,
     Capability,
+    Database,
     Schema,
     SchemaOptions,
     Scope,
@@ -136,6 +137,10 @@ class MysqlclientDatabase:
     reload_signal: Signals | None = None
     default_port: int | None = 3306
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient")
+
+    def at(self, target: Target) -> Database:
+        """The same everywhere."""
+        return self
 
     def driver_version(self) -> str:
         """Mysqlclient and its client library."""

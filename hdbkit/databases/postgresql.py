@@ -20,6 +20,7 @@ from hdbkit.contracts import (
     Access,
     ApplyBy,
     Capability,
+    Database,
     Schema,
     SchemaOptions,
     Scope,
@@ -93,6 +94,10 @@ class PostgreSQL:
     reload_signal: Signals | None = Signals.SIGHUP
     default_port: int | None = 5432
     preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases._psycopg")
+
+    def at(self, target: Target) -> Database:
+        """The same everywhere."""
+        return self
 
     def driver_version(self) -> str:
         """Psycopg, its implementation, and the version of libpq."""

@@ -104,7 +104,7 @@ class Client:
             reason_path(self._spools, self._number).write_text(reason, encoding="utf-8")
 
     def _shared(self) -> Shared:
-        plan, engine, load = self._plan, database(self._plan.target.kind), workload(self._plan.workload)
+        plan, engine, load = self._plan, database(self._plan.target), workload(self._plan.workload)
         in_session = plan.slices is not None and plan.slices.in_session
         return Shared(
             plan,

@@ -49,7 +49,7 @@ class LocalPool:
 
     def prepare(self, users: Sequence[UserPlan]) -> int:
         """Start a process for each slice of the users; call it from the main thread, before any other starts."""
-        engine, load = database(self._plan.target.kind), workload(self._plan.workload)
+        engine, load = database(self._plan.target), workload(self._plan.workload)
         for module in (*engine.preload, *load.preload):
             importlib.import_module(module)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # ``wait`` takes it

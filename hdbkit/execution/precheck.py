@@ -59,7 +59,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
     Raises:
         InputError: with one sentence for the first obstacle; nothing was changed.
     """
-    engine, asked = database(target.kind), workload(wanted)
+    engine, asked = database(target), workload(wanted)
     driver = engine.driver_version()
     schema = engine.schema(target, asked)
     try:
@@ -146,7 +146,7 @@ def _check_faults(plan: RunPlan, session: Session, results: Path) -> str:
     from hdbkit.faults.actions import check
     from hdbkit.servers.server_access import host_of
 
-    target, engine = plan.target, database(plan.target.kind)
+    target, engine = plan.target, database(plan.target)
     disturbs_server = any(fault.thing in (Thing.SERVER, Thing.DISK) for fault in plan.load.faults)
     with ExitStack() as block:
         if disturbs_server and target.fallbacks:  # the session may be that of another server

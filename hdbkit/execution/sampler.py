@@ -72,7 +72,7 @@ class Replicas(threading.Thread):
 
     def __init__(self, plan: RunPlan) -> None:
         super().__init__(name="hdbkit-replicas", daemon=True)
-        self._target, self._database = plan.target, database(plan.target.kind)
+        self._target, self._database = plan.target, database(plan.target)
         self._sessions: dict[int, Session] = {}
         self._numbers = range(len(plan.target.replicas) if plan.load.replica_reads else 0)
         self._ended = threading.Event()
@@ -121,7 +121,7 @@ class Sampler(threading.Thread):
         self._plan, self._interval_s = plan, interval_s
         self._counters, self._host = JsonLines(folder / "counters.ndjson"), JsonLines(folder / "host.ndjson")
         self._asked: queue.Queue[tuple[str, Future[float]] | None] = queue.Queue()
-        self._database, self._workload = database(plan.target.kind), workload(plan.workload)
+        self._database, self._workload = database(plan.target), workload(plan.workload)
         self._session: Session | None = None
         self._server: host.ServerCpu | None = None
         self._full_pages = FullPages()

@@ -341,7 +341,7 @@ class Supervisor:
 
     def _connected(self) -> Session:
         """A session of its own with the workload's statements."""
-        plan, engine = self._plan, database(self._plan.target.kind)
+        plan, engine = self._plan, database(self._plan.target)
         timeout_ms = round(_CHECK_S * 1000)
         options = SessionOptions(statement_timeout_ms=timeout_ms, application="hdbkit check", pooling=plan.pooling)
         return engine.connect(plan.target, self._workload.scope(engine.dialects), options)
@@ -372,7 +372,7 @@ class Supervisor:
 
     def _schema_checks(self) -> list[CheckLine]:
         """Check the schema after the run; no checks if the engine does not store tables."""
-        if Capability.TABLES not in database(self._plan.target.kind).capabilities:
+        if Capability.TABLES not in database(self._plan.target).capabilities:
             return []
         found: list[CheckLine] = []
         running: list[str] = []
@@ -395,7 +395,7 @@ class Supervisor:
 
     def _ask_schema(self, found: list[CheckLine], running: list[str]) -> None:
         """Add each result to ``found``, and to ``running`` what is being done."""
-        engine = database(self._plan.target.kind)
+        engine = database(self._plan.target)
         try:
             with closing(self._connected()) as session:
                 planned = self._workload.checks(engine.dialects)

@@ -67,7 +67,7 @@ def check(target: Target, faults: Sequence[Fault], users: int, session: Session,
 
 def _check_proxy(target: Target, fault: Fault) -> None:
     try:
-        database(target.kind).behind_proxy(target, target.port or 0)
+        database(target).behind_proxy(target, target.port or 0)
     except InputError as error:
         raise InputError(f"'{fault}': {error}") from None
 
@@ -103,7 +103,7 @@ def _check_disk(fault: Fault, pid: int, results: Path) -> None:
 
 
 def _server_pid(target: Target, fault: Fault, session: Session) -> int:
-    pid = database(target.kind).server_process(session)
+    pid = database(target).server_process(session)
     if pid is None:
         raise InputError(f"'{fault}' needs a server on this host that this account may see")
     return pid
@@ -152,7 +152,7 @@ class Actions:
         pid, birth = self._server
         if birth and birth_of(pid) == birth:
             return pid
-        engine = database(self.target.kind)
+        engine = database(self.target)
         with closing(engine.connect(self.target.first)) as session:
             found = engine.server_process(session)
         if found is None:

@@ -158,7 +158,7 @@ class Injector:
 def _through_proxy(target: Target, port: int) -> Target:
     """The target through the proxy; its password is looked up by its own address."""
     found = target.found_password()
-    reached = database(target.kind).behind_proxy(target, port)
+    reached = database(target).behind_proxy(target, port)
     return reached.with_(password=found.password if found else None)
 
 

@@ -255,7 +255,7 @@ def _failure(target: Target, wait_s: float) -> HdbkitError | None:
 
 
 def _answered(target: Target) -> HdbkitError | None:
-    engine = database(target.kind)
+    engine = database(target)
     try:
         with closing(engine.connect(target, options=SessionOptions(connect_timeout_s=int(_ANSWER_S)))) as session:
             engine.clock_s(session)

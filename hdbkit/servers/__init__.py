@@ -34,7 +34,7 @@ def control(target: Target) -> ServerControl:
         CannotConnect: the agent does not answer, or rejects the token.
     """
     target = target.first
-    if Capability.SETTINGS not in database(target.kind).capabilities:
+    if Capability.SETTINGS not in database(target).capabilities:
         raise InputError(f"hdbkit cannot change the settings of a server of kind '{target.kind}'")
     if target.server_folder:
         return launcher(target.kind).control(target)

@@ -20,7 +20,7 @@ def settable(target: Target, known: Mapping[str, Setting], values: Mapping[str, 
 
     Empty if a pooler gives the transactions of a session different connections.
     """
-    engine = database(target.kind)
+    engine = database(target)
     with closing(engine.connect(target)) as session:
         if engine.pooling(session, target).mode is PoolMode.TRANSACTION:
             return frozenset()

@@ -45,7 +45,7 @@ class ServerAccess:
 
     def __init__(self, target: Target, admin: Target | None = None, power: Power | None = None) -> None:
         self._target, self._admin = target, admin or target.control_account
-        self._engine = database(target.kind)
+        self._engine = database(target)
         self.power: Power | None = power or power_of(target.control)
         self.say: Callable[[str], None] = discard
         self._standby: Session | None = None

@@ -57,7 +57,7 @@ def _forgotten(plan: SweepPlan, control: ServerControl) -> list[Problem]:
 
 def too_few_connections(plan: SweepPlan, control: ServerControl) -> list[str]:
     """The configurations with which the server accepts fewer connections than their runs need, one sentence each."""
-    limits, found = database(plan.target.kind).connection_settings, {}
+    limits, found = database(plan.target).connection_settings, {}
     known = control.settings() if limits.keys() & plan.spec.settings.keys() else {}
     pairs = {(run.virtual_users, one) for run in plan.runs for one in plan.configurations_of(run)}
     for virtual_users, configuration in sorted(pairs):
@@ -77,7 +77,7 @@ def too_few_connections(plan: SweepPlan, control: ServerControl) -> list[str]:
 
 def _shares_connections(target: Target) -> bool:
     """Whether a pooler assigns the server's connections to transactions, so that users share them."""
-    engine = database(target.kind)
+    engine = database(target)
     with closing(engine.connect(target)) as session:
         return engine.pooling(session, target).mode is PoolMode.TRANSACTION
 

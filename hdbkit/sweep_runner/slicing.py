@@ -171,7 +171,7 @@ class _ServerSwitch(threading.Thread):
         number = 0
         with (
             closing(JsonLines(switches_path(self._run.spools, "server"))) as notes,
-            closing(database(self._plan.target.kind).connect(self._plan.target)) as open_session,
+            closing(database(self._plan.target).connect(self._plan.target)) as open_session,
         ):
             while not self._sleep_until(start_ns + number * slice_ns):
                 place, begun_ns = order.place(number), time.monotonic_ns()

@@ -29,7 +29,7 @@ def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> Worklo
         CannotConnect: the server rejected the connection.
     """
     asked = workload(wanted or WorkloadSpec())
-    schema = database(target.kind).schema(target, asked)
+    schema = database(target).schema(target, asked)
     try:
         return schema_in(schema, target, asked)
     finally:
@@ -38,7 +38,7 @@ def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> Worklo
 
 def require_privileges(target: Target, spec: WorkloadSpec, loads: Iterable[Load]) -> None:
     """Check that the account may run each of the loads on a schema that is there. Raises ``NoAccess``."""
-    work, engine = workload(spec), database(target.kind)
+    work, engine = workload(spec), database(target)
     with closing(engine.schema(target, work)) as schema:
         for load in loads:
             require_access(schema, work.access(load, engine.dialects))
@@ -53,7 +53,7 @@ def require_claim(schema: Schema, place: str) -> None:
 def schema_place(target: Target, spec: WorkloadSpec) -> str:
     """Which schema of which workload is meant: ``schema things of My things (my-folder) in postgresql://...``."""
     work = workload(spec)
-    name = work.scope(database(target.kind).dialects).schema
+    name = work.scope(database(target).dialects).schema
     schema = f"schema {name}" if name else "the schema"
     folder = f" ({spec.named})" if spec.named != spec.kind else ""
     return f"{schema} of {work.title}{folder} in {target.described}"
@@ -69,7 +69,7 @@ def schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
 
 def advised(problem: SchemaProblem, schema: Schema) -> SchemaProblem:
     """``problem``; its advice refers to the primary, or to another build, if that prevents this one."""
-    role = database(schema.target.kind).role(schema.session)
+    role = database(schema.target).role(schema.session)
     if role is ServerRole.PRIMARY and isinstance(problem, HalfBuilt) and not schema.claim():
         return HalfBuilt(f"{problem.reason}, and another process builds or drops it", _WAIT)
     if role is ServerRole.PRIMARY or not problem.advice or isinstance(problem, NoAccess):
@@ -79,7 +79,7 @@ def advised(problem: SchemaProblem, schema: Schema) -> SchemaProblem:
 
 def require_primary(schema: Schema) -> None:
     """Check that the schema can be built and dropped. Raises ``InputError`` if its server accepts no changes."""
-    role = database(schema.target.kind).role(schema.session)
+    role = database(schema.target).role(schema.session)
     if role is not ServerRole.PRIMARY:
         raise InputError(
             f"the server of {schema.target.described} is {role.described} and accepts no changes; name its primary"

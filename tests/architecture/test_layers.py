@@ -88,6 +88,12 @@ def test_code_asks_for_a_capability_never_for_an_engine() -> None:
     assert not found
 
 
+def test_what_an_engine_can_do_is_asked_of_the_target_not_of_its_kind() -> None:
+    wrong = re.compile(r"\bdatabase\([\w.]*target\.kind\)")
+    assert wrong.search("database(self._plan.target.kind)")
+    assert not [within(path) for path in modules("hdbkit") if wrong.search(path.read_text(encoding="utf-8"))]
+
+
 def test_the_rule_on_engines_sees_names_strings_and_imports() -> None:
     source = 'import psycopg\nfrom a import b as mysql_b\nif x.kind == "oracle": use(f"{x} redis", postgres=1)\n'
     found = {word for _, text in names(ast.parse(source)) for word in text.split() if ENGINE.search(word)}

@@ -36,7 +36,7 @@ class Tables:
         self._target, self._made = target, False
 
     def schema(self) -> Schema:
-        return database(self._target.kind).schema(self._target, WORK)
+        return database(self._target).schema(self._target, WORK)
 
     def session(self) -> SqlSession:
         return connected(self._target, SessionOptions(lock_timeout_ms=10_000))
@@ -72,7 +72,7 @@ class Tables:
 
 def connected(target: Target, options: SessionOptions | None = None) -> SqlSession:
     """A session on the workload's tables."""
-    return sql_session(target, WORK.scope(database(target.kind).dialects), options)
+    return sql_session(target, WORK.scope(database(target).dialects), options)
 
 
 @pytest.fixture(scope="session", params=KINDS)
@@ -130,7 +130,7 @@ def ways(engine: Database) -> tuple[str, ...]:
 
 @pytest.fixture
 def engine(target: Target) -> Database:
-    return database(target.kind)
+    return database(target)
 
 
 @pytest.fixture

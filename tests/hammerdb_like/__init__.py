@@ -73,7 +73,7 @@ def rows(session: Any, text: str) -> list[Row]:
 
 def connect(target: Target, group: str = GROUP) -> Session:
     """A session on the imitation."""
-    engine = database(target.kind)
+    engine = database(target)
     schema = "" if "." in group else group
     return engine.connect(target, Scope(schema, statements(engine.dialects, group)))
 

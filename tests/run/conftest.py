@@ -37,7 +37,7 @@ def null_target() -> Iterator[NullTarget]:
         name = f"t{uuid.uuid4().hex[:12]}"
         target = Target(kind="nulldb", database=name, options={k: str(v) for k, v in options.items()})
         spec = WorkloadSpec(warehouses=2)
-        with closing(database(target.kind).schema(target, workload(spec))) as schema:
+        with closing(database(target).schema(target, workload(spec))) as schema:
             schema.create(spec.model_dump_json())
             schema.finish()
         made.append(State(target))

@@ -45,13 +45,13 @@ def target(server: Target) -> Iterator[Target]:
 
 @contextmanager
 def _session(target: Target) -> Iterator[SqlSession]:
-    with closing(sql_session(target, WORK.scope(database(target.kind).dialects))) as session:
+    with closing(sql_session(target, WORK.scope(database(target).dialects))) as session:
         yield session
 
 
 @contextmanager
 def _schema(target: Target) -> Iterator[Schema]:
-    with closing(database(target.kind).schema(target, WORK)) as schema:
+    with closing(database(target).schema(target, WORK)) as schema:
         yield schema
 
 

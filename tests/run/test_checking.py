@@ -114,7 +114,7 @@ def test_a_missing_index_is_reported_before_a_run(
     try:
         said = command("run", built.target.url, "--rampup-s", 0, "--duration-s", 1, "--analyze")
     finally:
-        with closing(database(built.target.kind).schema(built.target, workload(specification()))) as schema:
+        with closing(database(built.target).schema(built.target, workload(specification()))) as schema:
             schema.do("index_customer_by_name")
     assert said.err.startswith("  warning: indexes of the schema: missing: customer_by_name\n")
     assert "warning: indexes of the schema: missing: customer_by_name" in said.out

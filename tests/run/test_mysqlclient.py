@@ -119,11 +119,11 @@ def admin(server: PrivateServer) -> Iterator[Any]:
 
 
 def _session(target: Target) -> Any:
-    return database(target.kind).connect(target, scope(target))
+    return database(target).connect(target, scope(target))
 
 
 def scope(target: Target) -> Scope:
-    return workload(WorkloadSpec()).scope(database(target.kind).dialects)
+    return workload(WorkloadSpec()).scope(database(target).dialects)
 
 
 def refused(work: Callable[..., Any], *arguments: Any) -> ErrorClass:
@@ -198,7 +198,7 @@ def test_where_the_server_forbids_loads_rows_go_in_by_insert_and_that_is_reporte
     for local_infile in ("ON", "OFF"):
         admin.execute(f"SET GLOBAL local_infile = {local_infile}")
         session = connect()
-        slow = database(server.target.kind).slow_load(session)
+        slow = database(server.target).slow_load(session)
         assert slow is None if local_infile == "ON" else "set local_infile=ON" in str(slow)
         session.begin()
         assert refused(session.load, ITEM, rows) is ErrorClass.CONSTRAINT  # i_im_id is no null
@@ -253,7 +253,7 @@ def test_client_statements_are_prepared_where_an_execution_takes_values(
     assert [session.call("client_select_named", 1, 1, "it's") for _ in range(3)] == [[]] * 3
     session.commit()
     ((_, executed),) = session.rows(session.perform(b"SHOW SESSION STATUS LIKE 'Com_execute_sql'"))
-    able = "execute_with_values" in statements(database(server.target.kind).dialects, "server")
+    able = "execute_with_values" in statements(database(server.target).dialects, "server")
     assert int(executed) == (3 if able else 0)
 
 
@@ -270,7 +270,7 @@ def test_routines_calls_are_prepared_on_request_and_answer_alike(server: Private
 @pytest.mark.parametrize("level", Isolation)
 def test_every_level_of_isolation_is_the_sessions(server: PrivateServer, level: Isolation) -> None:
     """MariaDB 10.11 and MySQL 8 know it by different names."""
-    session: Any = database(server.target.kind).connect(server.target, scope(server.target), SessionOptions(level))
+    session: Any = database(server.target).connect(server.target, scope(server.target), SessionOptions(level))
     ((_, reported),) = session.rows(session.perform(ISOLATION))
     assert reported == level.replace("_", "-").upper()
     session.close()
@@ -291,7 +291,7 @@ def test_an_answer_that_comes_compressed_is_the_same(server: PrivateServer, conn
 def test_a_target_may_forbid_loads_from_the_client(server: PrivateServer, admin: Any, connect: Sessions) -> None:
     admin.execute("SET GLOBAL local_infile = ON")
     session = connect(with_options(server.target, local_infile="off"))
-    assert database(server.target.kind).slow_load(session)
+    assert database(server.target).slow_load(session)
     session.begin()
     assert session.load(ITEM, [b"1\t7\tname\t1.25\tdata\n"]) == 1
     session.rollback()
@@ -375,7 +375,7 @@ def test_a_connection_that_ends_while_it_is_made_is_distinguished_from_one_that_
 def test_a_lack_of_connections_is_reported(server: PrivateServer, admin: Any, connect: Sessions) -> None:
     admin.execute("SET GLOBAL max_connections = 10")
     session = connect()
-    free = database(server.target.kind).free_connections(session)
+    free = database(server.target).free_connections(session)
     assert free is not None
     for _ in range(free):
         connect()
@@ -432,7 +432,7 @@ def test_statistics_of_a_table_that_the_server_believes_to_be_small(server: Priv
 def test_each_missing_privilege_has_the_command_that_grants_it(
     server: PrivateServer, connect: Sessions, admin: Any
 ) -> None:
-    engine = database(server.target.kind)
+    engine = database(server.target)
     admin.execute("CREATE USER 'limited'@'127.0.0.1' IDENTIFIED BY 'word-of-ours'")
     admin.execute(f"GRANT SELECT, EXECUTE ON `{server.target.database}`.* TO 'limited'@'127.0.0.1'")
     limited = server.target.with_(host="127.0.0.1", user="limited", password="word-of-ours", password_file=None)
@@ -491,7 +491,7 @@ def works(session: Any, text: str) -> bool:
 
 
 def test_an_account_lacks_what_statements_use_and_the_grants_suffice(limited: Target, admin: Any) -> None:
-    engine, access = database(limited.kind), uses(USED)
+    engine, access = database(limited), uses(USED)
     with closing(_session(limited)) as session:
         assert [works(session, text) for text in USED] == [False] * len(USED)
         (grant,) = engine.grants_for(session, access)
@@ -503,7 +503,7 @@ def test_an_account_lacks_what_statements_use_and_the_grants_suffice(limited: Ta
 
 
 def test_a_grant_on_a_pattern_is_not_lost(limited: Target, admin: Any) -> None:
-    engine, access, account = database(limited.kind), uses(USED[:2]), "'limited'@'%'"
+    engine, access, account = database(limited), uses(USED[:2]), "'limited'@'%'"
     admin.execute(f"RENAME USER 'limited'@'127.0.0.1' TO {account}")
     try:
         admin.execute(f"REVOKE CREATE TEMPORARY TABLES ON my_shop.* FROM {account}")
@@ -519,7 +519,7 @@ def test_a_grant_on_a_pattern_is_not_lost(limited: Target, admin: Any) -> None:
 
 
 def test_what_routines_use_is_needed_where_they_run_as_who_calls_them(limited: Target, admin: Any) -> None:
-    engine, in_routines = database(limited.kind), {"DELETE": frozenset({"notes"})}
+    engine, in_routines = database(limited), {"DELETE": frozenset({"notes"})}
     admin.execute("GRANT EXECUTE, SELECT ON my_shop.* TO 'limited'@'127.0.0.1'")
     with closing(_session(limited)) as session:
         of = {
@@ -530,14 +530,14 @@ def test_what_routines_use_is_needed_where_they_run_as_who_calls_them(limited: T
 
 
 def test_functions_are_needed_where_they_are_routines(limited: Target, admin: Any) -> None:
-    engine, access = database(limited.kind), uses(["SELECT twice(1), abs(2), TWICE(3), max(a) FROM things"])
+    engine, access = database(limited), uses(["SELECT twice(1), abs(2), TWICE(3), max(a) FROM things"])
     admin.execute("GRANT SELECT, CREATE ROUTINE ON my_shop.* TO 'limited'@'127.0.0.1'")  # so that it sees them
     with closing(_session(limited)) as session:
         assert engine.grants_for(session, access) == ["GRANT EXECUTE ON `my_shop`.* TO 'limited'@'127.0.0.1'"]
 
 
 def test_privileges_of_active_roles_count(limited: Target, admin: Any) -> None:
-    engine, access = database(limited.kind), uses(USED)
+    engine, access = database(limited), uses(USED)
     admin.execute("CREATE ROLE inner_one")
     admin.execute("CREATE ROLE outer_one")
     try:
@@ -560,7 +560,7 @@ def test_privileges_of_active_roles_count(limited: Target, admin: Any) -> None:
 
 
 def test_what_is_revoked_of_a_privilege_on_everything_is_lacking(limited: Target, admin: Any) -> None:
-    engine, access = database(limited.kind), uses(["SELECT a FROM things WHERE b = 1"])
+    engine, access = database(limited), uses(["SELECT a FROM things WHERE b = 1"])
     if limited.kind == "mariadb":
         pytest.skip("it has no partial revokes")
     admin.execute("SET GLOBAL partial_revokes = 1")
@@ -587,7 +587,7 @@ def test_a_new_account_may_use_a_database_whose_name_is_no_pattern(server: Priva
     wanted = server.target.with_(user="fresh", database="fresh_one", password=WORD, password_file=None)
     admin.execute("SET GLOBAL partial_revokes = 1")
     try:
-        assert "database fresh_one" in database(wanted.kind).provision(server.admin, wanted)
+        assert "database fresh_one" in database(wanted).provision(server.admin, wanted)
         with closing(_session(wanted)) as session:
             assert works(session, "CREATE TABLE things (a INT)")
     finally:
@@ -601,7 +601,7 @@ def test_the_account_is_the_one_that_the_server_knows(limited: Target, admin: An
     admin.execute("RENAME USER 'limited'@'127.0.0.1' TO ''@'127.0.0.1'")
     try:
         with closing(_session(limited)) as session:
-            (grant,) = database(limited.kind).grants_for(session, uses(["DELETE FROM notes"]))
+            (grant,) = database(limited).grants_for(session, uses(["DELETE FROM notes"]))
         assert grant.endswith(" TO ''@'127.0.0.1'")
         admin.execute(grant)
     finally:
@@ -609,7 +609,7 @@ def test_the_account_is_the_one_that_the_server_knows(limited: Target, admin: An
 
 
 def test_innodb_adapts_its_writing_within_a_known_time(server: PrivateServer, connect: Sessions) -> None:
-    cycle = database(server.target.kind).write_cycle(connect())
+    cycle = database(server.target).write_cycle(connect())
     assert (cycle.setting, cycle.value, cycle.seconds) == ("innodb_flushing_avg_loops", "30", 30)
     assert cycle.warning(29).startswith("the window (29 s) is shorter")
     assert cycle.warning(30) == ""
@@ -618,7 +618,7 @@ def test_innodb_adapts_its_writing_within_a_known_time(server: PrivateServer, co
 def test_a_read_only_server_is_one_for_ordinary_accounts(
     server: PrivateServer, connect: Sessions, admin: Any
 ) -> None:
-    engine = database(server.target.kind)
+    engine = database(server.target)
     assert engine.role(connect()) is ServerRole.PRIMARY
     admin.execute("SET GLOBAL read_only = 1")
     try:

@@ -105,9 +105,9 @@ def wait_until(reached: Callable[[], bool]) -> None:
 
 
 def answers(server: PrivateServer) -> bool:
-    session = database(server.target.kind).connect(server.target)
+    session = database(server.target).connect(server.target)
     try:
-        return bool(database(server.target.kind).version(session))
+        return bool(database(server.target).version(session))
     finally:
         session.close()
 
@@ -213,7 +213,7 @@ def test_no_one_gets_in_without_the_password(server: PrivateServer) -> None:
         for host in (target.host, str(server.place.sockets)):
             for change in ({"password_file": Path("/dev/null")}, {"password": SecretStr("wrong")}):
                 with pytest.raises(CannotConnect):
-                    database(target.kind).connect(target.with_(host=host, **change))
+                    database(target).connect(target.with_(host=host, **change))
 
 
 def test_a_password_for_another_server_in_the_environment_is_not_taken(

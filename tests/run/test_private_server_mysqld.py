@@ -55,9 +55,9 @@ def by_sql(foreign: Target, private: ServerControl) -> ServerControl:
 
 
 def shown(target: Target, name: str) -> str:
-    session = database(target.kind).connect(target)
+    session = database(target).connect(target)
     try:
-        return str(database(target.kind).settings_of(session)[name]["value"])
+        return str(database(target).settings_of(session)[name]["value"])
     finally:
         session.close()
 

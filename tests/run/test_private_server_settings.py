@@ -66,9 +66,9 @@ def by_sql(foreign: Target, private: ServerControl) -> ServerControl:
 
 
 def shown(target: Target, name: str) -> str:
-    session = database(target.kind).connect(target)
+    session = database(target).connect(target)
     try:
-        return str(database(target.kind).settings_of(session)[name]["value"])
+        return str(database(target).settings_of(session)[name]["value"])
     finally:
         session.close()
 
@@ -313,7 +313,7 @@ def test_data_come_back_as_they_were_kept(private: ServerControl, server: Privat
     assert private.can_restore_data
     command(server.admin, "CREATE SCHEMA kept AUTHORIZATION hdbkit")
     command(server.target, "CREATE TABLE kept.t (n integer); INSERT INTO kept.t VALUES (1)")
-    idle = database(server.target.kind).connect(server.target)  # a session in the way
+    idle = database(server.target).connect(server.target)  # a session in the way
     assert private.keep_data() > 0
     for _ in range(2):
         command(server.target, "INSERT INTO kept.t VALUES (2); DROP TABLE IF EXISTS kept.other")

@@ -91,7 +91,7 @@ def test_all_clients_change_their_sessions_and_the_server_keeps_its_settings(nul
 
 @pytest.fixture
 def session_of(built: PrivateServer) -> Iterator[Any]:
-    with closing(database(built.target.kind).connect(built.target)) as session:
+    with closing(database(built.target).connect(built.target)) as session:
         yield session
 
 

@@ -97,7 +97,7 @@ def small(tmp_path: Path) -> Iterator[tuple[Target, WorkloadSpec]]:
 
 @contextmanager
 def session_of(target: Target, spec: WorkloadSpec) -> Iterator[Session]:
-    engine = database(target.kind)
+    engine = database(target)
     with closing(engine.connect(target, workload(spec).scope(engine.dialects))) as session:
         yield session
 

@@ -66,7 +66,7 @@ def use(folder: Path, name: str) -> None:
 def connected(server: PrivateServer, certificates: Path, authority: str = "ca") -> None:
     options, named = OPTIONS[server.target.kind]
     target = server.target.with_(options={**options, named: str(certificates / f"{authority}.pem")})
-    database(target.kind).connect(target).close()
+    database(target).connect(target).close()
 
 
 def test_the_reason_of_a_failed_handshake(server: PrivateServer, certificates: Path) -> None:

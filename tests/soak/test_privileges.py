@@ -135,7 +135,7 @@ def test_each_verb_needs_its_grants_and_no_more(administrator: Administrator) ->
         with suppress(SchemaProblem):  # it is there
             build(owner, ONE)
         drop(target, ONE)
-        with closing(database(owner.kind).schema(owner, workload(ONE))) as schema:
+        with closing(database(owner).schema(owner, workload(ONE))) as schema:
             if schema.session.ask("list_routines"):
                 raise HdbkitError("routines are left")
 

@@ -47,7 +47,7 @@ def test_partitioned_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_
 
 
 def orders(target: Target) -> int:
-    engine = database(target.kind)
+    engine = database(target)
     session = engine.connect(target, workload(present_schema(target)).scope(engine.dialects))
     try:
         return int(session.query("count_new_orders")[0][0])

@@ -55,7 +55,7 @@ def typed(field: PasswordField, password: str) -> None:
 def build_null(target: Target) -> Target:
     """Record a schema of one warehouse as built; the null engine keeps no rows that somebody would have to load."""
     spec = WorkloadSpec()
-    schema = database(target.kind).schema(target, workload(spec))
+    schema = database(target).schema(target, workload(spec))
     schema.create(spec.model_dump_json())
     schema.finish()
     schema.close()

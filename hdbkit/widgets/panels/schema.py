@@ -117,7 +117,7 @@ class SchemaPanel(Panel):
             for name, field in type(spec).model_fields.items()
             if name not in ("kind", "storage", "seed") and not identifies_schema(field) and not is_filled_in(field)
         }
-        storage = database(target.kind).schema_options.model_fields if target is not None else {}
+        storage = database(target).schema_options.model_fields if target is not None else {}
         wanted = {**own, **storage, "seed": type(spec).model_fields["seed"]}
         if wanted.keys() != self.form.inputs.keys():
             self.form = ModelForm(wanted)

@@ -155,7 +155,7 @@ class SweepPanel(Panel):
 
     def _use_workload(self) -> None:
         target = self.shared.target
-        options = database(target.kind).schema_options.model_fields if target is not None else ()
+        options = database(target).schema_options.model_fields if target is not None else ()
         self.form.use(self.choice.spec, options)
         self._show_plan()
 
