@@ -1,4 +1,5 @@
-"""The contracts between packages, by subject: sessions, schemas, workloads, control, database. Read this first.
+"""The contracts between packages, by subject: sessions, schemas, workloads, control, database,
+operations. Read this first.
 
 A **database** is one file in ``databases/`` and one folder of SQL in ``schemas/``. It hands out **sessions**; a
 **workload** turns sessions into **users**; the run drives users and knows neither.
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 from hdbkit.contracts.control import BUILT, CHANGED, KEPT, ApplyBy, Change, Power, ServerControl, Setting
 from hdbkit.contracts.database import Database
+from hdbkit.contracts.operations import OPERATIONS, Operation, declared
 from hdbkit.contracts.schemas import BuildLog, Part, PartLoad, Schema, SchemaOptions, StatementLoad, TableLoad
 from hdbkit.contracts.sessions import (
     SERVER,
@@ -53,6 +55,7 @@ __all__ = [
     "BUILT",
     "CHANGED",
     "KEPT",
+    "OPERATIONS",
     "SERVER",
     "Access",
     "ApplyBy",
@@ -63,6 +66,7 @@ __all__ = [
     "Check",
     "CheckSession",
     "Database",
+    "Operation",
     "Part",
     "PartLoad",
     "PlannedCheck",
@@ -85,4 +89,5 @@ __all__ = [
     "User",
     "UserPlan",
     "Workload",
+    "declared",
 ]

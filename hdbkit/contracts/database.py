@@ -26,6 +26,8 @@ class Database(Protocol):
     """Folders of ``schemas/`` with its statements, the most general first; ``ansi`` is that of all SQL engines."""
     default_port: int | None
     """The port of a target that names none; None if the engine has no address."""
+    answers: frozenset[str]
+    """Operations that its sessions, or its own ``Schema``, answer without a statement of that name."""
     preload: tuple[str, ...]
     """Modules that clients need, imported before their processes are forked."""
     gauges: frozenset[str]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from hdbkit.config import Isolation
 from hdbkit.readings import Pooling
@@ -20,29 +20,41 @@ Arguments = tuple[Any, ...]
 class Capability(StrEnum):
     """What a database can do; declared by the engine, queried by all other code."""
 
-    SQL = "sql"  # sessions implement SqlSession
-    TABLES = "tables"  # stores what a build loads, so that its content can be checked
-    STORED_ROUTINES = "stored_routines"
-    CLIENT_ROUTINES = "client_routines"
-    SCHEMAS = "schemas"  # a workload's tables have their own schema inside the database
-    SERVER = "server"  # clients connect to a server, which has accounts and can end sessions
-    SETTINGS = "settings"  # the server has settings that can be read and changed
-    ADMIN = "admin"  # databases and accounts can be created by an administrator's session
-    ISOLATION = "isolation"  # the isolation level of a session can be chosen
-    ROW_LOCKS = "row_locks"  # transactions that change different rows do not wait for each other
-    WRITERS_WAIT = "writers_wait"  # who changes a row that an open transaction changed waits for its end
-    READS_NEVER_WAIT = "reads_never_wait"  # who reads a row that an open transaction changed sees the version before
-    SNAPSHOT_CONFLICTS = (
-        "snapshot_conflicts"  # under repeatable read, changing a row that changed since the snapshot fails
+    meaning: str
+
+    def __new__(cls, value: str, meaning: str = "") -> Self:
+        """A capability and what it means."""
+        one = str.__new__(cls, value)
+        one._value_, one.meaning = value, meaning
+        return one
+
+    SQL = "sql", "sessions implement SqlSession"
+    TABLES = "tables", "stores what a build loads, so that its content can be checked"
+    STORED_ROUTINES = "stored_routines", "transactions run as stored routines, one call each"
+    CLIENT_ROUTINES = "client_routines", "transactions run as SQL that the client sends"
+    SCHEMAS = "schemas", "a workload's tables have their own schema inside the database"
+    SERVER = "server", "clients connect to a server, which has accounts and can end sessions"
+    SETTINGS = "settings", "the server has settings that can be read and changed"
+    ADMIN = "admin", "databases and accounts can be created by an administrator's session"
+    ISOLATION = "isolation", "the isolation level of a session can be chosen"
+    ROW_LOCKS = "row_locks", "transactions that change different rows do not wait for each other"
+    WRITERS_WAIT = "writers_wait", "who changes a row that an open transaction changed waits for its end"
+    READS_NEVER_WAIT = (
+        "reads_never_wait",
+        "who reads a row that an open transaction changed sees the version before",
     )
-    LOCK_ERRORS = "lock_errors"  # deadlocks and lock timeouts are told apart
-    LOCK_TIMEOUT = "lock_timeout"  # waiting for a lock can be limited
-    STATEMENT_TIMEOUT = "statement_timeout"  # a statement that takes too long can be ended
-    CHANGE_TIMEOUT = "change_timeout"  # so can a statement that changes rows
-    COUNTS_COMMITS = "counts_commits"  # the server counts its commits
-    COUNTS_ROLLBACKS = "counts_rollbacks"  # and its rollbacks
-    COUNTS_WAITS = "counts_waits"  # the server knows how many sessions wait for a lock
-    COUNTS_SCANS = "counts_scans"  # the server counts the rows that full scans read
+    SNAPSHOT_CONFLICTS = (
+        "snapshot_conflicts",
+        "under repeatable read, changing a row that changed since the snapshot fails",
+    )
+    LOCK_ERRORS = "lock_errors", "deadlocks and lock timeouts are told apart"
+    LOCK_TIMEOUT = "lock_timeout", "waiting for a lock can be limited"
+    STATEMENT_TIMEOUT = "statement_timeout", "a statement that takes too long can be ended"
+    CHANGE_TIMEOUT = "change_timeout", "so can a statement that changes rows"
+    COUNTS_COMMITS = "counts_commits", "the server counts its commits"
+    COUNTS_ROLLBACKS = "counts_rollbacks", "the server counts its rollbacks"
+    COUNTS_WAITS = "counts_waits", "the server knows how many sessions wait for a lock"
+    COUNTS_SCANS = "counts_scans", "the server counts the rows that full scans read"
 
 
 @dataclass(frozen=True)

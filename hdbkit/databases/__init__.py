@@ -9,7 +9,10 @@ from typing import cast
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SERVER, Capability, Database, SchemaOptions, Scope, SessionOptions, SqlSession
+from hdbkit.databases._base import BaseDatabase
 from hdbkit.errors import InputError
+
+__all__ = ["BaseDatabase", "database", "kinds", "schema_option_models", "sql_session"]
 
 
 def kinds() -> list[str]:

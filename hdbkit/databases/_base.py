@@ -49,6 +49,7 @@ class BaseDatabase:
     dialects: tuple[str, ...] = (ANSI,)
     capabilities: frozenset[Capability] = frozenset()
     extra = ""
+    answers: frozenset[str] = frozenset()
     gauges: frozenset[str] = frozenset()
     schema_options: type[SchemaOptions] = SchemaOptions
     connection_settings: Mapping[str, int] = MappingProxyType({})

@@ -130,6 +130,7 @@ class MysqlclientDatabase:
     """Possible names of the server process."""
     capabilities = frozenset(Capability) - {Capability.SCHEMAS, Capability.SNAPSHOT_CONFLICTS}
     extra = "mysql"
+    answers: frozenset[str] = frozenset()
     gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks", LAG})
     schema_options: type[SchemaOptions] = MysqlclientSchemaOptions
     connection_settings: Mapping[str, int] = MappingProxyType({"max_connections": 1})

@@ -21,6 +21,7 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import (
+    OPERATIONS,
     SERVER,
     Access,
     Arguments,
@@ -225,6 +226,7 @@ class NullDatabase(BaseDatabase):
             Capability.COUNTS_ROLLBACKS,
         }
     )
+    answers = frozenset(one.name for one in OPERATIONS if Capability.SETTINGS in one.needs)
     preload: tuple[str, ...] = ("hdbkit.databases.nulldb",)
     options = ("latency_us", "spread", "seed", "error_rate", "error_class", "connections")
     option_values = MappingProxyType({"error_class": [*ErrorClass]})

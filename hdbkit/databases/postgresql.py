@@ -86,6 +86,7 @@ class PostgreSQL:
     title = "PostgreSQL"
     capabilities = frozenset(Capability)
     extra = "postgresql"
+    answers: frozenset[str] = frozenset()
     dialects: tuple[str, ...] = (ANSI, _KIND)
     gauges = frozenset({"waiting_locks", LAG})
     schema_options: type[SchemaOptions] = PostgreSQLSchemaOptions

@@ -120,6 +120,7 @@ class Sqlite(DbapiDatabase):
             Capability.LOCK_TIMEOUT,
         }
     )
+    answers = frozenset({"claim_schema"})
     options = ("journal_mode", "synchronous", "cache_size_kib")
     option_values = MappingProxyType({"journal_mode": _JOURNALS, "synchronous": _SYNCHRONOUS})
     preload: tuple[str, ...] = ("sqlite3", "hdbkit.databases.sqlite")

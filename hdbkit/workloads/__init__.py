@@ -1,7 +1,8 @@
 """The workloads, one package each. None depends on an engine, and no code outside a package names its workload.
 
-A package has ``spec.py`` with ``MODELS`` (its models of specification and load, quick to import in every process) and
-a function ``workload(spec)`` that creates the workload of a specification.
+A package has ``spec.py`` with ``MODELS`` (its models of specification and load, quick to import in every process), a
+function ``workload(spec)`` that creates the workload of a specification, and ``contract.py`` with ``CONTRACTS``, the
+operations that it asks of an engine.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, cast
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.config.problems import did_you_mean
-from hdbkit.contracts import Workload
+from hdbkit.contracts import Operation, Workload
 from hdbkit.errors import InputError
 
 
@@ -68,6 +69,13 @@ def specification(named: WorkloadSpec | Path | str | None = None, **fields: Any)
 def workload(spec: WorkloadSpec) -> Workload:
     """The workload of a specification."""
     return cast(Workload, importlib.import_module(f"{__name__}.{spec.kind}").workload(spec))
+
+
+@cache
+def contracts() -> Mapping[str, tuple[Operation, ...]]:
+    """What the workloads ask of an engine by name, by folder of its statements."""
+    modules = (importlib.import_module(f"{__name__}.{kind}.contract") for kind in models())
+    return {folder: asked for module in modules for folder, asked in module.CONTRACTS.items()}
 
 
 def metric_of(work: Workload, load: Load) -> Metric:

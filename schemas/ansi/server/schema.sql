@@ -35,6 +35,9 @@ DROP TABLE build_spec;
 -- name: drop_table
 DROP TABLE {table};
 
+-- name: empty_table
+DELETE FROM {table};
+
 -- name: insert_row
 -- The beginning of an INSERT of one row, for bulk loads.
 INSERT INTO {table} ({columns}) VALUES;

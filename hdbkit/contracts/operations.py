@@ -1,0 +1,324 @@
+"""What code asks of an engine by name: the declared list of operations.
+
+An engine provides an operation by a statement of its name in ``schemas/``, or its sessions answer it themselves
+(``Database.answers``), or the engine implements the method of :class:`hdbkit.contracts.Database` that would ask it.
+``OPERATIONS`` has what the core asks; each workload declares its own in ``workloads/<workload>/contract.py``.
+Statements that only the module of an engine uses are the engine's own and are not declared.
+
+``hdbkit engine operations`` prints the list; ``hdbkit engine check`` compares an engine with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from hdbkit.contracts.sessions import Capability
+
+_ANY = re.compile(r"<\w+>")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation or statement that code asks for by name; ``<word>`` in the name stands for any name."""
+
+    name: str
+    purpose: str
+    parameters: tuple[str, ...] = ()
+    """The names that it is given: values, and identifiers that are inserted into its text."""
+    columns: tuple[str, ...] = ()
+    """The columns of its answer, in order; empty if nothing is read from it."""
+    needs: frozenset[Capability] = frozenset()
+    """It is asked of engines with all these capabilities."""
+    without: str = ""
+    """What is missing on an engine that lacks it; empty if the operation is required."""
+    method: str = ""
+    """The method of ``Database`` that asks it; an engine that implements this method needs no such operation."""
+    in_order: bool = False
+    """Whether its values are given in the order of ``parameters``, which is that of their first use in the text."""
+
+    @property
+    def required(self) -> bool:
+        """Whether an engine with its capabilities must have it."""
+        return not self.without
+
+    def matches(self, name: str) -> bool:
+        """Whether this is the operation of that name."""
+        return self._pattern.fullmatch(name) is not None
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(r"\w+".join(map(re.escape, _ANY.split(self.name))))
+
+
+def declared(operations: Iterable[Operation], name: str) -> Operation | None:
+    """The operation of that name; None if it is not declared."""
+    return next((one for one in operations if one.matches(name)), None)
+
+
+_SQL: Final = frozenset({Capability.SQL})
+_OWN_SCHEMA: Final = _SQL | {Capability.SCHEMAS}
+_SETTINGS: Final = frozenset({Capability.SETTINGS})
+_DATA: Final = _SETTINGS | {Capability.SERVER}
+
+_ABOUT_THE_SERVER: Final = (
+    Operation(
+        "server_version",
+        "the version of the server, in one line",
+        columns=("version",),
+        without="results do not state the server's version",
+        method="version",
+    ),
+    Operation(
+        "role",
+        "whether the server accepts changes: primary, standby or read-only",
+        columns=("role",),
+        without="a standby is taken for a primary",
+        method="role",
+    ),
+    Operation(
+        "free_connections",
+        "how many more connections the account may open; the smallest column applies, null is no limit",
+        columns=("limit", "..."),
+        without="too many virtual users are only noticed when they connect",
+        method="free_connections",
+    ),
+    Operation(
+        "timeouts",
+        "the timeouts of this session: what each ends, after how long, and who set it",
+        columns=("ends", "milliseconds", "setter"),
+        without="a timeout that ends long checks or builds is not reported",
+        method="timeouts",
+    ),
+    Operation(
+        "disturbing_settings",
+        "settings whose values disturb runs",
+        columns=("name", "value", "effect"),
+        without="runs carry no warning about such settings",
+        method="disturbances",
+    ),
+    Operation(
+        "write_cycle",
+        "the cycle in which the server writes changed pages to its files",
+        columns=("setting", "value", "seconds"),
+        without="a run that is shorter than the cycle carries no warning",
+        method="write_cycle",
+    ),
+    Operation(
+        "clock",
+        "the server's time",
+        columns=("seconds since 1970",),
+        without="a wrong clock of the server is not reported",
+        method="clock_s",
+    ),
+    Operation(
+        "counters",
+        "running totals and gauges of the server, a row for each",
+        columns=("name", "value"),
+        without="runs have no counters of the server, and no engine TPM",
+        method="counters",
+    ),
+    Operation(
+        "footprint",
+        "the size of the data, the setting that sizes the cache, and the size of the cache",
+        columns=("data bytes", "setting", "cache bytes"),
+        without="results do not state whether the data fit into the cache",
+        method="footprint",
+    ),
+    Operation(
+        "advised_grants",
+        "privileges that the account lacks",
+        columns=("command", "what is missing without it"),
+        without="doctor does not report missing privileges",
+        method="advised_grants",
+    ),
+    Operation(
+        "read_settings",
+        "every setting of the server; changed: set explicitly",
+        columns=("name", "value", "unit", "default", "changed"),
+        without="runs do not record the server's settings",
+        method="settings_of",
+    ),
+)
+
+_SCHEMA: Final = (
+    Operation("list_tables", "the tables of the session's schema", columns=("name",), needs=_SQL),
+    Operation("list_indexes", "the indexes of the session's schema", columns=("name",), needs=_SQL),
+    Operation(
+        "list_routines",
+        "the stored routines of the session's schema",
+        columns=("name",),
+        needs=_SQL | {Capability.STORED_ROUTINES},
+    ),
+    Operation("schema_exists", "whether the session's schema exists", columns=("exists",), needs=_OWN_SCHEMA),
+    Operation("create_schema", "create a schema", ("schema",), needs=_OWN_SCHEMA),
+    Operation("drop_schema", "drop an empty schema; others are an error", ("schema",), needs=_OWN_SCHEMA),
+    Operation("drop_table", "drop a table", ("table",), needs=_SQL),
+    Operation(
+        "empty_table", "remove all rows of a table; hdbkit uses it on tables of its own tests", ("table",), needs=_SQL
+    ),
+    Operation("create_build", "create the tables of the build record", needs=_SQL),
+    Operation("drop_build", "drop them", needs=_SQL),
+    Operation("insert_build_spec", "record what is built, as not complete", ("spec",), needs=_SQL),
+    Operation("update_build_spec", "replace it, as not complete", ("spec",), needs=_SQL),
+    Operation("select_build_spec", "what is built", columns=("spec",), needs=_SQL),
+    Operation("insert_build_part", "record a loaded part", ("part", "rows"), needs=_SQL),
+    Operation("select_build_parts", "the loaded parts", columns=("part", "rows"), needs=_SQL),
+    Operation("finish_build", "record that the build is complete", needs=_SQL),
+    Operation("select_build_finished", "whether the build is complete", columns=("finished",), needs=_SQL),
+    Operation(
+        "insert_row",
+        "the beginning of an INSERT of one row, for bulk loads",
+        ("table", "columns"),
+        needs=_SQL,
+    ),
+    Operation(
+        "claim_schema",
+        "reserve the schema for this transaction, without waiting",
+        columns=("claimed",),
+        needs=_SQL,
+        without="two builds of one schema can run at once, and one of them fails",
+    ),
+    Operation(
+        "lift_timeouts",
+        "no timeout ends the idle transaction that reserves the schema",
+        needs=_SQL,
+        without="a timeout of the server can end the reservation during a long build",
+    ),
+    Operation(
+        "analyze",
+        "update the optimizer's statistics of a table after its load",
+        ("table",),
+        needs=_SQL,
+        without="a build leaves the statistics to the server",
+    ),
+    Operation(
+        "update_statistics",
+        "the same on request, before a run",
+        ("table",),
+        needs=_SQL,
+        without="--analyze is refused",
+    ),
+    Operation(
+        "list_unanalyzed",
+        "tables without useful statistics",
+        columns=("table", "reason"),
+        needs=_SQL,
+        without="runs on missing or stale statistics carry no warning",
+    ),
+    Operation(
+        "list_not_analyzable",
+        "which of these tables, separated by commas, the account may not analyze",
+        ("tables",),
+        columns=("table",),
+        needs=_SQL,
+        without="the server itself must refuse to analyze them",
+    ),
+    Operation(
+        "use_<option>",
+        "apply an option of the schema to what the session creates; one for each option of the engine",
+        ("<option>",),
+        needs=_SQL,
+        without="the engine has no such option, or it is part of a statement",
+    ),
+)
+
+_CONTROL: Final = (
+    Operation(
+        "control_settings",
+        "every setting, as this session sees it",
+        columns=(
+            *("name", "value", "unit", "default", "apply by", "minimum", "maximum", "choices", "kind"),
+            *("description", "shown", "winner", "waiting"),
+        ),
+        needs=_SETTINGS,
+    ),
+    Operation("set_setting", "set a setting for all sessions", ("name", "value", "apply_by"), needs=_SETTINGS),
+    Operation("reset_setting", "remove a changed setting from the server's file", ("name",), needs=_SETTINGS),
+    Operation("set_in_session", "set a setting for this session", ("name", "value"), needs=_SETTINGS),
+    Operation("reload_settings", "make the server read its settings", needs=_SETTINGS),
+    Operation(
+        "settings_loaded_at",
+        "when the server read its settings, and when it was started, as ascending numbers",
+        columns=("loaded", "started"),
+        needs=_SETTINGS,
+    ),
+    Operation("file_entries", "the settings that were changed by SQL", columns=("name", "value"), needs=_SETTINGS),
+    Operation(
+        "settings_file",
+        "the file in which the server keeps changed settings; no row if it keeps none",
+        columns=("path",),
+        needs=_SETTINGS,
+    ),
+    Operation(
+        "server_identity",
+        "what identifies the server and its data, for journals",
+        columns=("identity",),
+        needs=_SETTINGS,
+    ),
+    Operation(
+        "running_settings",
+        "the values that the server runs with, where changes apply at once; else no row",
+        columns=("name", "value"),
+        needs=_SETTINGS,
+    ),
+    Operation("set_running_setting", "set a value on the running server", ("name", "value"), needs=_SETTINGS),
+    Operation("remove_old_rows", "remove row versions that nobody can see", needs=_SETTINGS),
+    Operation("checkpoint", "write all changed pages to the files", needs=_SETTINGS),
+    Operation(
+        "rest_settings",
+        "settings that speed up background work between runs; no row if there is none",
+        columns=("name", "value"),
+        needs=_SETTINGS,
+    ),
+    Operation(
+        "rest_left",
+        "the background work that remains; asked where rest_settings has rows",
+        columns=("name", "amount"),
+        needs=_SETTINGS,
+        without="the server has finished once its checkpoint has",
+    ),
+    Operation(
+        "try_setting",
+        "change a setting to its own value; asked where control_settings does not state how changes apply",
+        ("name",),
+        needs=_SETTINGS,
+        without="control_settings must state how each change applies",
+    ),
+)
+
+_KEEP = "a sweep cannot restore the data by SQL; a launcher may copy files instead"
+_COPIES: Final = (
+    Operation(
+        "database_exists",
+        "a row if there is such a database",
+        ("database_name",),
+        columns=("exists",),
+        needs=_DATA,
+        without=_KEEP,
+    ),
+    Operation("copy_alone", "wait until no other session copies", needs=_DATA, without=_KEEP),
+    Operation("copy_database", "copy a database", ("copy", "original", "owner"), needs=_DATA, without=_KEEP),
+    Operation("close_database", "allow no connection to a copy", ("copy",), needs=_DATA, without=_KEEP),
+    Operation("remove_database", "drop a copy, if there is one", ("copy",), needs=_DATA, without=_KEEP),
+    Operation(
+        "end_other_sessions",
+        "end all other sessions on a database",
+        ("database_name",),
+        needs=_DATA,
+        without=_KEEP,
+    ),
+)
+
+SUBJECTS: Final = {
+    "server": _ABOUT_THE_SERVER,
+    "schema": _SCHEMA,
+    "settings": _CONTROL,
+    "copies of data": _COPIES,
+}
+"""What the core asks, by subject."""
+OPERATIONS: Final = tuple(one for subject in SUBJECTS.values() for one in subject)
+"""What the core asks."""
