@@ -74,7 +74,7 @@ _REFUSED = (1045, 1130, 1698)
 _FROM = re.compile(r"'@'([^']*)'|Host '([^']*)'")
 """Where the server's refusal names the host that it sees."""
 _TLS_FAILED = 2026
-_TIMED_OUT, _UNDECIDED = "(110)", "(115)"
+_TIMED_OUT = "(110)"
 _WITHIN_TIMEOUT = 0.9
 """The driver reports a connection that was closed during login as it reports a timeout, only earlier."""
 
@@ -206,9 +206,7 @@ def _connect_error(target: Target, code: int, text: str, late: bool = False) -> 
         return failure
     if code == 1045 and "using password: NO" in text:
         reason, advice = _NO_PASSWORD
-    elif code in (2002, 2003) and (_TIMED_OUT in text or _UNDECIDED in text):
-        reason, advice = _LATE if late or _TIMED_OUT in text else _ENDED
-    elif code == 2013 and late:
+    elif code in (2002, 2003, 2013) and (late or _TIMED_OUT in text):
         reason, advice = _LATE
     else:
         reason, advice = _ERRORS.get(code, (text.strip() or "no reason given", "check the target"))

@@ -67,7 +67,7 @@ class SweepFolder:
 
     @property
     def before(self) -> Path:
-        """The snapshot for restoring the server's settings; readable only by its owner."""
+        """The snapshot for restoring the server's settings, until they are restored; readable only by its owner."""
         return self.path / "before.json"
 
     @cached_property
@@ -148,6 +148,10 @@ class SweepFolder:
             return dict(json.loads(self.before.read_bytes())["snapshot"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedResult(f"{self.before} cannot be read, so the settings are not restored: {error}") from None
+
+    def drop_before(self) -> None:
+        """Remove the snapshot of restored settings: the server's files, which are in it, may hold passwords."""
+        self.before.unlink(missing_ok=True)
 
 
 def sweep_folder(root: Path, sweep_id: str) -> SweepFolder:

@@ -94,6 +94,7 @@ def _restore(folder: SweepFolder, control: ServerControl, state: SweepState, man
     if state.open_run:
         _close(folder, state.open_run, manifest)
     if not state.changed:
+        folder.drop_before()
         return ""
     if state.data_kept:
         folder.append(Step.DATA_RESTORED)
@@ -102,6 +103,7 @@ def _restore(folder: SweepFolder, control: ServerControl, state: SweepState, man
     found = settings_now(control, state.found)
     note = _restored(state.found, found) if before else UNCHANGED
     folder.append(Step.SETTINGS_RESTORED, note=note, found=found)
+    folder.drop_before()
     return note
 
 

@@ -20,7 +20,7 @@ import hdbkit
 from hdbkit.api import RunningSweep, attach_sweep, running_sweep, running_sweeps, start_sweep, sweeping
 from hdbkit.api.sweep_process import launch
 from hdbkit.config import Load, SweepSpec, Target
-from hdbkit.errors import ConfigErrors, InputError, SweepFailed
+from hdbkit.errors import ConfigErrors, DamagedResult, InputError, SweepFailed
 from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.servers import PrivateServer
 from hdbkit.sweep_runner import EventKind, SweepStatus
@@ -182,7 +182,7 @@ def test_a_killed_sweep_is_reported_as_such_and_the_next_one_puts_the_settings_b
 def test_a_process_that_the_journal_cannot_name_does_not_begin(target: Target, results: Path) -> None:
     folder = SweepFolder(results / "sweeps" / "unnamed")
     (folder.path / "journal.ndjson").mkdir(parents=True)
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(DamagedResult, match="Is a directory"):
         launch(folder, target)
     assert not [one for one in Path("/proc").glob("[0-9]*") if str(folder.path).encode() in command_line(one)]
 

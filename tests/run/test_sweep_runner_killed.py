@@ -98,11 +98,21 @@ def test_the_next_sweep_restores_what_a_killed_one_left(tmp_path: Path, results:
         assert killed_at(30, server.folder, results)
     assert server.data() != DATA or (server.folder / "kept").exists()
     reported: list[SweepEvent] = []
-    start(planned("sweep-2"), results, server, runner(server, results), reported.append)
+    saved: list[object] = []
+    folder = sweep_folder(results, "sweep-2")
+
+    def watch(event: SweepEvent) -> None:
+        reported.append(event)
+        if event.kind is EventKind.SAVED:
+            saved.append(folder.read_before()["settings"])
+
+    start(planned("sweep-2"), results, server, runner(server, results), watch)
     assert reported[0].kind is EventKind.SETTLED
     assert "sweep-1 was killed; the server's original settings are restored" in reported[0].note
     assert server.now() == DEFAULTS
-    assert sweep_folder(results, "sweep-2").read_before()["settings"] == DEFAULTS
+    assert saved == [DEFAULTS]
+    left = [name for name in ("sweep-1", "sweep-2") if sweep_folder(results, name).before.exists()]
+    assert left == [], "the server's files, which are in the snapshot, are not kept"
 
 
 def test_a_server_that_a_killed_sweep_left_down_is_restored_before_it_is_asked(tmp_path: Path, results: Path) -> None:
