@@ -67,6 +67,9 @@ class ControlSpec(ConfigModel):
         min_length=1,
         description="administrator's account for control only; its password is in HDBKIT_ADMIN_PASSWORD",
     )
+    restart_timeout_s: float = Field(
+        default=600.0, gt=0, description="maximum seconds for the server to stop, and to start and recover"
+    )
     log: Path | None = Field(default=None, description="log of the server, shown if it does not start")
     agent: str | None = Field(default=None, description="address of the agent on the server's host: https://db1:8443")
     fingerprint: str | None = Field(default=None, description="SHA-256 of the agent's certificate")

@@ -207,7 +207,8 @@ class Actions:
         return undo(path, self.target)
 
     def _fail_over(self, _: Path) -> None:
-        code, output = run_command(self.target.control.commands.failover)
+        spec = self.target.control
+        code, output = run_command(spec.commands.failover, spec.restart_timeout_s)
         if code:
             raise ServerFailed(f"the command control.commands.failover failed with exit code {code}: {output}")
 

@@ -27,12 +27,11 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.faults.actions import Action, Actions, Do
 from hdbkit.faults.proxy import Proxy
+from hdbkit.faults.undo import undo_timeout_s
 from hdbkit.files import JsonLines
 from hdbkit.processes import birth_of, command_of
 from hdbkit.results.folder import RunFolder
 
-_UNDO_S = 120.0
-"""How long the end of a fault may take, such as the start of a server that recovers."""
 _LISTENING_S = 60.0
 """How long the process may take until it answers."""
 _AHEAD_S = 5.0
@@ -80,6 +79,7 @@ class Injector:
         kept: Sequence[int] = (),
     ) -> None:
         self._faults, self._late_ns, self._undone = tuple(faults), 0, False
+        self._undo_s = undo_timeout_s(target)
         self._pipe, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
@@ -107,7 +107,7 @@ class Injector:
 
     def begin(self, start_ns: int, clients: Sequence[int]) -> None:
         """Begin to count the faults' times at ``start_ns`` of the monotonic clock."""
-        self._late_ns = start_ns + round((max(fault.end_s for fault in self._faults) + _UNDO_S) * 1e9)
+        self._late_ns = start_ns + round((max(fault.end_s for fault in self._faults) + self._undo_s) * 1e9)
         with suppress(OSError):  # its end is noticed by ``ended``
             self._pipe.send(Begin(start_ns, tuple(clients)))
 
@@ -135,7 +135,7 @@ class Injector:
             self._undone = True
             with suppress(OSError):
                 self._pipe.send(Undo())
-                self._pipe.poll(_UNDO_S)
+                self._pipe.poll(self._undo_s)
 
     def close(self) -> list[str]:
         """Undo what has not ended, and end the process; return what it has to report, in sentences.
@@ -147,7 +147,7 @@ class Injector:
         with suppress(OSError):
             self._pipe.send(None)
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_UNDO_S)
+            self._process.wait(self._undo_s)
         reports: list[str] = []
         with self._pipe, suppress(EOFError, OSError):
             while self._pipe.poll():

@@ -45,8 +45,7 @@ from hdbkit.servers import control
 from hdbkit.servers.place import held
 
 _START_S, _AGAIN_S = 30.0, 0.5
-_ACCEPTS_S, _LOOK_S = 90.0, 0.05
-"""How long a server may take from its start command until it answers a statement, as after a recovery."""
+_LOOK_S = 0.05
 _FIRST_S, _ANSWER_S = 1.0, 10.0
 """How long a connection and its statement may take, before the first start and after it: a pooler holds both back
 while its server is down, and a start command does no harm to a server that is slow."""
@@ -163,6 +162,11 @@ def undo(path: Path, target: Target) -> int:
     return done_ns
 
 
+def undo_timeout_s(target: Target) -> float:
+    """How long undoing a fault may take: until a start command succeeds, and until the server answers after it."""
+    return _START_S + target.control.restart_timeout_s
+
+
 def left_behind(folder: RunFolder) -> list[str]:
     """What the faults of a run have left and is not undone yet, each as the object of a sentence."""
     found = []
@@ -230,8 +234,8 @@ def _start(target: Target) -> int:
                     raise
                 time.sleep(_AGAIN_S)
             else:
-                started, done_ns, end = True, time.monotonic_ns(), time.monotonic() + _ACCEPTS_S
-        elif late:
+                started, done_ns, end = True, time.monotonic_ns(), time.monotonic() + target.control.restart_timeout_s
+        elif late or (started and not power.running):
             lines = power.last_log_lines() if started else ""
             reason = failure.reason if isinstance(failure, CannotConnect) else str(failure)
             why = f"{reason}{f' ({lines})' if lines else ''}"

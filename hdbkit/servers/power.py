@@ -17,13 +17,14 @@ from pathlib import Path
 
 from hdbkit.config import Commands, ControlSpec
 from hdbkit.config.problems import SECRET, without_secrets
-from hdbkit.contracts import Power
 from hdbkit.errors import ServerFailed
 from hdbkit.processes import collected_file, error_file
 from hdbkit.servers.log import NO_MESSAGE, CollectedLog, last_lines, read_since
 
 _NO_LOG = "to see the reason here, name the server's log in 'control.log' of the target"
 _PATIENCE_S = 120.0
+"""Timeout of a command, unless it stops or starts a server."""
+_LOOK_S = 0.1
 _SEEN_S = 5.0
 """Timeout after a start command until the status command must report a running server."""
 
@@ -31,8 +32,8 @@ _SEEN_S = 5.0
 class CommandPower:
     """``contracts.Power`` with the commands of a target."""
 
-    def __init__(self, commands: Commands, log: Path | None = None) -> None:
-        self._commands, self.log, self._read = commands, log, 0
+    def __init__(self, commands: Commands, log: Path | None = None, timeout_s: float = 600.0) -> None:
+        self._commands, self.log, self._read, self._timeout_s = commands, log, 0, timeout_s
         self._log_is_given = log is not None
         self._collected: CollectedLog | None = None
 
@@ -48,6 +49,24 @@ class CommandPower:
         """
         if ended or not (self._commands.status and self.running):
             self._start_with(self._commands.start or self._commands.restart)
+
+    def start_ended(self, answers: Callable[[], bool]) -> None:
+        """Start a server at whose address nothing listens, whatever its status command reports.
+
+        If the start fails and a process is there, that one recovers or has not ended yet: it is not stopped before it
+        had its time to answer. A stop that was interrupted half-way is finished then.
+        """
+        try:
+            return self.start(ended=True)
+        except ServerFailed:
+            end = time.monotonic() + self._timeout_s
+            while self._commands.status and self.running and time.monotonic() < end:
+                if answers():
+                    return None
+                time.sleep(_LOOK_S)
+        with suppress(ServerFailed):  # there may be nothing left to stop
+            self.stop()
+        return self.start(ended=True)
 
     def stop(self) -> None:
         """Run the stop command."""
@@ -89,39 +108,28 @@ class CommandPower:
         while not self.running:
             if time.monotonic() > end:
                 raise ServerFailed(f"{command[0]} succeeded, but the server is not running: {self.last_log_lines()}")
-            time.sleep(0.1)
+            time.sleep(_LOOK_S)
 
     def _run(self, command: Sequence[str], what: str) -> None:
         if not command:
             raise ServerFailed(f"the target gives no command to {what} its server (control.commands.{what})")
-        run_or_fail(command, self.last_log_lines if self.log else lambda: _NO_LOG)
-
-
-def start_ended(power: Power) -> None:
-    """Start a server that listens no more, whatever its status command reports.
-
-    A stop that was interrupted half-way is finished first.
-    """
-    if power.running:
-        with suppress(ServerFailed):  # there may be nothing left to stop
-            power.stop()
-    power.start(ended=True)
+        run_or_fail(command, self.last_log_lines if self.log else lambda: _NO_LOG, self._timeout_s)
 
 
 def power_of(spec: ControlSpec) -> CommandPower | None:
     """The commands that start and stop a target's server; None if the target gives none."""
-    return CommandPower(spec.commands, spec.log) if spec.commands.can_restart else None
+    return CommandPower(spec.commands, spec.log, spec.restart_timeout_s) if spec.commands.can_restart else None
 
 
-def run_or_fail(command: Sequence[str], log: Callable[[], str] = str) -> None:
+def run_or_fail(command: Sequence[str], log: Callable[[], str] = str, timeout_s: float = _PATIENCE_S) -> None:
     """Run a command. Raises ``ServerFailed`` with its output, and with what ``log`` returns, if it fails."""
-    code, output = run_command(command)
+    code, output = run_command(command, timeout_s)
     if code:
         reason = " | ".join(one for one in (output, log()) if one)
         raise ServerFailed(f"the command {command[0]} failed with exit code {code}: {reason or NO_MESSAGE}")
 
 
-def run_command(command: Sequence[str]) -> tuple[int, str]:
+def run_command(command: Sequence[str], timeout_s: float = _PATIENCE_S) -> tuple[int, str]:
     """Run a command; return its exit code and its last lines of output. Raises ``ServerFailed`` if it cannot run."""
     environment = {name: value for name, value in os.environ.items() if not SECRET.search(name)}
     with tempfile.TemporaryFile() as output:
@@ -132,13 +140,13 @@ def run_command(command: Sequence[str]) -> tuple[int, str]:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment,
-                timeout=_PATIENCE_S,
+                timeout=timeout_s,
                 check=False,
                 start_new_session=True,  # a server that it starts must survive us
             )
         except OSError as error:
             raise ServerFailed(f"the command {command[0]} cannot be run: {error.strerror}") from error
         except subprocess.TimeoutExpired as error:
-            raise ServerFailed(f"the command {command[0]} did not finish within {_PATIENCE_S:g} s") from error
+            raise ServerFailed(f"the command {command[0]} did not finish within {timeout_s:g} s") from error
         output.seek(0)
         return done.returncode, last_lines(output.read().decode(errors="replace"), without_secrets)

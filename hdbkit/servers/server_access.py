@@ -30,11 +30,10 @@ from hdbkit.errors import (
     ServerFailed,
     TransactionError,
 )
-from hdbkit.servers.power import CommandPower, power_of, start_ended
+from hdbkit.servers.power import CommandPower, power_of
 
 _AWAY = (CannotConnect, TransactionError)
 """What a session raises while the server is down, starts or stops."""
-_RESTART_PATIENCE_S = 120.0
 _START_PATIENCE_S = 5.0
 _SESSION_PATIENCE_S = 1.0
 _LOOK_S = 1.0
@@ -47,6 +46,7 @@ class ServerAccess:
         self._target, self._admin = target, admin or target.control_account
         self._engine = database(target)
         self.power: Power | None = power or power_of(target.control)
+        self._restart_s = target.control.restart_timeout_s
         self.say: Callable[[str], None] = discard
         self._standby: Session | None = None
         self._restoring = False
@@ -99,11 +99,12 @@ class ServerAccess:
                 before = session.ask("settings_loaded_at")[0][1]
                 self._process(session)
         except NothingListens:
-            restart = partial(start_ended, self.power)
+            if isinstance(self.power, CommandPower):
+                restart = partial(self.power.start_ended, lambda: self._session_error() is None)
         except _AWAY:
             pass
         restart()
-        self._wait(lambda now: now[1] != before, _RESTART_PATIENCE_S, "was not started again", _AWAY)
+        self._wait(lambda now: now[1] != before, self._restart_s, "was not started again", _AWAY)
 
     def _start_again(self) -> None:
         """Start a stopped server. Wait for one that is starting or stopping, and a few seconds for any other.
@@ -112,7 +113,7 @@ class ServerAccess:
         """
         began = time.monotonic()
         while self._may_restart() and (error := self._session_error()) is not None:
-            late = time.monotonic() > began + _patience_s(error, _START_PATIENCE_S)
+            late = time.monotonic() > began + self._patience_s(error, _START_PATIENCE_S)
             if (self.power is not None and not self.power.running) or (late and isinstance(error, NothingListens)):
                 self.say(f"the server of {self._named} was stopped; hdbkit starts it again")
                 with self._reported_if_down("correct the cause"):
@@ -217,7 +218,7 @@ class ServerAccess:
             except CannotConnect as error:
                 if self._restoring and self._standby is not None:
                     return self._standby
-                late = time.monotonic() > began + _patience_s(error, _SESSION_PATIENCE_S)
+                late = time.monotonic() > began + self._patience_s(error, _SESSION_PATIENCE_S)
                 waits = isinstance(error, NoneFree) or (self._restoring and not isinstance(error, NothingListens))
                 if late or not waits:
                     own = isinstance(account, ControlAccount)
@@ -225,6 +226,10 @@ class ServerAccess:
                     advice = error.advice.replace(PASSWORD_VARIABLE, variable)
                     raise type(error)(error.target, error.reason, advice) from None
             time.sleep(0.1)
+
+    def _patience_s(self, error: HdbkitError, usual_s: float) -> float:
+        """How long to wait after this error of a session."""
+        return self._restart_s if isinstance(error, NotReady) else usual_s
 
 
 def is_disconnected(error: HdbkitError | None) -> bool:
@@ -235,11 +240,6 @@ def is_disconnected(error: HdbkitError | None) -> bool:
     """
     lost = isinstance(error, TransactionError) and error.error_class is ErrorClass.CONNECTION_LOST
     return lost or isinstance(error, NothingListens | NoneFree)
-
-
-def _patience_s(error: HdbkitError, usual_s: float) -> float:
-    """How long to wait after this error of a session."""
-    return _RESTART_PATIENCE_S if isinstance(error, NotReady) else usual_s
 
 
 def discard(_: str) -> None:

@@ -132,11 +132,12 @@ def test_a_killed_server_that_somebody_else_started_is_left_alone(server: Server
 
 
 def test_a_server_that_starts_and_accepts_no_connection_is_not_undone(
-    tmp_path: Path, server: Server, leftover: Written, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, server: Server, leftover: Written
 ) -> None:
-    monkeypatch.setattr(undoing, "_ACCEPTS_S", 0.2)
+    target = server.target(start="true", status="true")
     path = leftover(ServerState.KILLED, {1: "another boot/1"})
-    (failed,) = undo_all(RunFolder(tmp_path), server.target(start="true", status="true"))
+    soon = target.with_(control=target.control.model_copy(update={"restart_timeout_s": 0.2}))
+    (failed,) = undo_all(RunFolder(tmp_path), soon)
     assert failed == (
         f"a fault could not be undone: the server of {TARGET.described} does not answer: nothing listens; "
         f"what is to be undone stays in {path}"
@@ -208,6 +209,16 @@ def test_what_was_caused_elsewhere_is_not_undone_here(
     assert re.search(reason, failed)
     assert server.called == []
     assert path.exists()
+
+
+def test_a_server_that_ends_again_after_its_start_is_not_waited_for(
+    tmp_path: Path, server: Server, leftover: Written
+) -> None:
+    leftover(ServerState.KILLED, {1: "another boot/1"})
+    alive = tmp_path / "alive"
+    status = f"test -e {alive} && rm {alive}"  # it has ended when it is asked again
+    (failed,) = undo_all(RunFolder(tmp_path), server.target(start=f"touch {alive}", status=status))
+    assert "does not answer: nothing listens" in failed
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from hdbkit.config import Commands, ControlSpec
 from hdbkit.config.problems import without_secrets
-from hdbkit.servers.power import run_command
+from hdbkit.errors import ServerFailed
+from hdbkit.servers.power import CommandPower, power_of, run_command
 
 
 @pytest.mark.parametrize(
@@ -54,3 +58,40 @@ def test_the_time_to_look_for_secrets_grows_with_the_length_of_a_line(word: str)
 )
 def test_other_output_of_a_command_is_kept(line: str) -> None:
     assert run_command(["echo", line]) == (0, line)
+
+
+class Server:
+    """Commands of a server whose first start fails while ``busy`` exists; ``calls`` has what ran."""
+
+    def __init__(self, folder: Path) -> None:
+        self.busy, self.calls = folder / "busy", folder / "calls"
+        self.busy.touch()
+
+    def power(self, timeout_s: float) -> CommandPower:
+        words = {"start": f"test ! -e {self.busy}", "stop": f"rm {self.busy}", "status": "true"}
+        commands = {name: ["sh", "-c", f"echo {name} >> {self.calls}; {text}"] for name, text in words.items()}
+        return CommandPower(Commands(**commands), timeout_s=timeout_s)
+
+    @property
+    def called(self) -> list[str]:
+        return [one for one in self.calls.read_text().split() if one != "status"]
+
+
+def test_a_server_that_recovers_is_not_stopped(tmp_path: Path) -> None:
+    """Its port opens when it has recovered, and its process is there before."""
+    server, answers = Server(tmp_path), iter([False, False, True])
+    server.power(600).start_ended(lambda: next(answers))
+    assert server.called == ["start"]
+
+
+def test_a_stop_that_was_interrupted_is_finished_when_nothing_answers_in_time(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    server.power(0.2).start_ended(lambda: False)
+    assert server.called == ["start", "stop", "start"]
+
+
+def test_a_command_that_restarts_a_server_has_the_time_that_the_target_gives_it() -> None:
+    power = power_of(ControlSpec(commands=Commands(restart=["sleep", "600"]), restart_timeout_s=0.1))
+    assert power is not None
+    with pytest.raises(ServerFailed, match=r"the command sleep did not finish within 0\.1 s"):
+        power.restart()
