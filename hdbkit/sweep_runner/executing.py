@@ -36,7 +36,7 @@ from hdbkit.sweep_runner.events import KINDS, EventKind, SweepEvent, Watcher, ig
 from hdbkit.sweep_runner.outcomes import given_up, outcome
 from hdbkit.sweep_runner.preparing import prepare_run, too_few_connections, unprepared
 from hdbkit.sweep_runner.searching import required_rate_for
-from hdbkit.sweep_runner.settling import resumed_by, settings_now, settle, settle_earlier
+from hdbkit.sweep_runner.settling import resumed_by, settings_now, settle, settle_earlier, undo_faults
 from hdbkit.sweep_runner.slicing import switching
 
 RunOne = Callable[[RunPlan], Manifest]
@@ -97,6 +97,7 @@ def resume(
     plan, state = folder.read_plan(SweepPlan), folder.journal.state
     control.say = _waiting(watch, len(plan.runs))
     with resumed_by(folder.sweep_id):
+        undo_faults(folder, target or plan.target, control.say)
         _start_same(folder, plan.target, target or plan.target, control)
     if target is not None:
         plan = plan.model_copy(update={"target": target})

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from hdbkit.config import Target
 from hdbkit.config.load import starting_s
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import DamagedResult, HdbkitError, ServerDown
@@ -34,6 +35,32 @@ def resumed_by(sweep_id: str) -> Iterator[None]:
         if error.sweep_id:
             raise
         raise ServerDown(error.reason, sweep_id) from error
+
+
+def undo_faults(folder: SweepFolder, target: Target, say: Callable[[str], None]) -> None:
+    """Undo what the faults of a killed run have left, such as a frozen server, which answers nothing.
+
+    Nothing is done while the run's supervisor is alive, which undoes them. Raises ``ServerDown`` if that fails.
+    """
+    line = folder.journal.state.open_run
+    run = RunFolder(folder.root / line.run_id) if line else None
+    if run is None or not run.left_by_faults() or _is_executed(run):
+        return
+    from hdbkit.faults.undo import left_behind, undo_all  # heavy, and most runs cause none
+
+    say(f"run {run.run_id} was killed and has left {' and '.join(left_behind(run))}; hdbkit undoes it")
+    if failed := undo_all(run, target):
+        raise ServerDown(
+            f"run {run.run_id}: {'; '.join(failed)}; correct the cause, run: hdbkit recover {run.run_id}"
+        )
+
+
+def _is_executed(run: RunFolder) -> bool:
+    try:
+        manifest = run.read()
+    except DamagedResult:
+        return False
+    return not manifest.status.ended and is_supervised(run, manifest)
 
 
 def settle_earlier(root: Path, control: ServerControl) -> list[str]:

@@ -1,0 +1,88 @@
+"""A sweep that is resumed when a fault of its killed run has left the server frozen."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hdbkit.config import SweepSpec, Target
+from hdbkit.errors import ServerDown
+from hdbkit.faults.undo import Leftover, ServerState
+from hdbkit.processes import birth_of
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import Step
+from hdbkit.results.sweep_folder import SweepFolder
+from hdbkit.sweep_plan import plan_sweep, run_plan
+from hdbkit.sweep_runner import SweepEvent, resume, start
+from tests.run.faults import until
+from tests.run.sweep_server import FileServer, begun, runner
+
+PLAN = plan_sweep(Target(kind="nulldb"), SweepSpec(settings={"flush": ["on", "off"]}, blocks=2), "sweep-1")
+
+
+@pytest.fixture
+def frozen() -> Iterator[psutil.Process]:
+    """A process that was frozen."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        process.send_signal(signal.SIGSTOP)
+        found = psutil.Process(process.pid)
+        until(lambda: found.status() == psutil.STATUS_STOPPED, "it is frozen")
+        yield found
+        process.kill()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> FileServer:
+    return FileServer(tmp_path / "server")
+
+
+@pytest.fixture
+def killed(results: Path, server: FileServer, frozen: psutil.Process) -> SweepFolder:
+    """A sweep that was killed with its first run, whose fault has frozen the server."""
+    first = run_plan(PLAN, PLAN.runs[0], datetime.now(UTC))
+
+    def end(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        start(PLAN, results, server, end)  # type: ignore[arg-type]
+    folder = SweepFolder(results / "sweeps" / "sweep-1")
+    folder.append(Step.RUN_STARTED, 1, first.run_id)
+    run = RunFolder(results / first.run_id)
+    run.path.mkdir()
+    run.write(begun(first).model_copy(update={"supervisor_pid": 0}))
+    with Leftover(ServerState.FROZEN, {frozen.pid: birth_of(frozen.pid)}).written(run.left_by_fault(0)):
+        return folder
+
+
+def test_a_server_that_a_killed_run_left_frozen_continues_before_it_is_asked(
+    killed: SweepFolder, results: Path, server: FileServer, frozen: psutil.Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[SweepEvent] = []
+    states: list[str] = []
+    monkeypatch.setattr(server, "start", lambda _: states.append(frozen.status()))
+    resume(killed, server, runner(server, results), heard.append)
+    assert states
+    assert psutil.STATUS_STOPPED not in states
+    assert any("was killed and has left a frozen server; hdbkit undoes it" in one.note for one in heard)
+
+
+def test_a_fault_that_cannot_be_undone_ends_the_sweep_with_the_command_that_does(
+    killed: SweepFolder, results: Path, server: FileServer
+) -> None:
+    line = killed.journal.state.open_run
+    assert line is not None
+    path = RunFolder(results / line.run_id).left_by_fault(0)
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "origin": {**content["origin"], "boot": "another"}}))
+    with pytest.raises(ServerDown) as down:
+        resume(killed, server, runner(server, results))
+    command = f"run: hdbkit recover {line.run_id}, then run: hdbkit sweep --resume sweep-1"
+    assert str(down.value).endswith(command)
