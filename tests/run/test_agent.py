@@ -25,6 +25,7 @@ from hdbkit.agent.certificate import make_state_folder, own_certificate
 from hdbkit.agent.server import ControlledServer
 from hdbkit.agent.snapshots import Snapshots
 from hdbkit.config import Commands, ControlSpec
+from hdbkit.config.fault import Fault
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import (
     CannotConnect,
@@ -35,11 +36,13 @@ from hdbkit.errors import (
     innermost_reason,
     is_caused_by,
 )
+from hdbkit.faults.actions import Actions
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.agent_client import AgentAway, AgentClient
 from tests.conftest import HdbkitCommand
 from tests.run.agents import TOKEN, Agent, commands_of, own_target, running_agent, start_agent
 from tests.run.conftest import NullTarget
+from tests.run.faults import ask
 
 
 @pytest.fixture(autouse=True)
@@ -281,6 +284,18 @@ def test_no_request_breaks_it_runs_a_command_or_touches_a_file(built: PrivateSer
         hold()
     assert not ran.exists()
     assert (config.read_bytes(), server.settings(), sorted(tmp_path.iterdir())) == before
+
+
+def test_the_fault_that_restarts_a_server_goes_through_its_agent(
+    agent: Agent, built: PrivateServer, tmp_path: Path
+) -> None:
+    started, path = "SELECT pg_postmaster_start_time()", tmp_path / "fault-0.json"
+    before = ask(built, started)
+    action = Actions(agent.target(built), 1).of(Fault.parse("restart server at 0 s"), path)
+    action.begin()
+    action.end()
+    assert ask(built, started) > before
+    assert not path.exists()
 
 
 def test_an_agent_without_a_settings_file_repairs_its_server_too(built: PrivateServer, tmp_path: Path) -> None:
