@@ -219,14 +219,17 @@ def _undo(left: Leftover, target: Target) -> int:
 def _start(target: Target) -> int:
     """Start the server unless it answers, and wait until it does; return when its start had ended.
 
-    Its status command is not asked: it may report the killed process. The start is repeated, since remaining
-    processes of a killed server may block it briefly.
+    Its status command is not asked before that: it may report the killed process. The start is repeated, since
+    remaining processes of a killed server may block it briefly.
     """
     power, started = require_power(control(target)), False
     done_ns, end, wait_s = time.monotonic_ns(), time.monotonic() + _START_S, _FIRST_S
     while (failure := _failure(target, wait_s)) is not None:
-        late, wait_s = time.monotonic() > end, _ANSWER_S
-        if not started and not isinstance(failure, NotReady):
+        starts, wait_s = isinstance(failure, NotReady), _ANSWER_S
+        if starts and not started:  # somebody else has started it, and it recovers
+            end = max(end, done_ns / 1e9 + target.control.restart_timeout_s)
+        late = time.monotonic() > end
+        if not started and not starts:
             try:
                 power.start(ended=True)
             except ServerFailed:

@@ -211,6 +211,16 @@ def test_what_was_caused_elsewhere_is_not_undone_here(
     assert path.exists()
 
 
+def test_a_server_that_somebody_else_started_has_its_time_to_recover(
+    server: Server, leftover: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = iter([NotReady(TARGET.url, "the server is starting up", "wait")] * 3)
+    monkeypatch.setattr(undoing, "_START_S", 0.0)
+    monkeypatch.setattr(undoing, "_failure", lambda *_: next(failures, None))
+    undo(leftover(ServerState.KILLED, {1: "another boot/1"}), server.target())
+    assert server.called == []
+
+
 def test_a_server_that_ends_again_after_its_start_is_not_waited_for(
     tmp_path: Path, server: Server, leftover: Written
 ) -> None:

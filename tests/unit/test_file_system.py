@@ -14,6 +14,7 @@ from hdbkit.config.fault import Fault
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.faults.actions import Actions, _check_disk
 from hdbkit.faults.file_system import Freezing, Mount, _frozen_alone, mounts, own_file_system, thaw
+from hdbkit.faults.undo import Leftover, ServerState, undo
 from tests.run.file_systems import own_file_system as mounted_for_a_test
 
 OWN = Mount(9_999, "9:9", "/", Path("/data"), "ext4", "rw")
@@ -119,6 +120,18 @@ def test_a_disk_that_nobody_thaws_is_thawed_by_a_thread(disk: Path) -> None:
             freezing.end()
     freezing.end()
     thaw(disk)
+
+
+def test_a_disk_that_another_process_froze_is_thawed(disk: Path, tmp_path: Path) -> None:
+    """As by the supervisor, when the process that froze it was killed."""
+    with Leftover(ServerState.DISK_FROZEN, {}, str(disk)).written(tmp_path / "fault-0.json"):
+        freezing = Freezing(disk, 600)
+    with subprocess.Popen(["touch", disk / "written again"]) as writing:
+        try:
+            undo(tmp_path / "fault-0.json", Target.parse("postgresql://db1/x"))
+            assert writing.wait(120) == 0
+        finally:
+            freezing.end()
 
 
 def test_what_cannot_be_frozen_is_an_error_and_leaves_no_thread(disk: Path) -> None:
