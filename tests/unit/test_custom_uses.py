@@ -60,6 +60,7 @@ USES: dict[str, dict[str, str]] = {
     "UPDATE t SET a = 1 WHERE `b` = 1": {U: "t", S: "t"},
     "UPDATE t SET a = 1 FROM u WHERE b = 1": {U: "t", S: "u"},  # b may be a column of u
     "DELETE FROM t WHERE random() < 0.1": {D: "t"},
+    'DELETE FROM t WHERE "a" = :a': {D: "t"},  # a text on some engines
     "DELETE FROM t WHERE id = 1": {D: "t", S: "t"},
     "DELETE FROM t USING u WHERE t.id = u.id": {D: "t", S: "t u"},
     "DELETE FROM x USING t AS x JOIN u ON x.id = u.id": {S: "t u"},

@@ -8,27 +8,15 @@ only what all of them would find counts; a rest that may be a comment or the ins
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from hdbkit.contracts import Access
+from hdbkit.workloads.custom.sql_tokens import BEGINNING, ESCAPED, NOTHING, PLAIN, Token, tokens
 
 LOCK: Final = "LOCK"
 """What ``SELECT ... FOR UPDATE`` does with its table; engines differ in the privilege that it requires."""
-
-_TOKENS: Final = r"""
-    (?P<gap> \s+ | --[^\n]* | \#[^\n]* )
-  | (?P<comment> /\* )
-  | (?P<value> '(?:{inside}|''|[^'{but}])*(?:'|\Z) | \$(?P<tag>\w*)\$ .*? (?:\$(?P=tag)\$|\Z)
-             | :[^\W\d]\w* | \$\d+ | @[\w$.@]* | \{{[^}}]*\}} | \d[\w.]* )
-  | (?P<quoted> "(?:{inside}|""|[^"{but}])*(?:"|\Z) | `(?:``|[^`])*(?:`|\Z) )
-  | (?P<word> [^\W\d][\w$]* )
-  | (?P<symbol> :: | . )
-"""
-_PLAIN: Final = re.compile(_TOKENS.format(inside="(?!)", but=""), re.VERBOSE | re.DOTALL)
-_ESCAPED: Final = re.compile(_TOKENS.format(inside=r"\\.", but=r"\\"), re.VERBOSE | re.DOTALL)
-_COMMENT_MARK: Final = re.compile(r"/\*|\*/")
 
 _VERBS: Final = frozenset({"SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "MERGE", "CALL", "TRUNCATE"})
 _BEFORE_VERBS: Final = frozenset({"WITH", "EXPLAIN", "("})
@@ -45,7 +33,6 @@ _NO_ALIAS: Final = _AFTER_FROM | {
     "OUTER", "TABLESAMPLE", "PARTITION", "USE", "FORCE", "IGNORE", "DEFAULT", "OVERRIDING", "AS"
 }  # fmt: skip
 
-_BEGINNING: Final = "no token"
 _QUERIES: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "("})
 _CONSTANTS: Final = frozenset({
     "TRUE", "FALSE", "NULL", "DEFAULT", "UNKNOWN", "USER", "CURRENT_USER", "SESSION_USER", "CURRENT_ROLE",
@@ -57,33 +44,8 @@ _BEFORE_COLUMN: Final = frozenset({
 })  # fmt: skip
 _AFTER_COLUMN: Final = frozenset({
     "=", "<", ">", "!", "+", "-", "*", "/", "%", "|", ",", ")", ";", "::", "IS", "IN", "BETWEEN", "LIKE", "NOT",
-    "AND", "OR", "AS", "RETURNING", _BEGINNING
+    "AND", "OR", "AS", "RETURNING", BEGINNING
 })  # fmt: skip
-
-
-class _Token(NamedTuple):
-    kind: str
-    text: str
-
-    @property
-    def word(self) -> str:
-        """A keyword in capitals, or a symbol; empty for all that cannot be one."""
-        return self.text.upper() if self.kind == "word" else self.text if self.kind == "symbol" else ""
-
-    @property
-    def is_name(self) -> bool:
-        return self.kind in ("word", "quoted")
-
-    @property
-    def name(self) -> str:
-        """The identifier as SQL writes it, in double quotes if it has quotes."""
-        if not self.text.startswith("`"):
-            return self.text
-        return '"' + self.text[1:-1].replace("``", "`").replace('"', '""') + '"'
-
-
-_NOTHING: Final = _Token("symbol", _BEGINNING)
-"""What is before the first token, and after the last."""
 
 
 @dataclass
@@ -135,10 +97,10 @@ def uses(texts: Iterable[str]) -> Access:
 
 
 def _read(text: str) -> _Found:
-    found = _Reader(text, _PLAIN).read()
+    found = _Reader(text, PLAIN).read()
     if "\\" not in text:
         return found
-    other = _Reader(text, _ESCAPED).read()
+    other = _Reader(text, ESCAPED).read()
     return _Found(
         found.tables & other.tables,
         found.routines & other.routines,
@@ -148,34 +110,11 @@ def _read(text: str) -> _Found:
     )
 
 
-def _tokens(text: str, pattern: re.Pattern[str]) -> Iterator[_Token]:
-    at = 0
-    while at < len(text):
-        match = pattern.match(text, at)
-        assert match is not None  # any character is a symbol
-        at, kind = match.end(), match.lastgroup or ""
-        if kind == "comment":
-            at = _end_of_comment(text, at)
-        elif kind != "gap":
-            yield _Token(kind, match[0])
-
-
-def _end_of_comment(text: str, at: int) -> int:
-    """Comments may be nested on some engines; on the others this skips more than needed."""
-    depth = 1
-    while depth:
-        mark = _COMMENT_MARK.search(text, at)
-        if mark is None:
-            return len(text)
-        depth, at = depth + (1 if mark[0] == "/*" else -1), mark.end()
-    return at
-
-
 class _Reader:
     """Reads the tokens once, from left to right."""
 
     def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
-        self._tokens, self._at = [*_tokens(text, pattern)], 0
+        self._tokens, self._at = [*tokens(text, pattern)], 0
         self._levels, self._found = [_Level()], _Found()
         self._aliases: dict[str, str] = {}
         self._handlers: dict[str, Callable[[], None]] = {
@@ -191,7 +130,7 @@ class _Reader:
 
     def read(self) -> _Found:
         while self._at < len(self._tokens):
-            if len(self._levels) == 1 and self._peek(-1).word in (";", _BEGINNING):
+            if len(self._levels) == 1 and self._peek(-1).word in (";", BEGINNING):
                 if self._peek().word == "CREATE":
                     self._create()
                 if self._peek().word not in _VERBS | _BEFORE_VERBS:
@@ -205,7 +144,7 @@ class _Reader:
         }
         return self._found
 
-    def _token(self, token: _Token) -> None:
+    def _token(self, token: Token) -> None:
         level = self._level
         if level.expects and token.word not in _AFTER_FROM and token.word not in ("(", ")", ";"):
             self._table(token)
@@ -221,11 +160,11 @@ class _Reader:
     def _level(self) -> _Level:
         return self._levels[-1]
 
-    def _peek(self, offset: int = 0) -> _Token:
+    def _peek(self, offset: int = 0) -> Token:
         at = self._at + offset
-        return self._tokens[at] if 0 <= at < len(self._tokens) else _NOTHING
+        return self._tokens[at] if 0 <= at < len(self._tokens) else NOTHING
 
-    def _next(self) -> _Token:
+    def _next(self) -> Token:
         token = self._peek()
         self._at += 1
         return token
@@ -267,7 +206,7 @@ class _Reader:
         if table:
             self._found.tables.add((privilege, table))
 
-    def _table(self, first: _Token) -> None:
+    def _table(self, first: Token) -> None:
         """What follows FROM, JOIN, or a comma in such a list."""
         if first.word in _MODIFIERS:
             return
@@ -291,7 +230,7 @@ class _Reader:
         if self._peek().is_name and self._peek().word not in _NO_ALIAS:
             self._aliases[self._next().name.lower()] = table.lower()
 
-    def _called(self, token: _Token) -> None:
+    def _called(self, token: Token) -> None:
         if self._peek(-2).word == "AS" or token.word in _NO_ALIAS | _VERBS | {"MATERIALIZED"}:
             return
         before, self._at = self._at, self._at - 1
@@ -376,7 +315,9 @@ class _Reader:
             return False
         if token.word == "*":
             return ahead == "RETURNING"
-        return token.is_name and token.word not in _CONSTANTS and self._peek(1).word in _AFTER_COLUMN
+        may_be_text = token.text.startswith('"')  # which engines read differently
+        known = token.is_name and not may_be_text and token.word not in _CONSTANTS
+        return known and self._peek(1).word in _AFTER_COLUMN
 
     @property
     def _names_of_target(self) -> set[str]:
