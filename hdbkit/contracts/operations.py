@@ -261,8 +261,8 @@ _CONTROL: Final = (
     ),
     Operation(
         "running_settings",
-        "the values that the server runs with, where changes apply at once; else no row",
-        columns=("name", "value"),
+        "the values that the server runs with, and whether a restart loses them; no row if a file has them",
+        columns=("name", "value", "lost"),
         needs=_SETTINGS,
     ),
     Operation("set_running_setting", "set a value on the running server", ("name", "value"), needs=_SETTINGS),

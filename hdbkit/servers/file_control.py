@@ -39,8 +39,7 @@ class FileControl(SqlControl):
         A stopped server is started first.
         """
         self._ready()
-        file = {"file": self._file.text(), "running": self._running()}
-        return {"identity": self.identity, **known_changes(changed), **file}
+        return {"identity": self.identity, **known_changes(changed), "file": self._file.text(), **self._held()}
 
     def _advice(self, snapshot: Mapping[str, Any]) -> str:
         return (

@@ -33,8 +33,15 @@ class RunningSettings(ServerAccess):
 
     def _running(self) -> dict[str, str]:
         """The values that the server runs with; empty for a server that reads them from a file."""
+        return {name: value for name, value, _ in self._running_rows()}
+
+    def _in_memory(self) -> dict[str, str]:
+        """Those of them that were set while the server runs, which a restart loses."""
+        return {name: value for name, value, lost in self._running_rows() if lost}
+
+    def _running_rows(self) -> list[tuple[str, str, bool]]:
         with self._session() as session:
-            return {str(name): str(value) for name, value in session.ask("running_settings")}
+            return [(str(name), str(value), bool(lost)) for name, value, lost in session.ask("running_settings")]
 
     def _read(self, target: Target) -> dict[str, Seen]:
         """Every setting as a session of ``target`` sees it."""

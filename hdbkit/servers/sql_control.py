@@ -32,6 +32,8 @@ from hdbkit.servers.trial import trial_errors
 from hdbkit.servers.values import may_read_back_otherwise, plain_value, problem_in, same_value
 
 _RELOAD_PATIENCE_S = 15.0
+IN_MEMORY = "in_memory"
+"""The key of a snapshot with the names of the settings that others had set while the server runs."""
 _EARLIER = "the sweep's before.json has the earlier lines"
 
 
@@ -112,7 +114,11 @@ class SqlControl(RunningSettings):
         self._ready()
         server = {"identity": self.identity, "address": self._address, **known_changes(changed)}
         entries = self._entries()
-        return {**server, "entries": entries, "running": self._running(), "file": self._own_file(entries)}
+        return {**server, "entries": entries, **self._held(), "file": self._own_file(entries)}
+
+    def _held(self) -> dict[str, Any]:
+        """The values that the server runs with, and the names of those that a restart loses."""
+        return {"running": self._running(), IN_MEMORY: sorted(self._in_memory())}
 
     def _own_file(self, entries: Collection[str]) -> dict[str, str | None]:
         """The path of the server's own settings file, and its content if it can be reached from here.
@@ -220,11 +226,15 @@ class SqlControl(RunningSettings):
         return None if names is None else {*names, *self._applied}
 
     def _running_in(self, snapshot: Mapping[str, Any]) -> dict[str, str]:
-        """The values to set on the running server; also those that an interrupted maintenance may have left."""
+        """The values to set on the running server.
+
+        Besides those that were changed: what an interrupted maintenance may have left, and what a restart has lost.
+        """
         running, ours = snapshot.get("running", {}), self._changed(snapshot)
         if running and ours is not None:
             with self._session() as session:
                 ours |= {str(name) for name, _ in session.ask("rest_settings")}
+            ours |= set(snapshot.get(IN_MEMORY, ())) - self._in_memory().keys()
         return only(running, ours)
 
     def maintain(self) -> float:
@@ -326,6 +336,8 @@ class SqlControl(RunningSettings):
         if waiting and not self._may_restart():
             raise ServerFailed(f"{', '.join(waiting)} needs a restart of the server; {self._restart_advice()}")
         if waiting:
+            lost = {name: value for name, value in self._in_memory().items() if name not in kept}
+            running = {**lost, **running}
             self._restart()
         try:
             self._set_running(running)

@@ -31,11 +31,22 @@ class Server:
         self.protected_settings: dict[str, str] = {}
         self.running, self.entries = dict(DEFAULTS), dict[str, str]()
         self.set: list[str] = []
+        self.in_memory: set[str] = set()
         self.lost_at = ""
         self.left = 2
+        self.read_at_start = ""
+
+    def restart(self) -> None:
+        self.running, self.in_memory = {**DEFAULTS, **self.entries}, set()
 
     def counters(self, _: Session) -> dict[str, float]:
         return {"commits": 0.0, "rollbacks": 0.0}
+
+    def _by(self, name: str) -> str:
+        return "restart" if name == self.read_at_start else "reload"
+
+    def _waits(self, name: str) -> bool:
+        return name == self.read_at_start and self.entries.get(name, self.running[name]) != self.running[name]
 
     def server_process(self, _: Session) -> None:
         """It is on another host."""
@@ -44,20 +55,37 @@ class Server:
         if operation == "set_running_setting":
             self.set.append(given["name"])
             self.running[given["name"]] = given["value"]
+            self.in_memory.add(given["name"])
             return []
         if operation == "set_setting":
-            self.entries[given["name"]] = self.running[given["name"]] = given["value"]
+            self.entries[given["name"]] = given["value"]
+            if given["name"] != self.read_at_start:
+                self.running[given["name"]] = given["value"]
         if operation == "reset_setting":
             del self.entries[given["name"]]
         self.left -= operation == "rest_left"
         answers = {
             "rest_settings": list(HELPING.items()),
             "rest_left": [("pages", self.left)],
-            "running_settings": list(self.running.items()),
+            "running_settings": [(name, value, name in self.in_memory) for name, value in self.running.items()],
             "file_entries": list(self.entries.items()),
             "settings_loaded_at": [(time.monotonic_ns(), 0)],
             "control_settings": [
-                (name, value, None, None, "reload", None, None, None, "size", "", value, None, False)
+                (
+                    name,
+                    value,
+                    None,
+                    None,
+                    self._by(name),
+                    None,
+                    None,
+                    None,
+                    "size",
+                    "",
+                    value,
+                    None,
+                    self._waits(name),
+                )
                 for name, value in self.running.items()
             ],
         }
@@ -154,6 +182,31 @@ def test_what_others_set_during_a_sweep_stays() -> None:
     Controlled(server).restore(before)
     assert server.entries == {"of_others": "2"}
     assert server.running == {**DEFAULTS, "of_others": "2"}
+
+
+def test_what_others_had_set_in_memory_is_set_again_after_a_restart_that_lost_it() -> None:
+    server = Server()
+    server.ask("set_running_setting", name="of_others", value="2")
+    server.ask("set_running_setting", name="dirty_pct", value="80")
+    before = Controlled(server).snapshot(["cache"])
+    server.running, server.in_memory = {**DEFAULTS, "capacity": "300"}, set()  # restarted with another file
+    Controlled(server).restore(before)
+    assert server.running == {**DEFAULTS, "of_others": "2", "dirty_pct": "80"}, "capacity is one of maintenance's"
+    server.ask("set_running_setting", name="of_others", value="3")
+    Controlled(server).restore(before)
+    assert server.running["of_others"] == "3", "set by others after the restart"
+
+
+def test_a_restart_for_a_change_keeps_what_others_had_set_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server()
+    server.ask("set_running_setting", name="of_others", value="2")
+    server.read_at_start = "cache"
+    it = Controlled(server)
+    monkeypatch.setattr(it, "_may_restart", lambda: True)
+    monkeypatch.setattr(it, "_start_again", lambda: None)
+    monkeypatch.setattr(it, "_restart", server.restart)
+    it.apply({"cache": "16"})
+    assert server.running == {**DEFAULTS, "cache": "16", "of_others": "2"}
 
 
 def test_a_snapshot_that_names_no_settings_restores_all() -> None:

@@ -39,8 +39,9 @@ WHERE variable_scope <> 'SESSION ONLY'
 ORDER BY variable_name;
 
 -- name: running_settings
--- The values for new sessions and the global values, without counters of the server and without passwords.
-SELECT lower(variable_name), global_value
+-- The values for new sessions and the global values, without counters of the server and without passwords; and whether
+-- they were set while it runs.
+SELECT lower(variable_name), global_value, global_value_origin = 'SQL'
 FROM information_schema.system_variables
 WHERE variable_scope <> 'SESSION ONLY' AND global_value IS NOT NULL
   AND variable_name NOT LIKE 'gtid%' AND variable_name NOT LIKE '%password';

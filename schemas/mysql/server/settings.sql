@@ -35,10 +35,12 @@ ORDER BY g.variable_name;
 SELECT concat('SET GLOBAL `', :name, '` = @@GLOBAL.`', :name, '`, GLOBAL version = 1');
 
 -- name: running_settings
--- The values for new sessions and the global values, without counters of the server and without passwords.
-SELECT variable_name, variable_value
-FROM performance_schema.global_variables
-WHERE variable_name NOT LIKE 'gtid%' AND variable_name NOT LIKE '%password';
+-- The values for new sessions and the global values, without counters of the server and without passwords; and whether
+-- they were set while it runs.
+SELECT g.variable_name, g.variable_value, i.variable_source = 'DYNAMIC'
+FROM performance_schema.global_variables AS g
+JOIN performance_schema.variables_info AS i ON i.variable_name = g.variable_name
+WHERE g.variable_name NOT LIKE 'gtid%' AND g.variable_name NOT LIKE '%password';
 
 -- name: file_entries
 -- The persisted settings (SET PERSIST).

@@ -142,7 +142,7 @@ SELECT 1 FROM pg_database WHERE datname = :database_name AND datconnlimit <> -2;
 
 -- name: running_settings
 -- None: all values come from the server's files.
-SELECT name, setting FROM pg_settings WHERE false;
+SELECT name, setting, false FROM pg_settings WHERE false;
 
 -- commands: set_running_setting
 -- None, as above.
