@@ -233,7 +233,8 @@ class SqlControl(RunningSettings):
         running, ours = snapshot.get("running", {}), self._changed(snapshot)
         if running and ours is not None:
             with self._session() as session:
-                ours |= {str(name) for name, _ in session.ask("rest_settings")}
+                raised = {str(name): str(value) for name, value in session.ask("rest_settings")}
+            ours |= raised.keys() - self._unlike(raised).keys()
             ours |= set(snapshot.get(IN_MEMORY, ())) - self._in_memory().keys()
         return only(running, ours)
 

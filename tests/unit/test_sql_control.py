@@ -191,7 +191,7 @@ def test_what_others_had_set_in_memory_is_set_again_after_a_restart_that_lost_it
     before = Controlled(server).snapshot(["cache"])
     server.running, server.in_memory = {**DEFAULTS, "capacity": "300"}, set()  # restarted with another file
     Controlled(server).restore(before)
-    assert server.running == {**DEFAULTS, "of_others": "2", "dirty_pct": "80"}, "capacity is one of maintenance's"
+    assert server.running == {**DEFAULTS, "of_others": "2", "dirty_pct": "80", "capacity": "300"}
     server.ask("set_running_setting", name="of_others", value="3")
     Controlled(server).restore(before)
     assert server.running["of_others"] == "3", "set by others after the restart"
