@@ -12,6 +12,7 @@ from hdbkit.api.compare import Comparison, compare, overlay
 from hdbkit.api.connection import Connection, DropResult, connect
 from hdbkit.api.diagnosis import doctor
 from hdbkit.api.discovery import databases, password_place
+from hdbkit.api.engines import check_engine, engines, operations
 from hdbkit.api.first_steps import DemoResult, demo, end_private, open_target, private, private_targets, ready
 from hdbkit.api.kept import remove_server, servers, start_server, stop_server
 from hdbkit.api.planned_power import PlannedPower, planned_power
@@ -47,15 +48,18 @@ __all__ = [
     "attach",
     "attach_sweep",
     "batch",
+    "check_engine",
     "compare",
     "connect",
     "databases",
     "demo",
     "doctor",
     "end_private",
+    "engines",
     "estimate",
     "history",
     "open_target",
+    "operations",
     "overlay",
     "password_place",
     "plan",

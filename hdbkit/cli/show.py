@@ -78,6 +78,12 @@ def table(
     return made
 
 
+def markdown(frame: pd.DataFrame) -> str:
+    """A frame as a table of a document."""
+    rows = [[*map(str, frame.columns)], ["---"] * len(frame.columns), *frame.astype(str).to_numpy().tolist()]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows).replace("<", "&lt;")
+
+
 _GAP = 1
 """The space between two columns of a table that is as narrow as possible."""
 

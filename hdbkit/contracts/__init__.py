@@ -26,6 +26,7 @@ from __future__ import annotations
 from hdbkit.contracts.control import BUILT, CHANGED, KEPT, ApplyBy, Change, Power, ServerControl, Setting
 from hdbkit.contracts.database import Database
 from hdbkit.contracts.operations import OPERATIONS, Operation, declared
+from hdbkit.contracts.rules import Bench, Rule, Violation
 from hdbkit.contracts.schemas import BuildLog, Part, PartLoad, Schema, SchemaOptions, StatementLoad, TableLoad
 from hdbkit.contracts.sessions import (
     SERVER,
@@ -60,6 +61,7 @@ __all__ = [
     "Access",
     "ApplyBy",
     "Arguments",
+    "Bench",
     "BuildLog",
     "Capability",
     "Change",
@@ -74,6 +76,7 @@ __all__ = [
     "Power",
     "Prepared",
     "Row",
+    "Rule",
     "Schema",
     "SchemaOptions",
     "Scope",
@@ -88,6 +91,7 @@ __all__ = [
     "TableLoad",
     "User",
     "UserPlan",
+    "Violation",
     "Workload",
     "declared",
 ]

@@ -50,7 +50,7 @@ class Capability(StrEnum):
     LOCK_ERRORS = "lock_errors", "deadlocks and lock timeouts are told apart"
     LOCK_TIMEOUT = "lock_timeout", "waiting for a lock can be limited"
     STATEMENT_TIMEOUT = "statement_timeout", "a statement that takes too long can be ended"
-    CHANGE_TIMEOUT = "change_timeout", "so can a statement that changes rows"
+    CHANGE_TIMEOUT = "change_timeout", "a statement that changes rows and takes too long can be ended"
     COUNTS_COMMITS = "counts_commits", "the server counts its commits"
     COUNTS_ROLLBACKS = "counts_rollbacks", "the server counts its rollbacks"
     COUNTS_WAITS = "counts_waits", "the server knows how many sessions wait for a lock"

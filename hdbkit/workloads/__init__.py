@@ -2,12 +2,13 @@
 
 A package has ``spec.py`` with ``MODELS`` (its models of specification and load, quick to import in every process), a
 function ``workload(spec)`` that creates the workload of a specification, and ``contract.py`` with ``CONTRACTS``, the
-operations that it asks of an engine.
+operations that it asks of an engine. ``conformance``, if there is one, has the rules that every engine must keep.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import Any, cast
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.config.problems import did_you_mean
-from hdbkit.contracts import Operation, Workload
+from hdbkit.contracts import Operation, Rule, Workload
 from hdbkit.errors import InputError
 
 
@@ -76,6 +77,14 @@ def contracts() -> Mapping[str, tuple[Operation, ...]]:
     """What the workloads ask of an engine by name, by folder of its statements."""
     modules = (importlib.import_module(f"{__name__}.{kind}.contract") for kind in models())
     return {folder: asked for module in modules for folder, asked in module.CONTRACTS.items()}
+
+
+def rules(kind: str) -> tuple[Rule, ...]:
+    """What every engine must do with the operations of a workload; empty if it has no rules."""
+    name = f"{__name__}.{kind}.conformance"
+    if importlib.util.find_spec(name) is None:
+        return ()
+    return cast(tuple[Rule, ...], importlib.import_module(name).RULES)
 
 
 def metric_of(work: Workload, load: Load) -> Metric:

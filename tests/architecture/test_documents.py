@@ -13,6 +13,7 @@ import typer
 from hdbkit.cli import app
 from hdbkit.cli.exits import USAGE
 from tests.architecture.source_tree import ROOT
+from tests.conftest import HdbkitCommand
 
 GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 """The documents of users: every command in them is one that can be typed."""
@@ -137,3 +138,9 @@ def anchors(document: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_page_of_engines_has_what_the_command_prints(command: HdbkitCommand) -> None:
+    printed = command("engine", "list", "--markdown").out
+    page = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
+    assert page.endswith(printed), "replace the table at the end by that of: hdbkit engine list --markdown"

@@ -18,15 +18,13 @@ from hdbkit.databases import database, kinds, sql_session
 from hdbkit.errors import InputError
 from hdbkit.servers import private_server
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c import client
-from tests.conformance.small import Small, fill
+from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, Run, runner
+from hdbkit.workloads.tproc_c.conformance.small import Small, fill
 from tests.quick import QUICK
 
 KINDS = [kind for kind in kinds() if Capability.TABLES in database(kind).capabilities]
 WORK = workload(WorkloadSpec(warehouses=1))
-STORED, CLIENT = "stored", "client"
 Connect = Callable[..., SqlSession]
-Run = Callable[..., tuple[Any, ...]]
 
 
 class Tables:
@@ -47,7 +45,7 @@ class Tables:
             self._make()
         session = self.session()
         for table in WORK.tables:
-            session.execute(f"DELETE FROM {table}")
+            session.query("empty_table", table=table)
         return session
 
     def _make(self) -> None:
@@ -172,18 +170,3 @@ def db(small: Small, connect: Connect) -> SqlSession:
 def run(request: pytest.FixtureRequest, db: SqlSession) -> Run:
     """Runs one transaction, by its stored routine or as client SQL, and gives its one row."""
     return runner(request.param, db)
-
-
-def runner(way: str, session: SqlSession) -> Run:
-    """``run(name, *arguments)`` by stored routines or client SQL."""
-
-    def run_stored(name: str, *arguments: Any) -> tuple[Any, ...]:
-        session.prepare([f"call_{name}"])
-        (row,) = session.rows(session.perform(session.bind(f"call_{name}", arguments)))
-        return row
-
-    def run_client(name: str, *arguments: Any) -> tuple[Any, ...]:
-        (row,) = getattr(client, name)(session, arguments)
-        return tuple(row)
-
-    return run_stored if way == STORED else run_client

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from hdbkit.contracts import SqlSession
-from tests.conformance.conftest import Connect, runner
-from tests.conformance.small import Small
+from hdbkit.workloads.tproc_c.conformance.rules import runner
+from hdbkit.workloads.tproc_c.conformance.small import Small
+from tests.conformance.conftest import Connect
 
 
 @pytest.mark.parametrize("of_each", [("stored",) * 4, ("client",) * 4, ("stored", "client") * 2], ids=" ".join)

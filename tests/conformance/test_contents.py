@@ -15,9 +15,10 @@ from hdbkit.contracts import Capability, Database, SqlSession, Table
 from hdbkit.errors import SchemaProblem
 from hdbkit.workloads import workload
 from hdbkit.workloads.custom.population import load_text
+from hdbkit.workloads.tproc_c.conformance.rules import runner
+from hdbkit.workloads.tproc_c.conformance.small import fill
 from hdbkit.workloads.tproc_c.tables import TABLES
-from tests.conformance.conftest import Connect, Tables, runner
-from tests.conformance.small import fill
+from tests.conformance.conftest import Connect, Tables
 
 WORK = workload(WorkloadSpec(warehouses=1))
 

@@ -15,7 +15,8 @@ from hdbkit.contracts import Capability, Database, SqlSession
 from hdbkit.errors import RolledBackByDesign
 from hdbkit.readings import LAG
 from hdbkit.workloads.tproc_c import NOPM
-from tests.conformance.conftest import Connect, Run, runner
+from hdbkit.workloads.tproc_c.conformance.rules import Run, runner
+from tests.conformance.conftest import Connect
 
 PAY = "client_update_warehouse_ytd"
 PATIENCE_S = 60.0

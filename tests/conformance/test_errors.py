@@ -16,8 +16,8 @@ from hdbkit.contracts import Capability, Database, SqlSession
 from hdbkit.databases import sql_session
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
 from hdbkit.readings import STATEMENTS
+from hdbkit.workloads.tproc_c.conformance.small import Small, load, warehouse
 from tests.conformance.conftest import connected
-from tests.conformance.small import Small, load, warehouse
 
 PAY = "client_update_warehouse_ytd"
 READ = "client_select_quantity"
@@ -69,21 +69,6 @@ def test_a_row_that_changed_since_is_a_serialization_failure(connect: Connect, d
     assert session.query("count_warehouse") == [(2,)]
 
 
-@pytest.mark.needs(Capability.LOCK_TIMEOUT, "it waits for ever", tried=False)
-def test_waiting_too_long_for_a_lock_is_a_lock_timeout(connect: Connect, db: SqlSession) -> None:
-    db.begin()
-    db.call(PAY, Decimal(1), 1)
-    session = connect(lock_timeout_ms=50)
-
-    def pay() -> None:
-        session.begin()
-        session.call(PAY, Decimal(1), 1)
-
-    assert refused(pay) is ErrorClass.LOCK_TIMEOUT
-    db.rollback()
-    assert session.query("count_warehouse") == [(2,)]
-
-
 @pytest.mark.needs(Capability.CHANGE_TIMEOUT, "never: the server times out at most what reads")
 def test_a_statement_that_takes_too_long_is_a_statement_timeout(connect: Connect, db: SqlSession) -> None:
     db.begin()
@@ -103,12 +88,6 @@ def test_the_timeout_of_a_session_and_who_sets_it_are_known(engine: Database, co
     assert found.setter.startswith("hdbkit")
     waits = [one for one in engine.timeouts(connect(lock_timeout_ms=3000)) if one.ends != STATEMENTS]
     assert [one.seconds for one in waits] == [3]
-
-
-def test_a_duplicate_key_is_a_constraint(db: SqlSession) -> None:
-    db.begin()
-    assert refused(load, db, "warehouse", [warehouse(1)]) is ErrorClass.CONSTRAINT
-    assert db.query("count_warehouse") == [(2,)]
 
 
 @pytest.mark.needs(Capability.SERVER, "nobody can end a session", tried=False)

@@ -16,8 +16,8 @@ from hdbkit.databases import _sql_schema
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.values import with_unit
+from hdbkit.workloads.tproc_c.conformance.small import Small
 from tests.conformance.conftest import WORK, Connect, Tables
-from tests.conformance.small import Small
 
 
 def test_a_target_can_be_examined(target: Target) -> None:

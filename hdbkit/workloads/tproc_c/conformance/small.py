@@ -39,16 +39,19 @@ def load(session: SqlSession, table: str, rows: Iterable[dict[str, Any]]) -> int
 
 
 def address(prefix: str) -> dict[str, str]:
+    """The five columns of an address."""
     names = {"street_1": "1 Long Lane", "street_2": "Flat 2", "city": "Ely", "state": "NY", "zip": "123411111"}
     return {f"{prefix}_{name}": value for name, value in names.items()}
 
 
 def item(i: int) -> dict[str, Any]:
+    """A row of item."""
     data = "an ORIGINAL item" if i <= 5 else "an item"
     return {"i_id": i, "i_im_id": 1, "i_name": f"item {i}", "i_price": f"{i}.25", "i_data": data}
 
 
 def stock(w: int, i: int) -> dict[str, Any]:
+    """A row of stock."""
     row: dict[str, Any] = {"s_i_id": i, "s_w_id": w, "s_quantity": 12 if i == 7 else 50}
     row |= {f"s_dist_{d:02d}": f"warehouse {w} district {d:02d} .."[:24].ljust(24, ".") for d in range(1, 11)}
     data = "ORIGINAL stock" if i % 2 else "stock"
@@ -56,15 +59,18 @@ def stock(w: int, i: int) -> dict[str, Any]:
 
 
 def warehouse(w: int, ytd: int = 0) -> dict[str, Any]:
+    """A row of warehouse."""
     return {"w_id": w, "w_name": f"WARE{w}", **address("w"), "w_tax": "0.1000", "w_ytd": ytd}
 
 
 def district(w: int, d: int, ytd: int = 0, next_o_id: int = 3001) -> dict[str, Any]:
+    """A row of district."""
     row = {"d_id": d, "d_w_id": w, "d_name": f"DIST{d}", **address("d"), "d_tax": "0.0500"}
     return {**row, "d_ytd": ytd, "d_next_o_id": next_o_id}
 
 
 def customer(w: int, d: int, c: int, balance: int = 0, paid: int = 0) -> dict[str, Any]:
+    """A row of customer."""
     last, credit = ("ABLE", "GC") if c != BAD_CREDIT else ("OUGHT", "BC")
     row = {"c_id": c, "c_d_id": d, "c_w_id": w, "c_first": FIRST_NAMES[c], "c_middle": "OE", "c_last": last}
     row |= {**address("c"), "c_phone": "1234567890123456", "c_since": "2026-01-02 03:04:05", "c_credit": credit}

@@ -1,0 +1,146 @@
+"""Engines as such: what one lacks, which rules it keeps, what all must have, and a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+
+from hdbkit.config import Target
+from hdbkit.contracts import Capability, Database, Operation
+from hdbkit.databases import database, kinds
+from hdbkit.engines import Tried, asked, lacking, provided, try_rules
+from hdbkit.errors import InputError
+from hdbkit.workloads import rules as rules_of
+from hdbkit.workloads import specification, workload
+from hdbkit.workspace import DEFAULT, Workspace
+
+FAILED = ("missing", "broken")
+"""The states of what an engine must have or do."""
+_KEPT = {True: "kept", False: "broken", None: "not applicable"}
+
+
+def check_engine(
+    target: Target | str,
+    *,
+    rules: bool = True,
+    progress: Callable[[str], None] = lambda _: None,
+    workspace: Workspace | None = None,
+) -> pd.DataFrame:
+    """Compare the engine of a target with what hdbkit asks of engines, and try the rules that every engine must keep.
+
+    The rules are tried in tables that are created for it and dropped again: in the schema ``hdbkit_check``, or in an
+    empty database on an engine without schemas. Nothing else in the target is touched.
+
+    Args:
+        target: the target; its account must be allowed to create tables.
+        rules: whether rules are tried; without them nothing is connected to.
+        progress: called with the name of each rule before it is tried.
+        workspace: where targets are looked up.
+
+    Returns:
+        One row per capability that the engine lacks (state ``absent``), operation that it lacks (``missing`` if it is
+        required, else ``optional``) and rule (``kept``, ``broken``, ``not applicable``): part, name, state, detail.
+
+    Raises:
+        InputError: there is something in the schema or database that hdbkit did not create for a check.
+        CannotConnect: the server rejects the connection.
+
+    Example:
+        >>> found = hdbkit.api.check_engine("sqlite:///new.db")  # doctest: +SKIP
+        >>> found[found["state"].isin(["missing", "broken"])]  # doctest: +SKIP
+    """
+    at = (workspace or DEFAULT).target(target)
+    engine = database(at)
+    rows = [*_gaps(engine), *(_tried(at, progress) if rules else ())]
+    return pd.DataFrame(rows, columns=["part", "name", "state", "detail"])
+
+
+def _gaps(engine: Database) -> Iterator[tuple[str, str, str, str]]:
+    for capability in Capability:
+        if capability not in engine.capabilities:
+            yield "capability", capability.name, "absent", capability.meaning
+    for gap in lacking(engine):
+        one = gap.operation
+        state = "missing" if one.required else "optional"
+        yield gap.folder, one.name, state, one.without or f"required: {one.purpose}"
+
+
+def _tried(target: Target, progress: Callable[[str], None]) -> Iterator[tuple[str, str, str, str]]:
+    work = workload(specification())
+    engine = database(target)
+    found = rules_of(work.spec.kind)
+    if Capability.TABLES not in engine.capabilities:
+        reason = f"the engine lacks {Capability.TABLES}"
+        tried: Iterator[Tried] = (Tried(one.name, None, reason) for one in found)
+    else:
+        tried = try_rules(target, work, found, progress)
+    for one in tried:
+        yield "rule", one.rule, _KEPT[one.kept], one.detail
+
+
+def engines() -> pd.DataFrame:
+    """Compare all engines: one row per capability and per optional operation, one column per kind of database.
+
+    Columns: part, name, meaning (of a capability, or what is missing without the operation), and for each kind
+    ``yes``, ``no``, or an empty text where an operation belongs to a capability that the engine lacks.
+
+    Example:
+        >>> hdbkit.api.engines().query("part == 'capability'")  # doctest: +SKIP
+    """
+    known = {kind: database(kind) for kind in kinds()}
+    rows = [
+        {"part": "capability", "name": one.name, "meaning": one.meaning}
+        | {kind: "yes" if one in engine.capabilities else "no" for kind, engine in known.items()}
+        for one in Capability
+    ]
+    rows += [
+        {"part": folder, "name": one.name, "meaning": one.without}
+        | {kind: _has(engine, folder, one) for kind, engine in known.items()}
+        for folder, listed in asked().items()
+        for one in listed
+        if not one.required
+    ]
+    return pd.DataFrame(rows)
+
+
+def _has(engine: Database, folder: str, one: Operation) -> str:
+    if not one.needs <= engine.capabilities:
+        return ""
+    return "yes" if provided(engine, folder, one) else "no"
+
+
+def operations(folder: str | None = None) -> pd.DataFrame:
+    """List what hdbkit asks of an engine by name; one row per operation.
+
+    Columns: folder (of its statement in ``schemas/<engine>/``), name, purpose, parameters, columns (of the answer),
+    needs (capabilities), required, without (what is missing without an optional one).
+
+    Args:
+        folder: only those of a folder, such as ``server``.
+
+    Raises:
+        InputError: no operation belongs to the folder.
+
+    Example:
+        >>> hdbkit.api.operations("server")["name"].tolist()  # doctest: +SKIP
+    """
+    known = asked()
+    if folder is not None and folder not in known:
+        raise InputError(f"no operation belongs to '{folder}'; folders: {', '.join(known)}")
+    rows = [
+        {
+            "folder": name,
+            "name": one.name,
+            "purpose": one.purpose,
+            "parameters": ", ".join(one.parameters),
+            "columns": ", ".join(one.columns),
+            "needs": ", ".join(sorted(need.name for need in one.needs)),
+            "required": one.required,
+            "without": one.without,
+        }
+        for name, listed in known.items()
+        for one in listed
+        if folder in (None, name)
+    ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,85 @@
+"""Commands about engines: what one lacks and which rules it keeps, and what hdbkit asks of all."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from hdbkit import api
+from hdbkit.api.engines import FAILED
+from hdbkit.cli import show
+from hdbkit.cli.exits import Exit
+from hdbkit.cli.schema import AsJson, TargetArgument
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    about = typer.Typer(
+        help="Check an engine, compare engines, and list what hdbkit asks of them.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    about.command("check", epilog="Example: hdbkit engine check sqlite:///new.db")(check)
+    about.command("list", epilog="Example: hdbkit engine list")(engine_list)
+    about.command("operations", epilog="Example: hdbkit engine operations --folder server")(operations)
+    app.add_typer(about, name="engine")
+
+
+def check(
+    target: TargetArgument,
+    rules: Annotated[bool, typer.Option("--rules/--no-rules", help="whether rules are tried on the target")] = True,
+    as_json: AsJson = False,
+) -> int:
+    """Report what the engine of a target lacks, and try the rules that every engine must keep.
+
+    The rules are tried in tables that are created for it and dropped again: in the schema hdbkit_check, or in an
+    empty database on an engine without schemas. Nothing else in the target is touched.
+    """
+    with show.notes.status("checking") as line:
+        found = api.check_engine(target, rules=rules, progress=lambda what: line.update(escape(what)))
+    if as_json:
+        show.print_json(show.frame_json(found))
+    else:
+        counts = found["state"].value_counts()
+        gaps = found[~found["state"].isin(["kept", "not applicable"])]
+        show.console.print(show.table(gaps))
+        show.console.print(", ".join(f"{counts.get(state, 0)} {words}" for state, words in _COUNTED.items()))
+    return Exit.CHECK_FAILED if found["state"].isin(FAILED).any() else Exit.DONE
+
+
+_COUNTED = {
+    "absent": "capabilities absent",
+    "missing": "required operations missing",
+    "optional": "optional operations missing",
+    "kept": "rules kept",
+    "broken": "rules broken",
+    "not applicable": "rules not applicable",
+}
+
+
+def engine_list(
+    markdown: Annotated[bool, typer.Option("--markdown", help="print the table of docs/engines.md")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare all engines: their capabilities, and the optional operations that each has."""
+    found = api.engines()
+    if as_json:
+        show.print_json(show.frame_json(found))
+    elif markdown:
+        show.console.file.write(show.markdown(found))
+    else:
+        show.console.print(show.table(found, omit=["meaning"]))
+
+
+def operations(
+    folder: Annotated[str | None, typer.Option(help="folder of statements, such as server [default: all]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what hdbkit asks of an engine by name: purpose, parameters, columns of the answer, capabilities."""
+    found = api.operations(folder)
+    if as_json:
+        show.print_json(show.frame_json(found))
+    else:
+        show.console.print(show.table(found, omit=["without", "columns", "parameters"]))

@@ -1,0 +1,129 @@
+"""Tries the rules of a workload on a target, in tables that are created for it and dropped again.
+
+Nothing else in the target is touched: the tables have a schema of their own, or, on an engine without schemas, the
+database must be empty. A record in the schema marks it, so that what a killed check left is removed by the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from hdbkit.config import Target
+from hdbkit.contracts import Capability, Rule, Schema, Scope, SessionOptions, SqlSession, Violation, Workload
+from hdbkit.databases import database, sql_session
+from hdbkit.errors import InputError
+from hdbkit.workloads.present import require_claim
+
+SCHEMA: Final = "hdbkit_check"
+"""The schema of the tables, on engines that have schemas."""
+_RECORD: Final = '{"kind": "engine check"}'
+_LOCK_TIMEOUT_MS: Final = 10_000
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A rule, and whether the engine keeps it: None if it lacks a capability that the rule needs."""
+
+    rule: str
+    kept: bool | None
+    detail: str = ""
+
+
+def try_rules(
+    target: Target, work: Workload, rules: Sequence[Rule], started: Callable[[str], None] = lambda _: None
+) -> Iterator[Tried]:
+    """Yield each rule with what came of it; the tables are dropped at the end, also if the caller stops.
+
+    Raises:
+        CannotConnect: the server rejects the connection.
+        InputError: there is something in the database that hdbkit did not create for a check.
+        BuildFailed: a table cannot be created.
+    """
+    elsewhere, engine = cast(Workload, _Elsewhere(work)), database(target)
+    with closing(engine.schema(target, elsewhere)) as schema:
+        require_claim(schema, f"the tables of an engine check in {target.described}")
+        _remove_old(schema, target)
+        try:
+            _create(schema)
+            for rule in rules:
+                started(rule.name)
+                lacks = rule.needs - engine.capabilities
+                if lacks:
+                    yield Tried(rule.name, None, f"the engine lacks {', '.join(sorted(lacks))}")
+                else:
+                    yield _tried(target, elsewhere, rule)
+        finally:
+            schema.drop()
+
+
+class _Elsewhere:
+    """A workload whose tables are in the schema of the check."""
+
+    def __init__(self, work: Workload) -> None:
+        self._work = work
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._work, name)
+
+    def scope(self, dialects: tuple[str, ...]) -> Scope:
+        return replace(self._work.scope(dialects), schema=SCHEMA)
+
+
+class _Bench:
+    """Contract: :class:`hdbkit.contracts.Bench`."""
+
+    def __init__(self, target: Target, work: Workload) -> None:
+        self._target, self._work = target, work
+        self._sessions: list[SqlSession] = []
+
+    def connect(self, options: SessionOptions | None = None) -> SqlSession:
+        scope = self._work.scope(database(self._target).dialects)
+        self._sessions.append(sql_session(self._target, scope, options))
+        return self._sessions[-1]
+
+    def emptied(self) -> SqlSession:
+        session = self.connect(SessionOptions(lock_timeout_ms=_LOCK_TIMEOUT_MS))
+        for table in self._work.tables:
+            session.ask("empty_table", table=table)
+        return session
+
+    def close(self) -> None:
+        for session in self._sessions:
+            session.close()
+
+
+def _create(schema: Schema) -> None:
+    schema.create(_RECORD)
+    for step in schema.after_load():
+        schema.do(step)
+    schema.routines()
+
+
+def _remove_old(schema: Schema, target: Target) -> None:
+    """Remove what a killed check left. Raises ``InputError`` if anything else is there."""
+    log = schema.log()
+    if log.spec == _RECORD:
+        schema.drop()
+    elif log.exists:
+        own = Capability.SCHEMAS in database(target).capabilities
+        place = f"schema {SCHEMA} in {target.described}" if own else f"the database of {target.described}"
+        listed = f" ({', '.join(sorted(log.tables))})" if log.tables else ""
+        raise InputError(
+            f"{place} has something that hdbkit did not create for a check{listed}; nothing was changed. "
+            f"{'Remove it' if own else 'Name an empty database'}"
+        )
+
+
+def _tried(target: Target, work: Workload, rule: Rule) -> Tried:
+    """Try a rule. Whatever it raises breaks it: no error of a driver may leave an engine."""
+    with closing(_Bench(target, work)) as bench:
+        try:
+            rule.hold(bench)
+        except Violation as violation:
+            return Tried(rule.name, False, str(violation))
+        except Exception as error:
+            return Tried(rule.name, False, f"{type(error).__name__}: {error}")
+    return Tried(rule.name, True)

@@ -1,0 +1,160 @@
+"""Who commits, and the state of a session after a failure (the rules at the top of ``contracts``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from hdbkit.contracts import Bench, Capability, SessionOptions, SqlSession
+from hdbkit.errors import ErrorClass, TransactionError
+from hdbkit.workloads.tproc_c.conformance.rules import Rules, equal, raised
+from hdbkit.workloads.tproc_c.conformance.small import Small, item, load, warehouse
+from hdbkit.workloads.tproc_c.tables import TABLES
+
+RULES = Rules()
+PAY = "client_update_warehouse_ytd"
+
+
+def _ytd(session: SqlSession) -> list[Any]:
+    return [row["w_ytd"] for row in Small(session).rows("warehouse")]
+
+
+def _refused(error_class: ErrorClass, work: Any, *arguments: Any) -> None:
+    equal(raised(TransactionError, work, *arguments).error_class, error_class)
+
+
+@RULES.alone()
+def what_is_committed_stays(bench: Bench, session: SqlSession) -> None:
+    """A transaction of several statements."""
+    session.begin()
+    session.call(PAY, Decimal("1.50"), 1)
+    session.commit()
+    equal(_ytd(bench.connect()), [Decimal("1.50"), 0])
+
+
+@RULES.alone()
+def what_is_rolled_back_is_gone(bench: Bench, session: SqlSession) -> None:
+    """Also for the session itself."""
+    session.begin()
+    session.call(PAY, Decimal("1.50"), 1)
+    session.rollback()
+    session.rollback()
+    equal(_ytd(session), [0, 0])
+
+
+@RULES.alone(Capability.READS_NEVER_WAIT)
+def what_is_not_committed_is_not_seen(bench: Bench, session: SqlSession) -> None:
+    """Another session reads the version before, without waiting."""
+    session.begin()
+    session.call(PAY, Decimal("1.50"), 1)
+    equal(_ytd(bench.connect()), [0, 0])
+    session.rollback()
+
+
+@RULES.alone()
+def a_query_outside_a_transaction_commits_by_itself(bench: Bench, session: SqlSession) -> None:
+    """As ``ask`` does."""
+    session.query("client_number_order", w_id=1, d_id=1)
+    session.ask("client_number_order", w_id=1, d_id=1)
+    equal(Small(bench.connect()).row("district", d_w_id=1, d_id=1)["d_next_o_id"], 3003)
+
+
+@RULES.alone()
+def a_batch_answers_in_its_order(bench: Bench, session: SqlSession) -> None:
+    """The second statement answers only where it can return the changed row."""
+    session.begin()
+    replies = session.batch(
+        [
+            ("client_select_quantity", (1, 7)),
+            ("client_update_stock", (3, 0, 1, 7)),
+            ("client_select_quantity", (1, 7)),
+            ("client_select_quantity", (9, 7)),
+        ]
+    )
+    session.commit()
+    equal(replies, [[(12,)], [(100,)] if session.returns_changed else [], [(100,)], []])
+
+
+@RULES.alone()
+def a_refused_batch_leaves_nothing_and_the_session_continues(bench: Bench, session: SqlSession) -> None:
+    """A null key in the middle."""
+    calls: list[tuple[str, tuple[Any, ...]]]
+    calls = [(PAY, (Decimal(5), 1)), ("client_insert_new_order", (None, 1, 1)), (PAY, (Decimal(5), 2))]
+    session.begin()
+    _refused(ErrorClass.CONSTRAINT, session.batch, calls)
+    equal(_ytd(session), [0, 0])
+    session.begin()
+    session.call(PAY, Decimal(5), 1)
+    session.commit()
+    equal(_ytd(session), [5, 0])
+
+
+@RULES.alone()
+def values_come_back_as_they_were_given(bench: Bench, session: SqlSession) -> None:
+    """Text with quotes and a backslash, and an exact decimal."""
+    name = 'a\\b"{c},é'
+    session.begin()
+    equal(load(session, "item", [{**item(30), "i_name": name.replace("\\", r"\\"), "i_price": "99.99"}]), 1)
+    session.commit()
+    found = Small(session).row("item", i_id=30)
+    equal((found["i_name"], found["i_price"]), (name, Decimal("99.99")))
+
+
+@RULES.alone()
+def a_refused_load_leaves_nothing_and_the_session_continues(bench: Bench, session: SqlSession) -> None:
+    """A key twice is a constraint."""
+    session.begin()
+    _refused(ErrorClass.CONSTRAINT, load, session, "item", [item(40), item(41), item(40)])
+    equal(session.query("count_item"), [(20,)])
+    session.begin()
+    equal(load(session, "item", [item(40), item(41)]), 2)
+    session.commit()
+    equal(session.query("count_item"), [(22,)])
+
+
+@RULES.alone()
+def a_load_whose_source_fails_leaves_nothing_and_the_session_continues(bench: Bench, session: SqlSession) -> None:
+    """The error is that of the source."""
+
+    def source() -> Iterator[bytes]:
+        yield b"50\t1\tx\t1.00\tdata\n"
+        raise KeyError("the source")
+
+    session.begin()
+    raised(KeyError, session.load, TABLES["item"], source())
+    equal(session.query("count_item"), [(20,)])
+
+
+@RULES.alone()
+def a_duplicate_key_is_a_constraint(bench: Bench, session: SqlSession) -> None:
+    """Also across transactions."""
+    session.begin()
+    _refused(ErrorClass.CONSTRAINT, load, session, "warehouse", [warehouse(1)])
+    equal(session.query("count_warehouse"), [(2,)])
+
+
+@RULES.alone(Capability.LOCK_TIMEOUT, Capability.WRITERS_WAIT)
+def waiting_too_long_for_a_lock_is_a_lock_timeout(bench: Bench, session: SqlSession) -> None:
+    """A row that another transaction has changed."""
+    session.begin()
+    session.call(PAY, Decimal(1), 1)
+    other = bench.connect(SessionOptions(lock_timeout_ms=50))
+
+    def pay() -> None:
+        other.begin()
+        other.call(PAY, Decimal(1), 1)
+
+    _refused(ErrorClass.LOCK_TIMEOUT, pay)
+    session.rollback()
+    equal(other.query("count_warehouse"), [(2,)])
+
+
+@RULES.alone()
+def a_closed_session_is_a_lost_connection(bench: Bench, session: SqlSession) -> None:
+    """``rollback`` and ``close`` never raise."""
+    other = bench.connect()
+    other.close()
+    _refused(ErrorClass.CONNECTION_LOST, other.query, "count_item")
+    other.rollback()
+    other.close()

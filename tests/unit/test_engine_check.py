@@ -1,0 +1,130 @@
+"""The check of an engine: what it lacks, the rules that it keeps, and that it leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hdbkit import api
+from hdbkit.config import Target, WorkloadSpec
+from hdbkit.contracts import Bench, Capability, Rule
+from hdbkit.databases import database, kinds
+from hdbkit.engines import Tried, try_rules
+from hdbkit.engines.trying import _RECORD
+from hdbkit.errors import InputError, SchemaProblem
+from hdbkit.workloads import rules, workload
+from tests.conftest import HdbkitCommand
+
+WORK = workload(WorkloadSpec())
+FILE = next(
+    kind for kind in kinds() if {Capability.SQL, Capability.SERVER} & database(kind).capabilities == {Capability.SQL}
+)
+"""The kind that keeps its tables in a file and needs no server."""
+ALL = rules(WORK.spec.kind)
+SOME = tuple(one for one in ALL if one.name in ("what is committed stays", "order ids are taken once (client)"))
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Target:
+    return Target(kind=FILE, database=str(tmp_path / "file.db"))
+
+
+def tables(target: Target) -> list[str]:
+    with closing(sqlite3.connect(str(target.database))) as file:
+        return [name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+
+
+def test_rules_are_kept_and_nothing_is_left(target: Target) -> None:
+    assert list(try_rules(target, WORK, SOME)) == [Tried(one.name, True) for one in SOME]
+    assert tables(target) == []
+
+
+def test_a_broken_rule_states_what_was_found_and_the_others_are_tried(target: Target) -> None:
+    def differs(bench: Bench) -> None:
+        bench.emptied().query("no_such_statement")
+
+    def fails(bench: Bench) -> None:
+        assert bench.emptied().query("count_item") == [(0,)]
+        raise sqlite3.OperationalError("an error of the driver")
+
+    given = (Rule("asks", differs), Rule("fails", fails), Rule("needs", fails, frozenset({Capability.ADMIN})), *SOME)
+    asks, failed, needs, *others = try_rules(target, WORK, given)
+    assert asks.kept is False
+    assert "no_such_statement" in asks.detail
+    assert failed == Tried("fails", False, "OperationalError: an error of the driver")
+    assert needs == Tried("needs", None, "the engine lacks admin")
+    assert all(one.kept for one in others)
+    assert tables(target) == []
+
+
+def test_a_database_with_other_tables_is_not_touched(target: Target) -> None:
+    with closing(sqlite3.connect(str(target.database))) as file:
+        file.execute("CREATE TABLE mine (a INTEGER)")
+    with pytest.raises(InputError, match=r"did not create for a check \(mine\); nothing was changed"):
+        list(try_rules(target, WORK, SOME))
+    assert tables(target) == ["mine"]
+
+
+def test_a_built_schema_is_not_touched(target: Target) -> None:
+    engine = database(target)
+    with closing(engine.schema(target, WORK)) as schema:
+        schema.create(WORK.record)
+    before = tables(target)
+    with pytest.raises(InputError, match="nothing was changed"):
+        list(try_rules(target, WORK, SOME))
+    assert tables(target) == before
+
+
+def test_what_a_killed_check_left_is_removed(target: Target) -> None:
+    with closing(database(target).schema(target, WORK)) as schema:
+        schema.create(_RECORD)
+    assert tables(target)
+    assert all(one.kept for one in try_rules(target, WORK, SOME))
+    assert tables(target) == []
+
+
+def test_two_checks_of_one_database_exclude_each_other(target: Target) -> None:
+    first = try_rules(target, WORK, SOME)
+    next(first)
+    with pytest.raises(SchemaProblem, match="another process"):
+        list(try_rules(target, WORK, SOME))
+    first.close()  # type: ignore[attr-defined]
+    assert tables(target) == []
+
+
+def test_an_engine_without_tables_is_only_compared(tmp_path: Path) -> None:
+    found = api.check_engine(Target(kind="nulldb", database=str(tmp_path / "null")))
+    states = found.groupby("part")["state"].unique()
+    assert set(states["rule"]) == {"not applicable"}
+    assert "missing" not in set(found["state"])
+
+
+def test_a_missing_operation_fails_the_check(
+    target: Target, command: HdbkitCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ("engine", "check", f"{FILE}:///{target.database}", "--no-rules", "--json")
+    assert command(*given).code == 0
+    engine = type(database(FILE))
+    monkeypatch.setattr(engine, "capabilities", engine.capabilities | {Capability.STORED_ROUTINES})
+    said = command(*given)
+    assert said.code == 1
+    missing = {row["name"] for row in json.loads(said.out) if row["state"] == "missing"}
+    assert {"list_routines", "create_routine_payment", "call_payment"} <= missing
+    assert not Path(str(target.database)).exists()
+
+
+def test_engines_are_compared_by_capabilities_and_optional_operations() -> None:
+    found = api.engines().set_index("name")
+    assert found.loc["SQL", FILE] == "yes"
+    assert found.loc["SERVER", FILE] == "no"
+    assert found.loc["rest_left", FILE] == ""  # belongs to settings, which it has none of
+
+
+def test_operations_of_a_folder_are_listed_and_another_folder_is_an_error() -> None:
+    assert set(api.operations("custom")["name"]) == {"key_range", "count_rows"}
+    with pytest.raises(InputError, match="no operation belongs to 'costum'; folders: server, "):
+        api.operations("costum")
