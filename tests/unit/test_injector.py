@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +19,7 @@ from hdbkit.config import Target
 from hdbkit.config.fault import parse_faults
 from hdbkit.errors import HdbkitError
 from hdbkit.faults import injector
+from hdbkit.faults.actions import Action
 from hdbkit.faults.injector import Injector
 from tests.run.faults import until
 
@@ -69,3 +73,19 @@ def test_a_signal_ends_the_faults_and_not_the_process(tmp_path: Path, client: su
     assert own.close() == []
     assert own.ended
     assert client.poll() is None
+
+
+def test_no_note_is_written_while_a_disk_is_frozen(tmp_path: Path) -> None:
+    """What waits for it could not thaw it."""
+    notes, when_undone = tmp_path / "notes", list[list[str]]()
+
+    def events() -> list[str]:
+        return [json.loads(line)["event"] for line in notes.read_text().splitlines()]
+
+    (fault,) = parse_faults("pause disk at 0 s for 0.01 s")
+    supervisor: Any = None
+    run = injector._Run(supervisor, injector.Orders(NULL, (fault,), 1, tmp_path, notes))
+    asyncio.run(run._begin_and_end(0, fault, Action(lambda: None, lambda: when_undone.append(events()))))
+    run._notes.close()
+    assert when_undone == [["begin"]]
+    assert events() == ["begin", "effective", "undo", "end"]
