@@ -18,6 +18,7 @@ from hdbkit.results.journal import RESTORED, UNCHANGED, JournalLine, Step, Sweep
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import SweepFolder, unrestored
 from hdbkit.servers.values import with_unit
+from hdbkit.sweep_plan import SweepPlan
 from hdbkit.sweep_runner.outcomes import outcome
 
 _TEXTS = ("string", "list")
@@ -37,10 +38,11 @@ def resumed_by(sweep_id: str) -> Iterator[None]:
         raise ServerDown(error.reason, sweep_id) from error
 
 
-def undo_faults(folder: SweepFolder, target: Target, say: Callable[[str], None]) -> None:
+def undo_faults(folder: SweepFolder, target: Target | None, say: Callable[[str], None]) -> None:
     """Undo what the faults of a killed run have left, such as a frozen server, which answers nothing.
 
-    Nothing is done while the run's supervisor is alive, which undoes them. Raises ``ServerDown`` if that fails.
+    Nothing is done while the run's supervisor is alive, which undoes them. Without ``target``, the server is that of
+    the sweep's plan. Raises ``ServerDown`` if that fails.
     """
     line = folder.journal.state.open_run
     run = RunFolder(folder.root / line.run_id) if line else None
@@ -49,7 +51,7 @@ def undo_faults(folder: SweepFolder, target: Target, say: Callable[[str], None])
     from hdbkit.faults.undo import left_behind, undo_all  # heavy, and most runs cause none
 
     say(f"run {run.run_id} was killed and has left {' and '.join(left_behind(run))}; hdbkit undoes it")
-    if failed := undo_all(run, target):
+    if failed := undo_all(run, target or folder.read_plan(SweepPlan).target):
         raise ServerDown(
             f"run {run.run_id}: {'; '.join(failed)}; correct the cause, run: hdbkit recover {run.run_id}"
         )
@@ -72,6 +74,7 @@ def settle_earlier(root: Path, control: ServerControl) -> list[str]:
     for folder in unrestored(root, control.identity):
         ended = "ended without restoring the settings" if folder.journal.state.broken_off else "was killed"
         with resumed_by(folder.sweep_id):
+            undo_faults(folder, None, control.say)
             settle(folder, control)
         notes.append(f"{folder.sweep_id} {ended}; the server's original settings are restored")
     return notes

@@ -21,6 +21,7 @@ from hdbkit.results.journal import Step
 from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.sweep_plan import plan_sweep, run_plan
 from hdbkit.sweep_runner import SweepEvent, resume, start
+from hdbkit.sweep_runner.settling import settle_earlier
 from tests.run.faults import until
 from tests.run.sweep_server import FileServer, begun, runner
 
@@ -72,6 +73,17 @@ def test_a_server_that_a_killed_run_left_frozen_continues_before_it_is_asked(
     assert states
     assert psutil.STATUS_STOPPED not in states
     assert any("was killed and has left a frozen server; hdbkit undoes it" in one.note for one in heard)
+
+
+def test_the_next_sweep_undoes_it_too_before_it_restores_the_settings(
+    killed: SweepFolder, results: Path, server: FileServer, frozen: psutil.Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed.save_before(server.identity, server.snapshot(), {})
+    states: list[str] = []
+    monkeypatch.setattr(server, "restore", lambda _: states.append(frozen.status()))
+    assert [note.startswith("sweep-1 ") for note in settle_earlier(results, server)] == [True]
+    assert states
+    assert psutil.STATUS_STOPPED not in states
 
 
 def test_a_fault_that_cannot_be_undone_ends_the_sweep_with_the_command_that_does(
