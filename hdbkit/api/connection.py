@@ -153,7 +153,13 @@ class Connection:
         """Every setting of the server: value, unit, default, range, and whether a change needs a reload or restart.
 
         ``text`` is the value with its usual unit (``128MB``), ``allowed`` the range or choices as text.
+
+        Raises:
+            InputError: the engine has no settings.
         """
+        engine = database(self.target)
+        if Capability.SETTINGS not in engine.capabilities:
+            raise InputError(f"{engine.title} has no settings that hdbkit can read and change")
         found = control(self.target).settings().values()
         rows = [{**vars(one), "text": with_unit(one, one.value), "allowed": allowed(one)} for one in found]
         return pd.DataFrame(rows).set_index("name")

@@ -17,6 +17,7 @@ from hdbkit.errors import InputError
 from hdbkit.servers._guard import read_note
 from hdbkit.servers.agent_control import AgentControl
 from hdbkit.servers.local_control import LocalControl
+from hdbkit.servers.no_settings import NoSettings
 from hdbkit.servers.place import Binaries
 from hdbkit.servers.private import Launcher, PrivateServer
 from hdbkit.servers.sql_control import SqlControl
@@ -27,15 +28,17 @@ __all__ = ["Binaries", "PrivateServer", "control", "find_binaries", "private_ser
 def control(target: Target) -> ServerControl:
     """Return the control that the target asks for: private server, agent, file and commands, or SQL only.
 
+    Without ``Capability.SETTINGS`` it has no settings, and restarts the server if the target has commands for that.
+
     It controls the server at the target's first address, never another that answers instead.
 
     Raises:
-        InputError: the settings of this kind of server cannot be changed, or the target's file or folder is missing.
+        InputError: the target's file or folder is missing.
         CannotConnect: the agent does not answer, or rejects the token.
     """
     target = target.first
     if Capability.SETTINGS not in database(target).capabilities:
-        raise InputError(f"hdbkit cannot change the settings of a server of kind '{target.kind}'")
+        return NoSettings(target)
     if target.server_folder:
         return launcher(target.kind).control(target)
     if target.control.agent:

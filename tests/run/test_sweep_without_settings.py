@@ -1,0 +1,97 @@
+"""A sweep of options of the load needs no settings of a server: it runs on an engine that has none."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import hdbkit
+from hdbkit.api import connect
+from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.contracts import Capability
+from hdbkit.databases import database, kinds
+from hdbkit.errors import ConfigErrors, InputError, ServerFailed
+from hdbkit.results.journal import Step
+from hdbkit.results.sweep_folder import find_sweep
+from hdbkit.servers import control
+from hdbkit.workloads import specification, workload
+
+YAML = """\
+schema_name: things
+tables:
+  things: {rows: 20, columns: {id: row, content: 1}}
+operations:
+  look: {weight: 1, reads_only: true}
+  look_twice: {weight: 1, reads_only: true}
+variables:
+  id: {uniform: {max: 20}}
+"""
+SQL = """\
+-- name: create_things
+CREATE TABLE things (id INTEGER PRIMARY KEY, content INTEGER);
+-- name: look
+SELECT content FROM things WHERE id = :id;
+-- name: look_twice
+SELECT a.content FROM things AS a JOIN things AS b ON a.id = b.id WHERE a.id = :id;
+"""
+(FILE,) = [
+    kind
+    for kind in kinds()
+    if Capability.SQL in database(kind).capabilities
+    and not database(kind).capabilities & {Capability.SETTINGS, Capability.SERVER}
+]
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Target:
+    return Target(kind=FILE, database=str(tmp_path / "file.db"))
+
+
+def test_a_sweep_of_factors_of_the_load_runs_on_an_engine_without_settings(
+    target: Target, tmp_path: Path, results: Path
+) -> None:
+    folder = tmp_path / "things"
+    folder.mkdir()
+    (folder / "workload.yaml").write_text(YAML)
+    (folder / "statements.sql").write_text(SQL)
+    work = specification(folder)
+    assert connect(target).build(work, loaders=1).passed
+    spec = SweepSpec(
+        workload=work,
+        factors={"weights": ["look=1", "look_twice=1"]},
+        virtual_users=(1,),
+        blocks=2,
+        load=Load(rampup_s=0, duration_s=0.3),
+        cooldown_s=0,
+    )
+    done = hdbkit.sweep(target.with_(may_change_settings=True), spec)
+    assert list(done.runs["status"]) == ["done"] * 4
+    assert set(done.runs["weights"]) == {"look=1", "look_twice=1"}
+    assert Step.SWEEP_FINISHED in {line.step for line in find_sweep(results, done.sweep_id).journal.lines}
+
+
+def test_settings_and_copies_of_data_are_refused_there(target: Target) -> None:
+    server = control(target.with_(may_change_settings=True))
+    assert server.problems({"cache_size": ["1"]}) == [
+        f"{database(FILE).title} has no settings that hdbkit can change, such as cache_size"
+    ]
+    for work in (server.keep_data, server.restore_data, server.restart, lambda: server.apply({"cache_size": "1"})):
+        with pytest.raises(ServerFailed):
+            work()
+    with pytest.raises(InputError, match="has no settings"):
+        connect(target).settings()
+
+
+def test_a_sweep_of_settings_is_refused_before_anything_starts(target: Target, results: Path) -> None:
+    work = specification()
+    target = target.with_(may_change_settings=True)
+    made = workload(work)
+    with closing(database(target).schema(target, made)) as schema:
+        schema.create(made.record)
+        schema.finish()
+    load = Load(rampup_s=0, duration_s=0.3, routines="client")
+    with pytest.raises(ConfigErrors, match="has no settings that hdbkit can change, such as cache_size"):
+        hdbkit.sweep(target, SweepSpec(settings={"cache_size": ("1", "2")}, blocks=2, load=load))
+    assert not list(results.glob("sweeps/2*"))
