@@ -1,9 +1,11 @@
 """Named statements: the folder of each dialect replaces statements of the folders before it by name.
 
-Files are SQL, or the scripts of an engine without SQL, such as Lua. In a file, each statement follows a line
+Files are SQL, or scripts (Lua) and commands of an engine without SQL. In a file, each statement follows a line
 ``-- name: create_accounts``; the comment lines after that are its description, and comment lines at its end belong to
 the next statement. ``:word`` is a value (bound by the driver), ``{word}`` an identifier or integer (or a tuple of
-these) inserted into the text.
+these) inserted into the text. A script states its parameters, and the columns of its result, in two lines of its
+description, ``-- parameters: account_id, amount`` and ``-- returns: balance(100), owner``; what is in parentheses
+says how the engine stores a value.
 
 ``{{limit(1)}}`` is a fragment: what engines write differently. It is defined in ``schemas/ansi/fragments.sql`` after
 a line ``-- fragment: limit(rows)``, with ``{rows}`` for its argument, and again in the folder of a dialect that
@@ -38,7 +40,9 @@ _NAME = re.compile(r"^--\s*(name|commands|attempt):\s*(\S+)\s*$", re.MULTILINE)
 _FRAGMENT = re.compile(r"^--\s*fragment:\s*([a-z_]+)(?:\(([a-z_, ]*)\))?\s*$", re.MULTILINE)
 _USE = re.compile(r"\{\{\s*([a-z_]+)(?:\(([^{}]*(?:\{[a-z_]+\}[^{}]*)*)\))?\s*\}\}")
 _ARGUMENT = re.compile(r"'(?:[^']|'')*'|[(),]|[^'(),]+")
-_SCRIPTS = (".sql", ".lua")
+_DECLARED = re.compile(r"--\s*(parameters|returns):\s*(.*)")
+_SCRIPTS = (".lua", ".commands")
+_FILES = (".sql", *_SCRIPTS)
 _FRAGMENTS = "fragments.sql"
 _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _VALUE = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
@@ -79,6 +83,10 @@ class Statement:
     """Whether a result without a row means that the work was rolled back by design."""
     line: int = 0
     """The line of its name in ``origin``."""
+    declared: tuple[str, ...] | None = None
+    """The parameters of a script, which states them; None in SQL."""
+    returns: tuple[str, ...] = ()
+    """The columns of a script's result, as it states them."""
 
     @property
     def body(self) -> str:
@@ -87,7 +95,9 @@ class Statement:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of its values, without duplicates, in order of first use."""
+        """The names of its values, without duplicates, in order of first use, or as a script states them."""
+        if self.declared is not None:
+            return self.declared
         return tuple(dict.fromkeys(_VALUE.findall(self.text)))
 
     def expanded(self, known: Mapping[str, Fragment]) -> Statement:
@@ -153,7 +163,7 @@ def fragments(dialects: tuple[str, ...]) -> Mapping[str, Fragment]:
 
 
 def _scripts(paths: Iterable[Path]) -> list[Path]:
-    return sorted(path for path in paths if path.suffix in _SCRIPTS)
+    return sorted(path for path in paths if path.suffix in _FILES)
 
 
 def folders(dialects: tuple[str, ...]) -> list[str]:
@@ -261,9 +271,14 @@ def read_statements(path: Path) -> tuple[dict[str, Statement], list[Problem]]:
 def made(name: str, body: str, origin: Path) -> Statement:
     """A statement from its text; leading comment lines are its description."""
     lines = body.strip().splitlines()
-    comment = [line.removeprefix("--").strip() for line in _leading_comment(lines)]
-    text = "\n".join(lines[len(comment) :]).strip().removesuffix(";")
-    return Statement(name, text, origin, " ".join(comment))
+    leading = _leading_comment(lines)
+    stated = {
+        found[1]: tuple(re.findall(r"[^,\s]+", found[2])) for found in map(_DECLARED.fullmatch, leading) if found
+    }
+    comment = [line.removeprefix("--").strip() for line in leading if not _DECLARED.fullmatch(line)]
+    text = "\n".join(lines[len(leading) :]).strip().removesuffix(";")
+    declared = stated.get("parameters", () if origin.suffix in _SCRIPTS else None)
+    return Statement(name, text, origin, " ".join(comment), declared=declared, returns=stated.get("returns", ()))
 
 
 def _divided(body: str) -> tuple[str, str]:

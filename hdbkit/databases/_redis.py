@@ -1,0 +1,221 @@
+"""A session with redis-py's connection; operations are Lua scripts, and a measured call is one round trip.
+
+A script is the body of a function of its declared parameters and returns rows as JSON, which is read on request. What
+begins with ``call_`` is a function of the server that a build has loaded; other operations are sent as scripts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from socket import socket
+from typing import Any, NoReturn
+
+from redis.exceptions import RedisError, ResponseError
+
+from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
+from hdbkit.databases._redis_load import Loader, bulk
+from hdbkit.databases._redis_values import Convert, encoded, readers
+from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
+from hdbkit.sql import Statement, in_scope
+
+CALL = "call_"
+"""The beginning of the operations that call a function of the server."""
+_BEGINNING = ("shared", "keys")
+"""The texts that each script begins with: the engine's, and the workload's."""
+_CLASSES = {
+    "OOM": ErrorClass.RESOURCES,
+    "MISCONF": ErrorClass.RESOURCES,
+    "BUSY": ErrorClass.RESOURCES,
+    "LOADING": ErrorClass.CONNECTION_LOST,
+    "NOREPLICAS": ErrorClass.RESOURCES,
+}
+_BUFFER = 1 << 16
+
+Bound = tuple[bytes, tuple[Convert, ...]]
+"""The command in the server's protocol, and what converts the columns of its result."""
+Raw = tuple[bytes, tuple[Convert, ...]]
+"""The rows as JSON, and what converts their columns."""
+
+
+class RedisSession:
+    """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.Session`."""
+
+    def __init__(self, connection: Any, dialects: tuple[str, ...], scope: Scope, database: int = 0) -> None:
+        self.connection, self._dialects, self.scope = connection, dialects, scope
+        self._socket: socket = connection._sock
+        self.prefix = f"{scope.schema}:" if scope.schema else ""
+        self.library = f"{scope.schema}_{database}"
+        """The name of the schema's functions: functions are the same in all databases of a server."""
+        self._heads: dict[str, tuple[bytes, int, tuple[Convert, ...]]] = {}
+
+    def client_path(self, needs: frozenset[Capability]) -> str:
+        """The driver's, for every load."""
+        return "redis-py"
+
+    def parameters(self, operation: str) -> tuple[str, ...]:
+        """The names that the script declares."""
+        return self._find(operation).parameters
+
+    def _find(self, operation: str) -> Statement:
+        return in_scope(self.scope.statements, self._dialects, operation)
+
+    def command(self, *words: str | bytes | int) -> Any:
+        """The reply to a command. Raises ``TransactionError``."""
+        try:
+            self.connection.send_command(*words)
+            return self.connection.read_response(disable_decoding=True)
+        except ResponseError as error:
+            self._failed(str(error))
+        except (RedisError, OSError) as error:
+            self._lost(error)
+
+    def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
+        """The rows of a script, or of what only a command of the server knows."""
+        if operation == "list_routines":
+            return [(name,) for name in self.functions()]
+        statement = self._find(operation)
+        given = [encoded(arguments[name]) for name in statement.parameters]
+        text = f"{self.beginning()}\n{_function('run', statement)}\nreturn reply(run(unpack(ARGV)))\n"
+        raw = self.command("EVAL", text, 0, *given)
+        return self.rows((raw, readers(statement.returns))) if raw else []
+
+    def beginning(self) -> str:
+        """What every script of the schema begins with."""
+        texts = [self._find(name).text for name in _BEGINNING if name == "shared" or name in self.scope.statements]
+        return "\n".join([f"local prefix = {json.dumps(self.prefix)}", *texts])
+
+    def function(self, name: str) -> str:
+        """The name of a function of the schema in the server."""
+        return f"{self.library}_{name}"
+
+    def load_functions(self, names: Iterable[str], reading: frozenset[str]) -> None:
+        """Make the operations ``call_<name>`` functions of the server, in place of those that there are."""
+        texts = [f"#!lua name={self.library}", self.beginning()]
+        for name in names:
+            flags = "'no-writes'" if name in reading else ""
+            texts += [
+                _function(f"run_{name}", self._find(CALL + name)),
+                f"redis.register_function{{ function_name = '{self.function(name)}', flags = {{ {flags} }},",
+                f"    callback = function(_, values) return reply(run_{name}(unpack(values))) end }}",
+            ]
+        self.command("FUNCTION", "LOAD", "REPLACE", "\n".join(texts))
+
+    def functions(self) -> list[str]:
+        """The names of the schema's functions in the server."""
+        found = self.command("FUNCTION", "LIST", "LIBRARYNAME", self.library)
+        words = {_named(one)[b"name"].decode() for library in found for one in _named(library)[b"functions"]}
+        return sorted(word.removeprefix(self.function("")) for word in words)
+
+    def prepare(self, operations: Iterable[str]) -> None:
+        """Note functions; send other scripts to the server."""
+        for name in operations:
+            if name in self._heads:
+                continue
+            statement = self._find(name)
+            if name.startswith(CALL):
+                words = [b"FCALL", self.function(name.removeprefix(CALL)).encode(), b"0"]
+            else:
+                text = f"{self.beginning()}\n{_function('run', statement)}\nreturn reply(run(unpack(ARGV)))\n"
+                words = [b"EVALSHA", self.command("SCRIPT", "LOAD", text), b"0"]
+            head = b"*%d\r\n%b" % (len(words) + len(statement.parameters), b"".join(map(bulk, words)))
+            self._heads[name] = head, len(statement.parameters), readers(statement.returns)
+
+    def bind(self, operation: str, arguments: Arguments) -> Bound:
+        """The command's bytes."""
+        head, count, converts = self._heads[operation]
+        assert len(arguments) == count, f"{operation} has {count} parameters"
+        return b"".join([head, *(bulk(encoded(value)) for value in arguments)]), converts
+
+    def perform(self, bound: Bound) -> Raw:
+        """Perform one whole function: nothing else runs in the server meanwhile."""
+        text, converts = bound
+        try:
+            self._socket.sendall(text)
+            reply = self._socket.recv(_BUFFER)
+            while not reply.endswith(b"\r\n") or (reply[:1] == b"$" and not _whole(reply)):
+                more = self._socket.recv(_BUFFER)
+                if not more:
+                    break
+                reply += more
+        except OSError as error:
+            self._lost(error)
+        if reply[:1] != b"$":
+            self._failed(reply[1:].decode(errors="replace").strip()) if reply else self._lost(None)
+        start = reply.index(b"\n") + 1
+        if start == len(reply):
+            raise RolledBackByDesign
+        return reply[start:-2], converts
+
+    def rows(self, raw: Raw) -> list[Row]:
+        """Convert the JSON of a result to plain values; arrays become tuples."""
+        text, converts = raw
+        if not converts:
+            return [tuple(row) for row in json.loads(text)]
+        return [
+            tuple(convert(value) for convert, value in zip(converts, row, strict=True)) for row in json.loads(text)
+        ]
+
+    def load(self, table: Table, chunks: Iterable[bytes]) -> int:
+        """Load rows, of which a chunk is encoded while the server works on the one before; their number."""
+        loader = Loader(table.name, self._find(f"load_{table.name}").text, table.columns, self.prefix)
+        rows = waiting = 0
+        for chunk in chunks:
+            text, commands = loader.encoded(chunk)
+            self._replies(waiting)
+            try:
+                self._socket.sendall(text)
+            except OSError as error:
+                self._lost(error)
+            rows, waiting = rows + chunk.count(b"\n"), commands
+        self._replies(waiting)
+        return rows
+
+    def _replies(self, count: int) -> None:
+        """Read that many replies of one line each; the first error among them fails."""
+        failed, last = b"", b"\n"
+        while count > 0:
+            try:
+                text = self._socket.recv(_BUFFER)
+            except OSError as error:
+                self._lost(error)
+            if not text:
+                self._lost(None)
+            count -= text.count(b"\n")
+            found = (last[-1:] + text).find(b"\n-")
+            failed, last = failed or (text[found:] if found >= 0 else b""), text
+        if failed:
+            self._failed(failed.split(b"\r")[0].decode(errors="replace").lstrip("-"))
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+        with suppress(Exception):
+            self.connection.disconnect()
+
+    def _failed(self, text: str) -> NoReturn:
+        """Raise the error of the server, whose message begins with a code."""
+        code, _, reason = text.partition(" ")
+        code, reason = (code, reason) if code.isupper() else ("ERR", text)
+        raise TransactionError(_CLASSES.get(code, ErrorClass.OTHER), code, reason)
+
+    def _lost(self, error: Exception | None) -> NoReturn:
+        self.close()
+        reason = str(error) if error else "the server closed the connection"
+        raise TransactionError(ErrorClass.CONNECTION_LOST, "", reason) from error
+
+
+def _function(name: str, statement: Statement) -> str:
+    """A script as a Lua function of its parameters."""
+    return f"local function {name}({', '.join(statement.parameters)})\n{statement.text}\nend"
+
+
+def _named(pairs: Any) -> dict[bytes, Any]:
+    """A map of the protocol, which is a list of names and values."""
+    return pairs if isinstance(pairs, dict) else dict(zip(pairs[::2], pairs[1::2], strict=True))
+
+
+def _whole(reply: bytes) -> bool:
+    """Whether a reply of one text is complete."""
+    start = reply.index(b"\n") + 1
+    return len(reply) >= start + int(reply[1 : start - 2]) + 2 or reply.startswith(b"$-1")

@@ -1,0 +1,164 @@
+"""Redis 7 and later, through redis-py: no SQL, transactions as functions of the server.
+
+The server carries out one function at a time, in memory, and writes what they changed to its log. ``docs/redis.md``
+has the keys. A target's database is a number, 0 by default.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from hdbkit.config import Target
+from hdbkit.contracts import SERVER, Capability, Schema, Scope, Session, SessionOptions, Workload
+from hdbkit.databases._access import CONNECT_TIMEOUT, connect_timeout_s, first_usable
+from hdbkit.databases._base import BaseDatabase
+from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
+from hdbkit.processes import runs_as_long
+from hdbkit.readings import Encryption
+
+if TYPE_CHECKING:
+    from hdbkit.databases._redis import RedisSession
+
+_PORT = 6379
+_PASSWORD_VARIABLE = "REDISCLI_AUTH"  # noqa: S105  the name of a variable
+_REFUSALS: tuple[tuple[str, type[CannotConnect], str, str], ...] = (
+    # what the server says, error, meaning, advice
+    ("WRONGPASS", Rejected, "wrong user or password", "check the user and set HDBKIT_PASSWORD"),
+    ("invalid username-password", Rejected, "wrong user or password", "check the user and set HDBKIT_PASSWORD"),
+    ("Authentication required", Rejected, "a password is required", "set HDBKIT_PASSWORD or name a password file"),
+    ("without any password configured", Rejected, "the account has no password", "unset HDBKIT_PASSWORD"),
+    ("no permissions", Rejected, "the account may not use it", "grant it all commands (ACL SETUSER)"),
+    ("max number of clients", NoneFree, "no more connections are allowed", "use fewer virtual users"),
+    ("index is out of range", Rejected, "it has no database of this number", "name a database such as 0"),
+    ("loading the dataset", NotReady, "the server is loading its data", "try again in a moment"),
+    ("refused", NothingListens, "nothing listens there", "check host and port, and that the server runs"),
+)
+
+
+class Redis(BaseDatabase):
+    """Contract: :class:`hdbkit.contracts.Database`."""
+
+    kind = "redis"
+    title = "Redis"
+    dialects: tuple[str, ...] = (kind,)
+    capabilities = frozenset({Capability.TABLES, Capability.STORED_ROUTINES, Capability.SERVER})
+    extra = "redis"
+    gauges = frozenset(
+        {"connected_clients", "blocked_clients", "used_memory_bytes", "changes_since_save", "log_bytes"}
+    )
+    preload: tuple[str, ...] = ("redis.connection", "hdbkit.databases._redis")
+    options = (CONNECT_TIMEOUT, "tls", "tls_ca_file")
+    option_values: Mapping[str, tuple[str, ...]] = MappingProxyType({"tls": ("on", "off")})
+
+    def driver_version(self) -> str:
+        """The version of redis-py."""
+        try:
+            import redis
+        except ImportError:
+            raise MissingDriver(self.title, "redis", self.extra) from None
+        return f"redis-py {redis.__version__}"
+
+    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> RedisSession:
+        """A session at the first usable address."""
+        self.check_options(target)
+        self.driver_version()
+        wanted = options or SessionOptions()
+        return first_usable(target, lambda one: self._connect(one, scope, wanted))
+
+    def _connect(self, target: Target, scope: Scope, options: SessionOptions) -> RedisSession:
+        from redis.backoff import NoBackoff
+        from redis.connection import AbstractConnection, Connection, SSLConnection
+        from redis.exceptions import RedisError
+        from redis.retry import Retry
+
+        from hdbkit.databases._redis import RedisSession
+
+        database = _number(target)
+        given: dict[str, Any] = {
+            "host": target.host or "localhost",
+            "port": target.port or _PORT,
+            "db": database,
+            "username": target.user,
+            "password": _password(target),
+            "socket_timeout": None,
+            "socket_connect_timeout": connect_timeout_s(target, options.connect_timeout_s),
+            "client_name": options.application.replace(" ", "-"),
+            "protocol": 2,
+            "retry": Retry(NoBackoff(), 0),
+        }
+        kind: type[AbstractConnection] = Connection
+        if _is_encrypted(target):
+            kind, given["ssl_ca_certs"] = SSLConnection, target.options.get("tls_ca_file")
+        connection: Any = kind(**given)  # redis-py leaves most of it untyped
+        try:
+            connection.connect()
+        except (RedisError, OSError) as error:
+            connection.disconnect()
+            raise _refusal(target, str(error)) from None
+        return RedisSession(connection, self.dialects, scope, database)
+
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's keys and functions."""
+        from hdbkit.databases._redis_schema import RedisSchema
+
+        return RedisSchema(self, target, workload)
+
+    def encryption(self, session: Session, target: Target) -> Encryption:
+        """By the target's option ``tls``."""
+        return Encryption("TLS") if _is_encrypted(target) else Encryption()
+
+    def server_process(self, session: Session) -> int | None:
+        """The process that the server names, if it runs on this host for as long as the server says."""
+        process, uptime_s = (int(value) for value in session.ask("process")[0])
+        try:
+            name = Path(f"/proc/{process}/comm").read_text(encoding="utf-8")
+        except OSError:
+            return None
+        return process if name.startswith(("redis", "valkey")) and runs_as_long(process, uptime_s) else None
+
+    def password_place(self, target: Target) -> str | None:
+        """The target's password file, or a variable of redis-cli."""
+        if target.password_file and _in_file(target) is not None:
+            return str(target.password_file)
+        return _PASSWORD_VARIABLE if os.environ.get(_PASSWORD_VARIABLE) else None
+
+
+def _is_encrypted(target: Target) -> bool:
+    return target.options.get("tls", "off") == "on"
+
+
+def _number(target: Target) -> int:
+    text = target.database or "0"
+    if not (text.isascii() and text.isdecimal()):
+        raise InputError(f"the database of {target.described} is '{text}'; databases are numbers, such as 0")
+    return int(text)
+
+
+def _password(target: Target) -> str | None:
+    return target.secret() or _in_file(target) or os.environ.get(_PASSWORD_VARIABLE)
+
+
+def _in_file(target: Target) -> str | None:
+    """The password of the target's user in its password file, a line ``user:password``."""
+    if target.password_file is None:
+        return None
+    try:
+        lines = target.password_file.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    pairs = dict(line.split(":", 1) for line in lines if ":" in line)
+    return pairs.get(target.user or "default")
+
+
+def _refusal(target: Target, text: str) -> CannotConnect:
+    for sign, kind, reason, advice in _REFUSALS:
+        if sign.lower() in text.lower():
+            return kind(target.url, reason, advice)
+    return CannotConnect(target.url, text, "check host, port and firewall")
+
+
+DATABASE = Redis()

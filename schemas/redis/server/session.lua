@@ -1,0 +1,60 @@
+-- What a session asks its server.
+
+-- name: server_version
+return { { string.match(call("INFO", "server"), "redis_version:(%S+)") } }
+
+-- name: role
+local role = string.match(call("INFO", "replication"), "role:(%w+)")
+return { { role == "master" and "primary" or "standby" } }
+
+-- name: clock
+-- returns: seconds(1000000)
+return { { now() } }
+
+-- name: free_connections
+local clients = call("INFO", "clients")
+return { { string.match(clients, "maxclients:(%d+)") - string.match(clients, "connected_clients:(%d+)") } }
+
+-- name: footprint
+-- The memory in use. Without a limit, the server may use all of its host.
+local memory = call("INFO", "memory")
+local limit = tonumber(string.match(memory, "maxmemory:(%d+)"))
+if limit == 0 then
+    limit = tonumber(string.match(memory, "total_system_memory:(%d+)"))
+end
+return { { string.match(memory, "used_memory:(%d+)"), "maxmemory", string.format("%.0f", limit) } }
+
+-- name: process
+-- The server's process, and how long it has been running.
+local server = call("INFO", "server")
+return { { string.match(server, "process_id:(%d+)"), string.match(server, "uptime_in_seconds:(%d+)") } }
+
+-- name: counters
+-- Commands, not commits: a server without transactions counts none. Functions are the calls of FCALL.
+local found = {}
+local function add(section, names)
+    local text = call("INFO", section)
+    for name, field in pairs(names) do
+        local value = string.match(text, "%f[%w]" .. field .. ":([%d.]+)")
+        if value then
+            found[#found + 1] = { name, value }
+        end
+    end
+end
+add("server", { uptime_s = "uptime_in_seconds" })
+add("clients", { connected_clients = "connected_clients", blocked_clients = "blocked_clients" })
+add("memory", { used_memory_bytes = "used_memory" })
+add("stats", {
+    commands = "total_commands_processed",
+    received_bytes = "total_net_input_bytes",
+    sent_bytes = "total_net_output_bytes",
+    expired_keys = "expired_keys",
+    evicted_keys = "evicted_keys",
+    keyspace_hits = "keyspace_hits",
+    keyspace_misses = "keyspace_misses",
+})
+add("persistence", { changes_since_save = "rdb_changes_since_last_save", log_bytes = "aof_current_size" })
+add("cpu", { cpu_user_s = "used_cpu_user", cpu_system_s = "used_cpu_sys" })
+local functions = string.match(call("INFO", "commandstats"), "cmdstat_fcall:calls=(%d+)")
+found[#found + 1] = { "functions", functions or 0 }
+return found

@@ -1,0 +1,356 @@
+"""Redis as an engine: the expectations of the conformance suite on its functions and scripts, a build, a run."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hdbkit
+from hdbkit.build import build, drop
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.contracts import Database, Table
+from hdbkit.databases import database
+from hdbkit.errors import (
+    CannotConnect,
+    ErrorClass,
+    InputError,
+    NothingListens,
+    Rejected,
+    SchemaProblem,
+    TransactionError,
+)
+from hdbkit.workloads import workload
+from hdbkit.workloads.checking import run_checks
+from hdbkit.workloads.tproc_c.tables import TABLES
+from tests.conformance.conftest import connected, runner
+from tests.conformance.small import Small, fill, timeless
+from tests.conformance.test_consistency import (  # noqa: F401  a fixture, and tests that run here too
+    broken,
+    line,
+    sound,
+    test_a_line_too_many_is_found,
+    test_a_payment_without_effect_is_found,
+    test_a_sound_database_breaks_no_condition,
+)
+from tests.conformance.test_transactions import (  # noqa: F401  tests that run here too
+    Run,
+    _some_of_each,
+    test_a_delivery_takes_the_oldest_order_of_each_district,
+    test_a_hot_item_is_counted_beyond_32767_orders,
+    test_a_line_from_another_warehouse_is_remote,
+    test_a_new_order_gives_every_field_of_the_terminal,
+    test_a_new_order_writes_order_queue_and_lines,
+    test_a_payment_gives_every_field_of_the_terminal,
+    test_a_payment_moves_money_and_leaves_a_note,
+    test_an_item_twice_in_an_order_counts_twice,
+    test_an_unused_item_rolls_the_whole_order_back,
+    test_bad_credit_is_written_into_the_customers_data,
+    test_of_four_customers_with_one_name_the_second_is_meant,
+    test_of_one_customer_with_a_name_he_is_meant,
+    test_order_ids_are_taken_once,
+    test_order_status_shows_the_last_order_of_the_customer,
+    test_stock_below_ten_is_filled_up_by_91,
+    test_stock_level_counts_low_items_of_the_last_twenty_orders_once,
+)
+
+pytestmark = pytest.mark.skipif(
+    not shutil.which("redis-server"), reason="no redis-server here; make tools installs it"
+)
+pytest.importorskip("redis")
+
+SPEC = WorkloadSpec(warehouses=1)
+WORK = workload(SPEC)
+
+
+class AsSql:
+    """A session with the methods that helpers of the conformance suite call; nothing can be undone here."""
+
+    def __init__(self, session: Any) -> None:
+        self.session, self.query = session, session.ask
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.session, name)
+
+    def begin(self) -> None: ...
+
+    def commit(self) -> None: ...
+
+
+Connect = Callable[[], AsSql]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    """A server without a log; database 0."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    folder = tmp_path_factory.mktemp("redis")
+    words = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
+    target = Target(kind="redis", host="127.0.0.1", port=port)
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
+        for _ in range(600):
+            with suppress(CannotConnect), closing(database("redis").connect(target)):
+                break
+            time.sleep(0.1)
+        yield target
+        process.kill()
+
+
+@pytest.fixture(scope="module")
+def warehouse(server: Target) -> Target:
+    """One warehouse in database 1; tests leave it complete."""
+    target = server.with_(database="1")
+    assert build(target, SPEC).passed
+    return target
+
+
+@pytest.fixture
+def engine() -> Database:
+    return database("redis")
+
+
+@pytest.fixture
+def connect(server: Target, engine: Database) -> Iterator[Connect]:
+    made: list[AsSql] = []
+
+    def session() -> AsSql:
+        made.append(AsSql(engine.connect(server, WORK.scope(engine.dialects))))
+        return made[-1]
+
+    yield session
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def schema(server: Target, engine: Database, connect: Connect) -> AsSql:
+    """A session on an empty schema with its functions."""
+    session = connect()
+    session.command("FLUSHDB")
+    with closing(engine.schema(server, WORK)) as made:
+        made.create(WORK.record)
+        made.routines()
+    return session
+
+
+@pytest.fixture
+def small(schema: AsSql) -> Small:
+    fill(schema)  # type: ignore[arg-type]
+    return Small(schema)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def db(small: Small, connect: Connect) -> AsSql:
+    return connect()
+
+
+@pytest.fixture
+def run(db: Any) -> Run:
+    return runner("stored", db)
+
+
+def test_functions_do_what_sql_does(run: Run, small: Small, tmp_path: Path) -> None:
+    """The same inputs give the same rows, with the same types, and leave the same tables as on an SQL engine."""
+    other = Target(kind="sqlite", database=str(tmp_path / "other"))
+    with closing(database("sqlite").schema(other, WORK)) as made:
+        made.create(WORK.record)
+        for step in made.after_load():
+            made.do(step)
+    with closing(connected(other)) as session:
+        fill(session)
+        rows = _some_of_each(runner("client", session))
+        assert timeless(_some_of_each(run)) == timeless(rows)
+        assert small.everything() == Small(session).everything()
+
+
+@pytest.mark.parametrize(
+    ("commands", "conditions"),
+    [
+        (["HINCRBY {w1}:warehouse w_ytd 100"], {"1", "8"}),
+        (["HINCRBY {w1}:district:1 d_ytd 100"], {"1", "9"}),
+        (["HINCRBY {w1}:district:1 d_next_o_id 1"], {"2"}),
+        (["ZREM {w1}:new_order:1 2103"], {"3", "5", "11"}),
+        (["ZREM {w1}:new_order:1 3000"], {"2", "5", "11"}),
+        (["ZREM {w1}:new_order:1 2101"], {"5", "11"}),
+        (["HSET {w1}:orders:1 2101 1|0|1|1|1"], {"5", "7"}),
+        (["HDEL {w1}:orders:1 7"], {"4", "6", "11"}),
+        (["HSET {w1}:order_line:1 2101:1 1|1|5|5|500|x"], {"7", "10", "12"}),
+        (["HINCRBY {w1}:customer:1:2 c_balance -100", "HINCRBY {w1}:customer:1:2 c_ytd_payment 100"], {"10"}),
+        (
+            ["HINCRBY {w1}:customer:1:1 c_balance 500", "HINCRBY {w1}:customer:1:1 c_delivery_cnt 1"],
+            {"10", "11", "12"},
+        ),
+        (["HINCRBY {w1}:stock:1 s_ytd 1"], {"stock"}),
+        (["HINCRBY {w1}:stock:1 s_remote_cnt 1"], {"stock"}),
+    ],
+)
+def test_what_breaks_a_condition_is_found(sound: Any, commands: list[str], conditions: set[str]) -> None:  # noqa: F811
+    for text in commands:
+        command, key, *words = text.split()
+        sound.command(command, f"tproc_c:{key}", *words)
+    assert broken(sound) == conditions
+
+
+def test_a_sound_database_stays_sound_under_every_transaction(sound: Any) -> None:  # noqa: F811
+    run = runner("stored", sound)
+    run("new_order", 1, 1, 2, (1, 2, 1), (1, 1, 1), (5, 1, 2))
+    run("payment", 1, 1, 1, 1, None, "ABLE", "1.00")
+    assert run("delivery", 1, 5) == ((1,), (2101,))
+    assert broken(sound) == set()
+
+
+def test_a_missing_index_is_reported(sound: Any, engine: Database) -> None:  # noqa: F811
+    sound.command("DEL", "tproc_c:{w1}:customer_by_name:1")
+    (found,) = [one for one in run_checks(WORK.checks(engine.dialects), engine, sound) if one.name == "indexes"]
+    assert (found.passed, found.detail) == (False, "missing: customer_by_name")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("new_order", (1, 1, 99, (1,), (1,), (1,))),
+        ("payment", (1, 1, 1, 1, None, "NOBODY", "1.00")),
+        ("payment", (9, 1, 1, 1, 1, None, "1.00")),
+        ("payment", (1, 1, 1, 1, 1, None, "1,00")),
+        ("order_status", (1, 1, 1, None)),
+    ],
+)
+def test_a_function_that_fails_has_changed_nothing(
+    run: Run, small: Small, name: str, arguments: tuple[Any, ...]
+) -> None:
+    before = small.everything()
+    with pytest.raises(TransactionError) as failed:
+        run(name, *arguments)
+    assert failed.value.error_class is ErrorClass.OTHER
+    assert small.everything() == before
+    assert run("delivery", 1, 1) == ((), ())
+
+
+def test_memory_that_is_used_up_is_a_lack_of_resources(run: Run, db: AsSql) -> None:
+    db.command("CONFIG", "SET", "maxmemory", "1")
+    try:
+        with pytest.raises(TransactionError) as failed:
+            run("new_order", 1, 1, 1, (1,), (1,), (1,))
+    finally:
+        db.command("CONFIG", "SET", "maxmemory", "0")
+    assert failed.value.error_class is ErrorClass.RESOURCES
+
+
+def test_a_closed_connection_is_lost(run: Run, db: AsSql, connect: Connect) -> None:
+    connect().command("CLIENT", "KILL", "ID", db.command("CLIENT", "ID"))
+    with pytest.raises(TransactionError) as failed:
+        run("delivery", 1, 1)
+    assert failed.value.error_class is ErrorClass.CONNECTION_LOST
+
+
+def test_values_with_controls_and_backslashes_are_loaded_as_they_are(schema: AsSql) -> None:
+    rows = b"1\t1\ta\\tb\\\\c\t1.5\t\\N\n2\t1\tx\t0.05\ty%d\n"
+    assert schema.load(Table("item", TABLES["item"].columns), [rows]) == 2
+    assert schema.command("HGET", "tproc_c:item:1", "i_name") == b"a\tb\\c"
+    assert schema.command("HMGET", "tproc_c:item:1", "i_price", "i_data") == [b"150", b""]
+    assert schema.command("HMGET", "tproc_c:item:2", "i_price", "i_data") == [b"5", b"y%d"]
+
+
+def test_a_load_without_a_column_is_refused(schema: AsSql) -> None:
+    with pytest.raises(InputError, match="the rows have no column 'i_data'"):
+        schema.load(Table("item", ("i_id", "i_im_id", "i_name", "i_price")), [b"1\t1\tx\t1\n"])
+
+
+def test_a_load_that_fails_reports_it(schema: AsSql) -> None:
+    schema.command("SET", "tproc_c:item:2", "no hash")
+    rows = b"".join(b"%d\t1\tx\t1.00\tx\n" % number for number in range(1, 2000))
+    with pytest.raises(TransactionError, match="WRONGTYPE"):
+        schema.load(TABLES["item"], [rows, rows])
+    assert schema.ask("count_warehouse") == [(0,)]
+
+
+def test_a_part_that_is_loaded_twice_is_there_once(warehouse: Target, engine: Database) -> None:
+    """A killed build loads its unrecorded parts again."""
+    with closing(engine.schema(warehouse, WORK)) as schema:
+        schema.load("warehouse-1", WORK.part("warehouse-1"), lambda *_: None)
+        assert schema.log().parts["warehouse-1"] > 400_000
+        assert all(
+            one.passed is not False for one in run_checks(WORK.checks(engine.dialects), engine, schema.session)
+        )
+
+
+def test_a_schema_is_claimed_by_one_process_until_it_closes(warehouse: Target, engine: Database) -> None:
+    first, second = engine.schema(warehouse, WORK), engine.schema(warehouse, WORK)
+    assert [first.claim(), first.claim(), second.claim()] == [True, True, False]
+    first.close()
+    with closing(second):
+        assert second.claim()
+
+
+def test_a_run_counts_what_it_does_and_leaves_all_conditions(warehouse: Target, engine: Database) -> None:
+    load = Load(virtual_users=2, rampup_s=0.3, duration_s=2)
+    result = hdbkit.run(warehouse, load=load)
+    assert (result.metric_value or 0) > 0
+    with closing(engine.schema(warehouse, WORK)) as schema:
+        assert all(
+            one.passed is not False for one in run_checks(WORK.checks(engine.dialects), engine, schema.session)
+        )
+
+
+def test_a_schema_that_is_there_is_not_built_again(warehouse: Target) -> None:
+    with pytest.raises(SchemaProblem, match="already built"):
+        build(warehouse, SPEC)
+
+
+def test_a_drop_removes_keys_and_functions_of_its_schema_only(server: Target, engine: Database) -> None:
+    target = server.with_(database="2")
+    with closing(engine.connect(target, WORK.scope(engine.dialects))) as session:
+        session.command("SET", "tproc_c_of_another", "1")  # type: ignore[attr-defined]
+        with closing(engine.schema(target, WORK)) as schema:
+            schema.create(WORK.record)
+            schema.routines()
+            fill(AsSql(schema.session))  # type: ignore[arg-type]
+        assert drop(target, SPEC)[:2] == ["function delivery", "function new_order"]
+        assert session.command("KEYS", "*") == [b"tproc_c_of_another"]  # type: ignore[attr-defined]
+        assert session.ask("list_routines") == []
+    with pytest.raises(SchemaProblem, match="there is no schema"):
+        drop(target, SPEC)
+
+
+def test_what_the_server_is_asked(warehouse: Target, engine: Database) -> None:
+    with closing(engine.connect(warehouse)) as session:
+        assert engine.version(session).startswith("Redis ")
+        assert engine.role(session).value == "primary"
+        assert abs((engine.clock_s(session) or 0) - time.time()) < 3600
+        assert (engine.free_connections(session) or 0) > 100
+        footprint = engine.footprint(session)
+        assert footprint is not None
+        assert 0 < footprint.data_bytes < footprint.cache_bytes
+        counters = engine.counters(session)
+        assert counters["commands"] > counters["functions"]
+        assert "commits" not in counters
+        assert engine.server_process(session)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "reason"),
+    [
+        ({"port": 1}, NothingListens, "nothing listens"),
+        ({"user": "nobody", "password": "wrong"}, Rejected, "wrong user or password"),
+        ({"database": "99"}, Rejected, "no database of this number"),
+    ],
+)
+def test_a_refused_connection_says_why(
+    server: Target, engine: Database, changes: dict[str, Any], error: type[CannotConnect], reason: str
+) -> None:
+    with pytest.raises(error, match=reason):
+        engine.connect(server.with_(**changes))
+
+
+def test_a_database_is_a_number(server: Target, engine: Database) -> None:
+    with pytest.raises(InputError, match="databases are numbers"):
+        engine.connect(server.with_(database="bench"))
