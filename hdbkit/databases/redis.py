@@ -47,6 +47,8 @@ class Redis(BaseDatabase):
     dialects: tuple[str, ...] = (kind,)
     capabilities = frozenset({Capability.TABLES, Capability.STORED_ROUTINES, Capability.SERVER})
     extra = "redis"
+    answers = frozenset({"list_routines"})
+    default_port: int | None = _PORT
     gauges = frozenset(
         {"connected_clients", "blocked_clients", "used_memory_bytes", "changes_since_save", "log_bytes"}
     )

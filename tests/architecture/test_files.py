@@ -18,7 +18,7 @@ from hdbkit.config.sweep_schema import sweep_schema_text
 from hdbkit.results import columns
 from tests.architecture.source_tree import ROOT, files, texts
 
-CONDA_NAMES = {"python-duckdb": "duckdb"}
+CONDA_NAMES = {"python-duckdb": "duckdb", "redis-py": "redis"}
 PARAMS = [path for path in files() if path.parent == ROOT / "params"]
 
 

@@ -1,4 +1,4 @@
-"""Fixtures of the conformance suite: every available engine that stores tables, with a small database.
+"""Fixtures of the conformance suite: every available SQL engine that stores tables, with a small database.
 
 ``HDBKIT_TEST_<KIND>`` names a target, whose schema is created and dropped; otherwise a private server is started.
 """
@@ -22,7 +22,7 @@ from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, Run, runn
 from hdbkit.workloads.tproc_c.conformance.small import Small, fill
 from tests.quick import QUICK
 
-KINDS = [kind for kind in kinds() if Capability.TABLES in database(kind).capabilities]
+KINDS = [kind for kind in kinds() if {Capability.TABLES, Capability.SQL} <= database(kind).capabilities]
 WORK = workload(WorkloadSpec(warehouses=1))
 Connect = Callable[..., SqlSession]
 

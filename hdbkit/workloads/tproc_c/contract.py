@@ -203,6 +203,12 @@ def _counts() -> Iterator[Operation]:
             needs=_TABLES,
         )
     yield Operation(
+        "keys",
+        "what each script begins with, on an engine whose operations are scripts",
+        needs=_TABLES,
+        without="its scripts share no text",
+    )
+    yield Operation(
         "consistency_stock",
         "the number of stocks that do not match the lines since the build",
         columns=("violations",),
