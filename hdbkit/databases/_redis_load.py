@@ -7,9 +7,10 @@ fields, members or a key, so that a part can be loaded again; a list is removed 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice, repeat
 from operator import itemgetter
+from typing import Any
 
 from hdbkit.databases._redis_values import storer
 from hdbkit.errors import InputError
@@ -55,7 +56,7 @@ class _Command:
         self._removed: set[bytes] = set()
 
     def encoded(self, columns: Sequence[Column]) -> Iterator[bytes]:
-        form, parts = b"", []
+        form, parts = b"", list[Iterable[Any]]()
         for made in (value.of(columns) for value in self._values):
             if isinstance(made, bytes):
                 form += bulk(made).replace(b"%", b"%%")
