@@ -129,6 +129,32 @@ class Statement:
         return _VALUE.sub(lambda m: placeholder(m[1], order[m[1]]), self.text)
 
 
+_ADDED: list[Path] = []
+"""The folders with folders of dialects that belong to engines of other packages."""
+
+
+def add_schemas(folder: Path) -> None:
+    """Add a folder with folders of dialects, as ``schemas`` of an engine in another package is one."""
+    if folder not in _ADDED:
+        _ADDED.append(folder)
+
+
+def _all_schemas() -> list[Path]:
+    return [data_folder("schemas"), *_ADDED]
+
+
+def _folder_of(dialect: str) -> Path:
+    """The folder of a dialect; the first that there is."""
+    places = [folder / dialect for folder in _all_schemas()]
+    return next((place for place in places if place.is_dir()), places[0])
+
+
+def place_of(statement: Statement) -> str:
+    """The file that a statement came from, within its folder of dialects."""
+    found = (folder for folder in _all_schemas() if statement.origin.is_relative_to(folder))
+    return str(statement.origin.relative_to(next(found)))
+
+
 @cache
 def statements(dialects: tuple[str, ...], folder: str) -> Mapping[str, Statement]:
     """All statements of a folder such as ``server``, by name; the last of ``dialects`` takes precedence.
@@ -143,7 +169,7 @@ def _unexpanded(dialects: tuple[str, ...], folder: str) -> dict[str, Statement]:
     outer, _, _ = folder.rpartition(".")
     found = _unexpanded(dialects, outer) if outer else {}
     for dialect in dialects:
-        for path in _scripts((data_folder("schemas") / dialect).joinpath(*folder.split(".")).glob("*")):
+        for path in _scripts(_folder_of(dialect).joinpath(*folder.split(".")).glob("*")):
             found.update(parsed(path))
     return found
 
@@ -153,7 +179,7 @@ def fragments(dialects: tuple[str, ...]) -> Mapping[str, Fragment]:
     """The fragments of an engine by name; the last of ``dialects`` takes precedence."""
     found: dict[str, Fragment] = {}
     for dialect in dialects:
-        path = data_folder("schemas") / dialect / _FRAGMENTS
+        path = _folder_of(dialect) / _FRAGMENTS
         if path.is_file():
             _, *pieces = _FRAGMENT.split(read_text(path))
             for name, words, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
@@ -168,7 +194,7 @@ def _scripts(paths: Iterable[Path]) -> list[Path]:
 
 def folders(dialects: tuple[str, ...]) -> list[str]:
     """The folders with statements for these dialects, such as ``server`` and ``shop.stall``."""
-    roots = [data_folder("schemas") / dialect for dialect in dialects]
+    roots = [_folder_of(dialect) for dialect in dialects]
     return sorted(
         {".".join(path.parent.relative_to(root).parts) for root in roots for path in _scripts(root.glob("*/**/*"))}
     )

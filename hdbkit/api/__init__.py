@@ -12,7 +12,7 @@ from hdbkit.api.compare import Comparison, compare, overlay
 from hdbkit.api.connection import Connection, DropResult, connect
 from hdbkit.api.diagnosis import doctor
 from hdbkit.api.discovery import databases, password_place
-from hdbkit.api.engines import check_engine, engines, operations
+from hdbkit.api.engines import check_engine, engines, new_engine, operations
 from hdbkit.api.first_steps import DemoResult, demo, end_private, open_target, private, private_targets, ready
 from hdbkit.api.kept import remove_server, servers, start_server, stop_server
 from hdbkit.api.planned_power import PlannedPower, planned_power
@@ -58,6 +58,7 @@ __all__ = [
     "engines",
     "estimate",
     "history",
+    "new_engine",
     "open_target",
     "operations",
     "overlay",

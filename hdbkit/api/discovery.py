@@ -10,7 +10,7 @@ import pandas as pd
 from hdbkit.config import Target
 from hdbkit.config.control_spec import is_loopback
 from hdbkit.config.quantities import Dimension, Quantity, quantity_text
-from hdbkit.databases import database, kinds
+from hdbkit.databases import database, kinds, unusable
 from hdbkit.errors import CannotConnect, MissingDriver
 from hdbkit.execution import host
 from hdbkit.servers import find_binaries, startable_kinds
@@ -25,6 +25,7 @@ def drivers() -> pd.DataFrame:
         driver = _driver(kind)
         detail = driver["driver"] or driver["problem"]
         rows.append({"what": "driver", "name": kind, "usable": bool(driver["driver"]), "detail": detail})
+    rows += [{"what": "driver", "name": kind, "usable": False, "detail": why} for kind, why in unusable().items()]
     for found in find_binaries():
         detail = f"{found.version}, {found.source}, {found.folder}"
         rows.append({"what": "server", "name": found.kind, "usable": True, "detail": detail})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pandas as pd
 
 from hdbkit.config import Target
 from hdbkit.contracts import Capability, Database, Operation
 from hdbkit.databases import database, kinds
-from hdbkit.engines import Tried, asked, lacking, provided, try_rules
+from hdbkit.engines import Tried, asked, lacking, provided, try_rules, write_skeleton
 from hdbkit.errors import InputError
 from hdbkit.workloads import rules as rules_of
 from hdbkit.workloads import specification, workload
@@ -144,3 +145,19 @@ def operations(folder: str | None = None) -> pd.DataFrame:
         if folder in (None, name)
     ]
     return pd.DataFrame(rows)
+
+
+def new_engine(name: str, *, folder: Path | str | None = None) -> list[Path]:
+    """Write the package of a new engine, which works at once on a driver of the standard library; return its files.
+
+    Args:
+        name: the kind of database: lower-case letters and digits.
+        folder: a new or empty folder; by default ``hdbkit-NAME`` in the current folder.
+
+    Raises:
+        InputError: the name is taken or invalid, or the folder is not empty.
+
+    Example:
+        >>> hdbkit.api.new_engine("mydb")  # doctest: +SKIP
+    """
+    return write_skeleton(name, Path(folder) if folder is not None else Path(f"hdbkit-{name}"))

@@ -1,7 +1,8 @@
-"""Commands about engines: what one lacks and which rules it keeps, and what hdbkit asks of all."""
+"""Commands about engines: what one lacks and which rules it keeps, what hdbkit asks of all, and a new one."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,13 +18,14 @@ from hdbkit.cli.schema import AsJson, TargetArgument
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     about = typer.Typer(
-        help="Check an engine, compare engines, and list what hdbkit asks of them.",
+        help="Check an engine, compare engines, list what hdbkit asks of them, and begin a new one.",
         no_args_is_help=True,
         rich_markup_mode=None,
     )
     about.command("check", epilog="Example: hdbkit engine check sqlite:///new.db")(check)
     about.command("list", epilog="Example: hdbkit engine list")(engine_list)
     about.command("operations", epilog="Example: hdbkit engine operations --folder server")(operations)
+    about.command("new", epilog="Example: hdbkit engine new mydb --folder hdbkit-mydb")(new)
     app.add_typer(about, name="engine")
 
 
@@ -83,3 +85,20 @@ def operations(
         show.print_json(show.frame_json(found))
     else:
         show.console.print(show.table(found, omit=["without", "columns", "parameters"]))
+
+
+def new(
+    name: Annotated[str, typer.Argument(help="kind of database: lower-case letters and digits")],
+    folder: Annotated[Path | None, typer.Option(help="a new folder [default: hdbkit-NAME]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the package of a new engine; it works at once on a driver of Python's standard library."""
+    files = api.new_engine(name, folder=folder)
+    if as_json:
+        show.print_json({"files": [str(file) for file in files]})
+        return
+    for file in files:
+        show.console.print(str(file), markup=False)
+    place = files[0].parent
+    following = f"pip install -e {place}, then: hdbkit engine check {name}:///check.db"
+    show.console.print(f"next: {following}; {place / 'README.md'} has the steps", markup=False)

@@ -16,7 +16,6 @@ from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import Sectioned, schema_options
 from hdbkit.cli.progress import BuildBar
 from hdbkit.databases import database
-from hdbkit.paths import data_folder
 from hdbkit.workloads import specification
 from hdbkit.workloads.present import schema_place
 from hdbkit.workspace import DEFAULT
@@ -130,7 +129,6 @@ def sql_show(
         show.print_json([{"name": s.name, "origin": str(s.origin), "text": s.text} for s in found])
         return
     for statement in found:
-        origin = statement.origin.relative_to(data_folder("schemas"))
-        show.console.print(f"-- {statement.name}  ({origin})", markup=False)
+        show.console.print(f"-- {statement.name}  ({sql.place_of(statement)})", markup=False)
         if name:
             show.console.print(statement.text, markup=False)

@@ -1,4 +1,4 @@
-"""The engines. Only the file of an engine imports its driver and contains its name."""
+"""The engines: a file each, and those of other packages. Only its own file imports a driver and contains its name."""
 
 from __future__ import annotations
 
@@ -10,26 +10,51 @@ from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SERVER, Capability, Database, SchemaOptions, Scope, SessionOptions, SqlSession
 from hdbkit.databases._base import BaseDatabase
+from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession
+from hdbkit.databases._external import external
 from hdbkit.errors import InputError
 
-__all__ = ["BaseDatabase", "database", "kinds", "schema_option_models", "sql_session"]
+__all__ = [
+    "BaseDatabase",
+    "DbapiDatabase",
+    "DbapiSession",
+    "built_in",
+    "database",
+    "kinds",
+    "schema_option_models",
+    "sql_session",
+    "unusable",
+]
 
 
-def kinds() -> list[str]:
-    """The supported kinds of database."""
+def built_in() -> list[str]:
+    """The kinds of database of hdbkit itself."""
     return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
 
 
+def kinds() -> list[str]:
+    """The supported kinds of database, also those of other packages that can be used."""
+    return sorted({*built_in(), *(kind for kind, one in external().items() if one.engine is not None)})
+
+
+def unusable() -> dict[str, str]:
+    """By kind, why the engine of another package cannot be used: one sentence."""
+    return {kind: one.problem for kind, one in external().items() if one.engine is None and kind not in built_in()}
+
+
 def database(of: Target | str) -> Database:
-    """The engine of a target, or of a kind in general. Raises ``InputError`` for an unknown kind."""
+    """The engine of a target, or of a kind in general. Raises ``InputError`` for an unknown or unusable kind."""
     if isinstance(of, Target):
         return database(of.kind).at(of)
-    kind, known = of, kinds()
-    if kind not in known:
-        raise InputError(
-            f"there is no kind of database '{kind}' (known: {', '.join(known)}).{did_you_mean(kind, known)}"
-        )
-    return cast(Database, importlib.import_module(f"hdbkit.databases.{kind}").DATABASE)
+    if of in built_in():
+        return cast(Database, importlib.import_module(f"hdbkit.databases.{of}").DATABASE)
+    found = external().get(of)
+    if found is None:
+        known = kinds()
+        raise InputError(f"there is no kind of database '{of}' (known: {', '.join(known)}).{did_you_mean(of, known)}")
+    if found.engine is None:
+        raise InputError(found.problem)
+    return found.engine
 
 
 def schema_option_models() -> dict[str, type[SchemaOptions]]:

@@ -1,6 +1,7 @@
-"""Engines as such: what one lacks of the declared operations, and whether it keeps the rules of a workload."""
+"""Engines as such: what one lacks of the declared operations, whether it keeps a workload's rules, and a new one."""
 
 from hdbkit.engines.gaps import Gap, asked, lacking, provided
+from hdbkit.engines.new import write_skeleton
 from hdbkit.engines.trying import Tried, try_rules
 
-__all__ = ["Gap", "Tried", "asked", "lacking", "provided", "try_rules"]
+__all__ = ["Gap", "Tried", "asked", "lacking", "provided", "try_rules", "write_skeleton"]

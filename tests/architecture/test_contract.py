@@ -11,7 +11,7 @@ import pytest
 
 from hdbkit.contracts import OPERATIONS, Capability, Operation, declared
 from hdbkit.contracts.operations import SUBJECTS
-from hdbkit.databases import database, kinds
+from hdbkit.databases import built_in, database
 from hdbkit.engines import lacking
 from hdbkit.engines.gaps import asked
 from hdbkit.sql import SERVER_STATEMENTS, folders, parsed, statements
@@ -97,7 +97,7 @@ def test_every_declared_operation_is_asked_or_in_schemas() -> None:
     words = {
         word for path in modules("hdbkit") if "contract.py" not in path.name for _, word in strings(tree_of(path))
     }
-    there = {name for kind in kinds() for folder in KNOWN for name in statements(database(kind).dialects, folder)}
+    there = {name for kind in built_in() for folder in KNOWN for name in statements(database(kind).dialects, folder)}
     names = {one.name for each in KNOWN.values() for one in each if "<" not in one.name}
     assert names - words - there == set()
 
@@ -122,12 +122,12 @@ def test_every_statement_is_declared_or_its_engines_own() -> None:
     assert not found
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", built_in())
 def test_an_engine_has_every_operation_that_is_required(kind: str) -> None:
     assert not [gap for gap in lacking(database(kind)) if gap.operation.required]
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", built_in())
 def test_a_statement_takes_the_parameters_that_are_declared(kind: str) -> None:
     engine, wrong = database(kind), []
     for folder in folders(engine.dialects):
@@ -157,7 +157,7 @@ def test_an_operation_is_declared_once_and_states_what_is_missing_without_it() -
 
 def test_a_missing_statement_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine whose folder has no stored routines lacks each of them; optional gaps state a consequence."""
-    plain = next(one for one in map(database, kinds()) if Capability.STORED_ROUTINES not in one.capabilities)
+    plain = next(one for one in map(database, built_in()) if Capability.STORED_ROUTINES not in one.capabilities)
     more = frozenset({*plain.capabilities, Capability.STORED_ROUTINES, Capability.SETTINGS})
     monkeypatch.setattr(type(plain), "capabilities", more)
     gaps = lacking(plain)

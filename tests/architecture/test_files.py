@@ -75,7 +75,12 @@ def test_the_wheel_carries_sql_parameters_and_what_panels_show(tmp_path: Path) -
         for path in files()
         if path.relative_to(ROOT).parts[0] in ("schemas", "params")
     }
-    for shown in ("hdbkit/widgets/static", "hdbkit/charts/plotly", "hdbkit/report/templates"):
+    for shown in (
+        "hdbkit/widgets/static",
+        "hdbkit/charts/plotly",
+        "hdbkit/report/templates",
+        "hdbkit/engines/skeleton",
+    ):
         kept = {path.relative_to(ROOT).as_posix() for path in files() if path.parent == ROOT / shown}
         assert kept, shown
         wanted |= kept

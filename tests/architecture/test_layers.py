@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.databases import kinds
+from hdbkit.databases import built_in
 from tests.architecture.source_tree import ROOT, docstrings, modules, parsed, texts, within
 
 OTHER_NAMES = ("postgres", "mysqldb", "oracle", "timesten", "sqlserver", "mssql", "pyodbc", "ibm_db", "db2", "redis")
@@ -33,10 +33,10 @@ OF_THE_WORKLOAD = ("hdbkit/workloads/tproc_c/", "hdbkit/results/version_1.py")
 
 
 def engine_names() -> set[str]:
-    """Every kind of database there is, the packages of its extra in ``pyproject.toml``, and their other names."""
+    """Every kind of database of hdbkit, the packages of its extra in ``pyproject.toml``, and their other names."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    packages = (re.split(r"[\[<>=~ ]", one)[0] for kind in kinds() for one in extras.get(kind, ()))
-    return {*kinds(), *packages, *OTHER_NAMES}
+    packages = (re.split(r"[\[<>=~ ]", one)[0] for kind in built_in() for one in extras.get(kind, ()))
+    return {*built_in(), *packages, *OTHER_NAMES}
 
 
 def pattern(names: set[str]) -> re.Pattern[str]:
@@ -106,8 +106,8 @@ def test_the_rule_on_engines_leaves_documentation_alone() -> None:
 
 
 def test_the_rule_on_engines_knows_every_kind_and_its_driver() -> None:
-    assert {*kinds(), "psycopg", "mysqlclient"} <= engine_names()
-    assert all(ENGINE.search(f"from_{kind}_to") for kind in kinds())
+    assert {*built_in(), "psycopg", "mysqlclient"} <= engine_names()
+    assert all(ENGINE.search(f"from_{kind}_to") for kind in built_in())
     assert pattern({"newdb"}).search("a_NewDB_session")
 
 

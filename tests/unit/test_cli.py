@@ -43,6 +43,7 @@ VERBS = {
     "report": "Result.report",
     "engine check": "check_engine",
     "engine list": "engines",
+    "engine new": "new_engine",
     "engine operations": "operations",
     "server list": "servers",
     "server start": "start_server",
