@@ -19,11 +19,8 @@ class Database(Protocol):
 
     kind: str
     title: str
-    capabilities: frozenset[Capability]
     extra: str
     """The extra of this package that installs the driver."""
-    dialects: tuple[str, ...]
-    """Folders of ``schemas/`` with its statements, the most general first; ``ansi`` is that of all SQL engines."""
     default_port: int | None
     """The port of a target that names none; None if the engine has no address."""
     answers: frozenset[str]
@@ -40,6 +37,16 @@ class Database(Protocol):
     """Settings that a sweep never changes, each with what it would do: clients and hdbkit would lose the server."""
     reload_signal: Signals | None
     """The signal that makes the server's main process read its settings file; None if there is none."""
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What it can do."""
+        ...
+
+    @property
+    def dialects(self) -> tuple[str, ...]:
+        """Folders of ``schemas/`` with its statements, the most general first: ``ansi`` for all SQL engines."""
+        ...
 
     def at(self, target: Target) -> Database:
         """The engine as it is at ``target``: itself, unless what it can do depends on what it connects to.

@@ -30,6 +30,7 @@ class Capability(StrEnum):
 
     SQL = "sql", "sessions implement SqlSession"
     TABLES = "tables", "stores what a build loads, so that its content can be checked"
+    DECIMALS = "decimals", "decimals are exact, and are read with all places of their columns"
     STORED_ROUTINES = "stored_routines", "transactions run as stored routines, one call each"
     CLIENT_ROUTINES = "client_routines", "transactions run as SQL that the client sends"
     SCHEMAS = "schemas", "a workload's tables have their own schema inside the database"

@@ -24,6 +24,7 @@ from hdbkit.errors import CannotConnect, ErrorClass, RolledBackByDesign, Transac
 from hdbkit.sql import Statement, in_scope
 
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|;|[^'\";/-]+|.", re.DOTALL)
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _BLOCK = "create_routine_"
 """Statements with these names are sent whole: a body has semicolons of its own."""
 _ESCAPED = re.compile(r"\\(.)")
@@ -91,7 +92,7 @@ def pieces_of(text: str) -> list[str]:
             found.append("")
         else:
             found[-1] += part
-    return [one.strip() for one in found if one.strip()]
+    return [one.strip() for one in found if _COMMENT.sub("", one).strip()]
 
 
 def compiled(statement: Statement, paramstyle: str) -> Compiled:
@@ -100,6 +101,12 @@ def compiled(statement: Statement, paramstyle: str) -> Compiled:
     texts = [statement.text] if whole else pieces_of(statement.text)
     pieces = tuple(_piece(Statement("", text, statement.origin, ""), paramstyle) for text in texts)
     return Compiled(statement.name, statement.parameters, pieces, statement.may_roll_back)
+
+
+def plain(text: str, paramstyle: str) -> Piece:
+    """A command without values, as it is."""
+    escaped = text.replace("%", "%%") if paramstyle in ("format", "pyformat") else text
+    return Piece(escaped, (), paramstyle in ("named", "pyformat"))
 
 
 def _piece(statement: Statement, paramstyle: str) -> Piece:
@@ -115,9 +122,8 @@ def _piece(statement: Statement, paramstyle: str) -> Piece:
             "pyformat": f"%({name})s",
         }[paramstyle]
 
-    if paramstyle in ("format", "pyformat"):
-        statement = Statement("", statement.text.replace("%", "%%"), statement.origin, "")
-    text = statement.rendered(place)
+    escaped = plain(statement.text, paramstyle).text
+    text = Statement("", escaped, statement.origin, "").rendered(place)
     by_name = paramstyle in ("named", "pyformat")
     once = by_name or paramstyle == "numeric"
     return Piece(text, statement.parameters if once else tuple(used), by_name)
@@ -135,6 +141,8 @@ class DbapiSession:
     """Whether the driver commits each command outside a transaction by itself."""
     rows_per_call = 1000
     """The number of rows that a bulk load hands to the driver at once."""
+    values_per_insert = 0
+    """The number of values of an INSERT of several rows; 0: a bulk load is the driver's ``executemany``."""
 
     def __init__(self, connection: Any, engine: DbapiDatabase, scope: Scope) -> None:
         self.connection, self.engine = connection, engine
@@ -168,7 +176,7 @@ class DbapiSession:
 
     def execute(self, text: str) -> None:
         """Run a command as text."""
-        self._run(Compiled("", (), (Piece(text, (), False),), False), {})
+        self._run(Compiled("", (), (plain(text, self.engine.paramstyle),), False), {})
 
     def begin(self) -> None:
         """Start a transaction."""
@@ -234,17 +242,20 @@ class DbapiSession:
     perform_each = perform_all
 
     def load(self, table: Table, chunks: Iterable[bytes]) -> int:
-        """Load rows by ``executemany``; return their number."""
+        """Load rows by ``executemany``, or by an INSERT of several rows at once; return their number."""
         assert self._begun, "a load outside a transaction"
-        total = 0
+        at_once = self.values_per_insert // len(table.columns)
+        total, cursor = 0, self._guarded(self.connection.cursor)
         try:
-            for rows in _in_groups(chunks, self.rows_per_call):
-                text, values = self._insertion(table, rows)
-                self._guarded(self._load, text, values)
+            for rows in _in_groups(chunks, at_once or self.rows_per_call):
+                self._guarded(self._insert if at_once else self._insert_each, cursor, table, rows)
                 total += len(rows)
         except BaseException:
             self.rollback()
             raise
+        finally:
+            with suppress(Exception):
+                cursor.close()
         return total
 
     def close(self) -> None:
@@ -253,22 +264,29 @@ class DbapiSession:
         with suppress(Exception):
             self.connection.close()
 
-    def _insertion(self, table: Table, rows: Sequence[bytes]) -> tuple[str, list[Any]]:
-        """The INSERT of a row of the table, and the values of each row."""
+    def _insert_each(self, cursor: Any, table: Table, rows: Sequence[bytes]) -> None:
+        head, one = self._insertion(table)
+        values = (dict(zip(table.columns, row, strict=True)) for row in self._values(table, rows))
+        cursor.executemany(f"{head} ({one.text})", [one.given(row) for row in values])
+
+    def _insert(self, cursor: Any, table: Table, rows: Sequence[bytes]) -> None:
+        """In one command; drivers whose placeholders have names or numbers cannot repeat those of a row."""
+        head, one = self._insertion(table)
+        places = ", ".join([f"({one.text})"] * len(rows))
+        cursor.execute(f"{head} {places}", [value for row in self._values(table, rows) for value in row])
+
+    def _insertion(self, table: Table) -> tuple[str, Piece]:
+        """The beginning of an INSERT, and the placeholders of a row."""
         statement = in_scope({}, self.engine.dialects, "insert_row")
         places = Statement("", ", ".join(f":{name}" for name in table.columns), statement.origin, "")
-        piece = _piece(places, self.engine.paramstyle)
-        head = statement.filled({"table": table.name, "columns": table.columns}).text
-        types = [_OF_TYPE[name] for name in table.types] or [str] * len(table.columns)
-        values = [[self.encoded(_value(*one)) for one in zip(types, row.split(b"\t"), strict=True)] for row in rows]
-        return f"{head} ({piece.text})", [piece.given(dict(zip(table.columns, one, strict=True))) for one in values]
+        head = statement.filled({"table": table.name, "columns": table.columns})
+        return head.text, _piece(places, self.engine.paramstyle)
 
-    def _load(self, text: str, values: list[Any]) -> None:
-        cursor = self.connection.cursor()
-        try:
-            cursor.executemany(text, values)
-        finally:
-            cursor.close()
+    def _values(self, table: Table, rows: Iterable[bytes]) -> Iterator[list[Any]]:
+        """The values of each row as the driver takes them."""
+        types = [_OF_TYPE[name] for name in table.types] or [str] * len(table.columns)
+        for row in rows:
+            yield [self.encoded(_value(*one)) for one in zip(types, row.split(b"\t"), strict=True)]
 
     def _begin(self) -> None:
         """Start a transaction; by default the driver does with the first command."""
@@ -396,10 +414,16 @@ class DbapiDatabase(BaseDatabase):
 
 
 def _in_groups(chunks: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
+    """Groups of ``size`` rows, whatever the chunks; the last may be smaller."""
+    waiting: list[bytes] = []
     for chunk in chunks:
-        rows = chunk.removesuffix(b"\n").split(b"\n")
-        for start in range(0, len(rows), size):
-            yield rows[start : start + size]
+        waiting += chunk.removesuffix(b"\n").split(b"\n") if chunk else ()
+        whole = len(waiting) - len(waiting) % size
+        for start in range(0, whole, size):
+            yield waiting[start : start + size]
+        del waiting[:whole]
+    if waiting:
+        yield waiting
 
 
 def _value(convert: Callable[[str], Any], field: bytes) -> Any:

@@ -45,7 +45,7 @@ class Redis(BaseDatabase):
     kind = "redis"
     title = "Redis"
     dialects: tuple[str, ...] = (kind,)
-    capabilities = frozenset({Capability.TABLES, Capability.STORED_ROUTINES, Capability.SERVER})
+    capabilities = frozenset({Capability.TABLES, Capability.DECIMALS, Capability.STORED_ROUTINES, Capability.SERVER})
     extra = "redis"
     answers = frozenset({"list_routines"})
     default_port: int | None = _PORT

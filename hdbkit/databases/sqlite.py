@@ -6,20 +6,19 @@ beginning, so that it never fails for what another one changed; throughput does 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
-from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 from hdbkit.config import Target
 from hdbkit.contracts import Capability, Schema, SessionOptions, Workload
 from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession
+from hdbkit.databases._file_claim import FileClaim
 from hdbkit.databases._sql_schema import SqlSchema
 from hdbkit.errors import CannotConnect, ErrorClass
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, find
@@ -64,7 +63,9 @@ class SqliteSession(DbapiSession):
 class SqliteSchema(SqlSchema):
     """A schema in a file, reserved by a lock on a file next to it."""
 
-    _reserved: IO[bytes] | None = None
+    def __init__(self, engine: Sqlite, target: Target, workload: Workload) -> None:
+        self._reserved = FileClaim(Path(f"{target.database}-build"))
+        super().__init__(engine, target, workload)
 
     def create(self, spec: str) -> None:
         """Create the file first if there is none."""
@@ -77,30 +78,12 @@ class SqliteSchema(SqlSchema):
 
     def claim(self) -> bool:
         """By a lock that ends with the process."""
-        path = Path(f"{self.target.database}-build")
-        while self._reserved is None:
-            opened = path.open("wb")
-            try:
-                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if path.stat().st_ino == os.fstat(opened.fileno()).st_ino:
-                    self._reserved = opened
-                    break
-            except BlockingIOError:
-                opened.close()
-                return False
-            except FileNotFoundError:
-                pass  # who had it has just removed it
-            opened.close()
-        return True
+        return self._reserved.take()
 
     def close(self) -> None:
         """Close the connection and end the reservation; never raises."""
         super().close()
-        if self._reserved is not None:
-            with suppress(OSError):
-                Path(self._reserved.name).unlink()
-            self._reserved.close()
-            self._reserved = None
+        self._reserved.end()
 
 
 class Sqlite(DbapiDatabase):
@@ -114,6 +97,7 @@ class Sqlite(DbapiDatabase):
         {
             Capability.SQL,
             Capability.TABLES,
+            Capability.DECIMALS,
             Capability.CLIENT_ROUTINES,
             Capability.WRITERS_WAIT,
             Capability.READS_NEVER_WAIT,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import cache
 from typing import Any
 
 import pytest
@@ -21,8 +22,10 @@ from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, Run, runner
 from hdbkit.workloads.tproc_c.conformance.small import Small, fill
 from tests.quick import QUICK
+from tests.sources import OF_SOURCES, SOURCES, source
 
-KINDS = [kind for kind in kinds() if {Capability.TABLES, Capability.SQL} <= database(kind).capabilities]
+STORES = {Capability.TABLES, Capability.SQL}
+KINDS = [kind for kind in kinds() if database(kind).capabilities >= STORES and kind not in OF_SOURCES]
 WORK = workload(WorkloadSpec(warehouses=1))
 Connect = Callable[..., SqlSession]
 
@@ -73,22 +76,35 @@ def connected(target: Target, options: SessionOptions | None = None) -> SqlSessi
     return sql_session(target, WORK.scope(database(target).dialects), options)
 
 
-@pytest.fixture(scope="session", params=KINDS)
-def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    named = os.environ.get(f"HDBKIT_TEST_{request.param.upper()}")
-    if named:
-        yield Target.parse(named)
-        return
-    if Capability.SERVER not in database(request.param).capabilities:
-        yield Target(kind=request.param, database=str(tmp_path_factory.mktemp("file") / "conformance"))
-        return
-    try:
-        database(request.param).driver_version()
-        server = private_server(request.param, settings=QUICK.get(request.param))
-    except InputError as error:
-        pytest.skip(f"no server: {error}")
-    with server:
-        yield server.target
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Callable[[str], Target]]:
+    """The account of a private server by its kind, started when it is first wanted."""
+    with ExitStack() as block:
+
+        @cache
+        def of(kind: str) -> Target:
+            try:
+                database(kind).driver_version()
+                return block.enter_context(private_server(kind, settings=QUICK.get(kind))).target
+            except InputError as error:
+                pytest.skip(f"no server: {error}")
+
+        yield of
+
+
+@pytest.fixture(scope="session", params=[*KINDS, *SOURCES])
+def target(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, servers: Callable[[str], Target]
+) -> Target:
+    kind: str = request.param
+    if named := os.environ.get(f"HDBKIT_TEST_{kind.upper().replace('-', '_')}"):
+        return Target.parse(named)
+    folder = tmp_path_factory.mktemp("file")
+    if kind in SOURCES:
+        return source(kind, servers, folder)
+    if Capability.SERVER not in database(kind).capabilities:
+        return Target(kind=kind, database=str(folder / "conformance"))
+    return servers(kind)
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +122,7 @@ def gaps(request: pytest.FixtureRequest) -> None:
     """
     if "target" not in request.fixturenames:
         return
-    capabilities = database(request.getfixturevalue("target").kind).capabilities
+    capabilities = database(request.getfixturevalue("target")).capabilities
     for mark in request.node.iter_markers("needs"):
         capability, why = mark.args
         if capability not in capabilities:

@@ -23,6 +23,7 @@ from tests.conformance.conftest import Connect, Tables
 WORK = workload(WorkloadSpec(warehouses=1))
 
 
+@pytest.mark.needs(Capability.DECIMALS, "4.50 is read as 4.5")
 def test_a_population_arrives_as_it_was_made(schema: SqlSession, connect: Connect) -> None:
     """The oracle is the text itself: items and the first chunk of each table of a warehouse, 132,000 rows."""
     session = connect()

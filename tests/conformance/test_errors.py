@@ -69,6 +69,7 @@ def test_a_row_that_changed_since_is_a_serialization_failure(connect: Connect, d
     assert session.query("count_warehouse") == [(2,)]
 
 
+@pytest.mark.needs(Capability.LOCK_TIMEOUT, "it waits for ever", tried=False)
 @pytest.mark.needs(Capability.CHANGE_TIMEOUT, "never: the server times out at most what reads")
 def test_a_statement_that_takes_too_long_is_a_statement_timeout(connect: Connect, db: SqlSession) -> None:
     db.begin()

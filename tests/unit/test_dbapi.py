@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hdbkit.databases._dbapi import class_of, compiled, pieces_of
+from hdbkit.contracts import SERVER, Table
+from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession, class_of, compiled, pieces_of
 from hdbkit.errors import ErrorClass
 from hdbkit.sql import Statement
 
@@ -47,6 +49,10 @@ def test_a_text_is_divided_at_semicolons_outside_of_quotes_and_comments() -> Non
     ]
 
 
+def test_a_comment_alone_is_no_command() -> None:
+    assert pieces_of("DELETE FROM t; -- all of them\n/* and no more */") == ["DELETE FROM t"]
+
+
 def test_each_command_of_a_text_takes_its_own_values() -> None:
     first, second = compiled(statement("DELETE FROM t WHERE a = :b; INSERT INTO t VALUES (:a, :b)"), "qmark").pieces
     assert (first.given(VALUES), second.given(VALUES)) == ([2], [1, 2])
@@ -72,3 +78,71 @@ def test_the_body_of_a_routine_is_one_command() -> None:
 )
 def test_an_error_is_classed_by_its_sqlstate(sqlstate: str, error_class: ErrorClass) -> None:
     assert class_of(sqlstate) is error_class
+
+
+class Recorder:
+    """A driver's connection and cursor that writes down what it is given."""
+
+    description = None
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, Any]] = []
+
+    def cursor(self) -> Recorder:
+        return self
+
+    def execute(self, text: str, values: Any) -> None:
+        self.sent.append((text, values))
+
+    executemany = execute
+
+    def commit(self) -> None:
+        self.sent.append(("commit", ()))
+
+    rollback = close = commit
+
+
+class Engine(DbapiDatabase):
+    errors = (OSError,)
+
+
+def session_on(recorder: Recorder, paramstyle: str = "qmark") -> DbapiSession:
+    engine = Engine()
+    engine.paramstyle = paramstyle
+    return DbapiSession(recorder, engine, SERVER)
+
+
+T = Table("t", ("a", "b"), types=("integer", "text"))
+CHUNKS = [b"1\tx\n2\t\\N\n", b"", b"3\tz\n4\tu\n5\tv\n"]
+"""Two chunks with five rows, and an empty one."""
+
+
+def test_rows_are_loaded_in_groups_whatever_the_chunks() -> None:
+    recorder = Recorder()
+    session = session_on(recorder)
+    session.rows_per_call = 3
+    session.begin()
+    assert session.load(T, CHUNKS) == 5
+    text = "INSERT INTO t (a, b) VALUES (?, ?)"
+    first, second = [[1, "x"], [2, None], [3, "z"]], [[4, "u"], [5, "v"]]
+    assert recorder.sent[:2] == [(text, first), (text, second)]
+
+
+def test_rows_are_loaded_by_inserts_of_as_many_rows_as_the_values_allow() -> None:
+    recorder = Recorder()
+    session = session_on(recorder)
+    session.values_per_insert = 5
+    session.begin()
+    assert session.load(T, CHUNKS) == 5
+    two, one = "INSERT INTO t (a, b) VALUES (?, ?), (?, ?)", "INSERT INTO t (a, b) VALUES (?, ?)"
+    assert recorder.sent[:3] == [(two, [1, "x", 2, None]), (two, [3, "z", 4, "u"]), (one, [5, "v"])]
+
+
+@pytest.mark.parametrize(
+    ("paramstyle", "sent"),
+    [("qmark", ("LIKE 'x%'", [])), ("format", ("LIKE 'x%%'", [])), ("pyformat", ("LIKE 'x%%'", {}))],
+)
+def test_a_command_as_text_is_sent_as_it_is(paramstyle: str, sent: tuple[str, Any]) -> None:
+    recorder = Recorder()
+    session_on(recorder, paramstyle).execute("LIKE 'x%'")
+    assert recorder.sent[0] == sent

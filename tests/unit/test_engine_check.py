@@ -18,10 +18,14 @@ from hdbkit.engines.trying import _RECORD
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.workloads import rules, workload
 from tests.conftest import HdbkitCommand
+from tests.sources import OF_SOURCES
 
 WORK = workload(WorkloadSpec())
 FILE = next(
-    kind for kind in kinds() if {Capability.SQL, Capability.SERVER} & database(kind).capabilities == {Capability.SQL}
+    kind
+    for kind in kinds()
+    if {Capability.SQL, Capability.SERVER} & database(kind).capabilities == {Capability.SQL}
+    and kind not in OF_SOURCES
 )
 """The kind that keeps its tables in a file and needs no server."""
 ALL = rules(WORK.spec.kind)

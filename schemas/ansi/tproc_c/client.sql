@@ -101,7 +101,7 @@ SELECT i_id FROM item WHERE i_id = :w_id {{for_update}};
 -- name: client_select_oldest
 -- The oldest new order of a district: its number, its customer, and the amount.
 SELECT {{top(1)}} no_o_id, o_c_id,
-       (SELECT sum(ol_amount) FROM order_line
+       (SELECT {{exact(sum(ol_amount))}} FROM order_line
         WHERE ol_w_id = no_w_id AND ol_d_id = no_d_id AND ol_o_id = no_o_id)
 FROM new_order JOIN orders ON o_w_id = no_w_id AND o_d_id = no_d_id AND o_id = no_o_id
 WHERE no_w_id = :w_id AND no_d_id = :d_id

@@ -33,4 +33,4 @@ SELECT d_w_id, d_id, d_next_o_id - 1 FROM district;
 
 -- name: count_new_orders
 -- The running total of new orders, whose growth is the throughput.
-SELECT CAST(sum(d_next_o_id) AS BIGINT) FROM district;
+SELECT {{typed(sum(d_next_o_id), {{bigint}})}} FROM district;

@@ -1,0 +1,2 @@
+-- fragment: concat(first, second)
+CONCAT({first}, {second})

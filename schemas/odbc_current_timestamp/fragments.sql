@@ -1,0 +1,3 @@
+-- fragment: now
+-- May be the time of another zone.
+CURRENT_TIMESTAMP

@@ -1,0 +1,2 @@
+-- fragment: timestamp
+DATETIME2

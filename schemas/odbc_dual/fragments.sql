@@ -1,0 +1,2 @@
+-- fragment: from_nothing
+FROM DUAL

@@ -1,0 +1,2 @@
+-- fragment: limit(rows)
+LIMIT {rows}

@@ -1,0 +1,2 @@
+-- fragment: long_text
+LONGTEXT

@@ -1,0 +1,2 @@
+-- fragment: concat(first, second)
+{first} + {second}

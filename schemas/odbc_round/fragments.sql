@@ -1,0 +1,2 @@
+-- fragment: exact(amount)
+ROUND({amount}, 2)

@@ -1,0 +1,2 @@
+-- fragment: substring(text, start, length)
+SUBSTR({text}, {start}, {length})

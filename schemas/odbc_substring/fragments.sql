@@ -1,0 +1,2 @@
+-- fragment: substring(text, start, length)
+SUBSTRING({text}, {start}, {length})

@@ -1,0 +1,2 @@
+-- fragment: from_nothing
+FROM SYSIBM.SYSDUMMY1

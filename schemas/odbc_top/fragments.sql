@@ -1,0 +1,5 @@
+-- fragment: top(rows)
+TOP ({rows})
+
+-- fragment: limit(rows)
+-- It stands behind SELECT.

@@ -1,0 +1,2 @@
+-- fragment: for_update
+-- Queries lock no rows.

@@ -1,0 +1,3 @@
+-- fragment: typed(value, type)
+-- Drivers state the type of each value.
+{value}

@@ -1,0 +1,128 @@
+"""Targets of ODBC, and how a data source is explored: by what it understands, not by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from hdbkit.config import Target
+from hdbkit.contracts import Capability
+from hdbkit.databases import database
+from hdbkit.databases.odbc import connection_string
+from hdbkit.errors import CannotConnect, InputError
+
+pyodbc = pytest.importorskip("pyodbc", reason="pyodbc or unixODBC is not installed")
+
+
+@pytest.mark.parametrize(
+    ("url", "secret", "attributes"),
+    [
+        ("odbc://lab", None, "DSN=lab"),
+        ("odbc://bench@lab", "a;b}c", "DSN=lab;UID=bench;PWD={a;b}}c}"),
+        (
+            "odbc://bench@/shop?driver=PostgreSQL Unicode&server=db1&port=5432",
+            "plain-1",
+            "driver={PostgreSQL Unicode};server=db1;port=5432;DATABASE=shop;UID=bench;PWD=plain-1",
+        ),
+        ("odbc:////data/x.db?driver=SQLite3&connect_timeout=3", None, "driver={SQLite3};DATABASE=/data/x.db"),
+    ],
+)
+def test_a_target_is_the_attributes_of_a_connection(url: str, secret: str | None, attributes: str) -> None:
+    assert connection_string(Target.parse(url), secret) == attributes
+
+
+def test_a_target_names_a_data_source_or_a_driver() -> None:
+    target = Target.parse("odbc:///shop?server=db1")
+    with pytest.raises(InputError, match="names neither a data source nor a driver"):
+        database(target).check_options(target)
+
+
+def test_a_password_is_no_option() -> None:
+    with pytest.raises(InputError, match="looks like a secret"):
+        Target.parse("odbc:///shop?driver=X&PWD=secret")
+
+
+def test_a_proxy_replaces_the_server_that_the_target_names() -> None:
+    target = Target.parse("odbc:///shop?driver=X&Server=db1&port=5432")
+    reached = database(target).behind_proxy(target, 99)
+    assert reached.options == {"driver": "X", "Server": "127.0.0.1", "port": "99"}
+    configured = Target.parse("odbc://lab")
+    with pytest.raises(InputError, match="would bypass the proxy"):
+        database(configured).behind_proxy(configured, 99)
+
+
+def test_an_unknown_data_source_is_an_error_with_advice_and_without_the_password() -> None:
+    target = Target.parse("odbc://bench@no_such_source").with_(password=SecretStr("not-this-one"))
+    engine = database(target)
+    for ask in (lambda: engine.connect(target), lambda: engine.dialects):
+        with pytest.raises(CannotConnect, match="name a data source or driver that this host has") as met:
+            ask()
+        assert "not-this-one" not in str(met.value)
+
+
+class Connection:
+    """A data source that rejects statements with some words."""
+
+    def __init__(self, rejected: tuple[str, ...], answers: dict[str, Any], types: dict[int, tuple[str, ...]]) -> None:
+        self.rejected, self.answers, self.types = rejected, answers, types
+        self.rows: list[tuple[Any, ...]] = []
+
+    def getinfo(self, number: int) -> Any:
+        names = {getattr(pyodbc, name): name for name in dir(pyodbc) if name.startswith("SQL_")}
+        return self.answers.get(names[number], "")
+
+    def execute(self, text: str) -> Connection:
+        if any(word in text for word in self.rejected):
+            raise pyodbc.ProgrammingError("42000", "[42000] syntax error")
+        self.rows = [(1,)]
+        return self
+
+    def cursor(self) -> Connection:
+        return self
+
+    def getTypeInfo(self, number: int) -> Connection:  # noqa: N802  the driver's name
+        self.rows = [(name,) for name in self.types.get(number, ())]
+        return self
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return self.rows
+
+
+@pytest.fixture
+def dialects() -> Callable[..., tuple[str, ...]]:
+    from hdbkit.databases._odbc_source import explored
+
+    def found(*rejected: str, types: dict[int, tuple[str, ...]] | None = None, **answers: Any) -> tuple[str, ...]:
+        connection: Any = Connection(rejected, {"SQL_ALTER_TABLE": 1, **answers}, types or {})
+        return explored(connection).dialects[2:]
+
+    return found
+
+
+def test_a_source_that_understands_standard_sql_needs_no_more(dialects: Callable[..., tuple[str, ...]]) -> None:
+    assert dialects() == ()
+
+
+def test_a_source_gets_the_first_variant_that_it_understands(dialects: Callable[..., tuple[str, ...]]) -> None:
+    assert dialects("FETCH") == ("odbc_limit",)
+    assert dialects("FETCH", "LIMIT") == ("odbc_top",)
+    assert dialects("||", "FROM 2 FOR", "FOR UPDATE") == ("odbc_concat", "odbc_substring", "odbc_unlocked")
+    assert dialects("CAST(") == ("odbc_untyped",)
+    assert dialects(SQL_ALTER_TABLE=0) == ("odbc_unique_index",)
+
+
+def test_a_source_gets_the_first_type_that_it_has(dialects: Callable[..., tuple[str, ...]]) -> None:
+    assert dialects(types={93: ("TIMESTAMP", "DATETIME")}) == ("odbc_datetime",)
+    assert dialects(types={93: ("timestamp",), -1: ("text", "LONGTEXT")}) == ("odbc_longtext",)
+
+
+def test_what_products_do_is_that_of_the_engine_of_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hdbkit.databases._odbc_source import Source
+
+    known, unknown = Source("SQLite", "3", "x"), Source("Product", "1", "x", isolation_levels=2 | 8)
+    assert Capability.READS_NEVER_WAIT in known.own_capabilities
+    assert Capability.ISOLATION not in known.own_capabilities
+    assert unknown.own_capabilities == {Capability.ISOLATION, Capability.DECIMALS}
