@@ -70,6 +70,13 @@ class Power(Protocol):
         """
         ...
 
+    def start_ended(self, answers: Callable[[], bool]) -> object:
+        """Start a server at whose address nothing listens, whatever a status command reports.
+
+        One that recovers is not stopped before it had its time to answer.
+        """
+        ...
+
     def stop(self) -> object:
         """Stop the server and wait until it has ended. Does nothing if it is not running."""
         ...

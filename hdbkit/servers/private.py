@@ -209,6 +209,10 @@ class PrivateServer:
         """Kill the server, as before its data is replaced. Does nothing if it is not running."""
         _guard.stop_server(str(self.folder), {**self._note(), "stop_signals": []}, _STOP_PATIENCE_S)
 
+    def start_ended(self, answers: Callable[[], bool]) -> None:
+        """Stop what is left of it, and start."""
+        self.restart()
+
     def restart(self) -> None:
         """Stop and start the server. Raises ``ServerFailed`` with the last lines of its log."""
         self.stop()

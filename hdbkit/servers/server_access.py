@@ -93,14 +93,14 @@ class ServerAccess:
         if not self._may_restart():
             raise ServerFailed(f"hdbkit cannot start it; {self._restart_advice()}")
         assert self.power is not None
-        before, restart = None, self.power.restart
+        before = None
+        restart: Callable[[], object] = self.power.restart
         try:
             with self._session() as session:
                 before = session.ask("settings_loaded_at")[0][1]
                 self._process(session)
         except NothingListens:
-            if isinstance(self.power, CommandPower):
-                restart = partial(self.power.start_ended, lambda: self._session_error() is None)
+            restart = partial(self.power.start_ended, lambda: self._session_error() is None)
         except _AWAY:
             pass
         restart()
