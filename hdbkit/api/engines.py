@@ -10,7 +10,7 @@ import pandas as pd
 from hdbkit.config import Target
 from hdbkit.contracts import Capability, Database, Operation
 from hdbkit.databases import database, kinds
-from hdbkit.engines import Tried, asked, lacking, provided, try_rules, write_skeleton
+from hdbkit.engines import asked, lacking, provided, try_rules, write_skeleton
 from hdbkit.errors import InputError
 from hdbkit.workloads import rules as rules_of
 from hdbkit.workloads import specification, workload
@@ -69,14 +69,7 @@ def _gaps(engine: Database) -> Iterator[tuple[str, str, str, str]]:
 
 def _tried(target: Target, progress: Callable[[str], None]) -> Iterator[tuple[str, str, str, str]]:
     work = workload(specification())
-    engine = database(target)
-    found = rules_of(work.spec.kind)
-    if Capability.TABLES not in engine.capabilities:
-        reason = f"the engine lacks {Capability.TABLES}"
-        tried: Iterator[Tried] = (Tried(one.name, None, reason) for one in found)
-    else:
-        tried = try_rules(target, work, found, progress)
-    for one in tried:
+    for one in try_rules(target, work, rules_of(work.spec.kind), progress):
         yield "rule", one.rule, _KEPT[one.kept], one.detail
 
 

@@ -12,7 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from hdbkit.config import Target
-from hdbkit.contracts import Capability, Rule, Schema, Scope, SessionOptions, SqlSession, Violation, Workload
+from hdbkit.contracts import (
+    Capability,
+    Database,
+    Rule,
+    Schema,
+    Scope,
+    SessionOptions,
+    SqlSession,
+    Violation,
+    Workload,
+)
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError
 from hdbkit.workloads.present import require_claim
@@ -37,12 +47,17 @@ def try_rules(
 ) -> Iterator[Tried]:
     """Yield each rule with what came of it; the tables are dropped at the end, also if the caller stops.
 
+    Where no rule applies, nothing is connected to.
+
     Raises:
         CannotConnect: the server rejects the connection.
         InputError: there is something in the database that hdbkit did not create for a check.
         BuildFailed: a table cannot be created.
     """
     elsewhere, engine = cast(Workload, _Elsewhere(work)), database(target)
+    if not any(rule.needs <= engine.capabilities for rule in rules):
+        yield from (_not_applicable(rule, engine) for rule in rules)
+        return
     with closing(engine.schema(target, elsewhere)) as schema:
         require_claim(schema, f"the tables of an engine check in {target.described}")
         _remove_old(schema, target)
@@ -50,11 +65,8 @@ def try_rules(
             _create(schema)
             for rule in rules:
                 started(rule.name)
-                lacks = rule.needs - engine.capabilities
-                if lacks:
-                    yield Tried(rule.name, None, f"the engine lacks {', '.join(sorted(lacks))}")
-                else:
-                    yield _tried(target, elsewhere, rule)
+                applies = rule.needs <= engine.capabilities
+                yield _tried(target, elsewhere, rule) if applies else _not_applicable(rule, engine)
         finally:
             schema.drop()
 
@@ -115,6 +127,10 @@ def _remove_old(schema: Schema, target: Target) -> None:
             f"{place} has something that hdbkit did not create for a check{listed}; nothing was changed. "
             f"{'Remove it' if own else 'Name an empty database'}"
         )
+
+
+def _not_applicable(rule: Rule, engine: Database) -> Tried:
+    return Tried(rule.name, None, f"the engine lacks {', '.join(sorted(rule.needs - engine.capabilities))}")
 
 
 def _tried(target: Target, work: Workload, rule: Rule) -> Tried:

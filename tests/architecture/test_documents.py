@@ -12,6 +12,9 @@ import typer
 
 from hdbkit.cli import app
 from hdbkit.cli.exits import USAGE
+from hdbkit.databases import BaseDatabase, DbapiDatabase, DbapiSession
+from hdbkit.engines import write_skeleton
+from hdbkit.sql import ANSI, fragments
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
 
@@ -144,3 +147,18 @@ def test_the_page_of_engines_has_what_the_command_prints(command: HdbkitCommand)
     printed = command("engine", "list", "--markdown").out
     page = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
     assert page.endswith(printed), "replace the table at the end by that of: hdbkit engine list --markdown"
+
+
+def test_the_guide_to_a_new_database_has_every_fragment_and_every_file_of_the_skeleton(tmp_path: Path) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    guide = text.partition("## Add a database")[2].partition("\n## ")[0]
+    steps = [part.partition("### ")[0] for part in re.split(r"### Step \d", guide)]
+    assert {*re.findall(r"^\| `(\w+)(?:\([^)]*\))?` \|", steps[3], re.MULTILINE)} == {*fragments((ANSI,))}
+    written = {path.relative_to(tmp_path).as_posix() for path in write_skeleton("mydb", tmp_path)}
+    for path in written - {"README.md"}:
+        assert f"`hdbkit-mydb/{re.sub('server/.+', 'server/*.sql', path)}`" in steps[1]
+    cells = re.findall(r"^\| (`[^|]+`) \|", steps[2], re.MULTILINE)
+    members = {name for cell in cells for name in re.findall(r"`([a-z_]+)[`(]", cell)}
+    assert {"paramstyle", "opened", "encoded", "autocommits"} <= members
+    there = {*dir(DbapiDatabase), *dir(DbapiSession), *DbapiDatabase.__annotations__, *BaseDatabase.__annotations__}
+    assert members <= there

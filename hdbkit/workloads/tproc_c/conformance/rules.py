@@ -12,6 +12,8 @@ from hdbkit.workloads.tproc_c.conformance.small import Small, fill
 STORED, CLIENT = "stored", "client"
 WAYS: Final = {STORED: Capability.STORED_ROUTINES, CLIENT: Capability.CLIENT_ROUTINES}
 """How transactions can be run, and what each way needs."""
+_SHOWN: Final = 200
+"""The number of characters of a value in a message."""
 Run = Callable[..., tuple[Any, ...]]
 """``run(name, *arguments)`` performs one transaction and returns its one row."""
 
@@ -75,10 +77,18 @@ def runner(way: str, session: SqlSession) -> Run:
     return stored if way == STORED else by_client
 
 
-def equal(found: object, expected: object) -> None:
+def equal(found: Any, expected: Any) -> None:
     """Demand equal values. Raises ``Violation`` with both."""
     if found != expected:
-        raise Violation(f"{found!r} instead of {expected!r}")
+        raise Violation(f"{_shown(found, expected)} instead of {_shown(expected, found)}")
+
+
+def _shown(value: Any, other: Any) -> str:
+    """A value as text, not too long; of a dictionary only what differs from the other."""
+    if isinstance(value, dict) and isinstance(other, dict):
+        value = {name: one for name, one in value.items() if other.get(name) != one}
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def true(condition: bool, demanded: str) -> None:
