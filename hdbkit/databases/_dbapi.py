@@ -1,8 +1,8 @@
 """Sessions and engines on any driver that follows the Python DB-API (PEP 249).
 
 An engine inherits from :class:`DbapiDatabase` and states how its driver is opened, which placeholders it takes, and
-what its errors mean. Statements are sent as they are written, one after the other: a driver without batches needs a
-round trip for each.
+what its errors mean. Statements are sent as they are written, one after the other, unless an engine's session sends
+several together.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from hdbkit.config import Target
@@ -215,7 +216,7 @@ class DbapiSession:
 
     def perform(self, bound: Bound) -> Any:
         """Perform one whole transaction; return the rows of its last result."""
-        return self._whole((bound,))[0]
+        return self._whole((bound,), self._sent_in_turn)[0]
 
     def rows(self, raw: Any) -> list[Row]:
         """The rows as tuples of plain values."""
@@ -226,29 +227,32 @@ class DbapiSession:
         return self.batch([(statement, arguments)])[0]
 
     def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
-        """Run several prepared statements in order, one round trip each."""
+        """Run several prepared statements in order, together if the driver can."""
         assert self._begun, "a call outside a transaction"
         self.prepare(name for name, _ in calls)
-        return [self.rows(self._guarded(self._sent, self.bind(name, given))) for name, given in calls]
+        return [self.rows(raw) for raw in self._guarded(self._sent_together, self.bind_all(calls))]
 
     def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[Bound]:
         """Several calls with their values."""
         return [self.bind(name, given) for name, given in calls]
 
     def perform_all(self, bound: Sequence[Bound]) -> list[Any]:
-        """Perform a whole transaction of several statements."""
-        return self._whole(bound)
+        """Perform a whole transaction of several statements, together if the driver can."""
+        return self._whole(bound, self._sent_together)
 
-    perform_each = perform_all
+    def perform_each(self, bound: Sequence[Bound]) -> list[Any]:
+        """Perform a whole transaction of several statements, one after the other."""
+        return self._whole(bound, self._sent_in_turn)
 
     def load(self, table: Table, chunks: Iterable[bytes]) -> int:
         """Load rows by ``executemany``, or by an INSERT of several rows at once; return their number."""
         assert self._begun, "a load outside a transaction"
         at_once = self.values_per_insert // len(table.columns)
+        insert = partial(self._insert if at_once else self._insert_each, table, *self._insertion(table))
         total, cursor = 0, self._guarded(self.connection.cursor)
         try:
             for rows in _in_groups(chunks, at_once or self.rows_per_call):
-                self._guarded(self._insert if at_once else self._insert_each, cursor, table, rows)
+                self._guarded(insert, cursor, rows)
                 total += len(rows)
         except BaseException:
             self.rollback()
@@ -264,14 +268,12 @@ class DbapiSession:
         with suppress(Exception):
             self.connection.close()
 
-    def _insert_each(self, cursor: Any, table: Table, rows: Sequence[bytes]) -> None:
-        head, one = self._insertion(table)
+    def _insert_each(self, table: Table, head: str, one: Piece, cursor: Any, rows: Sequence[bytes]) -> None:
         values = (dict(zip(table.columns, row, strict=True)) for row in self._values(table, rows))
         cursor.executemany(f"{head} ({one.text})", [one.given(row) for row in values])
 
-    def _insert(self, cursor: Any, table: Table, rows: Sequence[bytes]) -> None:
+    def _insert(self, table: Table, head: str, one: Piece, cursor: Any, rows: Sequence[bytes]) -> None:
         """In one command; drivers whose placeholders have names or numbers cannot repeat those of a row."""
-        head, one = self._insertion(table)
         places = ", ".join([f"({one.text})"] * len(rows))
         cursor.execute(f"{head} {places}", [value for row in self._values(table, rows) for value in row])
 
@@ -311,12 +313,12 @@ class DbapiSession:
             self._guarded(self._commit)
         return rows
 
-    def _whole(self, bound: Sequence[Bound]) -> list[Any]:
+    def _whole(self, bound: Sequence[Bound], send: Callable[[Sequence[Bound]], list[Any]]) -> list[Any]:
         """Begin, run the calls and commit; a single command commits itself where the driver allows that."""
         alone = self.autocommits and len(bound) == 1 and len(bound[0].calls) == 1
         if not alone:
             self._guarded(self._begin)
-        results = [self._guarded(self._sent, one) for one in bound]
+        results: list[Any] = self._guarded(send, bound)
         for one, rows in zip(bound, results, strict=True):
             if one.statement.may_roll_back and not rows:
                 self._undo()
@@ -324,6 +326,12 @@ class DbapiSession:
         if not alone:
             self._guarded(self._commit)
         return results
+
+    def _sent_in_turn(self, bound: Sequence[Bound]) -> list[Any]:
+        """Send calls one after the other; return the rows of each."""
+        return [self._sent(one) for one in bound]
+
+    _sent_together = _sent_in_turn
 
     def _sent(self, bound: Bound) -> Any:
         """Send the commands of a call; return the rows of the last that has any."""

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from hdbkit.contracts import Capability
+from hdbkit.databases._dbapi import compiled
 from hdbkit.errors import ErrorClass
 from hdbkit.paths import data_folder
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, find
@@ -43,8 +44,8 @@ _BY_TYPE: Final = (
 _SEVERAL_ROWS: Final = ("try_rows_of_values", "try_named_rows_of_values", "try_constructed_rows_of_values")
 _VALUES_PER_INSERT: Final = 500
 """The number of values of an INSERT of several rows: drivers fail at 999, 2,100 or 32,767, and gain nothing above."""
-_UPPER_CASE: Final = 1
-"""SQL_IC_UPPER: names without quotes are stored in upper case."""
+_EXPLICIT: Final = 1 | 2
+"""SQL_BS_SELECT_EXPLICIT and SQL_BS_ROW_COUNT_EXPLICIT: batches of statements that return rows, or change some."""
 _LEVELS: Final = 2 | 4 | 8
 """Read committed, repeatable read and serializable, as in SQL_TXN_ISOLATION_OPTION."""
 _OF_PRODUCT: Final = frozenset(
@@ -100,6 +101,8 @@ class Source:
     isolation_levels: int = 0
     """The bits of SQL_TXN_ISOLATION_OPTION."""
     values_per_insert: int = 0
+    batches: bool = False
+    """Whether several statements can be sent at once, with a result for each."""
     exact_decimals: bool = True
     """Whether decimals are read as decimals; else as floating-point numbers."""
     typed_times: bool = True
@@ -145,6 +148,7 @@ def explored(connection: pyodbc.Connection) -> Source:
         schema=str(_value(connection, dialects, "current_schema") or ""),
         isolation_levels=int(told("SQL_TXN_ISOLATION_OPTION") or 0),
         values_per_insert=_VALUES_PER_INSERT if several else 0,
+        batches=int(told("SQL_BATCH_SUPPORT") or 0) & _EXPLICIT == _EXPLICIT and _takes_batches(connection, dialects),
         exact_decimals=isinstance(_value(connection, dialects, "read_decimal"), Decimal),
         typed_times=isinstance(_value(connection, dialects, "read_now"), datetime),
     )
@@ -162,6 +166,21 @@ def _rows(connection: pyodbc.Connection, dialects: tuple[str, ...], name: str) -
         return [tuple(row) for row in connection.execute(find(dialects, SERVER_STATEMENTS, name).text).fetchall()]
     except pyodbc.Error:
         return []
+
+
+def _takes_batches(connection: pyodbc.Connection, dialects: tuple[str, ...]) -> bool:
+    """Whether two statements with values give two results; some drivers state it and need an option for it."""
+    import pyodbc
+
+    (piece,) = compiled(find(dialects, SERVER_STATEMENTS, "try_value"), "qmark").pieces
+    try:
+        cursor = connection.execute(f"{piece.text};\n{piece.text}", [1, 2])
+        results = [cursor.fetchall()]
+        while cursor.nextset():
+            results.append(cursor.fetchall())
+    except pyodbc.Error:
+        return False
+    return [int(row[0]) for rows in results for row in rows] == [1, 2]
 
 
 def _value(connection: pyodbc.Connection, dialects: tuple[str, ...], name: str) -> Any:

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property, lru_cache
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import SERVER, Capability, Database, Row, Schema, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._access import CONNECT_TIMEOUT, LOOPBACK, check_options, connect_timeout_s
-from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession, class_of
+from hdbkit.databases._dbapi import Bound, DbapiDatabase, DbapiSession, class_of
 from hdbkit.databases._file_claim import FileClaim
 from hdbkit.databases._odbc_source import BASE, ERRORS, KIND, Source, explored, indexes, tables
 from hdbkit.databases._sql_schema import SqlSchema
@@ -37,6 +38,8 @@ _LEVELS: Final[Mapping[Isolation, int]] = {
     Isolation.REPEATABLE_READ: 4,
     Isolation.SERIALIZABLE: 8,
 }
+_BATCHES_KEPT: Final = 100
+"""The number of batches whose cursors a session keeps."""
 _LONGEST_TEXT: Final = 1 << 20
 """Texts up to this length are sent with their statement; some drivers confuse those that are sent in pieces."""
 _ALL: Final = frozenset({Capability.SQL, Capability.TABLES, Capability.CLIENT_ROUTINES})
@@ -67,6 +70,7 @@ class OdbcSession(DbapiSession):
         known = statements(source.dialects, SERVER_STATEMENTS)
         self._by_text = {name: known[name].text for name in (_BEGIN, _COMMIT, _ROLL_BACK) if name in known}
         self._open = False
+        self._of_batches: dict[str, pyodbc.Cursor] = {}
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement; tables and indexes are listed by functions of the driver."""
@@ -88,6 +92,32 @@ class OdbcSession(DbapiSession):
         if isinstance(value, str) and not source.typed_times and _TIME.fullmatch(value):
             return datetime.fromisoformat(value)
         return value
+
+    def _sent_together(self, bound: Sequence[Bound]) -> list[Any]:
+        """Send calls as one batch, if the driver takes batches with a result for each statement."""
+        texts = [text for one in bound for text, _ in one.calls]
+        if not self.engine.source.batches or len(texts) < 2:
+            return self._sent_in_turn(bound)
+        text = ";\n".join(texts)
+        cursor = self._cursor_of(text)
+        values = [value for one in bound for _, given in one.calls for value in given]
+        cursor.execute(text, values)
+        results = [_rows_of(cursor)]
+        while cursor.nextset():
+            results.append(_rows_of(cursor))
+        if len(results) != len(texts):
+            raise _pyodbc().Error("", f"the driver gave {len(results)} results for {len(texts)} statements")
+        parts = iter(results)
+        own = ([rows for rows in islice(parts, len(one.calls)) if rows is not None] for one in bound)
+        return [of_one[-1] if of_one else [] for of_one in own]
+
+    def _cursor_of(self, text: str) -> pyodbc.Cursor:
+        """The cursor of a batch, which keeps what the driver prepared."""
+        if text not in self._of_batches:
+            if len(self._of_batches) == _BATCHES_KEPT:
+                self._of_batches.pop(next(iter(self._of_batches))).close()
+            self._of_batches[text] = self.connection.cursor()
+        return self._of_batches[text]
 
     def _begin(self) -> None:
         if _BEGIN in self._by_text:
@@ -298,6 +328,11 @@ def _quoted(name: str, value: str) -> str:
     if _PLAIN.fullmatch(value) and name.lower() != _DRIVER:
         return value
     return "{" + value.replace("}", "}}") + "}"
+
+
+def _rows_of(cursor: pyodbc.Cursor) -> Any:
+    """The rows of a result; None if it has none, not even a heading."""
+    return cursor.fetchall() if cursor.description is not None else None
 
 
 def _option(target: Target, name: str) -> str | None:

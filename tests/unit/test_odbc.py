@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from pydantic import SecretStr
 from hdbkit.config import Target
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
+from hdbkit.databases._odbc_source import Source, explored
 from hdbkit.databases.odbc import connection_string
 from hdbkit.errors import CannotConnect, InputError
 
@@ -63,50 +66,66 @@ def test_an_unknown_data_source_is_an_error_with_advice_and_without_the_password
         assert "not-this-one" not in str(met.value)
 
 
+def test_a_configured_data_source_is_explored_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name is all that the target has."""
+    if "SQLite3" not in pyodbc.drivers():
+        pytest.skip("the ODBC driver SQLite3 is not installed")
+    file = tmp_path / "odbc.ini"
+    file.write_text(f"[lab]\nDriver = SQLite3\nDatabase = {tmp_path / 'lab.db'}\n", encoding="utf-8")
+    monkeypatch.setenv("ODBCINI", str(file))
+    target = Target.parse("odbc://lab")
+    engine = database(target)
+    with closing(engine.connect(target)) as session:
+        assert engine.version(session).startswith("ODBC SQLite 3.")
+        assert session.ask("list_tables") == []
+        assert engine.settings_of(session)["product"]["value"] == "SQLite"
+
+
 class Connection:
     """A data source that rejects statements with some words."""
 
     def __init__(self, rejected: tuple[str, ...], answers: dict[str, Any], types: dict[int, tuple[str, ...]]) -> None:
         self.rejected, self.answers, self.types = rejected, answers, types
-        self.rows: list[tuple[Any, ...]] = []
+        self.results: list[list[tuple[Any, ...]]] = []
 
     def getinfo(self, number: int) -> Any:
         names = {getattr(pyodbc, name): name for name in dir(pyodbc) if name.startswith("SQL_")}
         return self.answers.get(names[number], "")
 
-    def execute(self, text: str) -> Connection:
+    def execute(self, text: str, values: Sequence[int] = (1,)) -> Connection:
         if any(word in text for word in self.rejected):
             raise pyodbc.ProgrammingError("42000", "[42000] syntax error")
-        self.rows = [(1,)]
+        self.results = [[(value,)] for value in values]
         return self
+
+    def nextset(self) -> bool:
+        return bool(self.results)
 
     def cursor(self) -> Connection:
         return self
 
     def getTypeInfo(self, number: int) -> Connection:  # noqa: N802  the driver's name
-        self.rows = [(name,) for name in self.types.get(number, ())]
+        self.results = [[(name,) for name in self.types.get(number, ())]]
         return self
 
     def fetchall(self) -> list[tuple[Any, ...]]:
-        return self.rows
+        return self.results.pop(0)
 
 
-@pytest.fixture
-def dialects() -> Callable[..., tuple[str, ...]]:
-    from hdbkit.databases._odbc_source import explored
-
-    def found(*rejected: str, types: dict[int, tuple[str, ...]] | None = None, **answers: Any) -> tuple[str, ...]:
-        connection: Any = Connection(rejected, {"SQL_ALTER_TABLE": 1, **answers}, types or {})
-        return explored(connection).dialects[2:]
-
-    return found
+def source(*rejected: str, types: dict[int, tuple[str, ...]] | None = None, **answers: Any) -> Source:
+    connection: Any = Connection(rejected, {"SQL_ALTER_TABLE": 1, **answers}, types or {})
+    return explored(connection)
 
 
-def test_a_source_that_understands_standard_sql_needs_no_more(dialects: Callable[..., tuple[str, ...]]) -> None:
+def dialects(*rejected: str, **about: Any) -> tuple[str, ...]:
+    return source(*rejected, **about).dialects[2:]
+
+
+def test_a_source_that_understands_standard_sql_needs_no_more() -> None:
     assert dialects() == ()
 
 
-def test_a_source_gets_the_first_variant_that_it_understands(dialects: Callable[..., tuple[str, ...]]) -> None:
+def test_a_source_gets_the_first_variant_that_it_understands() -> None:
     assert dialects("FETCH") == ("odbc_limit",)
     assert dialects("FETCH", "LIMIT") == ("odbc_top",)
     assert dialects("||", "FROM 2 FOR", "FOR UPDATE") == ("odbc_concat", "odbc_substring", "odbc_unlocked")
@@ -114,14 +133,23 @@ def test_a_source_gets_the_first_variant_that_it_understands(dialects: Callable[
     assert dialects(SQL_ALTER_TABLE=0) == ("odbc_unique_index",)
 
 
-def test_a_source_gets_the_first_type_that_it_has(dialects: Callable[..., tuple[str, ...]]) -> None:
+def test_a_source_gets_the_first_type_that_it_has() -> None:
     assert dialects(types={93: ("TIMESTAMP", "DATETIME")}) == ("odbc_datetime",)
     assert dialects(types={93: ("timestamp",), -1: ("text", "LONGTEXT")}) == ("odbc_longtext",)
 
 
-def test_what_products_do_is_that_of_the_engine_of_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hdbkit.databases._odbc_source import Source
+def test_batches_are_used_where_the_driver_states_them_and_they_work() -> None:
+    assert source(SQL_BATCH_SUPPORT=3).batches
+    assert not source(SQL_BATCH_SUPPORT=1).batches
+    assert not source(";", SQL_BATCH_SUPPORT=3).batches
 
+
+def test_several_rows_are_inserted_at_once_where_one_form_of_them_works() -> None:
+    assert source("(VALUES (1)").values_per_insert == source("VALUES ROW").values_per_insert > 0
+    assert source("VALUES").values_per_insert == 0
+
+
+def test_what_products_do_is_that_of_the_engine_of_their_name() -> None:
     known, unknown = Source("SQLite", "3", "x"), Source("Product", "1", "x", isolation_levels=2 | 8)
     assert Capability.READS_NEVER_WAIT in known.own_capabilities
     assert Capability.ISOLATION not in known.own_capabilities

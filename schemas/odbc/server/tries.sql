@@ -36,6 +36,10 @@ SELECT count(*) - 1 FROM (VALUES (1), (2)) numbers (n);
 -- name: try_constructed_rows_of_values
 SELECT count(*) - 1 FROM (VALUES ROW(1), ROW(2)) numbers;
 
+-- name: try_value
+-- Is sent twice at once, to try batches.
+SELECT {{typed(:value, {{integer}})}} {{from_nothing}};
+
 -- name: read_now
 -- Tells by its type how times are read.
 SELECT {{now}} {{from_nothing}};
