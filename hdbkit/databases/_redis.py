@@ -16,6 +16,7 @@ from redis.exceptions import RedisError, ResponseError
 
 from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
 from hdbkit.databases._redis_load import Loader, bulk
+from hdbkit.databases._redis_settings import answer
 from hdbkit.databases._redis_values import Convert, encoded, readers
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement, in_scope
@@ -63,6 +64,8 @@ class RedisSession:
 
     def command(self, *words: str | bytes | int) -> Any:
         """The reply to a command. Raises ``TransactionError``."""
+        if self.connection._sock is None:  # redis-py would connect again
+            self._lost(None)
         try:
             self.connection.send_command(*words)
             return self.connection.read_response(disable_decoding=True)
@@ -75,6 +78,9 @@ class RedisSession:
         """The rows of a script, or of what only a command of the server knows."""
         if operation == "list_routines":
             return [(name,) for name in self.functions()]
+        about_settings = answer(self.command, operation, arguments)
+        if about_settings is not None:
+            return about_settings
         statement = self._find(operation)
         given = [encoded(arguments[name]) for name in statement.parameters]
         text = f"{self.beginning()}\n{_function('run', statement)}\nreturn reply(run(unpack(ARGV)))\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import SERVER, Capability, Schema, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._access import CONNECT_TIMEOUT, connect_timeout_s, first_usable
 from hdbkit.databases._base import BaseDatabase
+from hdbkit.databases._redis_settings import ANSWERS, PROTECTED, values
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import Encryption
@@ -45,9 +47,18 @@ class Redis(BaseDatabase):
     kind = "redis"
     title = "Redis"
     dialects: tuple[str, ...] = (kind,)
-    capabilities = frozenset({Capability.TABLES, Capability.DECIMALS, Capability.STORED_ROUTINES, Capability.SERVER})
+    capabilities = frozenset(
+        {
+            Capability.TABLES,
+            Capability.DECIMALS,
+            Capability.STORED_ROUTINES,
+            Capability.SERVER,
+            Capability.SETTINGS,
+        }
+    )
     extra = "redis"
-    answers = frozenset({"list_routines"})
+    answers = ANSWERS | {"list_routines"}
+    protected_settings: Mapping[str, str] = PROTECTED
     default_port: int | None = _PORT
     gauges = frozenset(
         {"connected_clients", "blocked_clients", "used_memory_bytes", "changes_since_save", "log_bytes"}
@@ -122,11 +133,36 @@ class Redis(BaseDatabase):
             return None
         return process if name.startswith(("redis", "valkey")) and runs_as_long(process, uptime_s) else None
 
+    def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
+        """By CONFIG; the server does not tell which were changed."""
+        found = values(_own(session).command)
+        return {
+            name: {"value": value, "unit": None, "default": None, "changed": False} for name, value in found.items()
+        }
+
+    def provision(self, admin: Target, target: Target) -> list[str]:
+        """Create the account with all commands, and store it if the server has a file of accounts."""
+        with closing(self.connect(admin)) as session:
+            if session.command("ACL", "GETUSER", target.user or "") is not None:
+                return []
+            password = f">{target.new_password()}"
+            session.command("ACL", "SETUSER", target.user or "", "on", password, "~*", "&*", "+@all")
+            if session.command("CONFIG", "GET", "aclfile")[1]:
+                session.command("ACL", "SAVE")
+        return [f"account {target.user}"]
+
     def password_place(self, target: Target) -> str | None:
         """The target's password file, or a variable of redis-cli."""
         if target.password_file and _in_file(target) is not None:
             return str(target.password_file)
         return _PASSWORD_VARIABLE if os.environ.get(_PASSWORD_VARIABLE) else None
+
+
+def _own(session: Session) -> RedisSession:
+    from hdbkit.databases._redis import RedisSession
+
+    assert isinstance(session, RedisSession)
+    return session
 
 
 def _is_encrypted(target: Target) -> bool:

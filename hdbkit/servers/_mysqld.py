@@ -21,9 +21,10 @@ from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
 from hdbkit.processes import is_alive
-from hdbkit.servers._mysqld_control import LOOSE, MysqldControl, option_lines, option_values
+from hdbkit.servers._mysqld_options import LOOSE, option_lines, option_values
+from hdbkit.servers.folder_control import FolderControl
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
-from hdbkit.servers.place import SERVER_UID, Binaries, Place, readable_by, run_as
+from hdbkit.servers.place import DATABASE, SERVER_UID, Binaries, Place, readable_by, run_as
 from hdbkit.servers.private import Trial
 from hdbkit.sql import find
 
@@ -44,8 +45,6 @@ _ERROR = re.compile(
     r"\[ERROR\](?: \[[^]]*\])* (.*)|(?<=\] )(?:Buffered warning: )?(option '[^']*': .* adjusted to .*)"
 )
 _FOLDERS = ("/usr/sbin", "/usr/libexec", "/usr/bin", "/usr/local/sbin", "/usr/local/mysql/bin", "/opt/mysql/bin")
-_QUIETLY = 'pid_file=$1; shift; "$@" </dev/null >>"$0" 2>&1 & echo $! >"$pid_file"; echo $!'
-"""Starts a server in the background and writes its pid file at once, even if the starting process is killed."""
 
 
 class MysqldServer:
@@ -59,6 +58,7 @@ class MysqldServer:
     stop_signals = ("SIGTERM",)
     admin_user = "root"
     admin_database = "mysql"
+    database = DATABASE
     settings_file = SETTINGS_FILE
     suffix = ".cnf"
     validates: tuple[str, ...]
@@ -95,11 +95,7 @@ class MysqldServer:
         seen = place.log.stat().st_size
         for left in (socket_of(place), socket_of(place).with_name("mysqld.sock.lock")):  # left by a killed server
             left.unlink(missing_ok=True)
-        words = (str(place.folder / self.pid_file), str(place.binaries / self.program), options_argument(place))
-        done = place.run_shell(_QUIETLY, str(place.log), *words)
-        if done.returncode or not done.stdout.strip().isdecimal():  # such as a message that the log cannot be written
-            raise ServerFailed(f"the server in {place.folder} cannot be started: {done.stdout.strip()}")
-        pid, end = int(done.stdout), time.monotonic() + _READY_S
+        pid, end = place.start_in_background(self.program, options_argument(place)), time.monotonic() + _READY_S
         while not _accepts(socket_of(place)):
             if not is_alive(pid, str(place.folder)):
                 reason = error_lines(read_since(place.log, seen))
@@ -138,7 +134,7 @@ class MysqldServer:
 
     def control(self, target: Target) -> ServerControl:
         """The control that changes settings in an option file and keeps the data as a copied folder."""
-        return MysqldControl(target)
+        return FolderControl(target, self)
 
     def _write_options(self, place: Place, settings: Mapping[str, str]) -> None:
         values = {

@@ -33,8 +33,12 @@ SERVER_UID = 65534
 """The unprivileged account that a server runs as when its owner is root."""
 COPIES = Path("/var/cache/hdbkit")
 """The folder for copies of binaries that the server's account cannot run in their original place."""
+DATABASE = "hdbkit"
+"""The name of the measured database, where databases have names."""
 NEW_FOLDERS = "hdbkit-"
 """What the names of folders of servers begin with."""
+_QUIETLY = 'pid_file=$1; shift; "$@" </dev/null >>"$0" 2>&1 & echo $! >"$pid_file"; echo $!'
+"""Starts a server in the background and writes its pid file at once, even if the starting process is killed."""
 _UNFINISHED = ".unfinished-"
 _MAX_FOLDER_LENGTH = 70  # the path of a socket in the folder is limited to 107 bytes
 _PORTS = range(20_000, 32_000)
@@ -65,7 +69,7 @@ class Place:
     stop_signals: list[str]
     admin_user: str
     user: str = "hdbkit"
-    database: str = "hdbkit"
+    database: str = DATABASE
 
     @property
     def data(self) -> Path:
@@ -104,6 +108,14 @@ class Place:
     def run_shell(self, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a shell script as the server's account; the first of ``arguments`` is ``$0``."""
         return run_as(self.uid, ["/bin/sh", "-c", script, *arguments], 120)
+
+    def start_in_background(self, program: str, *arguments: str) -> int:
+        """Start a server program whose output goes to the log; its process id, which its pid file has at once."""
+        words = (str(self.folder / self.pid_file), str(self.binaries / program), *arguments)
+        done = self.run_shell(_QUIETLY, str(self.log), *words)
+        if done.returncode or not done.stdout.strip().isdecimal():  # such as a message that the log cannot be written
+            raise ServerFailed(f"the server in {self.folder} cannot be started: {done.stdout.strip()}")
+        return int(done.stdout)
 
     def give(self, path: Path) -> None:
         """Make the server's account the owner of a file or folder."""

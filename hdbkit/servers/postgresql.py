@@ -23,7 +23,7 @@ from hdbkit.errors import ServerFailed
 from hdbkit.processes import is_leaving
 from hdbkit.servers.binaries import chosen, installed, program_folder, reported_version
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
-from hdbkit.servers.place import SERVER_UID, Binaries, Place, new_folder, readable_by, run_as
+from hdbkit.servers.place import DATABASE, SERVER_UID, Binaries, Place, new_folder, readable_by, run_as
 from hdbkit.servers.private import Trial
 from hdbkit.servers.private_control import PrivateControl
 
@@ -51,6 +51,7 @@ class PostgresServer:
     stop_signals = ("SIGINT", "SIGQUIT")  # fast, then immediate
     admin_user = "postgres"
     admin_database = "postgres"  # created by initdb
+    database = DATABASE
     settings_file = "data/postgresql.auto.conf"
     suffix = ".conf"
 

@@ -59,6 +59,8 @@ class Launcher(Protocol):
     admin_user: str
     admin_database: str
     """The administrator's own database, which exists from the start."""
+    database: str
+    """The measured database."""
     settings_file: str
     """The file for changed settings, relative to the server's folder."""
     suffix: str
@@ -275,6 +277,7 @@ class PrivateServer:
                 pid_file=self._launcher.pid_file,
                 stop_signals=list(self._launcher.stop_signals),
                 admin_user=self._launcher.admin_user,
+                database=self._launcher.database,
             )
             self._fill()
         except BaseException:

@@ -24,6 +24,7 @@ from tests.conftest import HdbkitCommand
 SETTINGS: dict[str, list[object]] = {
     "postgresql": ["synchronous_commit", "on", "off"],
     "mariadb": ["innodb_flush_log_at_trx_commit", 1, 2],
+    "redis": ["appendfsync", "everysec", "always"],
 }
 
 

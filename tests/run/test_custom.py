@@ -12,6 +12,7 @@ import pytest
 
 import hdbkit
 from hdbkit.config import Load, Target
+from hdbkit.contracts import Capability
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError, SchemaProblem
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
@@ -26,11 +27,12 @@ EXAMPLES = ROOT / "params" / "workloads"
 QUICK = {"rampup_s": 0, "duration_s": 60, "iterations": 100, "seed": 5}
 
 
-KINDS = list({database(kind).preload: kind for kind in reversed(startable_kinds())}.values())[::-1]
+STARTABLE = [kind for kind in startable_kinds() if Capability.SQL in database(kind).capabilities]
+KINDS = list({database(kind).preload: kind for kind in reversed(STARTABLE)}.values())[::-1]
 """The first engine of each driver; ``make soak`` runs the tests on every engine."""
 
 
-@pytest.fixture(scope="module", params=startable_kinds() if os.environ.get("HDBKIT_SOAK") else KINDS)
+@pytest.fixture(scope="module", params=STARTABLE if os.environ.get("HDBKIT_SOAK") else KINDS)
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     """A private server of each kind."""
     try:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,7 @@ import pytest
 import hdbkit
 from hdbkit.build import build, drop
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.contracts import Capability, Database, Rule, SessionOptions, Table
+from hdbkit.contracts import ApplyBy, Capability, Database, Rule, SessionOptions, Table
 from hdbkit.databases import database
 from hdbkit.errors import (
     CannotConnect,
@@ -25,8 +22,10 @@ from hdbkit.errors import (
     NothingListens,
     Rejected,
     SchemaProblem,
+    ServerFailed,
     TransactionError,
 )
+from hdbkit.servers import PrivateServer, control, find_binaries, private_server
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.tproc_c.conformance import conditions, transactions
@@ -36,10 +35,10 @@ from hdbkit.workloads.tproc_c.conformance.small import Small, fill, timeless
 from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conformance.conftest import connected
 
-pytestmark = pytest.mark.skipif(
-    not shutil.which("redis-server"), reason="no redis-server here; make tools installs it"
-)
 pytest.importorskip("redis")
+pytestmark = pytest.mark.skipif(
+    not [one for one in find_binaries() if one.kind == "redis"], reason="no server of Redis here; see: hdbkit doctor"
+)
 
 SPEC = WorkloadSpec(warehouses=1)
 WORK = workload(SPEC)
@@ -72,21 +71,16 @@ Connect = Callable[[], AsSql]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """A server without a log; database 0."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    folder = tmp_path_factory.mktemp("redis")
-    words = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
-    target = Target(kind="redis", host="127.0.0.1", port=port)
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
-        for _ in range(600):
-            with suppress(CannotConnect), closing(database("redis").connect(target)):
-                break
-            time.sleep(0.1)
-        yield target
-        process.kill()
+def private() -> Iterator[PrivateServer]:
+    """A server without a log."""
+    with private_server("redis", settings={"appendonly": "no"}) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def server(private: PrivateServer) -> Target:
+    """Its database 0."""
+    return private.target
 
 
 @pytest.fixture(scope="module")
@@ -254,6 +248,8 @@ def test_a_closed_connection_is_lost(run: Run, db: AsSql, connect: Connect) -> N
     with pytest.raises(TransactionError) as failed:
         run("delivery", 1, 1)
     assert failed.value.error_class is ErrorClass.CONNECTION_LOST
+    with pytest.raises(TransactionError, match="closed the connection"):
+        db.command("PING")
 
 
 def test_values_with_controls_and_backslashes_are_loaded_as_they_are(schema: AsSql) -> None:
@@ -358,3 +354,73 @@ def test_a_refused_connection_says_why(
 def test_a_database_is_a_number(server: Target, engine: Database) -> None:
     with pytest.raises(InputError, match="databases are numbers"):
         engine.connect(server.with_(database="bench"))
+
+
+def shown(target: Target, name: str) -> str:
+    with closing(database(target).connect(target)) as session:
+        return str(database(target).settings_of(session)[name]["value"])
+
+
+def test_a_private_server_demands_the_password_of_its_accounts(private: PrivateServer, engine: Database) -> None:
+    stranger = Target(kind="redis", host="127.0.0.1", port=private.place.port)
+    with pytest.raises(Rejected, match="password"), closing(engine.connect(stranger)) as session:
+        session.command("PING")  # type: ignore[attr-defined]
+    with pytest.raises(Rejected, match="wrong user or password"):
+        engine.connect(stranger.with_(user="hdbkit", password="wrong"))
+    with closing(engine.connect(private.target)) as session:
+        assert session.command("PING") == b"PONG"  # type: ignore[attr-defined]
+
+
+def test_settings_are_applied_verified_and_restored_and_no_restart_loses_data(private: PrivateServer) -> None:
+    """A log that was off is complete before the server starts with it."""
+    it, before = control(private.target), shown(private.target, "maxmemory-policy")
+    file = private.settings_file.read_bytes()
+    snapshot = it.snapshot()
+    with closing(database("redis").connect(private.target)) as session:
+        session.command("SET", "kept", "1")  # type: ignore[attr-defined]
+    assert it.apply({"maxmemory-policy": "allkeys-lru", "appendfsync": "always"}).applied_by is ApplyBy.RELOAD
+    assert shown(private.target, "appendfsync") == "always"
+    change = it.apply({"appendonly": "on", "io-threads": "2"})
+    assert (change.applied_by, shown(private.target, "io-threads")) == (ApplyBy.RESTART, "2")
+    it.restore(snapshot)
+    assert private.settings_file.read_bytes() == file
+    assert [shown(private.target, name) for name in ("maxmemory-policy", "appendonly", "io-threads")] == [
+        *(before, "no", "1")
+    ]
+    with closing(database("redis").connect(private.target)) as session:
+        assert session.command("GET", "kept") == b"1"  # type: ignore[attr-defined]
+
+
+def test_data_are_kept_and_restored(private: PrivateServer) -> None:
+    it = control(private.target)
+    with closing(database("redis").connect(private.target)) as session:
+        session.command("SET", "before", "1")  # type: ignore[attr-defined]
+    it.keep_data()
+    with closing(database("redis").connect(private.target)) as session:
+        session.command("SET", "before", "2")  # type: ignore[attr-defined]
+    it.restore_data()
+    it.drop_kept_data()
+    with closing(database("redis").connect(private.target)) as session:
+        assert session.command("GET", "before") == b"1"  # type: ignore[attr-defined]
+
+
+def test_settings_that_cannot_be_applied_are_refused(private: PrivateServer) -> None:
+    it = control(private.target)
+    assert "maxmemory-policy must be one of" in it.problems({"maxmemory-policy": ["often"]})[0]
+    assert "never changed by hdbkit" in it.problems({"port": ["1"]})[0]
+    assert "has no setting" in it.problems({"appendonlyy": ["on"]})[0]
+    with pytest.raises(ServerFailed, match="the settings are as before"):
+        it.apply({"client-output-buffer-limit": "nonsense"})
+
+
+def test_maintenance_writes_the_log_anew(private: PrivateServer) -> None:
+    it = control(private.target)
+    snapshot = it.snapshot()
+    it.apply({"appendonly": "yes"})
+    with closing(database("redis").connect(private.target)) as session:
+        size = database("redis").counters(session)["log_bytes"]
+        for _ in range(1000):
+            session.command("SET", "again", "x" * 100)  # type: ignore[attr-defined]
+        it.maintain()
+        assert database("redis").counters(session)["log_bytes"] < size + 10_000
+    it.restore(snapshot)

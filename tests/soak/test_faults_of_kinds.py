@@ -6,11 +6,15 @@ import pytest
 
 from hdbkit.build import build
 from hdbkit.config import WorkloadSpec
+from hdbkit.contracts import Capability
+from hdbkit.databases import database
 from hdbkit.servers import find_binaries, private_server
 from tests.run.faults import check_short_faults, passed, run_with
 
+KINDS = sorted({one.kind for one in find_binaries() if Capability.SQL in database(one.kind).capabilities})
 
-@pytest.mark.parametrize("kind", sorted({one.kind for one in find_binaries()}))
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_faults_are_caused_and_undone_and_no_acknowledged_commit_is_lost(kind: str) -> None:
     with private_server(kind) as server:
         build(server.target, WorkloadSpec(warehouses=1))

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 import hdbkit
 from hdbkit.build import build, drop
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.contracts import SqlSession
+from hdbkit.contracts import Capability, SqlSession
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, SchemaProblem
 from hdbkit.servers import PrivateServer, find_binaries, private_server
@@ -21,7 +21,7 @@ from hdbkit.workloads import workload
 ONE = WorkloadSpec(warehouses=1)
 QUICK = Load(virtual_users=2, rampup_s=0, duration_s=1, counter_interval_s=0.5)
 PASSWORD = "of-the-test"
-KINDS = sorted({one.kind for one in find_binaries()})
+KINDS = sorted({one.kind for one in find_binaries() if Capability.SQL in database(one.kind).capabilities})
 Verb = Callable[[Target], object]
 
 

@@ -1,20 +1,20 @@
-"""Settings and data of a private MySQL or MariaDB server.
+"""Settings and data of a private server that reads a settings file when it starts.
 
-Changed settings are lines in an option file, which the server reads when it starts; those that a running server
-accepts are also set at once. The data is kept as a copy of the data folder, made while the server is stopped.
+Changed settings are lines of that file; those that a running server accepts are also set at once. The data is kept as
+a copy of the data folder, made while the server is stopped.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
 import time
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from hdbkit.config import Target
 from hdbkit.contracts import BUILT, KEPT, Session, Setting
 from hdbkit.errors import ServerFailed
 from hdbkit.servers.log import last_lines
@@ -23,12 +23,26 @@ from hdbkit.servers.private_control import PrivateControl
 
 _COPY_PATIENCE_S = 3600.0
 _DRAFT = ".new-"
-LOOSE = "loose-"
-"""Prefix of an option that may exist only as a variable and not as a startup option."""
 
 
-class MysqldControl(PrivateControl):
-    """``contracts.ServerControl`` of a private server of MariaDB or MySQL."""
+class SettingsText(Protocol):
+    """The part of a launcher that knows the form of the settings file."""
+
+    def settings_text(self, values: Mapping[str, str]) -> str:
+        """The lines of a settings file."""
+        ...
+
+    def settings_in(self, text: str) -> dict[str, str]:
+        """Parse the text that ``settings_text`` wrote."""
+        ...
+
+
+class FolderControl(PrivateControl):
+    """``contracts.ServerControl`` of a private server, whose settings file has the form of ``text``."""
+
+    def __init__(self, target: Target, text: SettingsText) -> None:
+        super().__init__(target)
+        self._text = text
 
     def keep_data(self, copy: str = KEPT) -> float:
         """Stop the server, copy the data folder, and start the server again."""
@@ -69,12 +83,12 @@ class MysqldControl(PrivateControl):
         return False
 
     def _keep(self, session: Session, changes: Mapping[str, str], known: Mapping[str, Setting]) -> Mapping[str, str]:
-        """Write the changes to the option file; all of them are then also set on the running server."""
-        self._file.write(option_lines({**self._kept_lines(), **changes}, LOOSE).encode())
+        """Write the changes to the settings file; all of them are then also set on the running server."""
+        self._file.write(self._text.settings_text({**self._kept_lines(), **changes}).encode())
         return changes
 
     def _kept_lines(self) -> dict[str, str]:
-        return option_values((self._file.read() or b"").decode())
+        return self._text.settings_in((self._file.read() or b"").decode())
 
     def _set_kept(self) -> None:
         """Set, after a start, those settings of the file that are not startup options."""
@@ -121,23 +135,3 @@ class MysqldControl(PrivateControl):
             self._data.rename(self._old)
         self._fresh.rename(self._data)
         shutil.rmtree(self._old, ignore_errors=True)
-
-
-def option_lines(values: Mapping[str, str], prefix: str = "") -> str:
-    """The text of an option file that sets these values on the server."""
-    return "[mysqld]\n" + "".join(f'{prefix}{name} = "{_escaped(value)}"\n' for name, value in values.items())
-
-
-def option_values(text: str) -> dict[str, str]:
-    """Parse the text that :func:`option_lines` wrote."""
-    pairs = (line.partition("=") for line in text.split("\n") if "=" in line)
-    return {name.strip().removeprefix(LOOSE): _bare(value.strip()) for name, _, value in pairs}
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n")
-
-
-def _bare(value: str) -> str:
-    inside = value[1:-1] if value[:1] == value[-1:] == '"' else value
-    return re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], inside)

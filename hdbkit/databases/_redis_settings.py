@@ -1,0 +1,150 @@
+"""The settings of a Redis server, by its command CONFIG, as the operations that the control of a server asks."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from hdbkit.contracts import OPERATIONS, Capability, Row
+from hdbkit.errors import ErrorClass, TransactionError
+
+ANSWERS: Final = frozenset(
+    one.name for one in OPERATIONS if Capability.SETTINGS in one.needs and Capability.SERVER not in one.needs
+)
+_SECRET: Final = frozenset(
+    {"requirepass", "masterauth", "masteruser", "tls-key-file-pass", "tls-client-key-file-pass"}
+)
+_CHOICES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "appendfsync": "always,everysec,no",
+        "maxmemory-policy": "noeviction,allkeys-lru,volatile-lru,allkeys-lfu,volatile-lfu,allkeys-random,"
+        "volatile-random,volatile-ttl",
+        "loglevel": "debug,verbose,notice,warning",
+        "oom-score-adj": "no,yes,relative,absolute",
+        "sanitize-dump-payload": "no,yes,clients",
+        "repl-diskless-load": "disabled,on-empty-db,swapdb",
+    }
+)
+_AT_START: Final = frozenset(
+    {
+        *("io-threads", "io-threads-do-reads", "databases", "tcp-backlog", "disable-thp", "rdbchecksum"),
+        *("server_cpulist", "bio_cpulist", "aof_rewrite_cpulist", "bgsave_cpulist", "always-show-logo", "supervised"),
+        *("enable-debug-command", "enable-module-command", "enable-protected-configs", "cluster-enabled"),
+    }
+)
+"""Settings that the server reads only when it starts."""
+_ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
+PROTECTED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(("port", "bind", "unixsocket", "tls-port", "requirepass", "aclfile", "replicaof"), _ADDRESS),
+        **dict.fromkeys(("dir", "dbfilename", "appendfilename", "appenddirname", "logfile", "pidfile"), _FILES),
+        **dict.fromkeys(("daemonize", "set-proc-title", "cluster-enabled"), "hdbkit would lose the server"),
+        "shutdown-on-sigterm": "a restart could lose the data",
+    }
+)
+_WORDS: Final = {"on": "yes", "off": "no"}
+_LOG: Final = "appendonly"
+_REWRITE_PATIENCE_S: Final = 600.0
+
+Command = Callable[..., Any]
+"""Sends a command and returns the reply."""
+
+
+def answer(command: Command, operation: str, arguments: Mapping[str, Any]) -> list[Row] | None:
+    """The result of an operation on settings; None for other operations."""
+    if operation not in ANSWERS:
+        return None
+    known = _ANSWERS.get(operation)
+    return known(command, arguments) if known else []
+
+
+def _listed(command: Command, _: Mapping[str, Any]) -> list[Row]:
+    """The server states no types, so they are those of the values."""
+    return [_row(name, value) for name, value in values(command).items()]
+
+
+def _running(command: Command, _: Mapping[str, Any]) -> list[Row]:
+    return [(name, value, False) for name, value in values(command).items()]
+
+
+def _set(command: Command, arguments: Mapping[str, Any]) -> list[Row]:
+    value = str(arguments["value"])
+    command("CONFIG", "SET", arguments["name"], _WORDS.get(value, value))
+    if arguments["name"] == _LOG:
+        _wait_for_log(command)
+    return []
+
+
+def _refuse(_: Command, arguments: Mapping[str, Any]) -> list[Row]:
+    raise TransactionError(ErrorClass.OTHER, "ERR", f"{arguments['name']} has one value for all sessions")
+
+
+def _times(command: Command, _: Mapping[str, Any]) -> list[Row]:
+    """The time, since changes take effect at once, and a number that each start of the server changes."""
+    seconds, microseconds = command("TIME")
+    return [(int(seconds) * 1_000_000 + int(microseconds), int(_info(command, "server")["run_id"], 16))]
+
+
+def _identity(command: Command, _: Mapping[str, Any]) -> list[Row]:
+    (_, port), (_, folder) = command("CONFIG", "GET", "port"), command("CONFIG", "GET", "dir")
+    return [(f"{port.decode()}/{hashlib.sha256(folder).hexdigest()[:16]}",)]
+
+
+def _checkpoint(command: Command, _: Mapping[str, Any]) -> list[Row]:
+    """Let the server write its log anew, so that it does not during a run, and wait until it has."""
+    if _info(command, "persistence")["aof_enabled"] == "1":
+        command("BGREWRITEAOF")
+        _wait_for_log(command)
+    return []
+
+
+_ANSWERS: Final[Mapping[str, Callable[[Command, Mapping[str, Any]], list[Row]]]] = {
+    "control_settings": _listed,
+    "running_settings": _running,
+    "set_setting": _set,
+    "set_running_setting": _set,
+    "set_in_session": _refuse,
+    "settings_loaded_at": _times,
+    "server_identity": _identity,
+    "checkpoint": _checkpoint,
+}
+"""What is answered; the others do nothing, and have no row."""
+
+
+def values(command: Command) -> dict[str, str]:
+    """Every setting but passwords."""
+    found = command("CONFIG", "GET", "*")
+    pairs = zip(found[::2], found[1::2], strict=True)
+    return {name.decode(): value.decode() for name, value in sorted(pairs) if name.decode() not in _SECRET}
+
+
+def _row(name: str, value: str) -> Row:
+    kind = (
+        "enum"
+        if name in _CHOICES
+        else "bool"
+        if value in ("yes", "no")
+        else "size"
+        if value.isdecimal()
+        else "string"
+    )
+    apply_by = "restart" if name in _AT_START else "reload"
+    return (name, value, None, None, apply_by, None, None, _CHOICES.get(name), kind, "", value, None, False)
+
+
+def _info(command: Command, section: str) -> dict[str, str]:
+    lines = command("INFO", section).decode().splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+def _wait_for_log(command: Command) -> None:
+    """Wait until the log is complete: the server may be writing it anew, or for the first time."""
+    end = time.monotonic() + _REWRITE_PATIENCE_S
+    while time.monotonic() < end:
+        now = _info(command, "persistence")
+        if now["aof_rewrite_in_progress"] == now["aof_rewrite_scheduled"] == "0":
+            return
+        time.sleep(0.05)
