@@ -22,7 +22,6 @@ _CHOICES: Final[Mapping[str, str]] = MappingProxyType(
         "appendfsync": "always,everysec,no",
         "maxmemory-policy": "noeviction,allkeys-lru,volatile-lru,allkeys-lfu,volatile-lfu,allkeys-random,"
         "volatile-random,volatile-ttl",
-        "loglevel": "debug,verbose,notice,warning",
         "oom-score-adj": "no,yes,relative,absolute",
         "sanitize-dump-payload": "no,yes,clients",
         "repl-diskless-load": "disabled,on-empty-db,swapdb",
@@ -43,6 +42,7 @@ PROTECTED: Final[Mapping[str, str]] = MappingProxyType(
         **dict.fromkeys(("dir", "dbfilename", "appendfilename", "appenddirname", "logfile", "pidfile"), _FILES),
         **dict.fromkeys(("daemonize", "set-proc-title", "cluster-enabled"), "hdbkit would lose the server"),
         "shutdown-on-sigterm": "a restart could lose the data",
+        "loglevel": "hdbkit reads in the log when the server is ready",
     }
 )
 _WORDS: Final = {"on": "yes", "off": "no"}

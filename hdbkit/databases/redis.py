@@ -109,6 +109,8 @@ class Redis(BaseDatabase):
         connection: Any = kind(**given)  # redis-py leaves most of it untyped
         try:
             connection.connect()
+            connection.send_command("PING")  # a server that loads its data, or wants a password, says so
+            connection.read_response()
         except (RedisError, OSError) as error:
             connection.disconnect()
             raise _refusal(target, str(error)) from None

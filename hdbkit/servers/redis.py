@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -40,7 +39,7 @@ _FOR_BENCHMARKS = {
     "shutdown-on-sigterm": "save",
 }
 _WORDS = {"on": "yes", "off": "no"}
-_READY_S = 120.0
+_READY, _READY_S = "Ready to accept connections", 120.0
 _LINE = re.compile(r'^(\S+) "(.*)"$', re.MULTILINE)
 
 
@@ -79,6 +78,7 @@ class RedisServer:
             "aclfile": str(accounts),
             "port": str(place.port),
             **settings,
+            "loglevel": "notice",  # it states when the server is ready
         }
         include = f"include {place.folder / _SETTINGS}\n"
         _write_new(place, place.folder / _SETTINGS, "")
@@ -90,11 +90,11 @@ class RedisServer:
             file.write(self.settings_text({"port": str(place.port)}))
 
     def start(self, place: Place) -> None:
-        """Start it as a separate process and wait until it has loaded its data and answers."""
+        """Start it as a separate process and wait until it has loaded its data and accepts clients."""
         seen = place.log.stat().st_size
         pid = place.start_in_background(self.program, str(place.folder / _CONFIGURATION))
         end = time.monotonic() + _READY_S
-        while not _answers(place.port):
+        while _READY not in read_since(place.log, seen):
             if not is_alive(pid, str(place.folder)):
                 reason = last_lines(read_since(place.log, seen)) or NO_MESSAGE
                 raise ServerFailed(f"the server in {place.folder} did not start: {reason}")
@@ -146,18 +146,6 @@ def _write_new(place: Place, path: Path, text: str) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
     place.give(path)
-
-
-def _answers(port: int) -> bool:
-    """Whether the server accepts clients: one that loads its data says so, any other asks for a password."""
-    with socket.socket() as client:
-        client.settimeout(1)
-        try:
-            client.connect(("127.0.0.1", port))
-            client.sendall(b"PING\r\n")
-            return client.recv(64).startswith((b"+PONG", b"-NOAUTH"))
-        except OSError:
-            return False
 
 
 def _version(folder: Path) -> str:

@@ -127,6 +127,6 @@ def replica(built: PrivateServer) -> Iterator[Target]:
 def password_of(target: Target) -> str:
     """The password of a private server's account, from its password file, whichever form that has."""
     assert target.password_file is not None
-    line = re.compile(rf':{target.user}:(.+)$|^\[client_{target.user}\]\n.*\npassword = "(.+)"$', re.MULTILINE)
+    line = re.compile(rf'(?:^|:){target.user}:(.+)$|^\[client_{target.user}\]\n.*\npassword = "(.+)"$', re.MULTILINE)
     (found,) = line.findall(target.password_file.read_text())
     return "".join(found)
