@@ -6,9 +6,10 @@ database must be empty. A record in the schema marks it, so that what a killed c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Final, cast
 
 from hdbkit.config import Target
@@ -18,12 +19,15 @@ from hdbkit.contracts import (
     Rule,
     Schema,
     Scope,
+    Session,
     SessionOptions,
     SqlSession,
+    Table,
+    TableLoad,
     Violation,
     Workload,
 )
-from hdbkit.databases import database, sql_session
+from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.workloads.present import require_claim
 
@@ -66,7 +70,7 @@ def try_rules(
             for rule in rules:
                 started(rule.name)
                 applies = rule.needs <= engine.capabilities
-                yield _tried(target, elsewhere, rule) if applies else _not_applicable(rule, engine)
+                yield _tried(_Bench(target, elsewhere, schema), rule) if applies else _not_applicable(rule, engine)
         finally:
             schema.drop()
 
@@ -87,24 +91,55 @@ class _Elsewhere:
 class _Bench:
     """Contract: :class:`hdbkit.contracts.Bench`."""
 
-    def __init__(self, target: Target, work: Workload) -> None:
-        self._target, self._work = target, work
-        self._sessions: list[SqlSession] = []
+    def __init__(self, target: Target, work: Workload, schema: Schema) -> None:
+        self._target, self._work, self._schema = target, work, schema
+        self._engine = database(target)
+        self._sessions: list[Session] = []
 
     def connect(self, options: SessionOptions | None = None) -> SqlSession:
-        scope = self._work.scope(database(self._target).dialects)
-        self._sessions.append(sql_session(self._target, scope, options))
-        return self._sessions[-1]
+        scope = self._work.scope(self._engine.dialects)
+        self._sessions.append(self._engine.connect(self._target, scope, options))
+        speaks_sql = Capability.SQL in self._engine.capabilities
+        return cast(SqlSession, self._sessions[-1] if speaks_sql else _Plain(self._sessions[-1], self._schema))
 
     def emptied(self) -> SqlSession:
         session = self.connect(SessionOptions(lock_timeout_ms=_LOCK_TIMEOUT_MS))
-        for table in self._work.tables:
-            session.ask("empty_table", table=table)
+        if Capability.SQL in self._engine.capabilities:
+            for table in self._work.tables:
+                session.ask("empty_table", table=table)
+        else:
+            self._schema.drop()
+            require_claim(self._schema, f"the tables of an engine check in {self._target.described}")
+            _create(self._schema)
         return session
 
     def close(self) -> None:
         for session in self._sessions:
             session.close()
+
+
+class _Plain:
+    """A session of an engine without SQL, for rules: each step is final, and rows are loaded as by a build."""
+
+    _parts = count(1)
+
+    def __init__(self, session: Session, schema: Schema) -> None:
+        self._session, self._schema = session, schema
+        self.query = session.ask
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def begin(self) -> None:
+        """Nothing can be undone."""
+
+    commit = rollback = begin
+
+    def load(self, table: Table, chunks: Iterable[bytes]) -> int:
+        rows: list[int] = []
+        part = f"check-{next(self._parts)}"
+        self._schema.load(part, [TableLoad(table, iter(chunks))], lambda sent, _: rows.append(sent))
+        return sum(rows)
 
 
 def _create(schema: Schema) -> None:
@@ -133,9 +168,9 @@ def _not_applicable(rule: Rule, engine: Database) -> Tried:
     return Tried(rule.name, None, f"the engine lacks {', '.join(sorted(rule.needs - engine.capabilities))}")
 
 
-def _tried(target: Target, work: Workload, rule: Rule) -> Tried:
+def _tried(bench: _Bench, rule: Rule) -> Tried:
     """Try a rule. Whatever it raises breaks it: no error of a driver may leave an engine."""
-    with closing(_Bench(target, work)) as bench:
+    with closing(bench):
         try:
             rule.hold(bench)
         except Violation as violation:

@@ -15,6 +15,7 @@ from hdbkit.build import build, drop
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import ApplyBy, Capability, Database, Rule, SessionOptions, Table
 from hdbkit.databases import database
+from hdbkit.engines import try_rules
 from hdbkit.errors import (
     CannotConnect,
     ErrorClass,
@@ -42,13 +43,8 @@ pytestmark = pytest.mark.skipif(
 
 SPEC = WorkloadSpec(warehouses=1)
 WORK = workload(SPEC)
-RULES = [
-    rule
-    for rule in (*transactions.RULES, *conditions.RULES)
-    if rule.needs <= {Capability.SQL, Capability.STORED_ROUTINES} and "stock of orders" not in rule.name
-]
-"""The rules of the conformance suite that need no SQL but for its helpers. The one left out loads stock of a
-warehouse that does not exist, which has no key."""
+RULES = [rule for rule in (*transactions.RULES, *conditions.RULES) if Capability.SQL not in rule.needs]
+"""The rules that need no SQL."""
 
 
 class AsSql:
@@ -162,6 +158,15 @@ def test_a_rule_of_the_conformance_suite_is_kept(rule: Rule, schema: AsSql, conn
 
 def test_enough_rules_are_tried() -> None:
     assert len(RULES) >= 25
+
+
+def test_the_check_of_an_engine_tries_them_and_leaves_no_key(server: Target, engine: Database) -> None:
+    target = server.with_(database="2")
+    tried = list(try_rules(target, WORK, [*RULES[:3], *conditions.RULES]))
+    assert not [one for one in tried if one.kept is False]
+    assert sum(one.kept is True for one in tried) >= 7
+    with closing(engine.connect(target)) as session:
+        assert session.command("DBSIZE") == 0  # type: ignore[attr-defined]
 
 
 def test_functions_do_what_sql_does(run: Run, small: Small, tmp_path: Path) -> None:

@@ -10,7 +10,12 @@ from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.conformance.small import Small, fill
 
 STORED, CLIENT = "stored", "client"
-WAYS: Final = {STORED: Capability.STORED_ROUTINES, CLIENT: Capability.CLIENT_ROUTINES}
+_TABLES: Final = frozenset({Capability.TABLES})
+_SQL: Final = frozenset({Capability.SQL})
+WAYS: Final = {
+    STORED: _TABLES | {Capability.STORED_ROUTINES},
+    CLIENT: _TABLES | _SQL | {Capability.CLIENT_ROUTINES},
+}
 """How transactions can be run, and what each way needs."""
 _SHOWN: Final = 200
 """The number of characters of a value in a message."""
@@ -38,13 +43,15 @@ class Rules(list[Rule]):
             fill(session)
             work(runner(way, bench.connect()), Small(session), *case)
 
-        needs = frozenset({Capability.SQL, WAYS[way]})
-        self.append(Rule(_named(work, ", ".join((*map(str, case), way))), hold, needs))
+        self.append(Rule(_named(work, ", ".join((*map(str, case), way))), hold, WAYS[way]))
 
     def alone(
-        self, *needs: Capability, before: Callable[[SqlSession], None] = fill
+        self, *needs: Capability, before: Callable[[SqlSession], None] = fill, by_sql: bool = True
     ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-        """A rule ``work(bench, session)``, whose session is on the tables as ``before`` has filled them."""
+        """A rule ``work(bench, session)``, whose session is on the tables as ``before`` has filled them.
+
+        ``by_sql``: it sends statements or undoes what it did; else it also holds for engines without SQL.
+        """
 
         def add(work: Callable[..., None]) -> Callable[..., None]:
             def hold(bench: Bench) -> None:
@@ -52,7 +59,7 @@ class Rules(list[Rule]):
                 before(session)
                 work(bench, session)
 
-            self.append(Rule(_named(work), hold, frozenset({Capability.SQL, *needs})))
+            self.append(Rule(_named(work), hold, _TABLES | (_SQL if by_sql else frozenset()) | {*needs}))
             return work
 
         return add
