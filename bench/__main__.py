@@ -10,6 +10,7 @@ from bench.common import machine
 BENCHES = (
     "routines",
     "client_sql",
+    "odbc",
     "client",
     "custom",
     "ceiling",
