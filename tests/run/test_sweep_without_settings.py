@@ -10,8 +10,7 @@ import pytest
 import hdbkit
 from hdbkit.api import connect
 from hdbkit.config import Load, SweepSpec, Target
-from hdbkit.contracts import Capability
-from hdbkit.databases import database, kinds
+from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError, ServerFailed
 from hdbkit.results.journal import Step
 from hdbkit.results.sweep_folder import find_sweep
@@ -36,12 +35,8 @@ SELECT content FROM things WHERE id = :id;
 -- name: look_twice
 SELECT a.content FROM things AS a JOIN things AS b ON a.id = b.id WHERE a.id = :id;
 """
-(FILE,) = [
-    kind
-    for kind in kinds()
-    if Capability.SQL in database(kind).capabilities
-    and not database(kind).capabilities & {Capability.SETTINGS, Capability.SERVER}
-]
+FILE = "sqlite"
+"""An engine without settings, whose database is a file."""
 
 
 @pytest.fixture

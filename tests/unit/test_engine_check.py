@@ -12,22 +12,16 @@ import pytest
 from hdbkit import api
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Bench, Capability, Rule
-from hdbkit.databases import database, kinds
+from hdbkit.databases import database
 from hdbkit.engines import Tried, try_rules
 from hdbkit.engines.trying import _RECORD
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.workloads import rules, workload
 from tests.conftest import HdbkitCommand
-from tests.sources import OF_SOURCES
 
 WORK = workload(WorkloadSpec())
-FILE = next(
-    kind
-    for kind in kinds()
-    if {Capability.SQL, Capability.SERVER} & database(kind).capabilities == {Capability.SQL}
-    and kind not in OF_SOURCES
-)
-"""The kind that keeps its tables in a file and needs no server."""
+FILE = "sqlite"
+"""An engine whose database is a file."""
 ALL = rules(WORK.spec.kind)
 SOME = tuple(one for one in ALL if one.name in ("what is committed stays", "order ids are taken once (client)"))
 
