@@ -17,7 +17,7 @@ from hdbkit.databases._odbc_source import Source, explored
 from hdbkit.databases.odbc import connection_string
 from hdbkit.errors import CannotConnect, InputError
 
-pyodbc = pytest.importorskip("pyodbc", reason="pyodbc or unixODBC is not installed")
+pyodbc = pytest.importorskip("pyodbc", exc_type=ImportError, reason="pyodbc or unixODBC is not installed")
 
 
 @pytest.mark.parametrize(
