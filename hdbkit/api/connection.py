@@ -19,7 +19,7 @@ from hdbkit.build import build as build_schema
 from hdbkit.build import drop as drop_schema
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
-from hdbkit.contracts import Capability, Check, Database
+from hdbkit.contracts import Capability, Check, Database, PlannedCheck, Workload
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HalfBuilt, InputError, TransactionError
 from hdbkit.servers import control
@@ -105,6 +105,7 @@ class Connection:
         self,
         workload: WorkloadSpec | Path | str | None = None,
         *,
+        answers: bool = False,
         progress: Started = lambda _: None,
         **fields: Any,
     ) -> pd.DataFrame:
@@ -115,11 +116,13 @@ class Connection:
         Args:
             workload: which schema: as for :meth:`build`. ``schema_from="hammerdb"`` checks a schema that HammerDB
                 created, for the conditions that HammerDB keeps.
+            answers: check also the answers of the operations against a reference, where the workload has one.
             progress: called with the name of each check and its statement, as that is sent.
             fields: fields of the specification.
 
         Raises:
-            InputError: there is no schema, it has another scale, or the database does not store tables.
+            InputError: there is no schema, it has another scale, the database does not store tables, or there is no
+                reference of the answers.
 
         Example:
             >>> hdbkit.connect("postgresql://bench@db1/lab").check().query("passed == False")  # doctest: +SKIP
@@ -131,7 +134,7 @@ class Connection:
         schema = engine.schema(self.target, asked)
         try:
             found = workload_of(schema_in(schema, self.target, asked))
-            planned = found.checks(engine.dialects)
+            planned = [*found.checks(engine.dialects), *(_answers(found) if answers else ())]
             return checks_frame(list(run_checks(planned, engine, schema.session, progress)))
         finally:
             schema.close()
@@ -220,6 +223,14 @@ def _provision(engine: Database, admin: Target, target: Target) -> list[str]:
 def _admin(account: Target) -> Target:
     secret = os.environ.get(ADMIN_PASSWORD_VARIABLE)
     return account.with_(password=SecretStr(secret)) if secret and account.password is None else account
+
+
+def _answers(work: Workload) -> Sequence[PlannedCheck]:
+    """The checks of the answers. Raises ``InputError`` if there are none."""
+    planned = work.answers(work.spec.seed)
+    if not planned:
+        raise InputError(f"{work.title} has no reference of its answers; omit answers")
+    return planned
 
 
 def checks_frame(checks: Sequence[Check]) -> pd.DataFrame:

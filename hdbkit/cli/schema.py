@@ -80,11 +80,21 @@ def build(
 
 @with_schema
 def check(
-    target: TargetArgument, workload: WorkloadOption = None, as_json: AsJson = False, *, fields: dict[str, Any]
+    target: TargetArgument,
+    workload: WorkloadOption = None,
+    answers: Annotated[
+        bool,
+        typer.Option("--answers", help="check the operations' answers too, where there is a reference"),
+    ] = False,
+    as_json: AsJson = False,
+    *,
+    fields: dict[str, Any],
 ) -> int:
     """Check a schema: row counts, indexes, routines and consistency conditions."""
     with show.notes.status("checking") as line:
-        found = connect(target).check(workload, progress=lambda what: line.update(escape(what)), **fields)
+        found = connect(target).check(
+            workload, answers=answers, progress=lambda what: line.update(escape(what)), **fields
+        )
     if as_json:
         show.print_json(show.frame_json(found))
     else:

@@ -95,8 +95,8 @@ SERVER = Scope("", MappingProxyType({}))
 class Table:
     """A table for a bulk load: its columns in loading order, and its key columns.
 
-    ``types`` gives the type of each column: integer, decimal, text or timestamp; empty if the workload does not state
-    them.
+    ``types`` gives the type of each column: integer, decimal, text, date or timestamp; empty if the workload does not
+    state them.
     """
 
     name: str

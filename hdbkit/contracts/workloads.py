@@ -232,3 +232,10 @@ class Workload(Protocol):
     def checks(self, dialects: tuple[str, ...]) -> Sequence[PlannedCheck]:
         """The checks of row counts, indexes, routines and consistency conditions on an engine, in order."""
         ...
+
+    def answers(self, seed: int) -> Sequence[PlannedCheck]:
+        """The checks of the operations' answers against a reference, with parameters drawn from ``seed``.
+
+        Empty if the workload has no reference. Raises ``InputError`` where it cannot be made at this scale.
+        """
+        ...

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
@@ -34,6 +34,7 @@ _OF_TYPE: Mapping[str, Callable[[str], Any]] = {
     "integer": int,
     "decimal": Decimal,
     "timestamp": datetime.fromisoformat,
+    "date": date.fromisoformat,
     "text": str,
 }
 _SQLSTATES = (
@@ -205,7 +206,7 @@ class DbapiSession:
         for name in statements:
             if name not in self._prepared:
                 found = in_scope(self._own, self.engine.dialects, name)
-                self._prepared[name] = compiled(found, self.engine.paramstyle), self._guarded(self.connection.cursor)
+                self._prepared[name] = compiled(found, self.engine.paramstyle), self._guarded(self._cursor)
 
     def bind(self, statement: str, arguments: Arguments) -> Bound:
         """The commands of a statement with their values."""
@@ -249,7 +250,7 @@ class DbapiSession:
         assert self._begun, "a load outside a transaction"
         at_once = self.values_per_insert // len(table.columns)
         insert = partial(self._insert if at_once else self._insert_each, table, *self._insertion(table))
-        total, cursor = 0, self._guarded(self.connection.cursor)
+        total, cursor = 0, self._guarded(self._cursor)
         try:
             for rows in _in_groups(chunks, at_once or self.rows_per_call):
                 self._guarded(insert, cursor, rows)
@@ -290,6 +291,10 @@ class DbapiSession:
         for row in rows:
             yield [self.encoded(_value(*one)) for one in zip(types, row.split(b"\t"), strict=True)]
 
+    def _cursor(self) -> Any:
+        """A cursor of the connection."""
+        return self.connection.cursor()
+
     def _begin(self) -> None:
         """Start a transaction; by default the driver does with the first command."""
 
@@ -302,7 +307,7 @@ class DbapiSession:
     def _run(self, statement: Compiled, arguments: Mapping[str, Any]) -> Any:
         """Run the commands of a statement, and commit unless a transaction is open."""
         values = {name: self.encoded(arguments[name]) for name in statement.parameters}
-        cursor = self._guarded(self.connection.cursor)
+        cursor = self._guarded(self._cursor)
         bound = Bound(statement, tuple((one.text, one.given(values)) for one in statement.pieces), cursor)
         try:
             rows = self._guarded(self._sent, bound)

@@ -18,8 +18,7 @@ from urllib.parse import quote
 from hdbkit.config import Target
 from hdbkit.contracts import Capability, Schema, SessionOptions, Workload
 from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession
-from hdbkit.databases._file_claim import FileClaim
-from hdbkit.databases._sql_schema import SqlSchema
+from hdbkit.databases._files import FileSchema
 from hdbkit.errors import CannotConnect, ErrorClass
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, find
 
@@ -60,12 +59,8 @@ class SqliteSession(DbapiSession):
         self.connection.execute(_BEGIN.text)
 
 
-class SqliteSchema(SqlSchema):
-    """A schema in a file, reserved by a lock on a file next to it."""
-
-    def __init__(self, engine: Sqlite, target: Target, workload: Workload) -> None:
-        self._reserved = FileClaim(Path(f"{target.database}-build"))
-        super().__init__(engine, target, workload)
+class SqliteSchema(FileSchema):
+    """A schema in a file, which is created with it."""
 
     def create(self, spec: str) -> None:
         """Create the file first if there is none."""
@@ -75,15 +70,6 @@ class SqliteSchema(SqlSchema):
             self.session.close()
             self.session = self._engine.connect(self.target, self._scope)
         super().create(spec)
-
-    def claim(self) -> bool:
-        """By a lock that ends with the process."""
-        return self._reserved.take()
-
-    def close(self) -> None:
-        """Close the connection and end the reservation; never raises."""
-        super().close()
-        self._reserved.end()
 
 
 class Sqlite(DbapiDatabase):

@@ -60,3 +60,13 @@ FOR UPDATE
 
 -- fragment: primary_key(table, name, columns)
 ALTER TABLE {table} ADD CONSTRAINT {name} PRIMARY KEY {columns}
+
+-- fragment: date
+DATE
+
+-- fragment: date_value(value)
+-- A text or a parameter as a date.
+CAST({value} AS DATE)
+
+-- fragment: year(day)
+EXTRACT(YEAR FROM {day})

@@ -24,7 +24,7 @@ from hdbkit.workloads.tproc_c.conformance.small import Small, fill
 from tests.quick import QUICK
 from tests.sources import OF_SOURCES, SOURCES, source
 
-STORES = {Capability.TABLES, Capability.SQL}
+STORES = {Capability.TABLES, Capability.SQL, Capability.CLIENT_ROUTINES}
 KINDS = [kind for kind in kinds() if database(kind).capabilities >= STORES and kind not in OF_SOURCES]
 WORK = workload(WorkloadSpec(warehouses=1))
 Connect = Callable[..., SqlSession]

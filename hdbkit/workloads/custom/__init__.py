@@ -210,6 +210,10 @@ class Custom:
 
         return checks(self.spec, self.scope(dialects).statements)
 
+    def answers(self, seed: int) -> list[PlannedCheck]:
+        """None: there is no reference."""
+        return []
+
 
 def workload(spec: WorkloadSpec) -> Workload:
     """The workload that a specification defines."""

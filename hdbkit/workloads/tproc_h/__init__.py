@@ -1,0 +1,166 @@
+"""TPROC-H, the analytic workload derived from TPC-H: population, 22 queries, streams and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config.metric import DetailChart, Measure, Metric
+from hdbkit.contracts import (
+    Access,
+    Capability,
+    Part,
+    PlannedCheck,
+    PlannedPhase,
+    Schema,
+    Scope,
+    Serial,
+    Session,
+    Table,
+    TableLoad,
+    User,
+    UserPlan,
+    Workload,
+)
+from hdbkit.errors import InputError
+from hdbkit.sql import Statement, statements
+from hdbkit.workloads.tproc_h.spec import QUERIES, Indexes, TprocHLoad, TprocHSpec
+from hdbkit.workloads.tproc_h.tables import TABLES
+
+QUERY_TIME = Metric(
+    name="geometric mean",
+    title="geometric mean of the query times",
+    unit="s",
+    measure=Measure.GEOMETRIC_MEAN,
+    operations=QUERIES,
+)
+DETAILS = MappingProxyType({"stream": "u2", "query_set": "u2", "rows": "u4"})
+"""The stream and the number of the query set of a query, and the rows of its result."""
+_GROUP = "tproc_h"
+_INDEX, _KEY = "index_", "_pk"
+
+
+class TprocH:
+    """Contract: :class:`hdbkit.contracts.Workload`. Heavy modules are imported on first use."""
+
+    title = "TPROC-H"
+    notice = (
+        "derived from TPC-H and not comparable to published results, as it does not comply with the specification"
+    )
+    noun = "query"
+    operations: tuple[str, ...] = QUERIES
+    reading = frozenset(QUERIES)
+    metric = QUERY_TIME
+    serial: Serial | None = None
+    details: Mapping[str, str] = DETAILS
+    detail_charts: tuple[DetailChart, ...] = ()
+    tables: Mapping[str, Table] = MappingProxyType(TABLES)
+    routines: tuple[str, ...] = ()
+    instead: Mapping[Capability, str] = MappingProxyType({})
+    grows = False
+    preload: tuple[str, ...] = ("hdbkit.workloads.tproc_h.user",)
+
+    def __init__(self, spec: TprocHSpec) -> None:
+        self.spec = spec
+        self.scale = f"scale factor {spec.scale_factor:g}"
+        self.slug = f"h-sf{spec.scale_factor:g}"
+
+    def scope(self, dialects: tuple[str, ...]) -> Scope:
+        """Its statements, in a schema of its own; without those of the indexes that it does not have."""
+        known = statements(dialects, _GROUP)
+        return Scope(_GROUP, {name: one for name, one in known.items() if self._is_used(one)})
+
+    def _is_used(self, statement: Statement) -> bool:
+        if not statement.name.startswith(_INDEX) or self.spec.indexes is Indexes.ALL:
+            return True
+        return self.spec.indexes is Indexes.KEYS and statement.name.endswith(_KEY)
+
+    def load(self, given: Load) -> TprocHLoad:
+        """``given`` with this workload's options."""
+        return given if isinstance(given, TprocHLoad) else TprocHLoad(**given.model_dump(exclude_unset=True))
+
+    def mix(self, load: Load) -> dict[str, float]:
+        """Empty: each stream runs each query as often."""
+        return {}
+
+    def rollback_shares(self, load: Load) -> dict[str, float]:
+        """Empty: nothing is rolled back by design."""
+        return {}
+
+    def needs(self, load: Load) -> frozenset[Capability]:
+        """SQL."""
+        return frozenset({Capability.SQL})
+
+    def access(self, load: Load, dialects: tuple[str, ...] = ()) -> Access:
+        """Reading of all tables."""
+        return Access({"SELECT": frozenset(TABLES)})
+
+    def paced(self, load: Load) -> bool:
+        """False: queries follow each other without pauses."""
+        return False
+
+    def details_from_results(self, load: Load) -> bool:
+        """True: the number of rows."""
+        return True
+
+    def hint(self, load: Load) -> str:
+        """None."""
+        return ""
+
+    def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
+        """One measured phase, which ends with the last query of the last stream."""
+        return (PlannedPhase("power" if load.virtual_users == 1 else "throughput", None, measured=True),)
+
+    def parts(self, dialects: tuple[str, ...] = ()) -> list[Part]:
+        """Pieces of the tables."""
+        from hdbkit.workloads.tproc_h import population
+
+        return population.parts(self.spec)
+
+    def part(self, key: str) -> Iterator[TableLoad]:
+        """The rows of a part."""
+        from hdbkit.workloads.tproc_h import population
+
+        return population.part(self.spec, key)
+
+    def found(self, schema: Schema) -> WorkloadSpec | None:
+        """The specification of the schema; None if there is no schema."""
+        from hdbkit.workloads.built import built_spec
+
+        return built_spec(schema, self)
+
+    @property
+    def record(self) -> str:
+        """The specification."""
+        return self.spec.model_dump_json()
+
+    def advice_to_build(self, command: str) -> str:
+        """Suggest to build the schema."""
+        return f"run: {command}"
+
+    def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
+        """A stream, ready to run."""
+        from hdbkit.workloads.tproc_h.user import TprocHUser
+
+        return TprocHUser(reader or session, self.spec, self.load(load), plan, DETAILS)
+
+    def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
+        """Tables, row counts, indexes, and the totals of the orders."""
+        from hdbkit.workloads.tproc_h import checks
+
+        names = self.scope(dialects).statements
+        return checks.checks(self.spec, tuple(one.removeprefix(_INDEX) for one in names if one.startswith(_INDEX)))
+
+    def answers(self, seed: int) -> list[PlannedCheck]:
+        """Each query's rows against those of DuckDB."""
+        from hdbkit.workloads.tproc_h import answers
+
+        return answers.checks(self, self.spec, seed)
+
+
+def workload(spec: WorkloadSpec) -> Workload:
+    """TPROC-H on a schema of hdbkit's."""
+    if not isinstance(spec, TprocHSpec):
+        raise InputError(f"this is not a specification of TPROC-H: {spec!r}")
+    return TprocH(spec)

@@ -1,0 +1,46 @@
+"""The check of a schema: tables, row counts and indexes (TPC-H 1.4 and 4.2.5)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from hdbkit.contracts import Check, CheckSession, PlannedCheck
+from hdbkit.workloads.tproc_h.spec import TprocHSpec
+from hdbkit.workloads.tproc_h.tables import TABLES, lines_at
+
+
+def checks(spec: TprocHSpec, indexes: tuple[str, ...]) -> list[PlannedCheck]:
+    """All checks of a schema that was built as ``spec``, with these indexes."""
+    return [
+        _all_there("tables", tuple(TABLES), required=True),
+        *(PlannedCheck(f"rows of {table}", partial(_rows, spec=spec, table=table)) for table in TABLES),
+        _all_there("indexes", indexes),
+        PlannedCheck("lines of orders", _lines),
+    ]
+
+
+def _all_there(name: str, expected: tuple[str, ...], required: bool = False) -> PlannedCheck:
+    decide = partial(_missing, name=name, expected=expected)
+    return PlannedCheck(name, decide, of_catalog=True, required=required)
+
+
+def _missing(session: CheckSession, *, name: str, expected: tuple[str, ...]) -> Check:
+    there = {row[0] for row in session.ask(f"list_{name}")}
+    missing = ", ".join(one for one in expected if one not in there)
+    return Check(name, not missing, f"missing: {missing}" if missing else f"all {len(expected)} are there")
+
+
+def _rows(session: CheckSession, *, spec: TprocHSpec, table: str) -> Check:
+    rows, name = int(session.ask(f"count_{table}")[0][0]), f"rows of {table}"
+    expected = lines_at(spec.scale_factor) if table == "lineitem" else TABLES[table].rows_at(spec.scale_factor)
+    if expected is None:
+        about = TABLES[table].rows_at(spec.scale_factor)
+        return Check(name, abs(rows - about) < 0.01 * about, f"{rows}, about {about} expected")
+    return Check(name, rows == expected, f"{rows}, {expected} expected")
+
+
+def _lines(session: CheckSession) -> Check:
+    """An order's total is the sum of its lines, each rounded down to cents twice (TPC-H 4.2.3)."""
+    ((broken,),) = session.ask("broken_orders")
+    detail = "o_totalprice = sum of the lines' prices with discount and tax, to 15 cents: "
+    return Check("lines of orders", not broken, detail + (f"broken in {broken} orders" if broken else "holds"))

@@ -1,0 +1,66 @@
+"""What TPROC-H asks of an engine by name: its tables, its indexes, its 22 queries and its counts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from hdbkit.contracts import Capability, Operation
+from hdbkit.workloads.tproc_h.spec import QUERIES
+from hdbkit.workloads.tproc_h.streams import drawn
+from hdbkit.workloads.tproc_h.tables import TABLES
+
+_SQL: Final = frozenset({Capability.SQL})
+_INDEXES: Final = (
+    *(f"{table}_pk" for table in TABLES),
+    *("nation_by_region", "supplier_by_nation", "customer_by_nation", "partsupp_by_supplier"),
+    *("orders_by_customer", "lineitem_by_part", "lineitem_by_shipdate"),
+)
+_ANSWERS: Final[Mapping[str, str]] = {
+    "q01": "l_returnflag l_linestatus sum_qty sum_base_price sum_disc_price sum_charge avg_qty avg_price avg_disc "
+    "count_order",
+    "q02": "s_acctbal s_name n_name p_partkey p_mfgr s_address s_phone s_comment",
+    "q03": "l_orderkey revenue o_orderdate o_shippriority",
+    "q04": "o_orderpriority order_count",
+    "q05": "n_name revenue",
+    "q06": "revenue",
+    "q07": "supp_nation cust_nation l_year revenue",
+    "q08": "o_year mkt_share",
+    "q09": "nation o_year sum_profit",
+    "q10": "c_custkey c_name revenue c_acctbal n_name c_address c_phone c_comment",
+    "q11": "ps_partkey value",
+    "q12": "l_shipmode high_line_count low_line_count",
+    "q13": "c_count custdist",
+    "q14": "promo_revenue",
+    "q15": "s_suppkey s_name s_address s_phone total_revenue",
+    "q16": "p_brand p_type p_size supplier_cnt",
+    "q17": "avg_yearly",
+    "q18": "c_name c_custkey o_orderkey o_orderdate o_totalprice quantity",
+    "q19": "revenue",
+    "q20": "s_name s_address",
+    "q21": "s_name numwait",
+    "q22": "country numcust totacctbal",
+}
+
+
+def _operations() -> Iterator[Operation]:
+    for table in TABLES:
+        yield Operation(f"create_{table}", f"create the table {table}", needs=_SQL)
+        yield Operation(f"count_{table}", f"the rows of {table}", columns=("rows",), needs=_SQL)
+    for name in _INDEXES:
+        yield Operation(f"index_{name}", f"create the index {name}, after the load", needs=_SQL)
+    for name in QUERIES:
+        given = tuple(drawn(name, random.Random(0), 1.0))
+        columns = tuple(_ANSWERS[name].split())
+        yield Operation(name, f"query {int(name[1:])} (TPC-H 2.4.{int(name[1:])})", given, columns, needs=_SQL)
+    yield Operation(
+        "broken_orders",
+        "the number of orders whose total is not the sum of their lines",
+        columns=("orders",),
+        needs=_SQL,
+    )
+
+
+CONTRACTS: Final[Mapping[str, tuple[Operation, ...]]] = {"tproc_h": tuple(_operations())}
+"""What it asks, by folder of ``schemas/<engine>``."""

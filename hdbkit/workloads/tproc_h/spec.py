@@ -1,0 +1,76 @@
+"""TPROC-H's own part of a specification and of a load: scale, indexes, and which queries run how often.
+
+Kept light: configuration files are read with it, and every client process imports it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar, Final, Literal
+
+from pydantic import Field, field_validator
+
+from hdbkit import config
+from hdbkit.config.problems import did_you_mean
+from hdbkit.workloads import Models
+
+QUERIES: Final = tuple(f"q{number:02d}" for number in range(1, 23))
+
+
+class Indexes(StrEnum):
+    """The indexes of a schema."""
+
+    ALL = "all"
+    KEYS = "keys"
+    NONE = "none"
+
+
+class TprocHSpec(config.WorkloadSpec):
+    """A TPROC-H schema: its scale factor, and its indexes.
+
+    Example:
+        >>> TprocHSpec(scale_factor=0.1).scale_factor
+        0.1
+    """
+
+    scale_field: ClassVar[str] = "scale_factor"
+
+    kind: Literal["tproc_h"] = Field(default="tproc_h", description="the workload: tproc_h (analytic)")
+    scale_factor: float = Field(
+        default=1, ge=0.01, le=100_000, description="scale: 1 is about 1 GB of text, in 8.7 million rows"
+    )
+    indexes: Indexes = Field(
+        default=Indexes.ALL,
+        description="all: keys and indexes of foreign keys and dates; keys: primary keys alone; none",
+    )
+
+
+class TprocHLoad(config.Load):
+    """The load of TPROC-H: each virtual user is a stream, which runs the queries in an order of its own.
+
+    Example:
+        >>> TprocHLoad(queries="q01,q06").selected
+        ('q01', 'q06')
+    """
+
+    query_sets: int = Field(
+        default=1, ge=1, le=10_000, description="number of times that each stream runs the queries"
+    )
+    queries: str | None = Field(default=None, description="the queries that run, such as q01,q06; none: all 22")
+
+    @field_validator("queries")
+    @classmethod
+    def _queries_are_known(cls, text: str | None) -> str | None:
+        for name in text.split(",") if text is not None else ():
+            if name.strip() not in QUERIES:
+                raise ValueError(f"there is no query '{name.strip()}' (q01 to q22).{did_you_mean(name, QUERIES)}")
+        return text
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """The queries that run."""
+        names = () if self.queries is None else self.queries.split(",")
+        return tuple(dict.fromkeys(one.strip() for one in names)) or QUERIES
+
+
+MODELS = Models("TPROC-H", TprocHSpec, TprocHLoad, order=10)

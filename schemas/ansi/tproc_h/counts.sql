@@ -1,0 +1,34 @@
+-- Row counts of the tables, and what holds between them.
+
+-- name: count_region
+SELECT count(*) FROM region;
+
+-- name: count_nation
+SELECT count(*) FROM nation;
+
+-- name: count_supplier
+SELECT count(*) FROM supplier;
+
+-- name: count_customer
+SELECT count(*) FROM customer;
+
+-- name: count_part
+SELECT count(*) FROM part;
+
+-- name: count_partsupp
+SELECT count(*) FROM partsupp;
+
+-- name: count_orders
+SELECT count(*) FROM orders;
+
+-- name: count_lineitem
+SELECT count(*) FROM lineitem;
+
+-- name: broken_orders
+-- Orders whose total is not the sum of their lines. The generator rounds each of up to seven lines down twice.
+SELECT count(*) FROM (
+    SELECT order_key FROM (
+        SELECT o_orderkey AS order_key, o_totalprice AS amount FROM orders
+        UNION ALL
+        SELECT l_orderkey, -l_extendedprice * (1 - l_discount) * (1 + l_tax) FROM lineitem) amounts
+    GROUP BY order_key HAVING sum(amount) > 0.005 OR sum(amount) < -0.15) broken;

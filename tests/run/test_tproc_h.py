@@ -1,0 +1,104 @@
+"""TPROC-H on real engines: analytic, verified against the reference, run as power and throughput runs."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import closing, nullcontext
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import hdbkit
+from hdbkit.config import Load, Target
+from hdbkit.contracts import Capability
+from hdbkit.databases import database
+from hdbkit.errors import InputError
+from hdbkit.results.columns import Outcome
+from hdbkit.servers import private_server, startable_kinds
+from hdbkit.workloads import workload
+from hdbkit.workloads.checking import run_checks
+from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHSpec
+from hdbkit.workloads.tproc_h.streams import ordered
+from tests.run.test_custom import KINDS
+
+SPEC = TprocHSpec(scale_factor=0.01)
+EMBEDDED = "duckdb"
+
+
+@pytest.fixture(scope="module", params=[EMBEDDED, *(startable_kinds() if os.environ.get("HDBKIT_SOAK") else KINDS)])
+def analytic(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    """A schema of scale factor 0.01 on each engine."""
+    if request.param == EMBEDDED:
+        folder = tmp_path_factory.mktemp("file")
+        own = nullcontext(Target(kind=EMBEDDED, database=str(folder / "data")))
+    else:
+        try:
+            server = private_server(request.param)
+        except InputError as missing:
+            pytest.skip(str(missing))
+        own = nullcontext(server.__enter__().target)
+        request.addfinalizer(lambda: server.__exit__(None, None, None))
+    with own as target:
+        result = hdbkit.connect(target).build(SPEC)
+        assert result.passed
+        assert result.rows == 86_805
+        yield target
+
+
+def test_every_answer_is_that_of_the_reference(analytic: Target) -> None:
+    found = hdbkit.connect(analytic).check(SPEC, answers=True)
+    wrong = found[found["passed"] != True]  # noqa: E712
+    assert wrong.empty, wrong.to_string()
+    assert found["name"].str.startswith("answer of q").sum() == 22
+
+
+def test_a_wrong_answer_fails_its_check(analytic: Target) -> None:
+    work, engine = workload(SPEC), database(analytic)
+    with closing(engine.schema(analytic, work)) as schema:
+        session = schema.session
+        change = "UPDATE supplier SET s_acctbal = s_acctbal {} 1"
+        session.execute(change.format("+"))  # type: ignore[attr-defined]
+        try:
+            failed = {one.name for one in run_checks(work.answers(1), engine, session) if one.passed is False}
+        finally:
+            session.execute(change.format("-"))  # type: ignore[attr-defined]
+    assert failed == {"answer of q02"}
+
+
+def records(result: hdbkit.Result) -> pd.DataFrame:
+    frame = pd.concat(pd.read_parquet(path) for path in result.folder.operations.glob("*.parquet"))
+    return frame.sort_values(["virtual_user", "t_start_us"])
+
+
+def test_a_power_run_times_each_query_once_in_the_order_of_stream_0(analytic: Target, results: Path) -> None:
+    result = hdbkit.run(analytic, SPEC, Load(virtual_users=1))
+    done = records(result)
+    assert tuple(QUERIES[code] for code in done["operation"]) == ordered(0)
+    assert set(done["outcome"]) == {Outcome.COMMITTED}
+    assert (set(done["stream"]), set(done["query_set"])) == ({0}, {1})
+    rows = dict(zip(ordered(0), done["rows"], strict=True))
+    assert (rows["q01"], rows["q06"]) == (4, 1)
+    means_s = [done["mean_us"] / 1e6 for done in result.summary["operations"].values()]
+    assert result.summary["metric_value"] == pytest.approx(math.exp(sum(map(math.log, means_s)) / 22))
+    assert "Derived from TPC-H and not comparable" in result.report().read_text("utf-8")
+
+
+def test_streams_run_at_once_each_in_its_own_order(analytic: Target, results: Path) -> None:
+    load = Load(virtual_users=2, query_sets=2, queries="q06,q14,q19,q22")
+    done = records(hdbkit.run(analytic, SPEC, load))
+    chosen = {"q06", "q14", "q19", "q22"}
+    for user, stream in ((0, 1), (1, 2)):
+        own = done[done["virtual_user"] == user]
+        order = [name for name in ordered(stream) if name in chosen]
+        assert [QUERIES[code] for code in own["operation"]] == order * 2
+        assert (set(own["stream"]), list(own["query_set"])) == ({stream}, [1] * 4 + [2] * 4)
+
+
+def test_a_timeout_that_the_engine_lacks_is_refused(analytic: Target) -> None:
+    if Capability.STATEMENT_TIMEOUT in database(analytic).capabilities:
+        pytest.skip("this engine has one; its tests are those of the engine")
+    with pytest.raises(InputError, match="has no statement timeout; omit statement_timeout_ms"):
+        hdbkit.run(analytic, SPEC, Load(queries="q01", statement_timeout_ms=1000))

@@ -1,0 +1,174 @@
+"""TPROC-H without a server: streams, parameters, the population's parts, and the comparison of answers."""
+
+from __future__ import annotations
+
+import random
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from hdbkit.config import Load, WorkloadSpec
+from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.workloads import workload
+from hdbkit.workloads.tproc_h import population
+from hdbkit.workloads.tproc_h.answers import difference
+from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHSpec
+from hdbkit.workloads.tproc_h.streams import drawn, ordered
+
+SMALL = TprocHSpec(scale_factor=0.01)
+
+
+def test_each_stream_has_every_query_once_in_an_order_of_its_own() -> None:
+    orders = [ordered(stream) for stream in range(41)]
+    assert all(sorted(order) == list(QUERIES) for order in orders)
+    assert len({*orders}) == 41
+    assert (orders[0][:3], ordered(41)) == (("q14", "q02", "q09"), orders[1])
+
+
+def many(query: str, scale_factor: float = 1.0) -> list[dict[str, Any]]:
+    source = random.Random(7)
+    return [drawn(query, source, scale_factor) for _ in range(2000)]
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "lowest", "highest"),
+    [
+        ("q01", "last_shipdate", date(1998, 8, 3), date(1998, 10, 2)),
+        ("q02", "size", 1, 50),
+        ("q03", "day", date(1995, 3, 1), date(1995, 3, 31)),
+        ("q04", "first_day", date(1993, 1, 1), date(1997, 10, 1)),
+        ("q04", "end_day", date(1993, 4, 1), date(1998, 1, 1)),
+        ("q05", "end_day", date(1994, 1, 1), date(1998, 1, 1)),
+        ("q06", "min_discount", Decimal("0.01"), Decimal("0.08")),
+        ("q06", "max_discount", Decimal("0.03"), Decimal("0.10")),
+        ("q06", "quantity", 24, 25),
+        ("q10", "first_day", date(1993, 2, 1), date(1995, 1, 1)),
+        ("q14", "end_day", date(1993, 2, 1), date(1998, 1, 1)),
+        ("q15", "first_day", date(1993, 1, 1), date(1997, 10, 1)),
+        ("q18", "quantity", 312, 315),
+        ("q19", "quantity1", 1, 10),
+        ("q19", "quantity2", 10, 20),
+        ("q19", "quantity3", 20, 30),
+        ("q20", "first_day", date(1993, 1, 1), date(1997, 1, 1)),
+    ],
+)
+def test_parameters_are_within_the_limits_of_their_clause(query: str, name: str, lowest: Any, highest: Any) -> None:
+    found = [values[name] for values in many(query)]
+    assert (min(found), max(found)) == (lowest, highest)
+
+
+def test_parameters_that_must_differ_do() -> None:
+    assert all(values["nation1"] != values["nation2"] for values in many("q07"))
+    assert all(values["mode1"] != values["mode2"] for values in many("q12"))
+    assert all(len({values[f"size{i}"] for i in range(1, 9)}) == 8 for values in many("q16"))
+    assert all(len({values[f"code{i}"] for i in range(1, 8)}) == 7 for values in many("q22"))
+
+
+@pytest.mark.parametrize(("scale_factor", "fraction"), [(1, "0.0001"), (0.01, "0.01"), (30, "0.0000033333")])
+def test_the_fraction_of_query_11_is_inverse_to_the_scale(scale_factor: float, fraction: str) -> None:
+    assert drawn("q11", random.Random(1), scale_factor)["fraction"] == Decimal(fraction)
+
+
+def text(spec: TprocHSpec, key: str) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for load in population.part(spec, key):
+        found[load.table.name] = found.get(load.table.name, b"") + b"".join(load.chunks)
+    return found
+
+
+def test_a_table_is_the_same_in_one_part_and_in_several() -> None:
+    whole = text(SMALL, "orders-1-1")["orders"]
+    assert b"".join(text(SMALL, f"orders-{number}-3")["orders"] for number in (1, 2, 3)) == whole
+    assert whole.count(b"\n") == 15_000
+    assert {line.count(b"\t") for line in whole.splitlines()} == {8}
+
+
+def test_small_tables_that_come_together_are_told_apart() -> None:
+    found = text(SMALL, "region+nation+supplier+customer+part+partsupp-1-1")
+    rows = {name: content.count(b"\n") for name, content in found.items()}
+    assert rows == {"region": 5, "nation": 25, "supplier": 100, "customer": 1500, "part": 2000, "partsupp": 8000}
+    assert found["nation"] == text(SMALL, "nation-1-1")["nation"]
+    assert {line.count(b"\t") for line in found["supplier"].splitlines()} == {6}
+
+
+@pytest.mark.parametrize(("scale_factor", "count"), [(0.01, 3), (1, 6), (10, 60)])
+def test_the_parts_of_a_scale_have_all_rows(scale_factor: float, count: int) -> None:
+    parts = population.parts(TprocHSpec(scale_factor=scale_factor))
+    whole = 8_661_215 * scale_factor
+    assert sum(part.rows for part in parts) == pytest.approx(whole, rel=1e-4, abs=30)
+    assert len({part.key for part in parts}) == len(parts) == count
+    assert all(part.size_bytes <= 200_000_000 for part in parts)
+
+
+def test_a_missing_generator_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(population, "_TOOL", "no-such-generator")
+    with pytest.raises(InputError, match="TPROC-H needs no-such-generator"):
+        next(iter(population.part(SMALL, "region-1-1"))).chunks.__next__()
+
+
+def test_a_generator_that_fails_is_reported() -> None:
+    with pytest.raises(InputError, match="tpchgen-cli failed"):
+        text(SMALL, "region-3-2")
+
+
+ROW = ("ALGERIA", Decimal("1.50"), date(1995, 3, 1), 7)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ([ROW], [("ALGERIA     ", Decimal("1.509"), date(1995, 3, 1), Decimal(7))]),
+        ([ROW], [("ALGERIA", 1.5, date(1995, 3, 1), 7)]),
+        ([(1, "b"), (2, "a")], [(2, "a"), (1, "b")]),
+        ([(None,)], [(None,)]),
+    ],
+)
+def test_answers_are_equal_to_the_cent_without_blanks_and_places_of_equals(found: Any, expected: Any) -> None:
+    assert difference(found, expected) == ""
+
+
+@pytest.mark.parametrize(
+    ("found", "problem"),
+    [
+        ([ROW, ROW], "2 rows, 1 expected"),
+        (
+            [("ALGERIA", Decimal("1.52"), date(1995, 3, 1), 7)],
+            "row 1 is (ALGERIA, 1.52, 1995-03-01, 7), not",
+        ),
+        ([("BRAZIL", *ROW[1:])], "row 1 is (BRAZIL"),
+        ([("ALGERIA", Decimal("1.50"), date(1995, 3, 2), 7)], "row 1 is (ALGERIA, 1.50, 1995-03-02"),
+        ([("ALGERIA", None, date(1995, 3, 1), 7)], "row 1 is (ALGERIA, None"),
+    ],
+)
+def test_a_wrong_answer_is_shown_beside_the_right_one(found: Any, problem: str) -> None:
+    assert difference(found, [ROW]).startswith(problem)
+
+
+def test_answers_of_a_large_scale_are_refused() -> None:
+    with pytest.raises(InputError, match="verified up to scale factor 1; this schema has 3"):
+        workload(TprocHSpec(scale_factor=3)).answers(1)
+
+
+def test_the_options_are_those_of_the_workload() -> None:
+    work = workload(WorkloadSpec(kind="tproc_h", scale_factor=0.1))
+    assert (work.scale, work.slug) == ("scale factor 0.1", "h-sf0.1")
+    assert work.load(Load(queries="q06, q01")).selected == ("q06", "q01")  # type: ignore[attr-defined]
+    with pytest.raises(ConfigErrors, match="there is no query 'q23'"):
+        Load(queries="q23")
+    with pytest.raises(ConfigErrors, match="scale_factor"):
+        WorkloadSpec(kind="tproc_h", scale_factor=0)
+
+
+@pytest.mark.parametrize(("indexes", "count"), [("all", 15), ("keys", 8), ("none", 0)])
+def test_a_schema_has_the_indexes_that_its_option_names(indexes: str, count: int) -> None:
+    names = workload(TprocHSpec(indexes=indexes)).scope(("ansi",)).statements
+    assert sum(name.startswith("index_") for name in names) == count
+
+
+def test_one_user_runs_the_power_stream_and_several_run_others() -> None:
+    work = workload(SMALL)
+    assert [phase.name for phase in work.phases(Load(virtual_users=1))] == ["power"]
+    (phase,) = work.phases(Load(virtual_users=2))
+    assert (phase.name, phase.duration_s, phase.measured) == ("throughput", None, True)
