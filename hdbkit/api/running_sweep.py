@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hdbkit.api.sweep_process import launch
-from hdbkit.api.sweeping import SweepResult, plan_checked
+from hdbkit.api.sweeping import SweepResult, own_target, plan_checked
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import DamagedResult, InputError, ServerDown, SweepFailed
 from hdbkit.execution.handle import OnPoll, RunHandle
@@ -129,10 +129,12 @@ def start_sweep(
         folder = prepare(planned, place.results, control(planned.target))
         return RunningSweep(folder, launch(folder, planned.target))
     folder = find_sweep(place.results, resume_id)
-    at = place.target(target) if target is not None else folder.read_plan(SweepPlan).target
+    at = place.target(target) if target is not None else own_target(folder)
     with folder.starting():
         if sweep_progress(folder).status is SweepStatus.RUNNING:
             raise InputError(f"{folder.sweep_id} is already running; watch it with: hdbkit attach {folder.sweep_id}")
+        if not folder.is_own:  # its process takes the target from the plan
+            folder.write_plan(folder.read_plan(SweepPlan).model_copy(update={"target": at}))
         return RunningSweep(folder, launch(folder, at, blocks))
 
 

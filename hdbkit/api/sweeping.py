@@ -31,6 +31,7 @@ from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.contracts import ApplyBy
+from hdbkit.errors import InputError
 from hdbkit.execution.handle import OnPoll, execute
 from hdbkit.plan import RunPlan
 from hdbkit.report import sweep_card, sweep_report
@@ -323,10 +324,23 @@ def sweep(
 
     if resume_id is not None:
         folder = find_sweep(root, resume_id)
-        at = place.target(target) if target is not None else folder.read_plan(SweepPlan).target
+        at = place.target(target) if target is not None else own_target(folder)
         return SweepResult(resume(folder, control(at), run_one, watch, blocks, at))
     planned = plan_checked(target, spec, blocks, command, place)
     return SweepResult(start(planned, root, control(planned.target), run_one, watch))
+
+
+def own_target(folder: SweepFolder) -> Target:
+    """The target in the plan of a sweep that this user executed here.
+
+    Raises ``InputError`` for any other sweep: its target may run commands and write files of somebody else's choice.
+    """
+    if not folder.is_own:
+        raise InputError(
+            f"{folder.sweep_id} was not executed by this user on this host since its last start, so the commands and "
+            f"addresses in its plan are not used; name its target: hdbkit sweep TARGET --resume {folder.sweep_id}"
+        )
+    return folder.read_plan(SweepPlan).target
 
 
 def plan_checked(

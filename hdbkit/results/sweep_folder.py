@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from hdbkit.config.problems import problems_of
 from hdbkit.errors import DamagedResult
 from hdbkit.files import replace_file, sync_folder
-from hdbkit.processes import birth_of
+from hdbkit.processes import birth_of, boot_id
 from hdbkit.results.folder import RunFolder, is_run, only_match
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step
 from hdbkit.results.locks import only_one
@@ -79,6 +79,19 @@ class SweepFolder:
     def planned(self) -> bool:
         """Whether the sweep exists, that is, whether its plan is on disk."""
         return (self.path / "plan.json").is_file()
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this user has executed the sweep on this host since the host started.
+
+        The plan of any other may have been changed by others, and names commands, files and addresses.
+        """
+        try:
+            ours = (self.path / "plan.json").stat().st_uid == os.geteuid()
+            boot = boot_id()
+        except OSError:
+            return False
+        return ours and any(birth.startswith(f"{boot}/") for birth in self.journal.state.births)
 
     def write_plan(self, plan: BaseModel) -> None:
         """Write the plan, replacing an earlier one atomically."""

@@ -21,6 +21,7 @@ from hdbkit.api import RunningSweep, attach_sweep, running_sweep, running_sweeps
 from hdbkit.api.sweep_process import launch
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import ConfigErrors, DamagedResult, InputError, SweepFailed
+from hdbkit.processes import boot_id
 from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.servers import PrivateServer
 from hdbkit.sweep_runner import EventKind, SweepStatus
@@ -200,6 +201,25 @@ def test_what_breaks_a_sweep_down_is_reported_in_its_sentence(target: Target, st
         start_sweep(resume_id=stopped.sweep_id).wait()
     assert stopped.status is SweepStatus.FAILED
     assert speed(target) == "1"
+
+
+def test_a_sweep_from_elsewhere_is_resumed_on_the_target_that_is_named_and_no_other(
+    target: Target, stopped: RunningSweep, tmp_path: Path, command: HdbkitCommand
+) -> None:
+    ran = tmp_path / "ran"
+    control = {"commands": {"start": ["touch", str(ran)], "stop": ["true"], "status": ["false"]}}
+    server = {"kind": "postgresql", "host": "127.0.0.1", "port": 1, "user": "u", "may_restart": True}
+    change_plan(stopped, lambda plan: plan["target"].update(server, control=control))
+    journal = stopped.folder.path / "journal.ndjson"
+    journal.write_text(journal.read_text().replace(boot_id(), "another boot").replace("nulldb://", "another://"))
+    for refused in (command("sweep", "--resume", "last"), command("sweep", "--resume", "last", "--detach")):
+        assert refused.code == 2
+        assert f"name its target: hdbkit sweep TARGET --resume {stopped.sweep_id}" in refused.err
+    assert not ran.exists()
+    journal.write_text(journal.read_text().replace("another://", "nulldb://"))
+    done = start_sweep(target, resume_id="last").wait()
+    assert set(done.runs["status"]) == {"done"}
+    assert not ran.exists()
 
 
 def test_errors_are_reported_before_a_process_or_a_folder_is_made(target: Target, results: Path) -> None:
