@@ -168,9 +168,14 @@ class PostgreSQL:
         return found_pooling(target, lambda: self.connect(target, SERVER, asking))
 
     def encryption(self, session: Session, target: Target) -> Encryption:
-        """By the server; the certificate's end by a handshake of its own."""
+        """By the server; the certificate's end by a handshake of its own.
+
+        Behind a pooler the server reports its connection to the pooler, so the driver is asked first.
+        """
         from hdbkit.databases._psycopg_connect import server_certificate_end
 
+        if not _own(session).connection.ssl_in_use:
+            return Encryption()
         ((protocol,),) = session.ask("encryption")
         return Encryption(protocol, server_certificate_end(target)) if protocol else Encryption()
 

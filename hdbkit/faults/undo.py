@@ -220,10 +220,11 @@ def _start(target: Target) -> int:
     """Start the server unless it answers, and wait until it does; return when its start had ended.
 
     Its status command is not asked before that: it may report the killed process. The start is repeated, since
-    remaining processes of a killed server may block it briefly.
+    remaining processes of a killed server may block it briefly, or be taken for a server that runs already.
     """
     power, started = require_power(control(target)), False
-    done_ns, end, wait_s = time.monotonic_ns(), time.monotonic() + _START_S, _FIRST_S
+    again_until = time.monotonic() + _START_S
+    done_ns, end, wait_s = time.monotonic_ns(), again_until, _FIRST_S
     while (failure := _failure(target, wait_s)) is not None:
         starts, wait_s = isinstance(failure, NotReady), _ANSWER_S
         if starts and not started:  # somebody else has started it, and it recovers
@@ -238,6 +239,9 @@ def _start(target: Target) -> int:
                 time.sleep(_AGAIN_S)
             else:
                 started, done_ns, end = True, time.monotonic_ns(), time.monotonic() + target.control.restart_timeout_s
+        elif started and not power.running and time.monotonic() < again_until:
+            started, end = False, again_until
+            time.sleep(_AGAIN_S)
         elif late or (started and not power.running):
             lines = power.last_log_lines() if started else ""
             reason = failure.reason if isinstance(failure, CannotConnect) else str(failure)

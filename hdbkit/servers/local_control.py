@@ -42,10 +42,10 @@ class LocalControl(FileControl):
     def _earlier(self, snapshot: Mapping[str, Any]) -> str | None:
         """The file as it was; if others have edited it meanwhile, it as they left it, without our lines."""
         earlier, present = super()._earlier(snapshot), self._file.text()
-        if earlier is None or present is None:
+        if present is None:
             return earlier
         others, _ = self._split(present.encode("latin-1"))
-        if others == self._split(earlier.encode("latin-1"))[0]:
+        if others == self._split((earlier or "").encode("latin-1"))[0]:
             return earlier
         self.say(f"{self._file} was edited during the sweep; hdbkit removes its own lines and keeps the edits")
         return others.decode("latin-1")

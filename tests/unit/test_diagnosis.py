@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from hdbkit.api.diagnosis import State, _encryption
+from hdbkit.config import Target
+from hdbkit.databases import database
 from hdbkit.readings import Encryption
 
 
@@ -25,3 +27,10 @@ def test_the_end_of_the_servers_certificate(days: int, state: State, text: str) 
     (finding,) = _encryption(at)  # type: ignore[arg-type]
     assert (finding.state, finding.detail[: len(text)]) == (state, text)
     assert finding.advice.startswith("renew the certificate") == (state is not State.OK)
+
+
+def test_behind_a_pooler_the_encryption_is_that_of_the_clients_own_connection() -> None:
+    """The server reports that of its connection to the pooler."""
+    target = Target.parse("postgresql://bench@127.0.0.1:6432/x")
+    session = SimpleNamespace(connection=SimpleNamespace(ssl_in_use=False), ask=lambda _: [("TLSv1.3",)])
+    assert database(target).encryption(session, target) == Encryption()  # type: ignore[arg-type]

@@ -123,6 +123,16 @@ def test_a_killed_server_is_started_although_its_status_command_reports_the_proc
     assert not path.exists()
 
 
+def test_a_start_command_that_succeeds_and_starts_nothing_is_repeated(server: Server, leftover: Written) -> None:
+    """One that finds the id of the killed process in the server's file, and takes it for a running server."""
+    path = leftover(ServerState.KILLED, {1: "another boot/1"})
+    dead = server.running.with_name("dead")  # the killed process, which is there for its first status
+    start = f"test $(grep -c start {server.calls}) = 1 && touch {dead} || touch {server.running}"
+    undo(path, server.target(start=start, status=f"test -e {server.running} || rm {dead}"))
+    assert server.called == ["start", "start"]
+    assert not path.exists()
+
+
 def test_a_killed_server_that_somebody_else_started_is_left_alone(server: Server, leftover: Written) -> None:
     server.running.touch()
     path = leftover(ServerState.KILLED, {1: "another boot/1"})
@@ -222,8 +232,9 @@ def test_a_server_that_somebody_else_started_has_its_time_to_recover(
 
 
 def test_a_server_that_ends_again_after_its_start_is_not_waited_for(
-    tmp_path: Path, server: Server, leftover: Written
+    tmp_path: Path, server: Server, leftover: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(undoing, "_START_S", 0.0)
     leftover(ServerState.KILLED, {1: "another boot/1"})
     alive = tmp_path / "alive"
     status = f"test -e {alive} && rm {alive}"  # it has ended when it is asked again

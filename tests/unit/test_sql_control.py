@@ -130,8 +130,9 @@ class Controlled(Access, SqlControl):
 class Local(Access, LocalControl):
     """The control of that server by a file of this host; the server reads it when it is restarted."""
 
-    def __init__(self, server: Server, file: Path, kind: str = "mysql") -> None:
-        super().__init__(ALLOWING.with_(control=ControlSpec(config_file=file)), launcher(kind))
+    def __init__(self, server: Server, file: Path, kind: str = "mysql", drop_in: Path | None = None) -> None:
+        spec = ControlSpec(drop_in=drop_in) if drop_in else ControlSpec(config_file=file)
+        super().__init__(ALLOWING.with_(control=spec), launcher(kind))
         self.server, self.said = server, list[str]()
         self._engine, self.say = server, self.said.append  # type: ignore[assignment]
 
@@ -246,6 +247,18 @@ def test_a_file_that_others_edited_loses_only_the_lines_of_the_sweep(tmp_path: P
     lines = [line for line in file.read_text().splitlines() if line]
     assert lines == ["[mysqld]", "cache=9", "[client]", "user=x", "[mysqld]", "max_connections=500"]
     assert it.said == [f"{file} was edited during the sweep; hdbkit removes its own lines and keeps the edits"]
+
+
+@pytest.mark.parametrize(("added", "left"), [(b"", None), (b"max_connections=500\n", "max_connections=500")])
+def test_a_new_file_is_removed_unless_others_wrote_to_it(tmp_path: Path, added: bytes, left: str | None) -> None:
+    file = tmp_path / "zz-hdbkit.cnf"
+    it = Local(Server(), file, drop_in=tmp_path)
+    before = it.snapshot(["cache"])
+    it._keep(None, {"cache": "16"}, {})  # type: ignore[arg-type]
+    file.write_bytes(file.read_bytes() + added)
+    it.restore(before)
+    assert [*file.read_text().split()][1:] == [left] if left else not file.exists()
+    assert len(it.said) == (left is not None)
 
 
 LINES = "# do not edit\ncache = '8'\n"
