@@ -231,13 +231,7 @@ def _start(target: Target) -> int:
             end = max(end, done_ns / 1e9 + target.control.restart_timeout_s)
         late = time.monotonic() > end
         if not started and not starts:
-            try:
-                power.start(ended=True)
-            except ServerFailed:
-                if late:
-                    raise
-                time.sleep(_AGAIN_S)
-            else:
+            if _try_start(power, last=late):
                 started, done_ns, end = True, time.monotonic_ns(), time.monotonic() + target.control.restart_timeout_s
         elif started and not power.running and time.monotonic() < again_until:
             started, end = False, again_until
@@ -250,6 +244,18 @@ def _start(target: Target) -> int:
         else:
             time.sleep(_LOOK_S)
     return done_ns
+
+
+def _try_start(power: Power, last: bool) -> bool:
+    """Run the start command; wait and return False if it fails, but raise its error at the ``last`` attempt."""
+    try:
+        power.start(ended=True)
+    except ServerFailed:
+        if last:
+            raise
+        time.sleep(_AGAIN_S)
+        return False
+    return True
 
 
 def _failure(target: Target, wait_s: float) -> HdbkitError | None:
