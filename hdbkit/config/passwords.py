@@ -19,6 +19,7 @@ PASSWORD_VARIABLE = "HDBKIT_PASSWORD"  # noqa: S105  the name of a variable, not
 ADMIN_PASSWORD_VARIABLE = "HDBKIT_ADMIN_PASSWORD"  # noqa: S105  the name of another variable
 TOKEN_VARIABLE = "HDBKIT_AGENT_TOKEN"  # noqa: S105  the name of a variable, too
 KEYRING_SERVICE = "hdbkit"
+_MAX_SECRET = 4096
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,13 @@ def find_token(address: str, file: Path | None) -> str | None:
 def read_secret(file: Path) -> str:
     """The content of a file as a secret, without surrounding white space. Raises ``InputError``."""
     try:
-        return file.read_text(encoding="utf-8").strip()
+        with file.open(encoding="utf-8") as opened:
+            secret = opened.read(_MAX_SECRET + 1)
     except (OSError, ValueError) as error:
         raise InputError(f"the token file {file} cannot be read: {error}") from None
+    if len(secret) > _MAX_SECRET:
+        raise InputError(f"the token file {file} has more than {_MAX_SECRET} characters")
+    return secret.strip()
 
 
 def keyring_trouble(address: str) -> str:

@@ -8,9 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+
 
 class FileClaim:
-    """A lock on a file, which ends with the process at the latest; the file is removed with it."""
+    """A lock on a file, which ends with the process at the latest; the file, if empty, is removed with it.
+
+    A file that has content is somebody else's and keeps it; a symbolic link is not followed.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -19,7 +24,7 @@ class FileClaim:
     def take(self) -> bool:
         """Take the lock, unless it is taken already; false if another process has it."""
         while self._opened is None:
-            opened = self._path.open("wb")
+            opened = os.fdopen(os.open(self._path, _FLAGS, 0o666), "rb")
             try:
                 fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if self._path.stat().st_ino == os.fstat(opened.fileno()).st_ino:
@@ -37,6 +42,7 @@ class FileClaim:
         """Remove the file and release the lock; never raises."""
         if self._opened is not None:
             with suppress(OSError):
-                self._path.unlink()
+                if not os.fstat(self._opened.fileno()).st_size:
+                    self._path.unlink()
             self._opened.close()
             self._opened = None

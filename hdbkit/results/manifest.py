@@ -198,6 +198,7 @@ class _Result(_Part):
     replication_lag_s: dict[Literal["mean", "max"], float] | None = None
     data: dict[str, float | None] | None = None
     counters: dict[str, float | None]
+    waiting_locks: float | None = None
     clients_lost: int | None = None
     faults: list[dict[str, Any]] = Field(default_factory=list)
     lost_commits: int | None = None

@@ -208,7 +208,7 @@ def test_a_sweep_from_elsewhere_is_resumed_on_the_target_that_is_named_and_no_ot
 ) -> None:
     ran = tmp_path / "ran"
     control = {"commands": {"start": ["touch", str(ran)], "stop": ["true"], "status": ["false"]}}
-    server = {"kind": "postgresql", "host": "127.0.0.1", "port": 1, "user": "u", "may_restart": True}
+    server = {"kind": "postgresql", "host": "127.0.0.1", "port": 1, "user": "u", "options": {}, "may_restart": True}
     change_plan(stopped, lambda plan: plan["target"].update(server, control=control))
     journal = stopped.folder.path / "journal.ndjson"
     journal.write_text(journal.read_text().replace(boot_id(), "another boot").replace("nulldb://", "another://"))

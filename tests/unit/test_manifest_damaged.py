@@ -84,3 +84,12 @@ def test_the_reason_names_the_place_and_what_is_expected(tmp_path: Path) -> None
         DamagedResult, match=r"is damaged: plan\.load\.virtual_users: input should be a valid integer"
     ):
         folder.read()
+
+
+def test_the_waits_for_locks_are_a_number(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "20260101-a", duration_s=2).folder
+    summary = summarize(folder, folder.read())
+    path = folder.path / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "result": {**summary, "waiting_locks": "many"}}))
+    with pytest.raises(DamagedResult, match=r"result\.waiting_locks: input should be a valid number"):
+        folder.read()

@@ -9,8 +9,9 @@ import pytest
 
 from hdbkit import api
 from hdbkit.config import Target
-from hdbkit.config.passwords import keyring_trouble
+from hdbkit.config.passwords import keyring_trouble, read_secret
 from hdbkit.databases._password_files import in_colon_file, in_option_file
+from hdbkit.errors import InputError
 
 KEYRING = """
 from keyring import errors
@@ -151,3 +152,11 @@ def _colon_file(path: Path, line: str) -> Path:
     path.write_text(line + "\n")
     path.chmod(0o600)
     return path
+
+
+def test_a_secret_is_read_from_a_file_of_limited_size(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(" secret\n")
+    assert read_secret(file) == "secret"
+    with pytest.raises(InputError, match="/dev/zero has more than 4096 characters"):
+        read_secret(Path("/dev/zero"))
