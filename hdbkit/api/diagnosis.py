@@ -210,7 +210,8 @@ def _settings_control(at: _Connected) -> Findings:
     if Capability.SETTINGS not in at.engine.capabilities:
         return
     if not at.target.may_change_settings:
-        text = "hdbkit may not change settings of this server, so a sweep of settings is refused"
+        what = "a sweep sets only what each session can set for itself (compare_by: slices)"
+        text = f"hdbkit may not change settings of this server; {what}"
         yield Finding("sweeps", State.OK, text, "may_change_settings: true in the target allows it")
         return
     server = control(at.target)

@@ -59,10 +59,9 @@ _ERRORS = (
         "a password is required, but none was given",
         "set HDBKIT_PASSWORD or name a password file",
     ),
-    (
-        "password authentication failed",
-        "wrong user '{user}' or password",
-        "check the user and set HDBKIT_PASSWORD to the right password",
+    *(
+        (sign, "wrong user '{user}' or password", "check the user and set HDBKIT_PASSWORD to the right password")
+        for sign in ("password authentication failed", "SASL authentication failed")  # the latter by PgBouncer
     ),
     ("authentication failed", "user '{user}' was not accepted", "check the user name and the server's pg_hba.conf"),
     (
@@ -113,6 +112,7 @@ _ERRORS = (
 _REJECTIONS = (
     "no password supplied",
     "password authentication failed",
+    "SASL authentication failed",
     "authentication failed",
     "no pg_hba.conf entry",
     "too many",

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from hdbkit.api.diagnosis import State, _encryption
+from hdbkit.api.diagnosis import State, _encryption, _settings_control
 from hdbkit.config import Target
+from hdbkit.contracts import Capability
 from hdbkit.databases import database
 from hdbkit.readings import Encryption
 
@@ -34,3 +35,10 @@ def test_behind_a_pooler_the_encryption_is_that_of_the_clients_own_connection() 
     target = Target.parse("postgresql://bench@127.0.0.1:6432/x")
     session = SimpleNamespace(connection=SimpleNamespace(ssl_in_use=False), ask=lambda _: [("TLSv1.3",)])
     assert database(target).encryption(session, target) == Encryption()  # type: ignore[arg-type]
+
+
+def test_without_permission_a_sweep_still_sets_what_each_session_can_set() -> None:
+    engine = SimpleNamespace(capabilities={Capability.SETTINGS})
+    at = SimpleNamespace(engine=engine, target=Target.parse("postgresql://bench@db1/x"))
+    (finding,) = _settings_control(at)  # type: ignore[arg-type]
+    assert finding.detail.endswith("a sweep sets only what each session can set for itself (compare_by: slices)")

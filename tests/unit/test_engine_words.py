@@ -63,6 +63,11 @@ def test_a_server_that_requires_tls_is_no_matter_of_pg_hba_conf_for_a_target_tha
     assert "pg_hba.conf" in _connect_error(target.with_(options={}), f"{REFUSED}, {addition}").advice
 
 
+def test_a_pooler_that_rejects_a_password_is_no_matter_of_pg_hba_conf() -> None:
+    error = _connect_error(Target.parse("postgresql://bench@db1:6432/x"), "FATAL:  SASL authentication failed")
+    assert (type(error), error.reason) == (Rejected, "wrong user 'bench' or password")
+
+
 def test_only_what_a_running_server_says_is_a_rejection() -> None:
     """Not what a pooler, a router or the network says while the server is down."""
     target = Target.parse("postgresql://bench@db1/x")
