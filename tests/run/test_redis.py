@@ -312,7 +312,7 @@ def test_a_schema_that_is_there_is_not_built_again(warehouse: Target) -> None:
 
 
 def test_a_drop_removes_keys_and_functions_of_its_schema_only(server: Target, engine: Database) -> None:
-    target = server.with_(database="2")
+    target = server.with_(database="3")
     with closing(engine.connect(target, WORK.scope(engine.dialects))) as session:
         session.command("SET", "tproc_c_of_another", "1")  # type: ignore[attr-defined]
         with closing(engine.schema(target, WORK)) as schema:
