@@ -48,7 +48,7 @@ class Capability(StrEnum):
         "snapshot_conflicts",
         "under repeatable read, changing a row that changed since the snapshot fails",
     )
-    LOCK_ERRORS = "lock_errors", "deadlocks and lock timeouts are told apart"
+    LOCK_ERRORS = "lock_errors", "deadlocks and lock timeouts have different error codes"
     LOCK_TIMEOUT = "lock_timeout", "waiting for a lock can be limited"
     STATEMENT_TIMEOUT = "statement_timeout", "a statement that takes too long can be ended"
     CHANGE_TIMEOUT = "change_timeout", "a statement that changes rows and takes too long can be ended"

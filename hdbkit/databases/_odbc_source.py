@@ -120,20 +120,20 @@ def explored(connection: pyodbc.Connection) -> Source:
     """What a data source is. Raises the driver's error if the connection breaks."""
     import pyodbc
 
-    def told(what: str) -> Any:
+    def information(what: str) -> Any:
         try:
             return connection.getinfo(getattr(pyodbc, what))
         except pyodbc.Error:
             return ""
 
-    product = str(told("SQL_DBMS_NAME"))
+    product = str(information("SQL_DBMS_NAME"))
     dialects = BASE
     for statement, variants in _TRIED.items():
         fitting = (one for one in ("", *variants) if _rows(connection, _with(dialects, one), statement) == [(1,)])
         dialects = _with(dialects, next(fitting, ""))
     for number, names in _BY_TYPE:
         dialects = _with(dialects, _first_type(connection, number, names))
-    if not told("SQL_ALTER_TABLE"):
+    if not information("SQL_ALTER_TABLE"):
         dialects = _with(dialects, "odbc_unique_index")
     own = f"{KIND}_{product.lower()}"
     if (data_folder("schemas") / own).is_dir():
@@ -141,14 +141,15 @@ def explored(connection: pyodbc.Connection) -> Source:
     several = any(_rows(connection, dialects, name) == [(1,)] for name in _SEVERAL_ROWS)
     return Source(
         product=product,
-        version=str(told("SQL_DBMS_VER")),
-        driver=f"{told('SQL_DRIVER_NAME')} {told('SQL_DRIVER_VER')}",
+        version=str(information("SQL_DBMS_VER")),
+        driver=f"{information('SQL_DRIVER_NAME')} {information('SQL_DRIVER_VER')}",
         dialects=dialects,
-        catalog=str(told("SQL_DATABASE_NAME")),
+        catalog=str(information("SQL_DATABASE_NAME")),
         schema=str(_value(connection, dialects, "current_schema") or ""),
-        isolation_levels=int(told("SQL_TXN_ISOLATION_OPTION") or 0),
+        isolation_levels=int(information("SQL_TXN_ISOLATION_OPTION") or 0),
         values_per_insert=_VALUES_PER_INSERT if several else 0,
-        batches=int(told("SQL_BATCH_SUPPORT") or 0) & _EXPLICIT == _EXPLICIT and _takes_batches(connection, dialects),
+        batches=int(information("SQL_BATCH_SUPPORT") or 0) & _EXPLICIT == _EXPLICIT
+        and _takes_batches(connection, dialects),
         exact_decimals=isinstance(_value(connection, dialects, "read_decimal"), Decimal),
         typed_times=isinstance(_value(connection, dialects, "read_now"), datetime),
     )

@@ -193,7 +193,7 @@ class Odbc(DbapiDatabase):
             try:
                 return explored(connection)
             except self.errors as error:
-                _, _, text = _told(error)
+                _, _, text = _error_parts(error)
                 failed = failed or CannotConnect(one.url, text, "check the driver of the data source")
             finally:
                 connection.close()
@@ -247,7 +247,7 @@ class Odbc(DbapiDatabase):
             connection.maxwrite = _LONGEST_TEXT
             return connection
         except self.errors as error:
-            code, _, text = _told(error)
+            code, _, text = _error_parts(error)
             reason = text.replace(secret, "...") if secret else text
             refused = Rejected if code.startswith("28") else CannotConnect
             raise refused(target.url, reason, _ADVICE.get(code, _ADVICE[""])) from None
@@ -269,7 +269,7 @@ class Odbc(DbapiDatabase):
 
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By the product's number of the error where it has a class, else by the SQLSTATE."""
-        code, number, text = _told(error)
+        code, number, text = _error_parts(error)
         known = ERRORS.get(self.source.product.lower(), {})
         return known.get(number) or class_of(code), code, text
 
@@ -340,7 +340,7 @@ def _option(target: Target, name: str) -> str | None:
     return next((one for one in target.options if one.lower() == name), None)
 
 
-def _told(error: Exception) -> tuple[str, int, str]:
+def _error_parts(error: Exception) -> tuple[str, int, str]:
     """SQLSTATE, number and text of an error; pyodbc repeats the SQLSTATE in its text."""
     code, text = (*map(str, error.args), "", "")[:2]
     number = _NUMBER.search(text)

@@ -85,7 +85,7 @@ def test_a_table_is_the_same_in_one_part_and_in_several() -> None:
     assert {line.count(b"\t") for line in whole.splitlines()} == {8}
 
 
-def test_small_tables_that_come_together_are_told_apart() -> None:
+def test_small_tables_that_come_together_are_distinguished() -> None:
     found = text(SMALL, "region+nation+supplier+customer+part+partsupp-1-1")
     rows = {name: content.count(b"\n") for name, content in found.items()}
     assert rows == {"region": 5, "nation": 25, "supplier": 100, "customer": 1500, "part": 2000, "partsupp": 8000}

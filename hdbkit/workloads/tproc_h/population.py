@@ -2,7 +2,7 @@
 
 Equal scale factors give equal rows, whatever the parts. A part is a range of a table's rows, or several small tables
 together, since each start of the generator takes about a second. The rows of a part come through a pipe; tables that
-come together are told apart by their number of columns.
+come together are distinguished by their number of columns.
 """
 
 from __future__ import annotations

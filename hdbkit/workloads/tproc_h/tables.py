@@ -21,7 +21,7 @@ class Table(contracts.Table):
     scales: bool = True
 
     def rows_at(self, scale_factor: float) -> int:
-        """The number of rows; of ``lineitem`` an estimate, where :func:`exact` does not know it."""
+        """The number of rows; of ``lineitem`` an estimate; see :func:`lines_at`."""
         return round(self.rows * scale_factor) if self.scales else self.rows
 
 

@@ -16,28 +16,26 @@ class TprocHUser:
     """The workload part of a stream; one user alone runs stream 0, several run the streams from 1."""
 
     def __init__(self, session: Session, spec: TprocHSpec, load: TprocHLoad, plan: UserPlan, details: Any) -> None:
-        self._session, self._spec, self._left = session, spec, load.query_sets
-        self._sets = load.query_sets
+        self._session, self._spec = session, spec
+        self._sets, self._done = load.query_sets, 0
         self._source = random.Random(plan.seed)
         self._stream = plan.index + 1 if load.virtual_users > 1 else 0
         chosen = load.selected
         self._order = [name for name in ordered(self._stream) if name in chosen]
         session.prepare(self._order)
         self._heads = Heads(plan.index, details)
-        self._number: dict[int, tuple[int, int]] = {}
 
     def next_batch(self) -> Sequence[Prepared]:
         """The queries of one set, with parameters drawn in the order of the stream; none after the last set."""
-        if not self._left:
+        if self._done == self._sets:
             return ()
-        number = self._sets - self._left + 1
-        self._left -= 1
+        self._done += 1
         found = []
         for name in self._order:
             values = drawn(name, self._source, self._spec.scale_factor)
             arguments = tuple(values[parameter] for parameter in self._session.parameters(name))
             bound, operation = self._session.bind(name, arguments), QUERIES.index(name)
-            (head,) = self._heads.pack([operation], stream=[self._stream], query_set=[number])
+            (head,) = self._heads.pack([operation], stream=[self._stream], query_set=[self._done])
             found.append(Prepared(operation, self._session.perform, bound, head))
         return found
 
