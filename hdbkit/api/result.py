@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.run import quantiles, records
+from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.run.windows import window_of
 from hdbkit.charts.chart import Chart
@@ -61,6 +62,17 @@ class Result:
     def latencies(self) -> pd.DataFrame:
         """One row per operation: count, committed, failed, p50_us ... p999_us, max_us (service time)."""
         return pd.DataFrame.from_dict(self.summary.get("operations", {}), orient="index").rename_axis("operation")
+
+    def executions(self) -> pd.DataFrame:
+        """One row per execution: operation, virtual_user, start_s, elapsed_s, outcome, error, and the details.
+
+        Raises:
+            DamagedResult: there is no measured window, or a file cannot be read.
+
+        Example:
+            >>> hdbkit.result().executions().query("outcome == 'failed'")  # doctest: +SKIP
+        """
+        return executions(self.folder, self.manifest)
 
     @property
     def checks(self) -> pd.DataFrame:

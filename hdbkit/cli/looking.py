@@ -107,7 +107,10 @@ def runs_show(run_id: RunId = "last", as_json: AsJson = False) -> None:
     """Show a run: result, latencies, checks."""
     result = api.result(run_id)
     if as_json:
-        show.print_json(result.manifest.model_dump(mode="json"))
+        content = result.manifest.model_dump(mode="json")
+        if result.manifest.one_by_one:
+            content["executions"] = show.frame_json(result.executions())
+        show.print_json(content)
     else:
         show.run(result)
 

@@ -25,6 +25,7 @@ from hdbkit.sweep_plan import SweepPlan
 from hdbkit.workloads import workload
 
 _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
+_MAX_EXECUTIONS = 200
 _CONDITION = "schema: "
 _PERHAPS_SLICES = (
     "if the account can set all settings in a session and a run holds ten cycles, each run has all configurations "
@@ -211,13 +212,25 @@ def run(result: Result) -> None:
         if per:
             listed = "   ".join(f"{name.replace('_', ' ')} {cell(value)}" for name, value in per.items())
             console.print(f"  per {manifest.noun}: {listed}")
-        console.print(table(result.latencies.reset_index(), columns=_LATENCIES))
+        if manifest.one_by_one:
+            _executions(result)
+        else:
+            console.print(table(result.latencies.reset_index(), columns=_LATENCIES))
         for effect in summary.get("faults", []):
             console.print(f"  fault: {effect_text(effect, metric)}", markup=False)
     checks(_without_passed_conditions(result.checks))
     for warning in result.warnings:
         console.print(f"  [yellow]warning[/]: {escape(warning)}")
     console.print(f"  {escape(manifest.notice)}", style="dim")
+
+
+def _executions(result: Result) -> None:
+    """Every execution of a run's operations, the first ones where they are many."""
+    found = result.executions()
+    console.print(table(found.head(_MAX_EXECUTIONS)))
+    if len(found) > _MAX_EXECUTIONS:
+        counted = many(len(found), result.manifest.noun)
+        console.print(f"  the first {_MAX_EXECUTIONS} of {counted}; all: hdbkit runs show {result.run_id} --json")
 
 
 def _without_passed_conditions(found: pd.DataFrame) -> pd.DataFrame:

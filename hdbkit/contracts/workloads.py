@@ -141,6 +141,9 @@ class Workload(Protocol):
     """Columns that it adds to each record: name and NumPy type, such as ``{"key": "u4"}``."""
     detail_charts: tuple[DetailChart, ...]
     """Charts over its detail columns, in addition to those of every run."""
+    one_by_one: bool
+    """Whether users execute a list of operations few times each, so that results show every execution, and times
+    instead of quantiles and rates."""
     tables: Mapping[str, Table]
     """The tables that a build creates and loads, in this order; empty if hdbkit does not build them."""
     routines: tuple[str, ...]

@@ -96,6 +96,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
         noun=kind.noun,
         scale=kind.scale,
         detail_charts=list(kind.detail_charts),
+        one_by_one=kind.one_by_one,
         phases=[Phase(name=phase.name, measured=phase.measured) for phase in kind.phases(load)],
         command=plan.command,
         software={**software, "driver": ready.driver, "client_path": _client_path(ready)},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.faults import RECOVERED, lost_text
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.wording import all_per_s, many, plural
@@ -15,7 +16,7 @@ from hdbkit.errors import DamagedResult
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.server_work import server_host_work, server_work
-from hdbkit.report.tables import Table, cell, milliseconds, number, text_table
+from hdbkit.report.tables import Table, cell, frame_table, milliseconds, number, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.slices import Slices
@@ -30,7 +31,7 @@ def run_report(folder: RunFolder) -> Path:
         DamagedResult: the manifest cannot be read.
     """
     manifest = folder.read()
-    charts, errors = _charts(folder, manifest)
+    (charts, each), errors = _from_records(folder, manifest)
     result = manifest.result
     page = Page(
         kicker=f"{manifest.run_id}{_place(manifest)}",
@@ -42,7 +43,7 @@ def run_report(folder: RunFolder) -> Path:
         warnings=[*errors, *warnings(manifest)],
         tables=tables(manifest) if result else [],
         charts=charts,
-        evidence=[*_faults(manifest), *server_work(manifest), *server_host_work(result)] if result else [],
+        evidence=[*each, *_faults(manifest), *server_work(manifest), *server_host_work(result)] if result else [],
         checks=manifest.checks,
         environment=environment(manifest, read_settings(folder)),
         journal=[_course(manifest)],
@@ -50,11 +51,12 @@ def run_report(folder: RunFolder) -> Path:
     return write_page(folder.report, page)
 
 
-def _charts(folder: RunFolder, manifest: Manifest) -> tuple[list[Chart], list[str]]:
+def _from_records(folder: RunFolder, manifest: Manifest) -> tuple[tuple[list[Chart], list[Table]], list[str]]:
+    """What needs the records: charts, and the table of executions; and why there are none."""
     try:
-        return run_charts(folder, manifest), []
+        return (run_charts(folder, manifest), _executions(folder, manifest)), []
     except DamagedResult as error:
-        return [], [str(error)]
+        return ([], []), [str(error)]
 
 
 def _place(manifest: Manifest) -> str:
@@ -181,6 +183,8 @@ def tables(manifest: Manifest) -> list[Table]:
     """The latencies of a run, whose result must not be empty, and its network traffic per operation."""
     result, noun = manifest.result, manifest.noun
     lines = [(name, line) for name, line in result["operations"].items() if line["count"]]
+    if manifest.one_by_one:
+        return [_times(lines, noun), *_traffic(result, noun)]
     head = [noun, "count", "per second", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
     rows = [
         [name, f"{line['count']:,}", number(line["count"] / result["window_s"])]
@@ -190,6 +194,26 @@ def tables(manifest: Manifest) -> list[Table]:
     ]
     title = f"{plural(noun).capitalize()} of the window (service time in ms)"
     return [Table(title, head, rows, [False, *[True] * (len(head) - 1)]), *_traffic(result, noun)]
+
+
+def _times(lines: list[tuple[str, dict[str, Any]]], noun: str) -> Table:
+    """How long each operation took that few executions were made of."""
+    rows = [
+        [name, line["count"], _seconds(line["mean_us"]), _seconds(line["max_us"]), line["failed"]]
+        for name, line in lines
+    ]
+    return text_table(plural(noun).capitalize(), [noun, "count", "mean (s)", "longest (s)", "failed"], rows)
+
+
+def _seconds(time_us: float | None) -> float | None:
+    return None if time_us is None else time_us / 1e6
+
+
+def _executions(folder: RunFolder, manifest: Manifest) -> list[Table]:
+    """Every execution; no table for a run whose operations are too many for that."""
+    if not manifest.one_by_one:
+        return []
+    return [frame_table(executions(folder, manifest), f"Every {manifest.noun}")]
 
 
 def _traffic(result: dict[str, Any], noun: str) -> list[Table]:

@@ -232,6 +232,7 @@ class Manifest(BaseModel):
     noun: str = Field(default="operation", description="the workload's term for an operation: transaction, query")
     scale: str = Field(default="", description="the size of the schema: 100 branches")
     detail_charts: list[DetailChart] = Field(default_factory=list)
+    one_by_one: bool = Field(default=False, description="results show every execution instead of quantiles and rates")
     phases: list[Phase] = Field(default_factory=list)
     command: str = Field(default="", description="the command that repeats the run")
     software: dict[str, str] = Field(default_factory=dict)

@@ -7,6 +7,7 @@ so that a test can compute the answer in its own way. The metric is TPROC-C's un
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +33,8 @@ from hdbkit.results.sweep_folder import SweepFolder, sweep_folder
 from hdbkit.sweep_plan import plan_sweep, run_plan
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c import NOPM
+from hdbkit.workloads.tproc_h import QUERY_TIME
+from hdbkit.workloads.tproc_h.spec import TprocHLoad, TprocHSpec
 
 METRIC = NOPM
 NAMES = ["new_order", "payment", "order_status", "delivery", "stock_level"]
@@ -115,14 +118,14 @@ def operations(
     return rows[rows["t_start_us"] + rows["latency_us"] < seconds * 1e6].reset_index(drop=True)
 
 
-def seconds_of(rows: pd.DataFrame) -> pd.DataFrame:
+def seconds_of(rows: pd.DataFrame, operations: int = len(NAMES)) -> pd.DataFrame:
     """The table of seconds that belongs to the rows."""
     records = np.zeros(len(rows), RECORD)
     records["start_ns"] = rows["t_start_us"] * 1000
     records["end_ns"] = (rows["t_start_us"] + rows["latency_us"]) * 1000
     for name in ("operation", "outcome", "retries"):
         records[name] = rows[name]
-    seconds = Seconds(len(NAMES))
+    seconds = Seconds(operations)
     seconds.add(records, 0)
     return pd.DataFrame(seconds.columns())
 
@@ -247,9 +250,13 @@ def write_run(
     noun: str = "",
     label: str | None = None,
     plan: RunPlan | None = None,
+    names: Sequence[str] = NAMES,
+    details: Mapping[str, str] = DETAILS,
     **changes: Any,
 ) -> Synthetic:
     """A finished run at ``path``; ``changes`` go to :func:`operations`, ``load`` to the plan's load.
+
+    ``names`` are the operations, and ``details`` the detail columns, of ``rows``.
 
     A ``plan`` is that of the run, instead of the target, load and label that the other arguments make.
     """
@@ -267,8 +274,8 @@ def write_run(
     folder = RunFolder(path)
     folder.operations.mkdir(parents=True)
     for user, part in rows.groupby("virtual_user"):
-        write_table(folder.operations / f"user-{user:05d}.parquet", part, columns.OPERATIONS | DETAILS)
-    write_table(folder.table("seconds"), seconds_of(rows), columns.SECONDS)
+        write_table(folder.operations / f"user-{user:05d}.parquet", part, columns.OPERATIONS | dict(details))
+    write_table(folder.table("seconds"), seconds_of(rows, len(names)), columns.SECONDS)
     write_table(folder.table("counters"), counters_of(rows, start_us, end_us), columns.COUNTERS)
     write_table(folder.table("host"), host_of(seconds + 1) if host is None else host, columns.HOST)
     write_table(folder.table("clients"), clients_of(rows, users), columns.CLIENTS)
@@ -279,16 +286,17 @@ def write_run(
         notice=work.notice,
         status=Status.DONE,
         plan=plan.model_dump(mode="json"),
-        operations=NAMES,
+        operations=list(names),
         mix=work.mix(plan.load),
         rollback_shares=work.rollback_shares(plan.load),
-        details=DETAILS,
+        details=dict(details),
         metric=metric,
         paced=work.paced(plan.load),
         workload_title=work.title,
         noun=noun or work.noun,
         scale=work.scale,
         detail_charts=list(work.detail_charts),
+        one_by_one=work.one_by_one,
         command=f"hdbkit run nulldb://db1/bench --users {users}",
         software={"hdbkit": "0.1.0", "python": "3.11"},
         host={"cpu": "a <fast> one", "cores": 2},
@@ -309,6 +317,42 @@ def with_result(made: Synthetic) -> Synthetic:
     manifest = made.manifest.model_copy(update={"result": summarize(made.folder, made.manifest)})
     made.folder.write(manifest)
     return replace(made, manifest=manifest)
+
+
+def write_queries(
+    path: Path, times_s: Mapping[str, float], *, users: int = 1, failed: Sequence[str] = ()
+) -> Synthetic:
+    """A run, with its result, in which each user executes each query once, the n-th one n times as slowly."""
+    rows, names = [], list(times_s)
+    for user in range(users):
+        at = 0
+        for number, (name, seconds) in enumerate(times_s.items()):
+            taken = round(seconds * (user + 1) * 1e6)
+            record = {"virtual_user": user, "t_start_us": at, "latency_us": taken, "wait_us": 0, "operation": number}
+            outcome = {"outcome": 2, "error_class": 4} if name in failed else {"outcome": 0, "error_class": 0}
+            rows.append({**record, **outcome, "retries": 0, "stream": user + 1, "rows": 10 * number})
+            at += taken
+    plan = RunPlan(
+        run_id=path.name,
+        target=Target(kind="nulldb", host="db1", database="bench"),
+        workload=TprocHSpec(scale_factor=0.01),
+        load=TprocHLoad(
+            virtual_users=users,
+            rampup_s=0,
+            duration_s=1e-6 * max(r["t_start_us"] + r["latency_us"] for r in rows) + 1,
+        ),
+    )
+    frame = pd.DataFrame(rows)
+    return with_result(
+        write_run(
+            path,
+            plan=plan,
+            rows=frame,
+            names=names,
+            details={"stream": "uint16", "rows": "uint32"},
+            metric=QUERY_TIME.model_copy(update={"operations": tuple(names)}),
+        )
+    )
 
 
 def write_errors(folder: RunFolder, text: str = "something else") -> None:

@@ -46,6 +46,7 @@ class Custom:
     serial: Serial | None = None
     preload: tuple[str, ...] = ("hdbkit.workloads.custom.user",)
     detail_charts: tuple[DetailChart, ...] = ()
+    one_by_one = False
 
     def __init__(self, spec: CustomSpec) -> None:
         definition = spec.definition

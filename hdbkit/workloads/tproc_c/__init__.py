@@ -57,6 +57,7 @@ class TprocC:
     metric = NOPM
     serial: Serial | None = Serial("new_order", ("w_id", "d_id"), "o_id", "last_order_ids")
     details: Mapping[str, str] = DETAILS
+    one_by_one = False
     detail_charts: tuple[DetailChart, ...] = (
         DetailChart(
             key="warehouses",

@@ -55,6 +55,7 @@ class TprocH:
     serial: Serial | None = None
     details: Mapping[str, str] = DETAILS
     detail_charts: tuple[DetailChart, ...] = ()
+    one_by_one = True
     tables: Mapping[str, Table] = MappingProxyType(TABLES)
     routines: tuple[str, ...] = ()
     instead: Mapping[Capability, str] = MappingProxyType({})
