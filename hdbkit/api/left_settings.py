@@ -10,7 +10,8 @@ from pathlib import Path
 from hdbkit.config import Target
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, DamagedResult, NoneFree, NothingListens
-from hdbkit.results.sweep_folder import SweepFolder, sweep_folders, unreadable
+from hdbkit.results.sweep_folder import SweepFolder, sweep_folders
+from hdbkit.results.unrestored import doubtful
 from hdbkit.servers.server_access import host_of
 from hdbkit.sweep_plan import SweepPlan
 
@@ -39,10 +40,10 @@ def settings_warnings(root: Path, target: Target) -> list[str]:
 
 
 def unknown_settings(root: Path, target: Target) -> list[str]:
-    """A sentence per sweep on the target's server whose journal cannot be read."""
+    """A sentence per sweep on the target's server of which it is unknown what it left there."""
     return [
-        f"{error}; whether {folder.sweep_id} left its settings on this server is unknown"
-        for folder, error in unreadable(root)
+        f"{doubt}; whether {folder.sweep_id} left its settings on this server is unknown"
+        for folder, doubt in doubtful(root)
         if _is_on(folder, target)
     ]
 
@@ -72,15 +73,11 @@ def _advice(root: Path, target: Target, error: CannotConnect) -> str:
 
 
 def _left(folder: SweepFolder) -> bool:
-    """Whether a sweep changed settings, has not restored them, and is not running."""
-    try:
-        if not folder.journal.settings_state.changed or folder.journal.state.executed_by:
-            return False
-    except DamagedResult:
-        return False
+    """Whether a sweep of this account changed settings, has not restored them, and is not running."""
     with suppress(DamagedResult):
-        return bool(folder.read_before())
-    return True
+        if folder.journal.settings_state.changed and not folder.journal.state.executed_by and folder.is_own:
+            return bool(folder.read_before())
+    return False
 
 
 def _is_on(folder: SweepFolder, target: Target) -> bool:

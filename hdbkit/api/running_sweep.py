@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hdbkit.api.sweep_process import launch
-from hdbkit.api.sweeping import SweepResult, own_target, plan_checked
+from hdbkit.api.sweeping import SweepResult, plan_checked, resumed_target
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import DamagedResult, InputError, ServerDown, SweepFailed
 from hdbkit.execution.handle import OnPoll, RunHandle
@@ -18,7 +18,6 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import SERVER_DOWN
 from hdbkit.results.sweep_folder import SweepFolder, find_sweep, sweep_folders
 from hdbkit.servers import control
-from hdbkit.sweep_plan import SweepPlan
 from hdbkit.sweep_runner import Follower, SweepProgress, SweepStatus, Watcher, prepare, sweep_progress
 from hdbkit.sweep_runner.events import ignore_event
 from hdbkit.workspace import DEFAULT, Workspace
@@ -129,12 +128,10 @@ def start_sweep(
         folder = prepare(planned, place.results, control(planned.target))
         return RunningSweep(folder, launch(folder, planned.target))
     folder = find_sweep(place.results, resume_id)
-    at = place.target(target) if target is not None else own_target(folder)
     with folder.starting():
         if sweep_progress(folder).status is SweepStatus.RUNNING:
             raise InputError(f"{folder.sweep_id} is already running; watch it with: hdbkit attach {folder.sweep_id}")
-        if not folder.is_own:  # its process takes the target from the plan
-            folder.write_plan(folder.read_plan(SweepPlan).model_copy(update={"target": at}))
+        at = resumed_target(folder, target, place)
         return RunningSweep(folder, launch(folder, at, blocks))
 
 

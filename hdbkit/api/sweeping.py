@@ -41,7 +41,7 @@ from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import ENDED_EARLY, SweepFolder, each_run, find_sweep, runs_frame
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
-from hdbkit.sweep_runner import Watcher, resume, start
+from hdbkit.sweep_runner import Watcher, accept, resume, start
 from hdbkit.sweep_runner.deciding import judged, spending
 from hdbkit.sweep_runner.events import ignore_event
 from hdbkit.sweep_runner.slicing import slices_for
@@ -324,21 +324,27 @@ def sweep(
 
     if resume_id is not None:
         folder = find_sweep(root, resume_id)
-        at = place.target(target) if target is not None else own_target(folder)
+        at = resumed_target(folder, target, place)
         return SweepResult(resume(folder, control(at), run_one, watch, blocks, at))
     planned = plan_checked(target, spec, blocks, command, place)
     return SweepResult(start(planned, root, control(planned.target), run_one, watch))
 
 
-def own_target(folder: SweepFolder) -> Target:
-    """The target in the plan of a sweep that this user executed here.
+def resumed_target(folder: SweepFolder, target: Target | str | None, place: Workspace) -> Target:
+    """The target with which a sweep is resumed: the named one, else that of a plan that this account wrote.
 
-    Raises ``InputError`` for any other sweep: its target may run commands and write files of somebody else's choice.
+    A sweep of another account becomes this account's own when its target is named. Raises ``InputError`` if it is not
+    named, since that of the plan may run commands and write files of somebody else's choice.
     """
+    if target is not None:
+        named = place.target(target)
+        if not folder.is_own:
+            accept(folder, named, control(named))
+        return named
     if not folder.is_own:
         raise InputError(
-            f"{folder.sweep_id} was not executed by this user on this host since its last start, so the commands and "
-            f"addresses in its plan are not used; name its target: hdbkit sweep TARGET --resume {folder.sweep_id}"
+            f"this account did not write the files of {folder.sweep_id}, so commands, addresses and settings in them "
+            f"are not used; if you trust them, name the target: hdbkit sweep TARGET --resume {folder.sweep_id}"
         )
     return folder.read_plan(SweepPlan).target
 

@@ -108,7 +108,7 @@ class RunHandle:
         manifest = self.manifest()
         if not manifest.status.ended:
             raise InputError(f"run {self.run_id} is still running; stop it first: hdbkit stop {self.run_id}")
-        undone = self._undo_faults(manifest)
+        undone = self._undo_faults()
         if undone:
             warnings = [
                 *manifest.warnings,
@@ -150,14 +150,14 @@ class RunHandle:
 
         return left_behind(self.folder)
 
-    def _undo_faults(self, manifest: Manifest) -> list[str]:
+    def _undo_faults(self) -> list[str]:
         """Undo what the run's faults have left; return what that was."""
         found = self.left_by_faults
         if not found:
             return []
         from hdbkit.faults.undo import undo_all
 
-        failed = undo_all(self.folder, RunPlan.model_validate(manifest.plan).target)
+        failed = undo_all(self.folder)
         if failed:
             raise RunFailed(self.run_id, "; ".join(failed))
         return found

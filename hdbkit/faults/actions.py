@@ -22,6 +22,7 @@ from hdbkit.errors import HdbkitError, InputError, ServerFailed
 from hdbkit.faults.file_system import Freezing, may_freeze, own_file_system
 from hdbkit.faults.undo import Leftover, ServerState, require_power, undo
 from hdbkit.processes import birth_of
+from hdbkit.results.seal import require_key
 from hdbkit.servers import control
 from hdbkit.servers.power import run_command
 
@@ -50,6 +51,7 @@ def check(target: Target, faults: Sequence[Fault], users: int, session: Session,
 
     ``users`` is the number of client processes.
     """
+    require_key()  # what a fault leaves is sealed
     for fault in faults:
         if fault.thing is Thing.CLIENT and fault.count > users:
             raise InputError(f"'{fault}' needs {fault.count} clients, but the run has {users}")
@@ -164,13 +166,13 @@ class Actions:
         """All processes of the server, the main one first, which will be down or frozen."""
         main = psutil.Process(self._find_server())
         pids = [main.pid, *(child.pid for child in main.children(recursive=True))]
-        return Leftover(state, {pid: birth_of(pid) for pid in pids})
+        return Leftover(state, {pid: birth_of(pid) for pid in pids}, self.target)
 
     def _stopped(self) -> Leftover:
         """The server that is to be stopped, without its processes if it is not on this host."""
         with suppress(HdbkitError, psutil.Error):
             return self._leftover(ServerState.DOWN)
-        return Leftover(ServerState.DOWN, {})
+        return Leftover(ServerState.DOWN, {}, self.target)
 
     def _kill(self, path: Path) -> None:
         """Kill every process of the server, as a power failure of its host would."""
@@ -198,7 +200,7 @@ class Actions:
 
     def _freeze_disk(self, fault: Fault, path: Path) -> None:
         place = own_file_system(self._find_server(), path.parent)
-        with Leftover(ServerState.DISK_FROZEN, {}, str(place)).written(path):
+        with Leftover(ServerState.DISK_FROZEN, {}, self.target, str(place)).written(path):
             self._frozen = Freezing(place, fault.duration_s + _LATE_S)
 
     def _thaw_disk(self, path: Path) -> int:

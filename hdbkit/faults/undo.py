@@ -4,14 +4,12 @@ It is written to the run folder before the fault begins, so that another process
 the faults does, the run's supervisor once that process has died, ``hdbkit recover`` once both have. All three call
 ``undo``, which can be repeated; the file is removed when it has succeeded, which for a server that was killed or
 stopped means that it answers a statement. The file is locked while the fault begins, so that nothing is undone before
-it is done. It names the host, its boot and the user, and nobody else undoes it: the commands that do so come from the
-run folder, which may be a copy from elsewhere.
+it is done. It contains the target with its commands, and the seal of the account: nothing is executed because of a
+file in a folder from elsewhere.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import signal
 import socket
@@ -23,7 +21,6 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import Power, ServerControl, SessionOptions
@@ -39,8 +36,9 @@ from hdbkit.errors import (
 )
 from hdbkit.faults.file_system import thaw
 from hdbkit.files import draft_of
-from hdbkit.processes import birth_of, boot_id
+from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.seal import read_sealed, write_sealed
 from hdbkit.servers import control
 from hdbkit.servers.place import held
 
@@ -61,60 +59,42 @@ class ServerState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Origin:
-    """Where a fault was caused, and by whom; files of earlier versions do not say."""
-
-    host: str = ""
-    boot: str = ""
-    user: str = ""
-
-    @classmethod
-    def here(cls) -> Origin:
-        """This host and this user."""
-        return cls(socket.gethostname(), boot_id(), str(os.geteuid()))
-
-    def check(self, path: Path) -> None:
-        """Raise ``ServerFailed`` if the fault of a file was caused elsewhere, before a reboot, or by another user."""
-        here = self.here()
-        if self.boot != here.boot:
-            what = f"host {self.host or 'unknown'}, and not since the last start of this host"
-            advice = f"recover the run there; or restore its server yourself, and then remove {path}"
-        elif self.user != here.user:
-            what, advice = f"this host by the user with the id {self.user}", "recover the run as that user"
-        else:
-            return
-        raise ServerFailed(f"it was caused on {what}, so none of its commands is run here; {advice}")
-
-
-@dataclass(frozen=True)
 class Leftover:
-    """What a fault leaves behind: the server's ``processes`` with their births, and the ``folder`` of its data."""
+    """What a fault leaves behind: the server's ``processes`` with their births, and the ``folder`` of its data.
+
+    ``target`` is the server's, with the commands that start and stop it; ``host`` is where it was caused.
+    """
 
     state: ServerState
     processes: Mapping[int, str]
+    target: Target
     folder: str = ""
-    origin: Origin = field(default_factory=Origin.here)
+    host: str = field(default_factory=socket.gethostname)
 
     @contextmanager
     def written(self, path: Path) -> Iterator[None]:
-        """Write it to a file, and have ``undo`` wait until the block ends. Raises ``OSError``."""
+        """Write it to a file, and have ``undo`` wait until the block ends. Raises ``OSError`` and ``InputError``."""
         with ExitStack() as block:
             with draft_of(path) as draft:
-                file = block.enter_context(draft.open("wb"))
-                fcntl.flock(file, fcntl.LOCK_EX)
-                file.write(json.dumps(asdict(self)).encode())
-                file.flush()
-                os.fsync(file.fileno())
+                write_sealed(draft, {**asdict(self), "target": self.target.model_dump(mode="json")})
+                block.enter_context(held(draft))
             yield
 
     @classmethod
     def read(cls, path: Path) -> Leftover:
-        """Read it from a file. Raises ``FileNotFoundError`` and ``DamagedResult``."""
+        """Read it from a file. Raises ``FileNotFoundError``, ``DamagedResult`` and ``InputError``."""
+        found, own = read_sealed(path)
+        if not own:
+            raise DamagedResult(f"{path} was not written by this account, so nothing in it is executed")
         try:
-            found: dict[str, Any] = json.loads(path.read_bytes())
             processes = {int(pid): str(birth) for pid, birth in found["processes"].items()}
-            origin = Origin(**{name: str(text) for name, text in found.get("origin", {}).items()})
-            return cls(ServerState(found["state"]), processes, str(found["folder"]), origin)
+            return cls(
+                ServerState(found["state"]),
+                processes,
+                Target.model_validate(found["target"]),
+                str(found["folder"]),
+                str(found["host"]),
+            )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedResult(f"{path} cannot be read, so its fault is not undone ({error})") from None
 
@@ -144,18 +124,20 @@ class Leftover:
                 os.kill(pid, number)
 
 
-def undo(path: Path, target: Target) -> int:
+def undo(path: Path, target: Target | None = None) -> int:
     """Undo what a file describes, and remove the file; does nothing without it.
 
-    Another process that still begins it, or undoes it at the same time, is waited for. Returns when hdbkit's own part
-    was done, in ns of the monotonic clock: what a server takes after its start command, and a pooler until it
-    connects again, is theirs. Raises ``HdbkitError`` and ``OSError``; the file then stays.
+    The server is that of ``target``, else the file's. Another process that still begins it, or undoes it at the same
+    time, is waited for. Returns when hdbkit's own part was done, in ns of the monotonic clock: what a server takes
+    after its start command, and a pooler until it connects again, is theirs. Raises ``HdbkitError`` and ``OSError``;
+    the file then stays.
     """
     try:
         with held(path):
             left = Leftover.read(path)
-            left.origin.check(path)
-            done_ns = _undo(left, target)
+            if left.host != socket.gethostname():
+                raise ServerFailed(f"it was caused on host {left.host}; recover the run there")
+            done_ns = _undo(left, target or left.target)
             path.unlink()
     except FileNotFoundError:
         return time.monotonic_ns()
@@ -174,12 +156,12 @@ def left_behind(folder: RunFolder) -> list[str]:
         with suppress(FileNotFoundError):  # it is undone by now
             try:
                 found.append(Leftover.read(path).described)
-            except DamagedResult:
-                found.append(f"an unknown state ({path} is damaged)")
+            except DamagedResult as error:
+                found.append(f"an unknown state ({error})")
     return found
 
 
-def undo_all(folder: RunFolder, target: Target) -> list[str]:
+def undo_all(folder: RunFolder, target: Target | None = None) -> list[str]:
     """Undo every fault that a run has left; return a sentence for each that could not be undone."""
     failed = []
     for path in folder.left_by_faults():

@@ -102,7 +102,7 @@ class SweepState:
 
     ``broken_off`` is the line with the reason why it was interrupted. ``found`` are the original values of the
     settings that it varies, ``restored`` is the line of their restoration. ``begun`` is the line of the last started
-    run, ``births`` are those of all processes that executed it.
+    run.
     """
 
     def __init__(self, journal: Iterable[JournalLine] = ()) -> None:
@@ -118,7 +118,6 @@ class SweepState:
         self.begun: JournalLine | None = None
         self.since: datetime | None = None
         self.ends_since: list[datetime] = []
-        self.births: set[str] = set()
         self._process: tuple[int, str] | None = None
         self.changed = self.data_kept = self.finished = False
         for line in journal:
@@ -139,7 +138,6 @@ class SweepState:
         match line.step:
             case Step.STARTED:
                 self._process = int(line.details.get("pid", 0)), str(line.details.get("birth"))
-                self.births.add(self._process[1])
                 self.broken_off, self.since, self.ends_since = None, line.at, []
             case Step.STOPPED | Step.FAILED:
                 self.broken_off, self._process = line, None

@@ -7,7 +7,7 @@ server's settings are saved before the first change. A crash can only truncate t
 from __future__ import annotations
 
 import fcntl
-import json
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -23,11 +23,12 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from hdbkit.config.problems import problems_of
 from hdbkit.errors import DamagedResult
 from hdbkit.files import replace_file, sync_folder
-from hdbkit.processes import birth_of, boot_id
+from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder, is_run, only_match
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step
 from hdbkit.results.locks import only_one
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.seal import read_sealed, write_sealed
 
 RUN_COLUMNS = (
     *("number", "block", "configuration", "virtual_users"),
@@ -78,33 +79,53 @@ class SweepFolder:
     @property
     def planned(self) -> bool:
         """Whether the sweep exists, that is, whether its plan is on disk."""
-        return (self.path / "plan.json").is_file()
+        return self._plan.is_file()
 
     @property
     def is_own(self) -> bool:
-        """Whether this user has executed the sweep on this host since the host started.
+        """Whether this account wrote the plan, and the snapshot if there is one, or has accepted them.
 
-        The plan of any other may have been changed by others, and names commands, files and addresses.
+        Those of any other sweep are not used unless the user names its target: they contain commands, files and
+        addresses. Raises ``InputError`` if the account's key cannot be read.
         """
-        try:
-            ours = (self.path / "plan.json").stat().st_uid == os.geteuid()
-            boot = boot_id()
-        except OSError:
-            return False
-        return ours and any(birth.startswith(f"{boot}/") for birth in self.journal.state.births)
+        with suppress(OSError, DamagedResult):
+            return self._before_is_own() and _digest(self._plan.read_bytes()) in self._own_plans()
+        return False
 
     def write_plan(self, plan: BaseModel) -> None:
-        """Write the plan, replacing an earlier one atomically."""
+        """Write the plan and its seal, replacing an earlier one atomically.
+
+        The seal is written first and has the earlier plans as well, so that it fits at any time. Raises
+        ``InputError`` if the account cannot seal.
+        """
+        text = plan.model_dump_json(indent=1).encode()
         self.path.mkdir(parents=True, exist_ok=True)
-        replace_file(self.path / "plan.json", plan.model_dump_json(indent=1).encode())
+        write_sealed(self._seal, {"sweep": self.sweep_id, "plans": [*self._own_plans(), _digest(text)]})
+        replace_file(self._plan, text)
         sync_folder(self.path)
+
+    def _own_plans(self) -> list[str]:
+        """The digests of the plans that this account wrote for this sweep."""
+        with suppress(FileNotFoundError, DamagedResult):
+            content, own = read_sealed(self._seal)
+            if own and content.get("sweep") == self.sweep_id:
+                return list(content.get("plans", ()))
+        return []
+
+    @property
+    def _plan(self) -> Path:
+        return self.path / "plan.json"
+
+    @property
+    def _seal(self) -> Path:
+        return self.path / "plan.seal"
 
     def read_plan(self, model: type[Plan]) -> Plan:
         """The plan as a ``model``, read again only if the file has changed.
 
         Raises ``DamagedResult`` if it is missing or damaged.
         """
-        path = self.path / "plan.json"
+        path = self._plan
         try:
             found = path.stat()
             signature = (found.st_ino, found.st_mtime_ns, found.st_size)
@@ -151,16 +172,46 @@ class SweepFolder:
 
         ``found`` are the original values of the settings that the sweep varies; only for readers of the journal.
         """
-        replace_file(self.before, json.dumps({"identity": identity, "snapshot": snapshot}).encode(), mode=0o600)
-        sync_folder(self.path)
+        self._write_before(identity, snapshot)
         self.append(Step.SETTINGS_SAVED, identity=identity, found=dict(found))
 
     def read_before(self) -> dict[str, Any]:
-        """The snapshot in ``before.json``. Raises ``DamagedResult``."""
+        """The snapshot in ``before.json``.
+
+        Raises ``DamagedResult``, also if the snapshot was not saved by this account for this sweep and server.
+        """
+        if not self._before_is_own():
+            raise DamagedResult(f"{self.before} was not written by this account, so the settings are not restored")
+        return self._read_before()
+
+    def accept(self, plan: BaseModel) -> None:
+        """Make a sweep from elsewhere this account's own, with this plan and with its snapshot as it is.
+
+        Raises ``DamagedResult`` and ``InputError``.
+        """
+        if self.journal.settings_state.changed:
+            self._write_before(str(self.journal.settings_state.identity), self._read_before())
+        self.write_plan(plan)
+
+    def _write_before(self, identity: str, snapshot: dict[str, Any]) -> None:
+        write_sealed(self.before, {"sweep": self.sweep_id, "identity": identity, "snapshot": snapshot})
+        sync_folder(self.path)
+
+    def _read_before(self) -> dict[str, Any]:
         try:
-            return dict(json.loads(self.before.read_bytes())["snapshot"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            return dict(read_sealed(self.before)[0]["snapshot"])
+        except (OSError, DamagedResult, KeyError, TypeError, ValueError) as error:
             raise DamagedResult(f"{self.before} cannot be read, so the settings are not restored: {error}") from None
+
+    def _before_is_own(self) -> bool:
+        """Whether this account saved the snapshot for this sweep and server; also if there is none and needs none."""
+        state = self.journal.settings_state
+        try:
+            content, own = read_sealed(self.before)
+        except FileNotFoundError:
+            return not state.changed
+        identity = state.identity if state.changed else content.get("identity")
+        return own and content.get("sweep") == self.sweep_id and content.get("identity") == identity
 
     def drop_before(self) -> None:
         """Remove the snapshot of restored settings: the server's files, which are in it, may hold passwords."""
@@ -185,26 +236,6 @@ def find_sweep(root: Path, sweep_id: str) -> SweepFolder:
     """
     ids = [one.sweep_id for one in sweep_folders(root)]
     return sweep_folder(root, only_match(ids, sweep_id, "sweep", str(root / "sweeps")))
-
-
-def unrestored(root: Path, identity: str) -> list[SweepFolder]:
-    """The sweeps that changed the server ``identity`` and did not restore it, newest first; not those unreadable."""
-    found = []
-    for folder in sweep_folders(root):
-        with suppress(DamagedResult):
-            state = folder.journal.settings_state
-            if state.identity == identity and state.changed:
-                found.append(folder)
-    return found
-
-
-def unreadable(root: Path) -> Iterator[tuple[SweepFolder, DamagedResult]]:
-    """The sweeps whose journals cannot be read, newest first; they may have left settings on a server."""
-    for folder in sweep_folders(root):
-        try:
-            _ = folder.journal.settings_state
-        except DamagedResult as error:
-            yield folder, error
 
 
 @contextmanager
@@ -322,6 +353,10 @@ def _outcome(root: Path, line: JournalLine | None) -> _Outcome:
         return _Outcome(ENDED_EARLY, line.run_id, value, per_s, line.note)
     failed = tuple(facts.get(CHECKS_FAILED, ()))
     return _Outcome("done", line.run_id, value, per_s, checks_failed=failed, slices=facts.get(SLICES))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _number(fact: Any) -> float:

@@ -28,7 +28,8 @@ from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import CAUSE, GIVES_UP, SERVER_DOWN, Step
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import SweepFolder, only_sweep, sweep_folder, unreadable, unrestored
+from hdbkit.results.sweep_folder import SweepFolder, only_sweep, sweep_folder
+from hdbkit.results.unrestored import doubtful, unrestored
 from hdbkit.sweep_plan import PlannedRun, SweepPlan, extended, run_plan
 from hdbkit.sweep_runner.data import keeps_data
 from hdbkit.sweep_runner.deciding import decide
@@ -113,20 +114,28 @@ def resume(
     return folder
 
 
+def accept(folder: SweepFolder, target: Target, control: ServerControl) -> None:
+    """Make a sweep of another account, or from elsewhere, this account's own, which names its target.
+
+    Its plan then has that target, with its commands and files, and its snapshot is the one that is restored. Raises
+    ``InputError`` if it changed another server.
+    """
+    _check_same(folder, control)
+    folder.accept(folder.read_plan(SweepPlan).model_copy(update={"target": target}))
+
+
 def _start_same(folder: SweepFolder, planned: Target, given: Target, control: ServerControl) -> None:
     """Start or repair the server of a sweep. With another address, agent or file its identity is compared before."""
-    state = folder.journal.state
-
-    def check() -> None:
-        if state.identity not in (None, control.identity):
-            raise InputError(
-                f"{folder.sweep_id} was run on {state.identity}, not on {control.identity}; resume it there"
-            )
-
     if _place(planned) != _place(given):
-        check()
-    control.start((folder.read_before() or None) if state.changed else None)
-    check()
+        _check_same(folder, control)
+    control.start((folder.read_before() or None) if folder.journal.state.changed else None)
+    _check_same(folder, control)
+
+
+def _check_same(folder: SweepFolder, control: ServerControl) -> None:
+    known = folder.journal.state.identity
+    if known not in (None, control.identity):
+        raise InputError(f"{folder.sweep_id} was run on {known}, not on {control.identity}; resume it there")
 
 
 def _place(target: Target) -> tuple[object, ...]:
@@ -171,8 +180,8 @@ def _held(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -
     Errors are reported before anything is changed, unless a killed sweep must be settled first.
     """
     control.say = _waiting(watch, len(plan.runs))
-    for earlier, error in unreadable(root):
-        control.say(f"{error}; if {earlier.sweep_id} left settings on this server, they are not restored")
+    for earlier, doubt in doubtful(root, control.identity):
+        control.say(f"{doubt}; if {earlier.sweep_id} left settings on this server, they are not restored")
     if not unrestored(root, control.identity):
         _check(plan, control)
     with only_sweep(root, control.identity):

@@ -16,9 +16,9 @@ from hdbkit.processes import signals_held
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import RESTORED, UNCHANGED, JournalLine, Step, SweepState
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import SweepFolder, unrestored
+from hdbkit.results.sweep_folder import SweepFolder
+from hdbkit.results.unrestored import unrestored
 from hdbkit.servers.values import with_unit
-from hdbkit.sweep_plan import SweepPlan
 from hdbkit.sweep_runner.outcomes import outcome
 
 _TEXTS = ("string", "list")
@@ -42,7 +42,7 @@ def undo_faults(folder: SweepFolder, target: Target | None, say: Callable[[str],
     """Undo what the faults of a killed run have left, such as a frozen server, which answers nothing.
 
     Nothing is done while the run's supervisor is alive, which undoes them. Without ``target``, the server is that of
-    the sweep's plan. Raises ``ServerDown`` if that fails.
+    the run. Raises ``ServerDown`` if that fails.
     """
     line = folder.journal.state.open_run
     run = RunFolder(folder.root / line.run_id) if line else None
@@ -51,7 +51,7 @@ def undo_faults(folder: SweepFolder, target: Target | None, say: Callable[[str],
     from hdbkit.faults.undo import left_behind, undo_all  # heavy, and most runs cause none
 
     say(f"run {run.run_id} was killed and has left {' and '.join(left_behind(run))}; hdbkit undoes it")
-    if failed := undo_all(run, target or folder.read_plan(SweepPlan).target):
+    if failed := undo_all(run, target):
         raise ServerDown(
             f"run {run.run_id}: {'; '.join(failed)}; correct the cause, run: hdbkit recover {run.run_id}"
         )

@@ -21,9 +21,9 @@ from hdbkit.api import RunningSweep, attach_sweep, running_sweep, running_sweeps
 from hdbkit.api.sweep_process import launch
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import ConfigErrors, DamagedResult, InputError, SweepFailed
-from hdbkit.processes import boot_id
 from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.servers import PrivateServer
+from hdbkit.sweep_plan import SweepPlan
 from hdbkit.sweep_runner import EventKind, SweepStatus
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget, password_of
@@ -99,10 +99,9 @@ def stopped(target: Target, no_run: None) -> RunningSweep:
 
 
 def change_plan(running: RunningSweep, change: Callable[[dict[str, Any]], None]) -> None:
-    path = running.folder.path / "plan.json"
-    plan = json.loads(path.read_text())
+    plan = json.loads((running.folder.path / "plan.json").read_text())
     change(plan)
-    path.write_text(json.dumps(plan))
+    running.folder.write_plan(SweepPlan.model_validate(plan))
 
 
 def test_a_detached_sweep_continues_when_its_starter_is_killed_and_ends_as_one_that_is_waited_for(
@@ -204,18 +203,27 @@ def test_what_breaks_a_sweep_down_is_reported_in_its_sentence(target: Target, st
 
 
 def test_a_sweep_from_elsewhere_is_resumed_on_the_target_that_is_named_and_no_other(
-    target: Target, stopped: RunningSweep, tmp_path: Path, command: HdbkitCommand
+    target: Target,
+    stopped: RunningSweep,
+    tmp_path: Path,
+    command: HdbkitCommand,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ran = tmp_path / "ran"
     control = {"commands": {"start": ["touch", str(ran)], "stop": ["true"], "status": ["false"]}}
     server = {"kind": "postgresql", "host": "127.0.0.1", "port": 1, "user": "u", "options": {}, "may_restart": True}
-    change_plan(stopped, lambda plan: plan["target"].update(server, control=control))
+    with monkeypatch.context() as somebody:
+        somebody.setenv("XDG_STATE_HOME", str(tmp_path / "somebody"))
+        change_plan(stopped, lambda plan: plan["target"].update(server, control=control))
     journal = stopped.folder.path / "journal.ndjson"
-    journal.write_text(journal.read_text().replace(boot_id(), "another boot").replace("nulldb://", "another://"))
+    journal.write_text(journal.read_text().replace("nulldb://", "another://"))
     for refused in (command("sweep", "--resume", "last"), command("sweep", "--resume", "last", "--detach")):
         assert refused.code == 2
-        assert f"name its target: hdbkit sweep TARGET --resume {stopped.sweep_id}" in refused.err
+        assert f"name the target: hdbkit sweep TARGET --resume {stopped.sweep_id}" in refused.err
     assert not ran.exists()
+    with pytest.raises(InputError, match="was run on another://"):
+        start_sweep(target, resume_id="last")
+    assert not stopped.folder.is_own
     journal.write_text(journal.read_text().replace("another://", "nulldb://"))
     done = start_sweep(target, resume_id="last").wait()
     assert set(done.runs["status"]) == {"done"}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import subprocess
 import threading
 import time
@@ -35,7 +33,7 @@ from hdbkit.execution.handle import RunHandle, require_done
 from hdbkit.faults import actions
 from hdbkit.faults import undo as undoing
 from hdbkit.faults.actions import Actions, check
-from hdbkit.faults.undo import Leftover, ServerState, undo, undo_all
+from hdbkit.faults.undo import Leftover, ServerState, left_behind, undo, undo_all
 from hdbkit.plan import RunPlan
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder
@@ -80,15 +78,15 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
 
 
 @pytest.fixture
-def leftover(tmp_path: Path) -> Callable[[ServerState, dict[int, str]], Path]:
-    def written(state: ServerState, processes: dict[int, str]) -> Path:
-        with Leftover(state, processes).written(tmp_path / "fault-0.json"):
+def leftover(tmp_path: Path) -> Callable[..., Path]:
+    def written(state: ServerState, processes: dict[int, str], target: Target = TARGET) -> Path:
+        with Leftover(state, processes, target).written(tmp_path / "fault-0.json"):
             return tmp_path / "fault-0.json"
 
     return written
 
 
-Written = Callable[[ServerState, dict[int, str]], Path]
+Written = Callable[..., Path]
 
 
 def test_a_fault_that_still_begins_is_undone_when_it_has_begun(tmp_path: Path, server: Server) -> None:
@@ -196,29 +194,44 @@ def test_a_server_that_holds_a_statement_back_does_not_answer(monkeypatch: pytes
         done.set()
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"boot": "another", "host": "db7"}, r"was caused on host db7, and not .* recover the run there; or restore"),
-        (
-            {"user": "4711"},
-            "the id 4711, so none of its commands is run here; recover the run as that user",
-        ),
-        (None, "caused on host unknown"),
-    ],
-)
-def test_what_was_caused_elsewhere_is_not_undone_here(
-    tmp_path: Path, server: Server, leftover: Written, changes: dict[str, str] | None, reason: str
+def test_what_another_account_has_written_is_not_undone(
+    tmp_path: Path, server: Server, leftover: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder that was received would have its commands run; one of an earlier version does not name its origin."""
-    path = leftover(ServerState.KILLED, {1: "another boot/1"})
-    content = json.loads(path.read_text())
-    origin = content.pop("origin")
-    path.write_text(json.dumps(content if changes is None else {**content, "origin": {**origin, **changes}}))
-    (failed,) = undo_all(RunFolder(tmp_path), server.target())
-    assert re.search(reason, failed)
+    """A folder that was received would have its commands run, with the account that looks at it."""
+    with monkeypatch.context() as somebody:
+        somebody.setenv("XDG_STATE_HOME", str(tmp_path / "somebody"))
+        path = leftover(ServerState.KILLED, {1: "another boot/1"}, server.target())
+    (failed,) = undo_all(RunFolder(tmp_path))
+    assert "was not written by this account, so nothing in it is executed" in failed
+    (left,) = left_behind(RunFolder(tmp_path))
+    assert left.startswith("an unknown state (")
     assert server.called == []
     assert path.exists()
+
+
+def test_what_was_changed_afterwards_is_not_undone(tmp_path: Path, server: Server, leftover: Written) -> None:
+    path = leftover(ServerState.KILLED, {1: "another boot/1"}, server.target())
+    path.write_text(path.read_text().replace("touch", "rm -rf"))
+    (failed,) = undo_all(RunFolder(tmp_path))
+    assert "was not written by this account" in failed
+    assert server.called == []
+
+
+def test_what_was_caused_on_another_host_is_not_undone_here(tmp_path: Path, server: Server) -> None:
+    """An account with one home folder on several hosts."""
+    with Leftover(ServerState.KILLED, {1: "another boot/1"}, server.target(), host="db7").written(
+        tmp_path / "fault-0.json"
+    ):
+        pass
+    (failed,) = undo_all(RunFolder(tmp_path))
+    assert "it was caused on host db7; recover the run there" in failed
+    assert server.called == []
+
+
+def test_a_recovery_uses_the_commands_that_the_target_had(tmp_path: Path, server: Server, leftover: Written) -> None:
+    leftover(ServerState.KILLED, {1: "another boot/1"}, server.target())
+    assert undo_all(RunFolder(tmp_path)) == []
+    assert server.called == ["start"]
 
 
 def test_a_server_that_somebody_else_started_has_its_time_to_recover(
@@ -270,7 +283,7 @@ def test_what_is_left_is_told_when_a_supervisor_died_and_by_recover(
     plan = RunPlan(run_id="a-run", target=server.target(), workload=specification(None), load=Load())
     folder = RunFolder(tmp_path)
     folder.write(begun(plan).model_copy(update={"supervisor_pid": 0}).moved_to(Status.FAILED, "its supervisor died"))
-    path = leftover(ServerState.KILLED, {1: "another boot/1"})
+    path = leftover(ServerState.KILLED, {1: "another boot/1"}, server.target())
     handle = RunHandle(folder)
     assert handle.left_by_faults == ["a killed server"]
     with pytest.raises(RunFailed, match="died, and a fault has left a killed server; run: hdbkit recover"):

@@ -124,11 +124,12 @@ def test_a_disk_that_nobody_thaws_is_thawed_by_a_thread(disk: Path) -> None:
 
 def test_a_disk_that_another_process_froze_is_thawed(disk: Path, tmp_path: Path) -> None:
     """As by the supervisor, when the process that froze it was killed."""
-    with Leftover(ServerState.DISK_FROZEN, {}, str(disk)).written(tmp_path / "fault-0.json"):
+    target = Target.parse("postgresql://db1/x")
+    with Leftover(ServerState.DISK_FROZEN, {}, target, str(disk)).written(tmp_path / "fault-0.json"):
         freezing = Freezing(disk, 600)
     with subprocess.Popen(["touch", disk / "written again"]) as writing:
         try:
-            undo(tmp_path / "fault-0.json", Target.parse("postgresql://db1/x"))
+            undo(tmp_path / "fault-0.json")
             assert writing.wait(120) == 0
         finally:
             freezing.end()

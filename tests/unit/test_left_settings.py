@@ -104,3 +104,15 @@ def test_a_new_sweep_on_a_server_that_is_down_states_how_it_is_started(
     target = DOWN.with_(control=ControlSpec(**control))
     with pytest.raises(NothingListens, match=f"nothing listens on 127.0.0.1, port 9; .*{advice}"):
         hdbkit.sweep(target, SWEEP, workspace=Workspace(results=tmp_path))
+
+
+def test_a_sweep_of_another_account_is_not_said_to_be_restored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as somebody:
+        somebody.setenv("XDG_STATE_HOME", str(tmp_path / "somebody"))
+        folder = killed(tmp_path, DOWN)
+    assert left_settings(tmp_path, DOWN) == []
+    assert settings_warnings(tmp_path, DOWN) == [
+        f"{folder.before} was not written by this account; whether sweep-1 left its settings on this server is unknown"
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -59,7 +58,7 @@ def killed(results: Path, server: FileServer, frozen: psutil.Process) -> SweepFo
     run = RunFolder(results / first.run_id)
     run.path.mkdir()
     run.write(begun(first).model_copy(update={"supervisor_pid": 0}))
-    with Leftover(ServerState.FROZEN, {frozen.pid: birth_of(frozen.pid)}).written(run.left_by_fault(0)):
+    with Leftover(ServerState.FROZEN, {frozen.pid: birth_of(frozen.pid)}, PLAN.target).written(run.left_by_fault(0)):
         return folder
 
 
@@ -92,8 +91,7 @@ def test_a_fault_that_cannot_be_undone_ends_the_sweep_with_the_command_that_does
     line = killed.journal.state.open_run
     assert line is not None
     path = RunFolder(results / line.run_id).left_by_fault(0)
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps({**content, "origin": {**content["origin"], "boot": "another"}}))
+    path.write_text(path.read_text().replace("frozen", "killed"))
     with pytest.raises(ServerDown) as down:
         resume(killed, server, runner(server, results))
     command = f"run: hdbkit recover {line.run_id}, then run: hdbkit sweep --resume sweep-1"

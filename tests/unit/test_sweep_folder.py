@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -23,9 +24,8 @@ from hdbkit.results.sweep_folder import (
     only_sweep,
     runs_frame,
     sweep_folder,
-    unreadable,
-    unrestored,
 )
+from hdbkit.results.unrestored import doubtful, unrestored
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
 from tests.unit.synthetic import figures
 
@@ -167,19 +167,19 @@ def test_a_process_that_ended_at_once_executes_nothing(tmp_path: Path) -> None:
 def test_a_sweep_is_unrestored_until_all_is_back(tmp_path: Path, steps: list[Step], left: bool) -> None:
     folder = made(tmp_path)
     for step in steps:
-        folder.append(step, identity="server-1") if step is Step.SETTINGS_SAVED else folder.append(step)
+        folder.save_before("server-1", {}) if step is Step.SETTINGS_SAVED else folder.append(step)
     assert unrestored(tmp_path, "server-1") == ([folder] if left else [])
     assert unrestored(tmp_path, "server-2") == []
 
 
 def test_a_journal_that_cannot_be_read_is_reported_and_hides_no_other(tmp_path: Path) -> None:
     left, damaged = made(tmp_path), made(tmp_path, "sweep-2")
-    left.append(Step.SETTINGS_SAVED, identity="server-1")
+    left.save_before("server-1", {})
     (damaged.path / "journal.ndjson").mkdir()  # as one that only a colleague's account may read
     assert unrestored(tmp_path, "server-1") == [left]
-    ((folder, error),) = unreadable(tmp_path)
+    ((folder, doubt),) = doubtful(tmp_path, "server-1")
     assert folder.sweep_id == damaged.sweep_id
-    assert str(error) == f"{damaged.path / 'journal.ndjson'} cannot be read: Is a directory"
+    assert doubt == f"{damaged.path / 'journal.ndjson'} cannot be read: Is a directory"
     with pytest.raises(DamagedResult, match="cannot be read"):
         _ = damaged.journal.state
 
@@ -190,6 +190,66 @@ def test_the_settings_before_are_on_disk_for_their_owner_alone(tmp_path: Path) -
     assert folder.read_before() == {"flush": "on"}
     assert stat.S_IMODE(folder.before.stat().st_mode) == 0o600
     assert folder.journal.state.identity == "server-1"
+
+
+@pytest.fixture
+def received(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFolder:
+    """A sweep of another account, which says that it left settings on ``server-1``."""
+    with monkeypatch.context() as somebody:
+        somebody.setenv("XDG_STATE_HOME", str(tmp_path / "somebody"))
+        folder = made(tmp_path, "received")
+        folder.save_before("server-1", {"flush": "off"})
+        assert folder.is_own
+        return folder
+
+
+def test_settings_that_another_account_saved_are_neither_restored_nor_passed_over(
+    tmp_path: Path, received: SweepFolder
+) -> None:
+    """Somebody who sends a folder could choose the settings of the server on which the next sweep runs."""
+    assert not received.is_own
+    assert unrestored(tmp_path, "server-1") == []
+    assert [*doubtful(tmp_path, "server-1")] == [(received, f"{received.before} was not written by this account")]
+    assert [*doubtful(tmp_path, "server-2")] == []
+    with pytest.raises(DamagedResult, match="was not written by this account, so the settings are not restored"):
+        received.read_before()
+
+
+def test_a_sweep_that_is_accepted_is_this_accounts_own(tmp_path: Path, received: SweepFolder) -> None:
+    received.accept(received.read_plan(SweepPlan))
+    assert received.is_own
+    assert unrestored(tmp_path, "server-1") == [received]
+    assert received.read_before() == {"flush": "off"}
+
+
+@pytest.mark.parametrize("name", ["plan.json", "before.json"])
+def test_a_file_that_was_changed_afterwards_is_not_this_accounts_own(tmp_path: Path, name: str) -> None:
+    folder = made(tmp_path)
+    folder.save_before("server-1", {"flush": "on"})
+    assert folder.is_own
+    path = folder.path / name
+    path.write_text(path.read_text().replace("on", "no"))
+    assert not folder.is_own
+
+
+def test_files_of_another_sweep_or_server_are_not_this_sweeps(tmp_path: Path) -> None:
+    one, other = made(tmp_path), made(tmp_path, "two")
+    one.save_before("server-1", {"flush": "on"})
+    other.save_before("server-2", {"flush": "off"})
+    shutil.copy(other.before, one.before)
+    assert not one.is_own
+    shutil.copytree(other.path, tmp_path / "sweeps" / "three")
+    assert not sweep_folder(tmp_path, "three").is_own
+
+
+def test_a_sweep_whose_earlier_plan_is_there_again_after_a_kill_is_its_own(tmp_path: Path) -> None:
+    """The seal of a longer plan is written before the plan."""
+    folder = made(tmp_path)
+    earlier = (folder.path / "plan.json").read_bytes()
+    spec = SweepSpec(settings={"flush": ["on", "off"]}, blocks=3)
+    folder.write_plan(plan_sweep(Target(kind="nulldb"), spec, folder.sweep_id))
+    (folder.path / "plan.json").write_bytes(earlier)
+    assert folder.is_own
 
 
 def test_lost_settings_are_reported(tmp_path: Path) -> None:

@@ -1,0 +1,42 @@
+"""The sweeps of a results folder that changed the settings of a server and have not restored them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from hdbkit.errors import DamagedResult
+from hdbkit.results.sweep_folder import SweepFolder, sweep_folders
+
+
+def unrestored(root: Path, identity: str) -> list[SweepFolder]:
+    """This account's sweeps that changed the server ``identity`` and did not restore it, newest first.
+
+    Raises ``InputError`` if the account's key cannot be read.
+    """
+    found = []
+    for folder in sweep_folders(root):
+        with suppress(DamagedResult):
+            state = folder.journal.settings_state
+            if state.changed and state.identity == identity and folder.is_own:
+                found.append(folder)
+    return found
+
+
+def doubtful(root: Path, identity: str | None = None) -> Iterator[tuple[SweepFolder, str]]:
+    """The sweeps of which it is unknown what they left, on the server ``identity`` or on any, newest first; and why.
+
+    Their journal cannot be read, or their files are not this account's, as in a folder from elsewhere: what these
+    would restore is not used. Raises ``InputError`` as ``unrestored``.
+    """
+    for folder in sweep_folders(root):
+        try:
+            state = folder.journal.settings_state
+            if not state.changed or identity not in (None, state.identity) or folder.journal.state.executed_by:
+                continue
+        except DamagedResult as error:
+            yield folder, str(error)
+            continue
+        if not folder.is_own:
+            yield folder, f"{folder.before} was not written by this account"
