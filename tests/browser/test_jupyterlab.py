@@ -142,6 +142,7 @@ def test_a_notebook_and_a_page_that_are_opened_again_show_the_run_and_stop_it(de
     await_points(desk, 6 + int(time.monotonic() - before) // 2)
     press(desk, "Stop")
     desk.page.locator(".hdbkit-alive .hdbkit-card").wait_for()
+    desk.save()
     assert desk.said == []
 
 

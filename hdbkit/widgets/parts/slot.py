@@ -3,6 +3,10 @@
 A notebook that keeps the id of a widget shows "model not found" once the kernel is gone. So a panel is displayed as
 HTML: an empty slot, which ``static/slot.js`` fills with the living panel, and a still, which shows wherever nothing
 fills the slot: in a notebook that is opened without its kernel, rendered elsewhere, or run without a browser.
+
+A new still reaches the notebook as an update of its display. A page that was loaded again no longer knows that
+display, because a notebook keeps no display ids; there ``static/slot.js`` writes the still to the notebook, and asks
+for the newest one when it starts.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ import anywidget
 import ipywidgets
 import traitlets
 from IPython.display import display
+
+from hdbkit.widgets.parts.background import alone
 
 _STATIC = Path(__file__).parents[1] / "static"
 
@@ -35,6 +41,7 @@ class Slot(anywidget.AnyWidget):
         self._still = f"<p>{html.escape(self._words)}</p>"
         self._png: bytes | None = None
         self._shown = False
+        self.on_msg(self._asked)
 
     def show(self) -> None:
         """Display the panel in the present cell."""
@@ -46,6 +53,14 @@ class Slot(anywidget.AnyWidget):
         self._still, self._png = still, png
         if self._shown:
             display(self._bundle(), raw=True, display_id=self.slot, update=True)  # type: ignore[no-untyped-call]
+            self._send_still()
+
+    def _asked(self, _: Any, content: Any, __: Any) -> None:
+        if content == {"kind": "hello"} and self._shown:
+            alone(self._send_still)
+
+    def _send_still(self) -> None:
+        self.send({"kind": "still", "bundle": self._bundle()})
 
     def _bundle(self) -> dict[str, str]:
         picture = ""

@@ -1,5 +1,6 @@
 // Shows a living panel inside plain HTML: every element of the page with the class of this slot gets a view of the
 // panel for as long as the kernel lives. The notebook keeps the HTML alone, so it can be opened without a kernel.
+// A page that was loaded again ignores updates of displays, so the still is also written to the notebook from here.
 export default {
   async initialize({ model }) {
     const manager = model.widget_manager;
@@ -47,13 +48,28 @@ export default {
       for (const slot of slots) slot.classList.toggle("hdbkit-alive", !!views.get(slot));
     }
 
+    // Replaces what the notebook keeps of this panel, where that is not the same already.
+    function keep({ kind, bundle }) {
+      const text = (output) => [output?.data?.["text/html"] ?? ""].flat().join("");
+      for (const cell of (kind === "still" && manager.context?.model?.cells) || []) {
+        for (let at = 0; at < (cell.outputs?.length ?? 0); at++) {
+          const output = cell.outputs.get(at).toJSON();
+          if (text(output).includes(model.get("slot")) && text(output) !== bundle["text/html"])
+            cell.outputs.set(at, { ...output, data: bundle });
+        }
+      }
+    }
+
     const lookSoon = () => (looking ||= requestAnimationFrame(look));
     const observer = new MutationObserver(lookSoon);
     observer.observe(document.body, { childList: true, subtree: true });
     root.on("comm_live_update", lookSoon);
+    model.on("msg:custom", keep);
+    model.send({ kind: "hello" });
     look();
     return () => {
       observer.disconnect();
+      model.off("msg:custom", keep);
       cancelAnimationFrame(looking);
       [...views.keys()].forEach(remove);
     };
