@@ -34,6 +34,7 @@ from hdbkit.errors import (
 )
 from hdbkit.readings import PoolMode, ServerRole
 from hdbkit.servers import control
+from hdbkit.servers.server_access import is_local
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.commands import analyze_command
@@ -164,8 +165,15 @@ def _connection(at: _Connected) -> Findings:
 
 def _encryption(at: _Connected) -> Findings:
     found = at.engine.encryption(at.session, at.target)
+    if found is None:
+        yield Finding("encryption", State.OK, "whether the connection is encrypted is unknown")
+        return
+    if not found.protocol and is_local(at.target):
+        yield Finding("encryption", State.OK, "the connection is not encrypted; it stays on this host")
+        return
     if not found.protocol:
-        yield Finding("encryption", State.OK, "the connection is not encrypted")
+        what = "the connection is not encrypted: passwords and data cross the network as they are"
+        yield Finding("encryption", State.WARNING, what, "set the TLS options of the target (docs/servers.md)")
         return
     if found.expires is None:
         yield Finding("encryption", State.OK, f"{found.protocol}; the end of the server's certificate is unknown")

@@ -31,7 +31,7 @@ class Result:
 
     def __init__(self, folder: RunFolder, workspace: Workspace = DEFAULT) -> None:
         self.folder, self._workspace = folder, workspace
-        self.manifest: Manifest = folder.read()
+        self.manifest: Manifest = RunHandle(folder).manifest()
 
     @property
     def run_id(self) -> str:

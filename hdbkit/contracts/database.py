@@ -113,8 +113,8 @@ class Database(Protocol):
         """
         ...
 
-    def encryption(self, session: Session, target: Target) -> Encryption:
-        """How ``session`` is encrypted, and how long the server's certificate is valid."""
+    def encryption(self, session: Session, target: Target) -> Encryption | None:
+        """How ``session`` is encrypted, and how long the server's certificate is valid; None: unknown."""
         ...
 
     def free_connections(self, session: Session) -> int | None:

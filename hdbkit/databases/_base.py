@@ -111,9 +111,9 @@ class BaseDatabase:
         """No pooler is known."""
         return Pooling(PoolMode.DIRECT)
 
-    def encryption(self, session: Session, target: Target) -> Encryption:
-        """Unknown, as if it were not encrypted."""
-        return Encryption()
+    def encryption(self, session: Session, target: Target) -> Encryption | None:
+        """Unknown."""
+        return None
 
     def free_connections(self, session: Session) -> int | None:
         """By the statement ``free_connections``: the smallest of its columns, of which null is no limit."""

@@ -39,7 +39,10 @@ _LATE = ("no answer came from {place} in time", "check host, port and firewall")
 _ERRORS: dict[int, tuple[str, str]] = {
     # error number of the server or the driver: meaning, advice
     1040: ("no more connections are allowed", _FEWER),
-    1044: ("there is no database '{database}' that user '{user}' may use", "create it, grant it, or name another"),
+    1044: (
+        "there is no database '{database}' that user '{user}' may use",
+        "create it, name another, or {grant}; doctor then names the rest",
+    ),
     1045: ("wrong user '{user}' or password", "check the user and set HDBKIT_PASSWORD to the right password"),
     1049: ("there is no database '{database}'", _ANOTHER),
     1053: ("the server is shutting down", "start it again"),
@@ -74,6 +77,7 @@ _REFUSED = (1045, 1130, 1698)
 _FROM = re.compile(r"'@'([^']*)'|Host '([^']*)'")
 """Where the server's refusal names the host that it sees."""
 _TLS_FAILED = 2026
+_ACCOUNT = re.compile(r"'[^']*'@'[^']*'")
 _TIMED_OUT = "(110)"
 _WITHIN_TIMEOUT = 0.9
 """The driver reports a connection that was closed during login as it reports a timeout, only earlier."""
@@ -202,6 +206,8 @@ def _connect_error(target: Target, code: int, text: str, late: bool = False) -> 
         "host": host,
         "place": f"{host}, port {target.port or 'not given'}",
     }
+    account = _ACCOUNT.search(text)
+    words["grant"] = f"run: GRANT SELECT ON `{words['database']}`.* TO {account[0]}" if account else "grant it SELECT"
     if code == _TLS_FAILED and (failure := tls_failure(target, text, "ssl_ca")):
         return failure
     if code == 1045 and "using password: NO" in text:
@@ -211,4 +217,6 @@ def _connect_error(target: Target, code: int, text: str, late: bool = False) -> 
     else:
         reason, advice = _ERRORS.get(code, (text.strip() or "no reason given", "check the target"))
     kind = NothingListens if (reason, advice) == _RUNS else _KINDS.get(code, CannotConnect)
-    return kind(target.url, reason.format(**words) if code in _ERRORS else reason, advice)
+    if code in _ERRORS:
+        reason, advice = reason.format(**words), advice.format(**words)
+    return kind(target.url, reason, advice)

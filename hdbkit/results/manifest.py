@@ -37,7 +37,7 @@ class Status(StrEnum):
 class Event(BaseModel):
     """A change of status and its wall time."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
     status: Status
     at: datetime
     note: str = ""
@@ -46,7 +46,7 @@ class Event(BaseModel):
 class Clock(BaseModel):
     """The run's start on both clocks, and the measured window in microseconds since it."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
     start_monotonic_ns: int
     start_wall: datetime
     window_start_us: int | None = None
@@ -56,7 +56,7 @@ class Clock(BaseModel):
 class CheckLine(BaseModel):
     """One check of a result: passed, failed, or undecided (None)."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
     name: str
     passed: bool | None
     detail: str
@@ -65,7 +65,7 @@ class CheckLine(BaseModel):
 class Phase(BaseModel):
     """A phase of a run with its times in microseconds since the run's start; None: it did not start or end."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
     name: str
     measured: bool
     start_us: int | None = None
@@ -79,7 +79,7 @@ class FaultLine(BaseModel):
     ``undo_us`` to ``end_us``.
     """
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
     fault: str
     start_us: int
     effective_us: int | None = None
@@ -91,7 +91,7 @@ class FaultLine(BaseModel):
 class _Part(BaseModel):
     """What readers rely on in a part of the manifest that is otherwise free."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
 class _Target(_Part):
@@ -213,7 +213,7 @@ PARTS: Mapping[str, type[BaseModel]] = {"plan": _Plan, "server": _Server, "resul
 class Manifest(BaseModel):
     """``manifest.json``: written by the supervisor, and later by ``Result.tag`` and ``note``."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
     format_version: int = FORMAT_VERSION
     run_id: str
     notice: str

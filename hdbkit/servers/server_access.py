@@ -248,6 +248,9 @@ def discard(_: str) -> None:
 
 def host_of(target: Target) -> str:
     """The start of a server's address; "localhost" for each name of this host: none, a socket, a loopback."""
-    name = (target.host or "localhost").lower()
-    here = name.startswith("/") or is_loopback(name)
-    return f"{target.kind}://{'localhost' if here else name}:"
+    return f"{target.kind}://{'localhost' if is_local(target) else str(target.host).lower()}:"
+
+
+def is_local(target: Target) -> bool:
+    """Whether a target is reached without a network: in this process, by a socket, or by a loopback address."""
+    return not target.host or target.host.startswith("/") or is_loopback(target.host.lower())

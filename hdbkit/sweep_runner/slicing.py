@@ -47,14 +47,17 @@ def slices_for(plan: SweepPlan, control: ServerControl) -> Slices | None:
     """
     spec, asked = plan.spec, plan.spec.compare_by is CompareBy.SLICES
     problems = _unsuitable(spec, len(plan.configurations))
-    if spec.compare_by is CompareBy.RUNS or (not asked and (problems or _too_short(plan, in_session=True))):
+    runs_possible = plan.target.may_change_settings
+    if spec.compare_by is CompareBy.RUNS or (
+        not asked and (problems or (runs_possible and _too_short(plan, in_session=True)))
+    ):
         return None
     if problems:
         raise ConfigErrors(f"the sweep '{spec.name}'", problems)
     known = control.settings()
     in_session = settable(plan.target, known, spec.settings) == spec.settings.keys()
     problems = [*(() if in_session else _on_server(plan, known)), *_too_short(plan, in_session)]
-    if asked and problems:
+    if problems and (asked or (in_session and not runs_possible)):
         raise ConfigErrors(f"the sweep '{spec.name}'", problems)
     if problems or not (in_session or asked):
         return None
@@ -113,9 +116,12 @@ def _too_short(plan: SweepPlan, in_session: bool) -> list[Problem]:
     if window_s >= MIN_CYCLES * cycle_s:
         return []
     needed = f"{MIN_CYCLES} cycles of {len(plan.configurations)} slices need {MIN_CYCLES * cycle_s:g} s"
-    return [
-        Problem("load.duration_s", f"{needed}, more than {window_s:g} s; give a longer window or a shorter slice_s")
-    ]
+    advice = "give a longer window or a shorter slice_s"
+    if plan.target.may_change_settings:
+        advice += ", or compare_by: runs"
+    else:
+        advice += "; to compare runs, the target must set 'may_change_settings: true'"
+    return [Problem("load.duration_s", f"{needed}, more than {window_s:g} s; {advice}")]
 
 
 @contextmanager

@@ -46,7 +46,7 @@ def test_a_sweep_is_by_slices_where_all_settings_are_of_a_session_and_ten_cycles
         longer = slices_of(target, slice_s=None, load=Load(duration_s=window_s))
         assert longer is not None
         assert longer.slice_s == slice_s
-    assert slices_of(target, slice_s=0.25) is None  # eight cycles
+    assert slices_of(target.with_(may_change_settings=True), slice_s=0.25) is None  # eight cycles
     assert slices_of(target, settings={"commit": ("on", "off"), "speed": ("1", "2")}) is None
     assert slices_of(target, winner_blocks=2) is None
 
@@ -68,6 +68,13 @@ def test_slices_that_are_not_possible_are_refused_with_the_reason(
 ) -> None:
     with pytest.raises(ConfigErrors, match=reason):
         slices_of(null_target().with_(may_change_settings=True), compare_by=CompareBy.SLICES, **changes)
+
+
+def test_a_window_that_is_too_short_is_named_where_runs_are_not_permitted(null_target: NullTarget) -> None:
+    reason = "need 5 s, more than 2 s; give a longer window .*; to compare runs, the target must set 'may_change_s"
+    with pytest.raises(ConfigErrors, match=reason):
+        slices_of(null_target(), slice_s=0.25)
+    assert slices_of(null_target(), slice_s=0.25, settings={"speed": ("1", "2")}) is None
 
 
 def test_all_clients_change_their_sessions_and_the_server_keeps_its_settings(null_target: NullTarget) -> None:

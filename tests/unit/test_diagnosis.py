@@ -30,6 +30,22 @@ def test_the_end_of_the_servers_certificate(days: int, state: State, text: str) 
     assert finding.advice.startswith("renew the certificate") == (state is not State.OK)
 
 
+@pytest.mark.parametrize(
+    ("host", "found", "state"),
+    [
+        ("db1", Encryption(), State.WARNING),
+        ("127.0.0.1", Encryption(), State.OK),
+        ("/run/postgresql", Encryption(), State.OK),
+        ("db1", None, State.OK),
+    ],
+)
+def test_a_connection_over_a_network_should_be_encrypted(host: str, found: Encryption | None, state: State) -> None:
+    target = Target(kind="postgresql", host=host, user="u", database="x")
+    at = SimpleNamespace(engine=SimpleNamespace(encryption=lambda *_: found), session=None, target=target)
+    (finding,) = _encryption(at)  # type: ignore[arg-type]
+    assert finding.state is state
+
+
 def test_behind_a_pooler_the_encryption_is_that_of_the_clients_own_connection() -> None:
     """The server reports that of its connection to the pooler."""
     target = Target.parse("postgresql://bench@127.0.0.1:6432/x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,6 +84,16 @@ def test_the_reason_names_the_place_and_what_is_expected(tmp_path: Path) -> None
     with pytest.raises(
         DamagedResult, match=r"is damaged: plan\.load\.virtual_users: input should be a valid integer"
     ):
+        folder.read()
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_a_number_that_is_none_is_damage(tmp_path: Path, number: float) -> None:
+    folder = write_run(tmp_path / "20260101-a", duration_s=2).folder
+    summary = summarize(folder, folder.read())
+    path = folder.path / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "result": {**summary, "metric_value": number}}))
+    with pytest.raises(DamagedResult, match=r"result\.metric_value: input should be a finite number"):
         folder.read()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from hdbkit.config import Target
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases._mysqlclient_connect import connected
+from hdbkit.databases._mysqlclient_connect import _connect_error, connected
 from hdbkit.errors import CannotConnect, NothingListens
 
 ENDED = "the server at 127.0.0.1, port .* closed the connection during login"
@@ -34,6 +34,13 @@ def test_a_closed_connection_is_not_taken_for_a_timeout(end: str, timeout_s: int
         target = Target(kind="mysql", host="127.0.0.1", port=listening.getsockname()[1], user="x", options=options)
         with pytest.raises(CannotConnect, match=reason):
             connected(target, SessionOptions())
+
+
+def test_an_account_without_privileges_gets_the_command_that_grants_the_first() -> None:
+    target = Target(kind="mariadb", host="db1", user="bench", database="lab")
+    refused = "Access denied for user 'bench'@'10.%' to database 'lab'"
+    error = _connect_error(target, 1044, refused)
+    assert error.advice.endswith("or run: GRANT SELECT ON `lab`.* TO 'bench'@'10.%'; doctor then names the rest")
 
 
 def test_a_port_where_nothing_listens_is_not_taken_for_a_closed_connection() -> None:
