@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from hdbkit.analysis.comparison.by_operation import compared_by_operation
 from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.comparison.history import HOST_FACTS
 from hdbkit.analysis.comparison.replication import BASE, NEW
@@ -55,6 +56,9 @@ class Comparison:
     names: tuple[str, str] = ("base", "new")
     workspace: Workspace = DEFAULT
     """The workspace for its report."""
+    by_operation: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """One row per operation where the metric is a mean over operations: ``operation``, ``base`` and ``new`` (s),
+    ``ratio``, ``low`` and ``high`` (simultaneous), ``verdict``, ``sentence``; else empty."""
 
     @property
     def ratio(self) -> Ratio:
@@ -98,6 +102,7 @@ class Comparison:
             figures=self.table,
             differences=self.differences,
             by_users=self.by_users,
+            by_operation=self.by_operation,
             command=shlex.join(["hdbkit", "compare", *ids, "--report"]),
         )
 
@@ -108,6 +113,7 @@ class Comparison:
         return compare_card(
             self.compared,
             self.by_users,
+            self.by_operation,
             self.table,
             self.differences,
             self.metric,
@@ -122,8 +128,9 @@ class Comparison:
             name: [_mean(side, (name,)) for side in (self.base, self.new)]
             for name in ("metric_value", "operations_per_s")
         }
-        for name in self.base[0].manifest.planned:
-            for quantile in ("p50_us", "p95_us", "p99_us"):
+        first = self.base[0].manifest
+        for name in first.planned:
+            for quantile in ("mean_us",) if first.one_by_one else ("p50_us", "p95_us", "p99_us"):
                 keys = ("operations", name, quantile)
                 rows[f"{name} {quantile}"] = [_mean(side, keys) for side in (self.base, self.new)]
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=["base", "new"]).rename_axis("figure")
@@ -225,10 +232,13 @@ def compare(
     else:
         sides = {BASE: _results(base, place), NEW: _results(new, place)}
     metric = common_metric(_finished(sides))
-    runs = runs_of({side: [_with_value(one).manifest for one in results] for side, results in sides.items()})
+    manifests = {side: [_with_value(one).manifest for one in results] for side, results in sides.items()}
+    runs = runs_of(manifests)
     again = (f"{label}-{BASE}", f"{label}-{NEW}") if run else (_words(base), _words(new))
-    found = compared(runs, metric, smallest_effect, command=_command(again, sides))
-    return Comparison(sides[BASE], sides[NEW], found, _names(base, new), place)
+    command = _command(again, sides)
+    found = compared(runs, metric, smallest_effect, command=command)
+    each = compared_by_operation(runs, [*manifests[BASE], *manifests[NEW]], metric, smallest_effect, command=command)
+    return Comparison(sides[BASE], sides[NEW], found, _names(base, new), place, each)
 
 
 def overlay(groups: Mapping[str, Side], *, workspace: Workspace | None = None) -> dict[str, Chart]:

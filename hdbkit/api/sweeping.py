@@ -12,6 +12,7 @@ from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending
+from hdbkit.analysis.sweep.by_operation import operation_verdicts
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
 from hdbkit.analysis.sweep.latencies import latency_verdicts
@@ -124,6 +125,17 @@ class SweepResult:
         return latency_verdicts(runs, manifests, self.plan.spec.smallest_effect, level=self.level)
 
     @cached_property
+    def by_operation(self) -> pd.DataFrame:
+        """One row per operation, configuration and user count, where the metric is a mean over operations.
+
+        Columns as those of ``verdicts`` with ``operation``, values in s; all intervals hold together.
+        """
+        manifests = [one for _, one in readable(self._finished())]
+        return operation_verdicts(
+            self._grid_runs, manifests, self.plan.metric, self.plan.spec.smallest_effect, level=self.level
+        )
+
+    @cached_property
     def scaling(self) -> pd.DataFrame:
         """One row per configuration with enough user counts: the Universal Scalability Law and its peak."""
         labels = dict(zip(self.verdicts["configuration"], self.verdicts["label"], strict=True))
@@ -227,6 +239,7 @@ class SweepResult:
             interactions=self.interactions,
             winners=self.winners,
             latencies=self.latencies,
+            by_operation=self.by_operation,
             notes=self.notes,
             journal=self.folder.journal.lines,
         )

@@ -128,7 +128,7 @@ def _content(found: api.Comparison, gate: api.Gate | None, report: bool) -> dict
     """The comparison for machines."""
     frames = {"table": found.table, "differences": found.differences}
     content = {name: show.frame_json(frame.reset_index()) for name, frame in frames.items()}
-    content["by_users"] = show.frame_json(found.by_users)
+    content |= {name: show.frame_json(getattr(found, name)) for name in ("by_users", "by_operation")}
     besides = ({"report": str(found.report())} if report else {}) | ({"gate": vars(gate)} if gate else {})
     head = {"metric": show.metric_json(found.metric), "warnings": found.warnings}
     return head | vars(found.ratio) | _replication(found) | content | besides
@@ -157,6 +157,9 @@ def _print(found: api.Comparison, gate: api.Gate | None, everything: bool) -> No
         measured = ["base", "new", "base_operations_per_s", "new_operations_per_s"]
         by_users = found.by_users[["virtual_users", *measured, "ratio", "low", "high", "verdict"]]
         show.console.print(show.table(by_users, title="By user count, simultaneous 95 % intervals"))
+    if len(found.by_operation):
+        by_operation = found.by_operation.drop(columns="sentence").rename(columns={"base": "base s", "new": "new s"})
+        show.console.print(show.table(by_operation, title="By operation, simultaneous 95 % intervals"))
     listed, apart = (found.differences, "") if everything else settings_apart(found.differences)
     if len(listed):
         show.console.print(show.table(listed.reset_index(), title="Differences"))

@@ -287,7 +287,7 @@ def _show_end(
 
 def _show_sweep(done: api.SweepResult, report: Path, as_json: bool) -> int:
     if as_json:
-        names = ("verdicts", "effects", "interactions", "winners", "scaling", "runs")
+        names = ("verdicts", "effects", "interactions", "winners", "by_operation", "scaling", "runs")
         frames = {name: getattr(done, name) for name in names}
         content = {name: show.frame_json(frame) for name, frame in frames.items()}
         head = {"sweep_id": done.sweep_id, "answer": done.answer, "report": str(report)}

@@ -242,6 +242,17 @@ def _without_passed_conditions(found: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([found[~held], pd.DataFrame([one])])
 
 
+def _by_operation(found: pd.DataFrame) -> None:
+    """The verdicts on operations that differ from the baseline's, and how many do not."""
+    compared = found[found["verdict"] != "baseline"]
+    differ = compared[compared["verdict"].isin(["faster", "slower"])]
+    if len(differ):
+        shown = differ[["operation", "label", "virtual_users", "ratio", "low", "high", "verdict"]]
+        console.print(table(shown, title="Operations that differ from the baseline, 95 % simultaneous intervals"))
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in compared["verdict"].value_counts().items())
+    console.print(f"of {len(compared)} comparisons of operations: {counts}", markup=False)
+
+
 def plan(planned: SweepPlan, power: PlannedPower | None) -> None:
     """Every run of a sweep in its order, the totals, and what it can find."""
     rebuilds = planned.rebuilds
@@ -314,6 +325,8 @@ def sweep(done: SweepResult) -> None:
     if len(done.winners):
         again = done.winners[["label", "virtual_users", "runs", "first_ratio", "ratio", "low", "high", "verdict"]]
         console.print(table(again, title="The best configurations, measured again in further blocks"))
+    if len(done.by_operation):
+        _by_operation(done.by_operation)
     if len(done.scaling):
         laws = done.scaling[["label", "rate", "sigma", "kappa", "peak", "low", "high"]]
         console.print(table(laws, title="Universal Scalability Law"))

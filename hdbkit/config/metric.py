@@ -73,6 +73,16 @@ class Metric(ConfigModel):
             name="operations/s", title="operations per second", unit="operations/s", operations=self.operations
         )
 
+    @property
+    def by_operation(self) -> bool:
+        """Whether it is a mean over operations, so that comparisons also judge each of them by itself."""
+        return self.measure is Measure.GEOMETRIC_MEAN
+
+    def of_operation(self, operation: str) -> Metric:
+        """The part of one operation in a mean over operations: its own mean time, in s."""
+        changes = {"name": operation[:40], "title": f"mean time of {operation}", "operations": (operation,)}
+        return self.model_copy(update=changes)
+
     def comparable(self, other: Metric) -> bool:
         """Whether values of both can be compared; name, title and counter do not matter."""
         described = {"name", "title", "counter"}

@@ -11,7 +11,7 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.sides import Compared
 from hdbkit.config.metric import Metric
-from hdbkit.report.compare_report import differences_table, figures_table, users_table, verdict_text
+from hdbkit.report.compare_report import differences_table, figures_table, operations_table, users_table, verdict_text
 from hdbkit.report.page import Figure, templates
 from hdbkit.report.run_report import answer, figures, tables, warnings
 from hdbkit.report.sweep_report import verdict_matrix, verdict_table
@@ -41,14 +41,16 @@ def sweep_card(sweep_id: str, answer: str, verdicts: pd.DataFrame, metric: Metri
 def compare_card(
     compared: Compared,
     by_users: pd.DataFrame,
+    by_operation: pd.DataFrame,
     both: pd.DataFrame,
     differences: pd.DataFrame,
     metric: Metric,
     notice: str,
     warning_lines: Sequence[str],
 ) -> str:
-    """The verdict of a comparison, that at each count of virtual users, both sides' figures, and what differed."""
-    tables = [*users_table(by_users, metric), figures_table(both, metric), *differences_table(differences)]
+    """The verdict of a comparison, those by virtual users and operation, both sides' figures, and what differed."""
+    by = [*users_table(by_users, metric), *operations_table(by_operation, metric)]
+    tables = [*by, figures_table(both, metric), *differences_table(differences)]
     lines = [f"{one}." for one in warning_lines]
     return _card(verdict_text(compared), notice, lines=lines, tables=tables)
 

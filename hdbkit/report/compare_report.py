@@ -29,6 +29,7 @@ def compare_report(
     differences: pd.DataFrame,
     command: str,
     by_users: pd.DataFrame,
+    by_operation: pd.DataFrame,
 ) -> Path:
     """Write the report of a comparison to ``path`` and return the path.
 
@@ -40,6 +41,7 @@ def compare_report(
         differences: columns base, new by what differs (``Comparison.differences``).
         command: the command that repeats the comparison.
         by_users: the ratios at each count of virtual users; empty where there is just one.
+        by_operation: the ratios of each operation (``Comparison.by_operation``); may be empty.
     """
     ratio = compared.ratio
     names, (base, new) = list(sides), list(sides.values())
@@ -64,7 +66,12 @@ def compare_report(
                 compared.design.words if interval else "nothing is replicated",
             ),
         ],
-        tables=[*users_table(by_users, metric), figures_table(figures, metric), *differences_table(differences)],
+        tables=[
+            *users_table(by_users, metric),
+            *operations_table(by_operation, metric),
+            figures_table(figures, metric),
+            *differences_table(differences),
+        ],
         charts=compare_charts(sides),
         checks=checks_over_runs(manifests),
         environment=environment(base[0][1], read_settings(base[0][0])),
@@ -112,6 +119,23 @@ def users_table(by_users: pd.DataFrame, metric: Metric) -> list[Table]:
     numeric = [*[True] * 7, False, False]
     marks = [MARKS.get(str(verdict), "") for verdict in by_users["verdict"]]
     return [Table("At each count of virtual users", head, rows, numeric, marks, note)]
+
+
+def operations_table(by_operation: pd.DataFrame, metric: Metric) -> list[Table]:
+    """The comparison of each operation; none where the metric is no mean over operations."""
+    if by_operation.empty:
+        return []
+    rows = [
+        [row["operation"], cell(row["base"]), cell(row["new"]),
+         "" if pd.isna(row["ratio"]) else percent(row["ratio"], metric),
+         "" if pd.isna(row["low"]) else percents(row["low"], row["high"], metric),
+         cell(row["verdict"])]
+        for row in by_operation.to_dict("records")
+    ]  # fmt: skip
+    head = ["operation", "base (s)", "new (s)", "change", "95 % interval", "verdict"]
+    marks = [MARKS.get(str(verdict), "") for verdict in by_operation["verdict"]]
+    note = "The intervals of all operations hold together."
+    return [Table("Each operation", head, rows, [False, True, True, True, True, False], marks, note)]
 
 
 def _named(figure: str, metric: Metric) -> str:

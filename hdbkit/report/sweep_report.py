@@ -50,6 +50,7 @@ def sweep_report(
     interactions: pd.DataFrame | None = None,
     winners: pd.DataFrame | None = None,
     latencies: pd.DataFrame | None = None,
+    by_operation: pd.DataFrame | None = None,
     notes: Sequence[str] = (),
     journal: Sequence[JournalLine] = (),
 ) -> Path:
@@ -57,9 +58,9 @@ def sweep_report(
 
     ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``metric`` that of its runs, ``answer`` one
     sentence, and ``folders`` those of its finished runs; one that is damaged is skipped. ``warnings`` are reasons to
-    doubt the result, ``next_step`` the command that settles what is undecided; ``interactions``, ``winners`` and
-    ``latencies`` as the modules of ``analysis`` with these names give them, ``notes`` notes on the verdicts;
-    ``journal`` the lines of the sweep's.
+    doubt the result, ``next_step`` the command that settles what is undecided; ``interactions``, ``winners``,
+    ``latencies`` and ``by_operation`` as the modules of ``analysis`` with these names give them, ``notes`` notes on
+    the verdicts; ``journal`` the lines of the sweep's.
     """
     finished = readable(folders)
     manifests = [manifest for _, manifest in finished]
@@ -80,6 +81,7 @@ def sweep_report(
         tables=[
             verdict_matrix(verdicts, metric) if several else verdict_table(verdicts, metric),
             *winner_table(winners, metric),
+            *operation_tables(by_operation, metric),
         ],
         charts=whole_sweep(
             runs[~runs["fresh"]], verdicts, effects, settings, smallest, metric, finished, interactions
@@ -187,6 +189,39 @@ def winner_table(winners: pd.DataFrame | None, metric: Metric) -> list[Table]:
     numeric = [False, True, True, True, True, True, True, False, True]
     note = "From the fresh blocks alone: the lead by which a winner of many was chosen is partly chance."
     return [Table("The fastest, repeated in fresh blocks", head, rows, numeric, marks, note)]
+
+
+def operation_tables(found: pd.DataFrame | None, metric: Metric) -> list[Table]:
+    """The change of each operation by each configuration, at each count of users; none without such verdicts."""
+    if found is None or found.empty:
+        return []
+    several = found["virtual_users"].nunique() > 1
+    return [
+        _operation_matrix(of_users, metric, f" at {virtual_users(int(str(users)))}" if several else "")
+        for users, of_users in found.groupby("virtual_users")
+    ]
+
+
+def _operation_matrix(found: pd.DataFrame, metric: Metric, where: str) -> Table:
+    """A row per operation, a column per configuration: its change with the interval, marked by the verdict."""
+    labels = list(dict.fromkeys(found.sort_values("configuration")["label"]))
+    rows, marks = [], []
+    for operation, of_it in found.groupby("operation", sort=False):
+        by_label = {row["label"]: row for row in of_it.to_dict("records")}
+        rows.append([str(operation), *(_operation_cell(by_label[label], metric) for label in labels)])
+        marks.append(["", *(MARKS.get(str(by_label[label]["verdict"]), "") for label in labels)])
+    note = (
+        "Mean time of the baseline; change of the time in each other configuration, with its 95 % interval. The "
+        "intervals of all operations and configurations hold together."
+    )
+    numeric = [False, *[True] * len(labels)]
+    return Table(f"Each operation{where}", ["operation", *labels], rows, numeric, note=note, cell_marks=marks)
+
+
+def _operation_cell(row: dict[Hashable, Any], metric: Metric) -> str:
+    if row["verdict"] == "baseline":
+        return metric.text(row["metric_value"])
+    return UNKNOWN if pd.isna(row["ratio"]) else percent_within(row["ratio"], row["low"], row["high"], metric)
 
 
 def latency_table(found: pd.DataFrame | None) -> list[Table]:

@@ -99,7 +99,12 @@ class Compared:
 
 
 def compared(
-    runs: pd.DataFrame, metric: Metric, smallest_effect: float = 0.02, confidence: float = 0.95, command: str = ""
+    runs: pd.DataFrame,
+    metric: Metric,
+    smallest_effect: float = 0.02,
+    confidence: float = 0.95,
+    command: str = "",
+    level: float | None = None,
 ) -> Compared:
     """Compare the side ``NEW`` with the side ``BASE``.
 
@@ -109,7 +114,9 @@ def compared(
         metric: what ``metric_value`` is.
         smallest_effect: the smallest relevant relative difference.
         command: the command that measures both sides in turn; the advice adds the number of blocks.
+        level: of the intervals of this comparison, if those of several hold together with ``confidence``.
     """
+    at = level or confidence
     users = [set(part["virtual_users"]) for _, part in runs.groupby("side")]
     common = sorted(set.intersection(*users))
     several = bool(common) and len(set.union(*users)) > 1
@@ -119,15 +126,15 @@ def compared(
     cells = same.groupby(["side", "virtual_users"])["score"].agg(["count", "mean"])
     plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
     complete = [values[~np.isnan(values).any(axis=1)].mean(axis=1, keepdims=True) for values in design.samples]
-    ((estimate, half),) = _contrasts(complete, plain.mean(keepdims=True), confidence)
-    advice = _advice(design, complete, seen, estimate, smallest_effect, confidence, command)
+    ((estimate, half),) = _contrasts(complete, plain.mean(keepdims=True), at)
+    advice = _advice(design, complete, seen, estimate, smallest_effect, at, command)
     judge = partial(_ratio, metric, advice, smallest_effect, confidence, _why(design))
     subject = f"new (mean over {many(len(common), 'count')} of virtual users)" if several else "new"
     ratio = judge(subject, estimate, half)
     if not several:
         return Compared(ratio, pd.DataFrame(columns=list(_COLUMNS)), design, seen, advice)
     rows = []
-    for count, (estimate, half) in zip(common, _contrasts(design.samples, plain, confidence), strict=True):
+    for count, (estimate, half) in zip(common, _contrasts(design.samples, plain, at), strict=True):
         found = judge(f"new at {virtual_users(int(count))}", estimate, half)
         counts = {f"{side}_runs": int(cells["count"][side, count]) for side in (BASE, NEW)}
         means = {side: metric.from_score(math.exp(cells["mean"][side, count])) for side in (BASE, NEW)}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pandas as pd
 
 from hdbkit.analysis.run.records import operations_of
@@ -39,3 +42,22 @@ def executions(folder: RunFolder, manifest: Manifest) -> pd.DataFrame:
         outcome=found["outcome"].map(_OUTCOMES),
         error=found["error"].map(dict(enumerate(ERROR_CLASSES))),
     )
+
+
+def mean_times_s(manifests: Sequence[Manifest]) -> pd.DataFrame:
+    """The mean time in seconds of each operation of the metric, a column each, by ``run_id``.
+
+    Operations that no run completed are left out; NaN where a run did not.
+    """
+    rows = {
+        one.run_id: {name: operations[name]["mean_us"] for name in one.of_metric if _is_timed(operations.get(name))}
+        for one in manifests
+        for operations in [one.result.get("operations", {})]
+    }
+    names = dict.fromkeys(name for one in manifests for name in one.of_metric)
+    known = [name for name in names if any(name in row for row in rows.values())]
+    return pd.DataFrame.from_dict(rows, orient="index").reindex(columns=known) / 1e6
+
+
+def _is_timed(figures: Mapping[str, Any] | None) -> bool:
+    return bool(figures and figures.get("mean_us"))

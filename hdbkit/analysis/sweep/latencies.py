@@ -1,8 +1,7 @@
 """Verdicts on percentiles of the latency, by operation, from the runs of a sweep.
 
 A percentile of a run is one number, as its throughput is; the intervals come from the differences between runs, never
-from the operations within one. All comparisons of all operations and percentiles hold together: the error rate of one
-look is divided by their number (Bonferroni), and within each by Dunnett's intervals.
+from the operations within one. All comparisons of all operations and percentiles hold together (``together``).
 
 Latencies of a closed loop compare configurations. They are not what users of an open system would see: while the
 server is slow, fewer operations begin, and those that would have waited are missing (coordinated omission).
@@ -15,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.sweep.verdicts import judge
+from hdbkit.analysis.sweep.together import Figure, judged_together
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.manifest import Manifest
 
@@ -46,22 +45,15 @@ def latency_verdicts(
     keys = list(zip(runs["run_id"], runs["configuration"], strict=True))
     found = {key: operations_of(results[key[0]], key[1]) for key in keys if key[0] in results}
     asked = [(name, percentile) for name in _measured(list(found.values())) for percentile in PERCENTILES]
-    parts = []
-    for name, percentile in asked:
-        metric = latency_metric(name, percentile)
-        values = [found[key][name][f"{percentile}_us"] / 1000 if key in found else None for key in keys]
-        at = 1 - (1 - (level or confidence)) / len(asked)
-        judged = judge(
-            runs.assign(metric_value=pd.Series(values, runs.index, dtype="float64")),
-            metric,
-            0,
-            smallest_effect,
-            confidence,
-            at,
+    figures = [
+        Figure(
+            {"operation": name, "percentile": percentile},
+            latency_metric(name, percentile),
+            [found[key][name][f"{percentile}_us"] / 1000 if key in found else None for key in keys],
         )
-        parts.append(judged.assign(operation=name, percentile=percentile))
-    columns = ["operation", "percentile", *(parts[0].columns.drop(["operation", "percentile"]) if parts else [])]
-    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+        for name, percentile in asked
+    ]
+    return judged_together(runs, figures, smallest_effect, confidence, level)
 
 
 def operations_of(result: Mapping[str, Any], configuration: int) -> Mapping[str, Any]:

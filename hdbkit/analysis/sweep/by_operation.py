@@ -1,0 +1,46 @@
+"""Verdicts on each operation of a metric that is a mean over operations, from the runs of a sweep.
+
+The mean time of an operation in a run is one number, as its metric is. The verdicts of all operations hold together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from hdbkit.analysis.run.executions import mean_times_s
+from hdbkit.analysis.sweep.observations import sliced
+from hdbkit.analysis.sweep.together import Figure, judged_together
+from hdbkit.config.metric import Metric
+from hdbkit.results.manifest import Manifest
+
+
+def operation_verdicts(
+    runs: pd.DataFrame,
+    manifests: Sequence[Manifest],
+    metric: Metric,
+    smallest_effect: float = 0.02,
+    confidence: float = 0.95,
+    level: float | None = None,
+) -> pd.DataFrame:
+    """The verdict on each operation of the metric.
+
+    Args:
+        runs: one row per run, as ``results.sweep_folder.runs_frame`` gives it.
+        manifests: those of the finished runs.
+        metric: the metric of the runs.
+        smallest_effect, confidence, level: as for ``verdicts.judge``.
+
+    Returns:
+        The columns of ``verdicts.judge`` (``metric_value`` in s) after ``operation``; empty if the metric is no mean
+        over operations, or configurations alternate within runs.
+    """
+    if not metric.by_operation or sliced(runs):
+        return pd.DataFrame()
+    times = mean_times_s(manifests)
+    figures = [
+        Figure({"operation": name}, metric.of_operation(name), times[name].reindex(runs["run_id"]).tolist())
+        for name in times
+    ]
+    return judged_together(runs, figures, smallest_effect, confidence, level)

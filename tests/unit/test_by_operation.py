@@ -1,0 +1,102 @@
+"""Verdicts on each operation, where the metric is a mean over operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hdbkit.analysis.comparison.by_operation import compared_by_operation
+from hdbkit.analysis.comparison.replication import BASE, NEW
+from hdbkit.analysis.sweep.by_operation import operation_verdicts
+from hdbkit.report.compare_report import operations_table
+from hdbkit.report.sweep_report import operation_tables
+from hdbkit.results.manifest import Manifest
+from tests.unit.sweeps import RATE, TIME, synthetic_runs
+
+QUERIES = [f"q{number:02d}" for number in range(1, 23)]
+
+
+def manifests(runs: pd.DataFrame, slower: dict[str, float], noise: float = 0.02, seed: int = 1) -> list[Manifest]:
+    """Runs in which the new side (or configuration 1) needs ``slower`` times as long for an operation."""
+    draw, found = np.random.default_rng(seed), []
+    for run_id, new in zip(runs["run_id"], runs["is_new"], strict=True):
+        times = {
+            name: 1e5 * number * (slower.get(name, 1) if new else 1) * np.exp(draw.normal(0, noise))
+            for number, name in enumerate(QUERIES, 1)
+        }
+        operations = {name: {"mean_us": time_us} for name, time_us in times.items()}
+        result = {"operations": operations, "metric_value": 1.0}
+        found.append(Manifest.model_construct(run_id=run_id, metric=TIME, operations=QUERIES, mix={}, result=result))
+    return found
+
+
+def sweep(blocks: int = 8, seed: int = 1) -> pd.DataFrame:
+    runs = synthetic_runs([1, 1], blocks, metric=TIME, seed=seed)
+    return runs.assign(is_new=runs["configuration"] == 1)
+
+
+def in_turn(blocks: int = 8) -> pd.DataFrame:
+    """Both sides in turn within one session."""
+    rows = [(f"{side}-{block}", side) for block in range(blocks) for side in (BASE, NEW)]
+    runs = pd.DataFrame(rows, columns=["run_id", "side"])
+    return runs.assign(session="a 0", virtual_users=1, metric_value=1.0, is_new=runs["side"] == NEW)
+
+
+def test_a_sweep_finds_the_operations_that_differ() -> None:
+    runs = sweep()
+    found = operation_verdicts(runs, manifests(runs, {"q05": 1.5, "q07": 0.7}), TIME, smallest_effect=0.15)
+    compared = found[found["verdict"] != "baseline"].set_index("operation")
+    assert compared["verdict"].drop(["q05", "q07"]).eq("equivalent").all()
+    assert compared.loc[["q05", "q07"], "verdict"].tolist() == ["slower", "faster"]
+    assert compared.loc["q05", "ratio"] == pytest.approx(1 / 1.5, rel=0.05)
+    assert compared.loc["q05", "metric_value"] == pytest.approx(0.75, rel=0.05), "in seconds"
+    (table,) = operation_tables(found, TIME)
+    row = next(row for row in table.rows if row[0] == "q05")
+    assert row[1].endswith(" s") and row[2].startswith("+")
+
+
+def test_a_comparison_finds_the_operations_that_differ() -> None:
+    runs = in_turn()
+    found = compared_by_operation(runs, manifests(runs, {"q05": 1.5, "q07": 0.7}), TIME, smallest_effect=0.15)
+    verdicts = found.set_index("operation")["verdict"]
+    assert verdicts[["q05", "q07"]].tolist() == ["slower", "faster"]
+    assert verdicts.drop(["q05", "q07"]).eq("equivalent").all()
+    row = found.set_index("operation").loc["q05"]
+    assert (row["base"], row["new"]) == (pytest.approx(0.5, rel=0.05), pytest.approx(0.75, rel=0.05))
+    assert "95 % interval" in row["sentence"]
+    assert len(operations_table(found, TIME)[0].rows) == 22
+
+
+@pytest.mark.parametrize("kind", ["sweep", "comparison"])
+def test_the_verdicts_on_all_operations_hold_together(kind: str) -> None:
+    false = 0
+    for seed in range(6):
+        runs = sweep(6, seed) if kind == "sweep" else in_turn(6)
+        known = manifests(runs, {}, seed=seed)
+        judged = (
+            operation_verdicts(runs, known, TIME) if kind == "sweep" else compared_by_operation(runs, known, TIME)
+        )
+        false += bool(judged["verdict"].isin(["faster", "slower"]).any())
+    assert false <= 2  # without a correction 4 of 6
+
+
+def test_an_operation_that_one_side_never_completed_is_undecided() -> None:
+    runs = in_turn(4)
+    known = manifests(runs, {})
+    for one in known:
+        if one.run_id.startswith(NEW):
+            one.result["operations"]["q03"] = {"mean_us": None}
+    found = compared_by_operation(runs, known, TIME).set_index("operation")
+    assert found.loc["q03", "verdict"] == "undecided"
+    assert found.loc["q03", "sentence"] == "undecided: no run of new completed q03"
+    assert found.drop("q03")["ratio"].notna().all()
+    assert operations_table(found.reset_index(), TIME)[0].rows[2][2:] == ["\N{EN DASH}", "", "", "undecided"]
+
+
+def test_a_rate_has_no_verdicts_on_operations() -> None:
+    runs: Sequence[pd.DataFrame] = (sweep(), in_turn())
+    assert operation_verdicts(runs[0], manifests(runs[0], {}), RATE).empty
+    assert compared_by_operation(runs[1], manifests(runs[1], {}), RATE).empty
