@@ -41,6 +41,6 @@ def operation_verdicts(
     times = mean_times_s(manifests)
     figures = [
         Figure({"operation": name}, metric.of_operation(name), times[name].reindex(runs["run_id"]).tolist())
-        for name in times
+        for name in map(str, times)
     ]
     return judged_together(runs, figures, smallest_effect, confidence, level)

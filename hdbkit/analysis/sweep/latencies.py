@@ -9,6 +9,7 @@ server is slow, fewer operations begin, and those that would have waited are mis
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,7 +50,7 @@ def latency_verdicts(
         Figure(
             {"operation": name, "percentile": percentile},
             latency_metric(name, percentile),
-            [found[key][name][f"{percentile}_us"] / 1000 if key in found else None for key in keys],
+            [found[key][name][f"{percentile}_us"] / 1000 if key in found else math.nan for key in keys],
         )
         for name, percentile in asked
     ]

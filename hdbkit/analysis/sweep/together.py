@@ -16,11 +16,11 @@ from hdbkit.config.metric import Metric
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of each run: ``values`` are in the order of the runs, None where it is not known."""
+    """A figure of each run: ``values`` are in the order of the runs, NaN where it is not known."""
 
     names: Mapping[str, str]
     metric: Metric
-    values: Sequence[float | None]
+    values: Sequence[float]
 
 
 def judged_together(
