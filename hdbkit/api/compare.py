@@ -87,8 +87,11 @@ class Comparison:
         return self.base[0].manifest.metric
 
     def charts(self) -> dict[str, Chart]:
-        """Charts of both sides: users (the metric over virtual users), throughput (over time), latency."""
-        return {chart.key: chart for chart in compare_charts(self._sides())}
+        """Charts of both sides: users (the metric over virtual users), throughput (over time), latency.
+
+        Where the metric is a mean over operations: ratios (of each operation) and profile (its time on both sides).
+        """
+        return {chart.key: chart for chart in compare_charts(self._sides(), self.compared, self.by_operation)}
 
     def report(self) -> Path:
         """Write the one-page report; return its path."""

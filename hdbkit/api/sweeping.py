@@ -213,13 +213,14 @@ class SweepResult:
         """The charts of its report, as far as its data allows.
 
         They are: effects, configurations, grid and interactions (two settings), scaling (several counts of virtual
-        users), parallel (settings against the metric), throughput (over time) or slices (changes over time), latency.
+        users), parallel (settings against the metric), throughput (over time) or slices (changes over time), latency;
+        where the metric is a mean over operations, ratios (of each operation) and profile (its time).
         """
         spec, finished = self.plan.spec, readable(self._finished())
-        frames = (self._grid_runs, self.verdicts, self.effects)
         charts = whole_sweep(
-            *frames, list(spec.grid), spec.smallest_effect, self.plan.metric, finished, self.interactions
-        )
+            self._grid_runs, self.verdicts, self.effects, list(spec.grid), spec.smallest_effect, self.plan.metric,
+            finished, self.interactions, self.by_operation,
+        )  # fmt: skip
         return {chart.key: chart for chart in charts}
 
     def report(self) -> Path:

@@ -8,26 +8,59 @@ from __future__ import annotations
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.groups import Groups, common_metric, distributions, metric_values, overlaid
+from hdbkit.analysis.comparison.groups import (
+    Groups,
+    common_metric,
+    distributions,
+    metric_values,
+    operation_times,
+    overlaid,
+)
+from hdbkit.analysis.comparison.sides import Compared
 from hdbkit.analysis.statistics.distribution import shares_ms
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
 from hdbkit.charts.marks import MAX_LINES, left_out
+from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.run_charts import quantile_lines
 from hdbkit.charts.scaling_charts import throughput_over_users
 from hdbkit.charts.style import axis_title, figure, shade_rampup
 from hdbkit.config.metric import Metric
+from hdbkit.results.manifest import Manifest
 
 
-def compare_charts(groups: Groups) -> list[Chart]:
-    """Every chart of groups of runs that their data allow. Raises ``InputError`` where their metrics differ."""
-    metric, runs, course = common_metric(groups), metric_values(groups), overlaid(groups)
+def compare_charts(
+    groups: Groups, compared: Compared | None = None, by_operation: pd.DataFrame | None = None
+) -> list[Chart]:
+    """Every chart of groups of runs that their data allow.
+
+    ``compared`` and ``by_operation`` are the ratios of the second group to the first one, where they were compared.
+
+    Raises:
+        InputError: their metrics differ.
+    """
+    metric, runs = common_metric(groups), metric_values(groups)
     charts = [throughput_over_users(runs, metric, "group")] if len(runs) else []
-    if len(course):
-        charts.append(throughput_overlaid(course, metric.rate))
-    headline = next((manifest.headline for finished in groups.values() for _, manifest in finished), "")
-    seen = distributions(groups, headline)
+    first = next(manifest for finished in groups.values() for _, manifest in finished)
+    if compared is not None and by_operation is not None and len(by_operation):
+        charts.append(_ratios(list(groups), first, compared, by_operation))
+    times = operation_times(groups)
+    if len(times):
+        charts.append(profile(times, first.noun, "run"))
+    return charts if first.one_by_one else [*charts, *_over_time(groups, metric, first.headline)]
+
+
+def _over_time(groups: Groups, metric: Metric, headline: str) -> list[Chart]:
+    """The throughput over time, and the latency of the headline's operation."""
+    course, seen = overlaid(groups), distributions(groups, headline)
+    charts = [throughput_overlaid(course, metric.rate)] if len(course) else []
     return [*charts, latency_distributions(seen, headline)] if seen else charts
+
+
+def _ratios(names: list[str], first: Manifest, compared: Compared, by_operation: pd.DataFrame) -> Chart:
+    overall = pd.DataFrame([{"group": names[1], **vars(compared.ratio)}])
+    found = by_operation.assign(group=names[1])
+    return ratios(found, overall, names[0], first.noun, first.metric, compared.smallest_effect)
 
 
 def throughput_overlaid(courses: pd.DataFrame, rate: Metric) -> Chart:

@@ -11,6 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from hdbkit.analysis.run import quantiles
+from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.failures import RETRIED, failures, samples
 from hdbkit.analysis.run.faults import course_of_faults
 from hdbkit.analysis.run.records import table
@@ -22,6 +23,7 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_column import detail_chart
 from hdbkit.charts.fault_chart import faults_over_time
 from hdbkit.charts.marks import plain
+from hdbkit.charts.operation_charts import profile
 from hdbkit.charts.server_host_charts import server_host_charts
 from hdbkit.charts.slice_charts import slices_of_run
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
@@ -60,9 +62,6 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     window = window_of(manifest)
     step_s = max(1, math.ceil(window.end_us / 1e6 / MAX_POINTS))
     course = throughput(folder, manifest, step_s)
-    latencies = quantiles.by_second(folder, Window(0, window.end_us), step_s)
-    of_headline = latencies[latencies["operation"] == manifest.operations.index(manifest.headline)]
-    histogram = quantiles.counts(folder, window)
     failed = failures(folder, step_s)
     charts = [
         throughput_over_time(
@@ -73,10 +72,7 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
             {name: marks_s(folder, name) for name in MARKS if name != RESTARTS}
             | {RESTARTS: manifest.result.get("server_restarts_s") or []},
         ),
-        latency_over_time(of_headline, window, manifest.headline),
-        latency_by_operation(
-            histogram[histogram["outcome"] != Outcome.FAILED.value], manifest.operations, manifest.noun
-        ),
+        *(_times(folder, manifest) if manifest.one_by_one else _latencies(folder, manifest, window, step_s)),
     ]
     slices = table(folder, "slices")
     if slices is not None and len(slices):
@@ -91,6 +87,25 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     details = [detail_chart(folder, window, one, manifest.noun) for one in manifest.detail_charts]
     charts += [chart for chart in details if chart]
     return [*charts, *server_host_charts(table(folder, "server_host"), window)]
+
+
+def _times(folder: RunFolder, manifest: Manifest) -> list[Chart]:
+    """How long each operation took; none where nothing was completed."""
+    done = executions(folder, manifest).query("outcome != 'failed'")
+    times = done.assign(group=manifest.plan["target"]["kind"], seconds=done["elapsed_s"])
+    return [profile(times, manifest.noun, manifest.noun)] if len(times) else []
+
+
+def _latencies(folder: RunFolder, manifest: Manifest, window: Window, step_s: int) -> list[Chart]:
+    """The latency over time of the headline's operation, and that of each operation."""
+    latencies = quantiles.by_second(folder, Window(0, window.end_us), step_s)
+    of_headline = latencies[latencies["operation"] == manifest.operations.index(manifest.headline)]
+    histogram = quantiles.counts(folder, window)
+    done = histogram[histogram["outcome"] != Outcome.FAILED.value]
+    return [
+        latency_over_time(of_headline, window, manifest.headline),
+        latency_by_operation(done, manifest.operations, manifest.noun),
+    ]
 
 
 def throughput_over_time(

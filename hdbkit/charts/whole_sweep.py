@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import pandas as pd
 
 from hdbkit.analysis.run.courses import courses, latencies
+from hdbkit.analysis.run.executions import mean_times_s
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.sweep.observations import sliced
 from hdbkit.analysis.sweep.slices import changes
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import detail_charts
 from hdbkit.charts.interaction_chart import interaction_chart
+from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.charts.scaling_charts import scaling_laws
 from hdbkit.charts.slice_charts import changes_over_time
@@ -31,10 +33,11 @@ def whole_sweep(
     metric: Metric,
     finished: Sequence[tuple[RunFolder, Manifest]],
     interactions: pd.DataFrame | None = None,
+    by_operation: pd.DataFrame | None = None,
 ) -> list[Chart]:
     """The charts that the data allow; frames as in :mod:`hdbkit.charts.sweep_charts`, and the runs with a result.
 
-    ``interactions`` as :mod:`hdbkit.analysis.sweep.interactions` gives them.
+    ``interactions`` and ``by_operation`` as the modules of :mod:`hdbkit.analysis.sweep` with these names give them.
     """
     measured = usable(runs)
     charts = sweep_charts(runs, verdicts, effects, settings, smallest_effect, metric)
@@ -52,5 +55,33 @@ def whole_sweep(
         course = courses([] if sliced(runs) else finished)
         along = changes(finished, metric) if sliced(runs) else pd.DataFrame()
         charts += [changes_over_time(along, verdicts, metric)] if len(along) else []
-        charts += detail_charts(measured, verdicts, course, latencies(manifests), manifests[0])
+        if by_operation is not None and len(by_operation):
+            charts += _by_operation(measured, verdicts, by_operation, smallest_effect, manifests)
+        if not manifests[0].one_by_one:
+            charts += detail_charts(measured, verdicts, course, latencies(manifests), manifests[0])
     return charts
+
+
+def _by_operation(
+    runs: pd.DataFrame, verdicts: pd.DataFrame, found: pd.DataFrame, smallest: float, manifests: Sequence[Manifest]
+) -> list[Chart]:
+    """The ratio and the time of each operation at the largest count of users; the best configurations first."""
+    users, metric, noun = int(runs["virtual_users"].max()), manifests[0].metric, manifests[0].noun
+    at = verdicts[verdicts["virtual_users"] == users]
+    order = [*dict.fromkeys([*best_labels(at, metric), *at["label"]])]
+    others = at[at["verdict"] != "baseline"]
+    judged = [_grouped(one, order) for one in (found[found["label"].isin(others["label"])], others)]
+    of_users = judged[0][judged[0]["virtual_users"] == users]
+    labels = at.set_index("configuration")["label"]
+    place = runs[runs["virtual_users"] == users][["run_id", "configuration"]]
+    times = mean_times_s(manifests).melt(var_name="operation", value_name="seconds", ignore_index=False).dropna()
+    times = times.rename_axis("run_id").reset_index().merge(place, on="run_id")
+    charts = [ratios(of_users, judged[1], "the baseline", noun, metric, smallest)] if len(of_users) else []
+    drawn = _grouped(times.assign(label=times["configuration"].map(labels)), order)
+    return [*charts, profile(drawn, noun, "run")] if len(drawn) else charts
+
+
+def _grouped(frame: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
+    """A frame of configurations as the groups of a chart, in this order."""
+    ordered = frame.sort_values("label", key=lambda labels: labels.map(order.index), kind="stable")
+    return ordered.rename(columns={"label": "group"})

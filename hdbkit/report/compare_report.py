@@ -72,7 +72,7 @@ def compare_report(
             figures_table(figures, metric),
             *differences_table(differences),
         ],
-        charts=compare_charts(sides),
+        charts=compare_charts(sides, compared, by_operation),
         checks=checks_over_runs(manifests),
         environment=environment(base[0][1], read_settings(base[0][0])),
         journal=[_journal({name: [one for _, one in side] for name, side in sides.items()}, metric)],

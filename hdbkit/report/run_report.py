@@ -127,7 +127,8 @@ def answer(manifest: Manifest) -> str:
     value, metric = result.get("metric_value"), manifest.metric
     words = f"{metric.name} is unknown" if value is None else _value_words(metric, value)
     p95 = result["operations"].get(manifest.headline, {}).get("p95_us")
-    latency = f"; 95 % of {manifest.headline} took at most {milliseconds(p95)} ms" if p95 is not None else ""
+    has_quantiles = p95 is not None and not manifest.one_by_one
+    latency = f"; 95 % of {manifest.headline} took at most {milliseconds(p95)} ms" if has_quantiles else ""
     words += f" ({all_per_s(result['operations_per_s'], manifest.noun)} of all types)"
     return f"{words}, measured over {result['window_s']:.1f} s{latency}. {_verdict(manifest)}"
 

@@ -84,7 +84,15 @@ def sweep_report(
             *operation_tables(by_operation, metric),
         ],
         charts=whole_sweep(
-            runs[~runs["fresh"]], verdicts, effects, settings, smallest, metric, finished, interactions
+            runs[~runs["fresh"]],
+            verdicts,
+            effects,
+            settings,
+            smallest,
+            metric,
+            finished,
+            interactions,
+            by_operation,
         ),
         evidence=[
             *interaction_table(interactions, metric),

@@ -7,11 +7,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from hdbkit.analysis.comparison.by_operation import compared_by_operation
 from hdbkit.analysis.comparison.history import segments
+from hdbkit.analysis.comparison.replication import BASE, NEW
+from hdbkit.analysis.comparison.sides import compared
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.summary import summarize
+from hdbkit.analysis.sweep.by_operation import operation_verdicts
+from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import interactions
 from hdbkit.analysis.sweep.planning import Noise
+from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.api import PlannedPower
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
@@ -22,6 +28,7 @@ from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.workloads.tproc_h import QUERY_TIME
 from tests.unit.synthetic import (
     GRID,
     METRIC,
@@ -29,6 +36,7 @@ from tests.unit.synthetic import (
     server_host_of,
     sweep_frames,
     write_errors,
+    write_queries,
     write_run,
     write_table,
 )
@@ -65,11 +73,42 @@ def every_chart(root: Path) -> dict[str, Chart]:
         charts = whole_sweep(runs, verdicts, effects, list(GRID), 0.02, METRIC, kept, acting)
         found |= {f"{name} {chart.key}": chart for chart in charts}
     found |= {f"compare {one.key}": one for one in compare_charts({"old": [run], "new": [other]})}
+    found |= _of_queries(root)
     rows = [(n, u, 100.0 * u * k) for n, k in (("a", 1), ("b", 2)) for u in (1, 16) for k in (k, k * 1.1)]
     many = throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "metric_value"]), METRIC)
     planned = PlannedPower(3, 1, (5,), Noise(0.03, 0.02, 0.05), "3 recent sweeps")
     found |= {"plan power": planned.chart, "plan power assumed": PlannedPower(3, 1, (4, 8), None).chart}
     return found | {"groups users": many, **{f"profile {one.key}": one for one in _profile_charts()}}
+
+
+def _of_queries(root: Path) -> dict[str, Chart]:
+    """The charts of runs, a comparison and a sweep whose 22 operations are measured one by one."""
+    runs, _, _ = sweep_frames(metric=QUERY_TIME)
+    draw, kept, results = np.random.default_rng(2), [], {}
+    for run_id, slow in zip(runs["run_id"], runs["metric_value"] / runs["metric_value"].min(), strict=True):
+        times_s = {
+            f"q{number:02d}": 0.02 * number**1.5 * slow ** (number / 11) * draw.normal(1, 0.01)
+            for number in range(1, 23)
+        }
+        made = write_queries(root / f"q-{run_id}", times_s)
+        kept.append((made.folder, made.manifest))
+        results[run_id] = made.manifest.result["metric_value"]
+    runs = runs.assign(metric_value=runs["run_id"].map(results), run_id="q-" + runs["run_id"])
+    manifests = [manifest for _, manifest in kept]
+    verdicts, by_operation = judge(runs, QUERY_TIME), operation_verdicts(runs, manifests, QUERY_TIME)
+    effects, names = (
+        main_effects(runs, QUERY_TIME, list(GRID), {name: at[0] for name, at in GRID.items()}),
+        list(GRID),
+    )
+    charts = whole_sweep(runs, verdicts, effects, names, 0.02, QUERY_TIME, kept, None, by_operation)
+    found = {f"queries-sweep {chart.key}": chart for chart in charts}
+    sides = {BASE: kept[:3], NEW: kept[3:6]}
+    listed = pd.DataFrame({"run_id": [one.run_id for one in manifests[:6]], "side": [BASE] * 3 + [NEW] * 3})
+    listed = listed.assign(session=["a", "b", "c"] * 2, virtual_users=1, metric_value=list(results.values())[:6])
+    each = compared_by_operation(listed, manifests[:6], QUERY_TIME)
+    found |= {f"queries-compare {one.key}": one for one in compare_charts(sides, compared(listed, QUERY_TIME), each)}
+    throughput = write_queries(root / "streams", {f"q{number:02d}": 0.1 * number for number in range(1, 23)}, users=3)
+    return found | {f"queries {one.key}": one for one in run_charts(throughput.folder, throughput.manifest)}
 
 
 def _profile_charts() -> list[Chart]:

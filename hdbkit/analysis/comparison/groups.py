@@ -14,6 +14,7 @@ import scipy
 
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.courses import courses
+from hdbkit.analysis.run.executions import mean_times_s
 from hdbkit.analysis.run.windows import window_of
 from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
@@ -124,6 +125,19 @@ def distributions(groups: Groups, operation: str) -> dict[str, pd.Series[int]]:
         if len(seen):
             found[name] = seen
     return found
+
+
+def operation_times(groups: Groups) -> pd.DataFrame:
+    """A row per run and operation of a metric that is a mean over operations: group, operation, seconds (the mean).
+
+    Empty for any other metric.
+    """
+    parts = []
+    for name, finished in groups.items():
+        manifests = [manifest for _, manifest in finished if manifest.metric.by_operation]
+        times = mean_times_s(manifests).melt(var_name="operation", value_name="seconds").dropna()
+        parts.append(times.assign(group=name))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def _done(rows: pd.DataFrame) -> pd.Series[bool]:

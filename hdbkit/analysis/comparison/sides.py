@@ -88,6 +88,8 @@ class Compared:
     noise: Noise
     advice: str
     """What would decide an undecided comparison."""
+    smallest_effect: float
+    """The smallest relevant relative difference."""
 
     @property
     def basis(self) -> str:
@@ -132,14 +134,14 @@ def compared(
     subject = f"new (mean over {many(len(common), 'count')} of virtual users)" if several else "new"
     ratio = judge(subject, estimate, half)
     if not several:
-        return Compared(ratio, pd.DataFrame(columns=list(_COLUMNS)), design, seen, advice)
+        return Compared(ratio, pd.DataFrame(columns=list(_COLUMNS)), design, seen, advice, smallest_effect)
     rows = []
     for count, (estimate, half) in zip(common, _contrasts(design.samples, plain, at), strict=True):
         found = judge(f"new at {virtual_users(int(count))}", estimate, half)
         counts = {f"{side}_runs": int(cells["count"][side, count]) for side in (BASE, NEW)}
         means = {side: metric.from_score(math.exp(cells["mean"][side, count])) for side in (BASE, NEW)}
         rows.append({"virtual_users": int(count), **counts, **means, **vars(found)})
-    return Compared(ratio, pd.DataFrame(rows, columns=list(_COLUMNS)), design, seen, advice)
+    return Compared(ratio, pd.DataFrame(rows, columns=list(_COLUMNS)), design, seen, advice, smallest_effect)
 
 
 def _contrasts(samples: Sequence[Floats], plain: Floats, confidence: float) -> list[tuple[float, float]]:
