@@ -175,7 +175,8 @@ def ratio_axis(values: Iterable[float]) -> dict[str, Any]:
                 ticks.append(step)
                 at = step
     ticks.sort()
-    edges = [math.log10(first) - 0.02 * apart, math.log10(last) + 0.02 * apart]
+    margin = 0.002 * math.log10(last / first)
+    edges = [math.log10(first) - margin, math.log10(last) + margin]
     return {"type": "log", "range": edges, "tickvals": ticks, "ticktext": [f"{tick:.3g}" for tick in ticks]}
 
 

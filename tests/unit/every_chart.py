@@ -108,7 +108,8 @@ def _of_queries(root: Path) -> dict[str, Chart]:
     each = compared_by_operation(listed, manifests[:6], QUERY_TIME)
     found |= {f"queries-compare {one.key}": one for one in compare_charts(sides, compared(listed, QUERY_TIME), each)}
     throughput = write_queries(root / "streams", {f"q{number:02d}": 0.1 * number for number in range(1, 23)}, users=3)
-    return found | {f"queries {one.key}": one for one in run_charts(throughput.folder, throughput.manifest)}
+    charts = run_charts(throughput.folder, throughput.manifest)
+    return found | {f"queries {one.key}": one for one in charts if one.key == "profile"}
 
 
 def _profile_charts() -> list[Chart]:
