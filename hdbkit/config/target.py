@@ -79,6 +79,15 @@ class Target(ConfigModel):
         command = values["restart_command"]
         return {"control": {"commands": {"restart": command}}, **rest} if command else rest
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_null(cls, value: Any) -> Any:
+        if any(
+            "\0" in one for one in (value.values() if isinstance(value, dict) else (value,)) if isinstance(one, str)
+        ):
+            raise ValueError("a character with the code 0 is not allowed")
+        return value
+
     @field_validator("options")
     @classmethod
     def _no_secret(cls, options: dict[str, str]) -> dict[str, str]:

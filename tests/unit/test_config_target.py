@@ -72,6 +72,8 @@ def test_a_password_in_a_url_is_refused_and_not_repeated(password: str, rest: st
         ("nulldb://bench@db1:54x/tpcc", "Port could not be cast to integer value[)]"),
         ("nulldb://bench@db1:99999/tpcc", "0-65535"),
         ("nulldb://[::1/tpcc", "IPv6"),
+        ("nulldb://bench@db1/tp%00cc", "database: a character with the code 0 is not allowed"),
+        ("nulldb://bench@db1/tpcc?sslmode=%00", "options: a character with the code 0 is not allowed"),
         ("://bench@db1/tpcc", "kind"),
         ("nulldb://db1/tpcc?password=hunter2", "looks like a secret"),
         ("nulldb://db1/tpcc?sslmode", "bad query field"),

@@ -88,13 +88,13 @@ def test_a_run_in_progress_is_listed_and_attached_until_it_is_removed(bench: Wor
     assert not any(ticker.alive for ticker in bench._tickers)
     assert any(ticker.alive for ticker in newest._tickers)
     until(lambda: any(run.run_id in line for line in lines(newest)))
+    newest.rest()  # its list stays as it is
     begun(run)
     run.stop(at_once=True)
     result = bench.run.wait()
     assert result.run_id == run.run_id
     assert lines(bench) == []
 
-    newest.rest()  # its list stays as it was
     result.remove()
     assert "alert" not in text_of(newest)
     attach(newest, run.run_id)
