@@ -27,7 +27,11 @@ host = st.sampled_from(["db1", "DB1.Example", "10.0.0.1", "::1", "fe80::1"])
     port=st.none() | st.integers(1, 65535),
     database=st.none() | word,
     user=st.none() | word,
-    options=st.dictionaries(st.from_regex(r"[a-y]{3,8}", fullmatch=True), st.text(max_size=8), max_size=3),
+    options=st.dictionaries(
+        st.from_regex(r"[a-y]{3,8}", fullmatch=True),
+        st.text(st.characters(exclude_characters="\0"), max_size=8),
+        max_size=3,
+    ),
     others=st.tuples(st.lists(address, max_size=2), st.lists(address, max_size=2)),
 )
 def test_an_address_reads_back_as_the_same_target(
