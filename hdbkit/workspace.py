@@ -67,7 +67,8 @@ class Workspace:
         return target
 
     def private(self, kind: str | None = None) -> Target:
-        """The private server of a kind, started at the first call; it ends with the process.
+        """The private server of a kind, started at the first call; it ends with the process
+        and with the runs and sweeps in progress on it.
 
         Args:
             kind: which engine; by default the first that hdbkit can start.

@@ -1,7 +1,8 @@
 """The first steps: a private server, a target with a schema, and a demo of hdbkit in a few minutes.
 
 The name ``private`` means the same server in a notebook's cells, its panels and a script: that of their workspace.
-The server and its data are removed when the process ends, which for a notebook is its kernel.
+The server and its data are removed when the process ends, which for a notebook is its kernel, and when the runs and
+sweeps in progress on it have ended.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class DemoResult:
 
 
 def private(kind: str | None = None, *, workspace: Workspace | None = None) -> Target:
-    """The private server of a kind, started by the first call; it is removed when this process ends.
+    """The private server of a kind, started by the first call; it is removed at the end of this process.
+
+    Runs and sweeps in progress on it are finished first.
 
     Args:
         kind: the engine; by default the first that hdbkit can start.

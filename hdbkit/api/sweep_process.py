@@ -22,6 +22,7 @@ from hdbkit.errors import HdbkitError
 from hdbkit.processes import command_of
 from hdbkit.results.journal import Step
 from hdbkit.results.sweep_folder import SweepFolder
+from hdbkit.servers.place import in_use
 from hdbkit.workspace import Workspace
 
 _started: list[subprocess.Popen[bytes]] = []
@@ -38,7 +39,7 @@ def launch(folder: SweepFolder, target: Target, blocks: int | None = None) -> su
     words = command_of("hdbkit.api.sweep_process", str(folder.path), *([str(blocks)] if blocks else []))
     held = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)  # inherited: no signal arrives before its handlers exist
     try:
-        with (folder.path / ERRORS).open("wb") as errors:
+        with (folder.path / ERRORS).open("wb") as errors, in_use(target.server_folder) as used:
             process = subprocess.Popen(
                 words,
                 stdin=subprocess.PIPE,
@@ -46,6 +47,7 @@ def launch(folder: SweepFolder, target: Target, blocks: int | None = None) -> su
                 stderr=errors,
                 env=environment,
                 start_new_session=True,
+                pass_fds=used,
             )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)

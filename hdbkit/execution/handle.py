@@ -28,6 +28,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.locks import only_one
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import require_readable
+from hdbkit.servers.place import in_use
 
 OnPoll = Callable[["RunHandle"], None]
 
@@ -233,12 +234,12 @@ def _alone(ready: Ready, root: Path) -> Iterator[list[int]]:
 
 
 def _supervisor(folder: RunFolder, target: Target, kept: Sequence[int]) -> subprocess.Popen[bytes]:
-    """Start the supervisor of a run; it inherits the descriptors ``kept``."""
+    """Start the supervisor of a run; it inherits the descriptors ``kept`` and keeps a private server from ending."""
     environment = {**os.environ, **ONE_THREAD}
     secret = target.secret()
     if secret is not None:
         environment[PASSWORD_VARIABLE] = secret
-    with folder.supervisor_errors.open("wb") as errors:
+    with folder.supervisor_errors.open("wb") as errors, in_use(target.server_folder) as used:
         process = subprocess.Popen(
             command_of("hdbkit.execution.supervisor", str(folder.path), *map(str, kept)),
             stdin=subprocess.DEVNULL,
@@ -246,7 +247,7 @@ def _supervisor(folder: RunFolder, target: Target, kept: Sequence[int]) -> subpr
             stderr=errors,
             env=environment,
             start_new_session=True,
-            pass_fds=kept,
+            pass_fds=[*kept, *used],
         )
     with suppress(OSError):  # it may have ended and removed the folder of spools
         note_in_charge(folder, process.pid)

@@ -1,15 +1,17 @@
 """The guard of a private server: a small process that cleans up after its owner was killed.
 
 Its standard input is a pipe; only the owner holds the other end. One byte means that the owner finished normally. If
-the pipe closes without a byte, the owner was killed, and the guard stops the server and removes its folder. The
-guard runs as a single file, ``python -I -S _guard.py FOLDER``, and imports only light modules, so it needs a few
-megabytes of memory. It reads what it needs to know about the server from ``server.json`` in the folder.
+the pipe closes without a byte, the owner was killed, or it ended while runs or sweeps were using the server; the
+guard waits for these, stops the server and removes its folder. The guard runs as a single file,
+``python -I -S _guard.py FOLDER``, and imports only light modules, so it needs a few megabytes of memory. It reads what
+it needs to know about the server from ``server.json`` in the folder.
 
 The owner uses the same functions to stop a server and to remove a folder.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -20,6 +22,8 @@ NOTE = "server.json"
 """The file in a server's folder that describes what to stop, how, and what to remove. It contains no password."""
 GROUP = "control-group"
 """The file in a server's folder that contains the path of the server's control group."""
+USERS = "users"
+"""The file in a server's folder that each run and sweep on the server keeps locked until it ends."""
 IN_ORDER = b"."
 
 
@@ -183,12 +187,28 @@ def read_note(folder: str) -> dict[str, object]:
     return content if isinstance(content, dict) else {}
 
 
+def await_users(folder: str, wait: bool = True) -> bool:
+    """Wait until no run or sweep uses the server; without ``wait``, return whether none does."""
+    try:
+        descriptor = os.open(os.path.join(folder, USERS), os.O_RDONLY)  # noqa: PTH118
+    except OSError:
+        return True  # none ever did
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
 def main(folder: str) -> None:
     """Wait until the owner sends a byte or its end of the pipe closes."""
     for name in ("SIGINT", "SIGHUP", "SIGTERM"):
         signal.signal(signal.Signals[name], signal.SIG_IGN)
     if os.read(0, 1):
         return
+    await_users(folder)
     note = read_note(folder)
     if note:
         stop_server(folder, note, patience_s=10)

@@ -19,7 +19,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from pydantic import SecretStr
 
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.files import replace_file
-from hdbkit.servers._guard import NOTE, read_note
+from hdbkit.servers._guard import NOTE, USERS, read_note
 
 SERVER_UID = 65534
 """The unprivileged account that a server runs as when its owner is root."""
@@ -236,6 +236,25 @@ def held(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def in_use(folder: Path | None) -> Iterator[list[int]]:
+    """Keep the server of a folder until this process has ended, and those that inherit the descriptor that is yielded.
+
+    Only the end of the server's owner waits for that. There is no descriptor if there is no such folder, or if its
+    server is being removed.
+    """
+    kept: list[int] = []
+    with suppress(OSError):
+        if folder is not None and (folder / NOTE).is_file():
+            kept = [os.open(folder / USERS, os.O_RDONLY | os.O_CREAT, 0o600)]
+            fcntl.flock(*kept, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    try:
+        yield kept
+    finally:
+        for descriptor in kept:
+            os.close(descriptor)
 
 
 def _runs(uid: int, program: Path) -> bool:

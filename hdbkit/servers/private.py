@@ -2,7 +2,8 @@
 
 Its folder contains its data, log, passwords and ``server.json``. The process that creates it owns it. When the
 ``with`` block ends, the interpreter exits or the owner is killed (through the guard process), the server is stopped
-and its folder removed, unless it is to be kept. Other processes ``attach`` to a folder without owning it.
+and its folder removed, unless it is to be kept. Runs and sweeps in processes of their own go on when the owner ends;
+the server then stays until the last of them has ended. Other processes ``attach`` to a folder without owning it.
 """
 
 from __future__ import annotations
@@ -236,6 +237,12 @@ class PrivateServer:
         self._owner_pid = None
         _owned.discard(self)
 
+    def leave(self) -> None:
+        """At the end of this process: ``close``, or leave a server that runs or sweeps use to its guard."""
+        if self._guard is not None and not _guard.await_users(str(self.folder), wait=False):
+            self._forget()
+        self.close()
+
     def remove(self) -> None:
         """Stop the server and remove its folder."""
         self.stop()
@@ -391,7 +398,7 @@ class PrivateServer:
         self._guard = None
 
     def _forget(self) -> None:
-        """Release the server in a forked child: the parent owns it and the pipe to its guard."""
+        """Give the server up without stopping it: in a forked child, whose parent owns it, or to its guard."""
         if self._guard is not None:
             os.close(self._pipe)
             self._guard.returncode = 0
@@ -402,7 +409,7 @@ class PrivateServer:
 @atexit.register
 def _close_all() -> None:
     for server in list(_owned):
-        server.close()
+        server.leave()
 
 
 def _forget_all() -> None:

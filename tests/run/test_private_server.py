@@ -22,11 +22,13 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from hdbkit import api
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, InputError, ServerFailed
 from hdbkit.processes import birth_of
 from hdbkit.servers import Binaries, PrivateServer, _guard, find_binaries, private_server
 from tests.run.conftest import password_of
+from tests.unit import own_workload
 
 pytestmark = pytest.mark.skipif(not find_binaries(), reason="no server binaries here; see: hdbkit doctor")
 ALL_BINARIES = find_binaries()
@@ -277,6 +279,24 @@ def test_nothing_is_left_when_the_owner_is_killed(number: signal.Signals, kind: 
         owner.send_signal(number)
         owner.wait()
         wait_until(lambda: not processes_of(folder))
+    assert not Path(folder).exists()
+
+
+@pytest.mark.parametrize("end", ["", "os.kill(os.getpid(), 9)"])
+def test_a_run_in_progress_is_finished_when_the_owner_ends_and_nothing_is_left(
+    tmp_path: Path, results: Path, end: str
+) -> None:
+    """The owner ends in order, or is killed."""
+    work = own_workload.folder(tmp_path, "operations: {one: {}}", "-- name: one\nSELECT 1;")
+    begin = f"""
+    import hdbkit, os
+    load = hdbkit.Load(virtual_users=1, rampup_s=0, duration_s=2)
+    hdbkit.start(server.target, {str(work)!r}, load, workspace=hdbkit.Workspace(results={str(results)!r}))
+    {end}"""
+    with run_python(OWNER.format(arguments="", end=begin)) as owner:
+        folder, _ = json.loads(owner.communicate("\n")[0])
+    assert api.attach("last").wait().manifest.status.value == "done"
+    wait_until(lambda: not processes_of(folder))
     assert not Path(folder).exists()
 
 

@@ -28,6 +28,7 @@ SERVER_FIELDS: dict[str, Any] = {
 }
 """The fields that belong to a target's server, with their values for another server: permissions are not kept."""
 _SERVER = {"kind", "host", "port"}
+_END = "it stops when this kernel, and the runs and sweeps in progress on it, have ended"
 """The fields that identify a server."""
 
 
@@ -88,7 +89,7 @@ class TargetPanel(Panel):
         )
         self.start_private = button("Start a private server", self.guarded(self._start_private))
         self.end_private = button(
-            "Stop and remove its data", self.guarded(self._end_private), hint="it also stops when this kernel ends"
+            "Stop and remove its data", self.guarded(self._end_private), hint=f"otherwise {_END}"
         )
 
     def _listen(self) -> None:
@@ -263,7 +264,7 @@ class TargetPanel(Panel):
         kind = self._kind_to_start()
         running = {target.kind for target in api.private_targets(workspace=self.workspace)}
         self.start_private.description = f"Start a private {self._kinds['title'][kind]}"
-        self.start_private.tooltip = "a server that hdbkit starts; it stops when this kernel ends"
+        self.start_private.tooltip = f"a server that hdbkit starts; {_END}"
         self.start_private.disabled = False
         self.end_private.disabled = False
         self.end_private.layout.display = "" if kind in running else "none"
