@@ -3,8 +3,8 @@
 Its standard input is a pipe; only the owner holds the other end. One byte means that the owner finished normally. If
 the pipe closes without a byte, the owner was killed, or it ended while runs or sweeps were using the server; the
 guard waits for these, stops the server and removes its folder. The guard runs as a single file,
-``python -I -S _guard.py FOLDER``, and imports only light modules, so it needs a few megabytes of memory. It reads what
-it needs to know about the server from ``server.json`` in the folder.
+``python -I -S _guard.py FOLDER``, and imports only light modules, so it needs a few megabytes of memory. It reads
+what it needs to know about the server from ``server.json`` in the folder.
 
 The owner uses the same functions to stop a server and to remove a folder.
 """

@@ -240,16 +240,16 @@ def held(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def in_use(folder: Path | None) -> Iterator[list[int]]:
-    """Keep the server of a folder until this process has ended, and those that inherit the descriptor that is yielded.
+    """Keep the server of a folder after its owner's end; yield the descriptors that keep it, to be inherited.
 
-    Only the end of the server's owner waits for that. There is no descriptor if there is no such folder, or if its
-    server is being removed.
+    The server stays until this block and the last process with a descriptor have ended. None is yielded if the folder
+    is not that of a server.
     """
     kept: list[int] = []
     with suppress(OSError):
         if folder is not None and (folder / NOTE).is_file():
             kept = [os.open(folder / USERS, os.O_RDONLY | os.O_CREAT, 0o600)]
-            fcntl.flock(*kept, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(kept[0], fcntl.LOCK_SH | fcntl.LOCK_NB)
     try:
         yield kept
     finally:
