@@ -195,6 +195,7 @@ def plan_sweep(
             f"the sweep '{spec.name}' would have {count} runs ({size} configurations x {len(spec.virtual_users)} "
             f"counts of virtual users x {spec.blocks} blocks), more than the maximum of {MAX_RUNS}; give fewer values"
         )
+    _check_metric(spec, grid.configurations)
     if spec.strategy is not Strategy.GRID:
         return _search(target, spec, sweep_id, command, grid, needs_restart)
     runs = _runs(spec, apart, range(1, spec.blocks + 1))
@@ -409,6 +410,20 @@ def _block_order(
 def _schema(configuration: Mapping[str, str]) -> tuple[str | None, ...]:
     """The values of the schema factors of a configuration."""
     return tuple(configuration.get(name) for name in schema_factors())
+
+
+def _check_metric(spec: SweepSpec, configurations: Sequence[Mapping[str, str]]) -> None:
+    """Raise ``InputError`` if a factor of the load gives configurations a metric that cannot be compared."""
+    work, names = workload(spec.workload or WorkloadSpec()), load_factors().keys() & spec.factors.keys()
+    loads = {tuple(one[name] for name in names): one for one in configurations} if names else {}
+    own = metric_of(work, spec.load)
+    for one in loads.values():
+        other = metric_of(work, spec.load.with_(**factor_values(names, one)))
+        if not own.comparable(other):
+            raise InputError(
+                f"configurations with different metrics cannot be compared: {own.title} and {other.title}; "
+                f"remove one of the factors {', '.join(sorted(names))}"
+            )
 
 
 def _check_budget(plan: SweepPlan) -> None:

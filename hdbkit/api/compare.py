@@ -316,7 +316,8 @@ def _named(word: str, place: Workspace) -> list[Result]:
 
 def _with_value(one: Result) -> Result:
     if not one.metric_value:
-        raise InputError(f"run {one.run_id} has no value of {one.metric.name} ({one.manifest.status.value})")
+        reason = one.summary.get("metric_unknown") or one.manifest.status.value
+        raise InputError(f"run {one.run_id} has no value of {one.metric.name} ({reason})")
     return one
 
 

@@ -181,7 +181,8 @@ class Result:
         return run_card(self.manifest)
 
     def __repr__(self) -> str:
-        value = "no measured window" if self.metric_value is None else self.manifest.metric.text(self.metric_value)
+        reason = self.summary.get("metric_unknown") or "no measured window"
+        value = reason if self.metric_value is None else self.manifest.metric.text(self.metric_value)
         return f"<Result {self.run_id}: {self.manifest.status.value}, {value}>"
 
 

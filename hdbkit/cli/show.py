@@ -195,6 +195,8 @@ def run(result: Result) -> None:
         value, metric = summary["metric_value"], manifest.metric
         headline = cell(None) if value is None else metric.text(value)
         console.print(f"  {escape(about(metric))}: [bold]{escape(headline)}[/]")
+        if summary.get("metric_unknown"):
+            console.print(f"  {metric.name} unknown: {summary['metric_unknown']}", markup=False)
         figures = {
             f"{plural(manifest.noun)}/s (all types)": summary["operations_per_s"],
             "engine TPM": summary["engine_tpm"],

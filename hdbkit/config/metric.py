@@ -6,6 +6,7 @@ are always oriented so that more than 1 is better, whichever direction the metri
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Any, ClassVar, TypeVar, assert_never
 
@@ -14,6 +15,10 @@ from pydantic import Field
 from hdbkit.config.model import ConfigModel
 
 Numbers = TypeVar("Numbers", float, Any)
+
+
+MAX_NAME = 40
+_GEOMETRIC_MEAN = "geometric mean"
 
 
 class Better(StrEnum):
@@ -41,7 +46,7 @@ class Metric(ConfigModel):
 
     noun: ClassVar[str] = "the metric"
 
-    name: str = Field(min_length=1, max_length=40, description="short name, for axes and column headings")
+    name: str = Field(min_length=1, max_length=MAX_NAME, description="short name, for axes and column headings")
     title: str = Field(min_length=1, description="long name: operations per second")
     unit: str = Field(min_length=1, description="unit after a value")
     measure: Measure = Field(default=Measure.RATE, description="rate, quantile (ms) or geometric_mean (s)")
@@ -80,8 +85,17 @@ class Metric(ConfigModel):
 
     def of_operation(self, operation: str) -> Metric:
         """The part of one operation in a mean over operations: its own mean time, in s."""
-        changes = {"name": operation[:40], "title": f"mean time of {operation}", "operations": (operation,)}
+        changes = {"name": operation[:MAX_NAME], "title": f"mean time of {operation}", "operations": (operation,)}
         return self.model_copy(update=changes)
+
+    def of_some(self, operations: Collection[str], every: Collection[str]) -> Metric:
+        """The same geometric mean over ``operations``, some of ``every``; the name states that others are missing."""
+        missing = [name for name in every if name not in operations]
+        listed = f"without {', '.join(missing)}" if len(missing) < len(operations) else ", ".join(operations)
+        name = f"{_GEOMETRIC_MEAN} ({listed})"
+        short = name if len(name) <= MAX_NAME else f"{_GEOMETRIC_MEAN} ({len(operations)} of {len(every)})"
+        title = f"{self.title} ({listed})"
+        return self.model_copy(update={"name": short, "title": title, "operations": tuple(operations)})
 
     def comparable(self, other: Metric) -> bool:
         """Whether values of both can be compared; name, title and counter do not matter."""

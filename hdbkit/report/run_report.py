@@ -125,12 +125,18 @@ def answer(manifest: Manifest) -> str:
         note = manifest.history[-1].note if manifest.history else ""
         return f"The run is {manifest.status.value} and has no result{f': {note}' if note else ''}."
     value, metric = result.get("metric_value"), manifest.metric
-    words = f"{metric.name} is unknown" if value is None else _value_words(metric, value)
+    words = _value_words(metric, value) if value is not None else f"{metric.name} is unknown{_why(result)}"
     p95 = result["operations"].get(manifest.headline, {}).get("p95_us")
     has_quantiles = p95 is not None and not manifest.one_by_one
     latency = f"; 95 % of {manifest.headline} took at most {milliseconds(p95)} ms" if has_quantiles else ""
     words += f" ({all_per_s(result['operations_per_s'], manifest.noun)} of all types)"
     return f"{words}, measured over {result['window_s']:.1f} s{latency}. {_verdict(manifest)}"
+
+
+def _why(result: dict[str, Any]) -> str:
+    """Why the metric is unknown, if that is known: `` (q21: ...)``."""
+    reason = result.get("metric_unknown")
+    return f" ({reason})" if reason else ""
 
 
 def _value_words(metric: Metric, value: float) -> str:
@@ -158,7 +164,11 @@ def figures(manifest: Manifest) -> list[Figure]:
     shares = result["host_cpu_pct"] or {}
     cpu = f"{100 - shares['idle']:.0f} %" if "idle" in shares else cell(None)
     figures = [
-        Figure(metric.name, cell(None) if value is None else metric.text(value), _basis(metric)),
+        Figure(
+            metric.name,
+            cell(None) if value is None else metric.text(value),
+            result.get("metric_unknown") or _basis(metric),
+        ),
         Figure(f"{plural(manifest.noun)}/s", cell(result["operations_per_s"]), "completed, of all types"),
         Figure("engine TPM", _whole(result["engine_tpm"]), "compare within one engine only"),
         Figure("failed", f"{result['failed']:,}", f"{result['retries']:,} retries"),

@@ -176,6 +176,7 @@ class _Slices(_Part):
 
 class _Result(_Part):
     metric_value: float | None
+    metric_unknown: str = ""
     engine_tpm: float | None
     window_s: float
     completed: int

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hdbkit.config import Load, WorkloadSpec
-from hdbkit.config.metric import Metric
+from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import Operation, Rule, Workload
 from hdbkit.errors import InputError
@@ -88,9 +88,17 @@ def rules(kind: str) -> tuple[Rule, ...]:
 
 
 def metric_of(work: Workload, load: Load) -> Metric:
-    """The metric of a load: the workload's own, or operations per second if that includes some that do not run."""
+    """The metric of a load: the workload's own if that load executes all operations that it includes.
+
+    Otherwise a geometric mean is that of those that are executed, with another name, and a load that only reads has
+    operations per second.
+    """
     own = work.metric
-    counted = {*(own.operations or work.operations)}
-    if not load.read_only or (own.counter is None and counted <= work.reading):
+    counted = own.operations or work.operations
+    weights = work.mix(load)
+    executed = tuple(name for name in counted if not weights or weights.get(name))
+    if own.measure is Measure.GEOMETRIC_MEAN and executed:
+        return own if executed == counted else own.of_some(executed, counted)
+    if not load.read_only or (own.counter is None and work.reading.issuperset(counted)):
         return own
     return Metric(name="reads/s", title=f"read-only {work.noun}s per second", unit="reads/s")

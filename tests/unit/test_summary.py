@@ -14,7 +14,7 @@ from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import window_of
-from hdbkit.config.metric import Metric
+from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.results import columns
 from tests.unit.synthetic import (
@@ -217,3 +217,14 @@ def test_a_run_that_only_reads_has_the_figures_of_what_it_executes(tmp_path: Pat
     found = {one.name: one for one in check_run(run.folder, run.manifest)}["mix as asked"]
     assert found.passed, found.detail
     assert "new_order" not in found.detail
+
+
+def test_a_geometric_mean_without_an_operation_is_unknown_and_names_it(tmp_path: Path) -> None:
+    rows = operations(1, 12.5)
+    rows.loc[rows["operation"] == 2, "outcome"] = 2
+    rows.loc[rows["operation"] == 4, "operation"] = 3
+    metric = Metric(name="geometric mean", title="of all", unit="s", measure=Measure.GEOMETRIC_MEAN)
+    run = write_run(tmp_path / "run", rows=rows, duration_s=12, users=1, metric=metric)
+    result = summarize(run.folder, run.manifest)
+    assert result["metric_value"] is None
+    assert result["metric_unknown"] == "order_status: failed and never completed; stock_level: not completed"

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config.metric import Metric
 from hdbkit.errors import ConfigErrors, InputError
-from hdbkit.workloads import workload
+from hdbkit.sweep_plan import plan_sweep
+from hdbkit.workloads import metric_of, workload
 from hdbkit.workloads.tproc_h import population
 from hdbkit.workloads.tproc_h.answers import difference
 from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHSpec
@@ -172,3 +174,27 @@ def test_one_user_runs_the_power_stream_and_several_run_others() -> None:
     assert [phase.name for phase in work.phases(Load(virtual_users=1))] == ["power"]
     (phase,) = work.phases(Load(virtual_users=2))
     assert (phase.name, phase.duration_s, phase.measured) == ("throughput", None, True)
+
+
+def test_the_metric_of_some_queries_is_named_after_them_and_compares_with_no_other() -> None:
+    work = workload(SMALL)
+
+    def chosen(queries: str) -> Metric:
+        return metric_of(work, Load(queries=queries))
+
+    few, many = chosen("q06,q01"), chosen(",".join(QUERIES[:12]))
+    assert (few.name, few.operations) == ("geometric mean (q01, q06)", ("q01", "q06"))
+    assert chosen(",".join(QUERIES[1:])).name == "geometric mean (without q01)"
+    assert many.name == "geometric mean (12 of 22)"
+    assert "without q13, q14, q15" in many.title
+    assert chosen(",".join(QUERIES)) == metric_of(work, Load()) == work.metric
+    assert few.comparable(chosen("q01,q06"))
+    assert not few.comparable(chosen("q01"))
+    assert not few.comparable(work.metric)
+
+
+def test_a_sweep_over_different_queries_is_refused() -> None:
+    fields = {"name": "queries", "virtual_users": [1], "blocks": 5, "workload": SMALL}
+    spec = SweepSpec(**fields, factors={"queries": ["none", "q01,q06"]})
+    with pytest.raises(InputError, match="different metrics cannot be compared"):
+        plan_sweep(Target(kind="duckdb", database="h.db"), spec, "sweep-1")

@@ -54,6 +54,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
     server_us, server_unknown = server_cpu_us(host, window, completed)
     return {
         "metric_value": _metric_value(manifest, window, histogram, grew, operations),
+        "metric_unknown": _metric_unknown(manifest, operations),
         "engine_tpm": rate(grew, *(name for name in ENDS if name in grew), per_s=60),
         "window_s": window.duration_s,
         "measured_s": _measured_s(manifest, window, grew),
@@ -119,6 +120,17 @@ def _metric_value(
             return math.exp(sum(math.log(mean_us / 1e6) for mean_us in means_us) / len(means_us))
         case never:
             assert_never(never)
+
+
+def _metric_unknown(manifest: Manifest, operations: dict[str, dict[str, Any]]) -> str:
+    """Which operations have no time, so that their geometric mean is unknown; empty if it is known."""
+    if manifest.metric.measure is not Measure.GEOMETRIC_MEAN:
+        return ""
+    missing = [name for name in manifest.of_metric if not operations[name]["mean_us"]]
+    failed = [name for name in missing if operations[name]["failed"]]
+    others = [name for name in missing if not operations[name]["failed"]]
+    parts = ((failed, "failed and never completed"), (others, "not completed"))
+    return "; ".join(f"{', '.join(names)}: {what}" for names, what in parts if names)
 
 
 def _measured_s(manifest: Manifest, window: Window, grew: dict[str, Growth]) -> float | None:

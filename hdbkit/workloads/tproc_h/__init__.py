@@ -82,8 +82,8 @@ class TprocH:
         return given if isinstance(given, TprocHLoad) else TprocHLoad(**given.model_dump(exclude_unset=True))
 
     def mix(self, load: Load) -> dict[str, float]:
-        """Empty: each stream runs each query as often."""
-        return {}
+        """Equal weights: each stream runs each chosen query as often."""
+        return dict.fromkeys(sorted(self.load(load).selected), 1.0)
 
     def rollback_shares(self, load: Load) -> dict[str, float]:
         """Empty: nothing is rolled back by design."""
