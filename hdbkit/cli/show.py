@@ -195,8 +195,6 @@ def run(result: Result) -> None:
         value, metric = summary["metric_value"], manifest.metric
         headline = cell(None) if value is None else metric.text(value)
         console.print(f"  {escape(about(metric))}: [bold]{escape(headline)}[/]")
-        if summary.get("metric_unknown"):
-            console.print(f"  {metric.name} unknown: {summary['metric_unknown']}", markup=False)
         figures = {
             f"{plural(manifest.noun)}/s (all types)": summary["operations_per_s"],
             "engine TPM": summary["engine_tpm"],
@@ -208,8 +206,9 @@ def run(result: Result) -> None:
             f"server CPU us/{manifest.noun}": summary["server_cpu_us_per_operation"],
         }
         console.print("  " + "   ".join(f"{escape(name)} {cell(value)}" for name, value in figures.items()))
-        if summary.get("server_cpu_unknown"):
-            console.print(f"  server CPU unknown: {summary['server_cpu_unknown']}", markup=False)
+        reasons = {metric.name: summary.get("metric_unknown"), "server CPU": summary.get("server_cpu_unknown")}
+        for name, reason in filter(lambda item: item[1], reasons.items()):
+            console.print(f"  {name} unknown: {reason}", markup=False)
         per = {name: value for name, value in summary.get("per_operation", {}).items() if value is not None}
         if per:
             listed = "   ".join(f"{name.replace('_', ' ')} {cell(value)}" for name, value in per.items())

@@ -232,6 +232,13 @@ class Workload(Protocol):
         """A virtual user on a session, with its operations prepared; those in ``reading`` on ``reader`` if given."""
         ...
 
+    def restoring(self, load: Load) -> Callable[[Session], None] | None:
+        """What brings the data back to those of a build after a run with this load, however that ended.
+
+        None if they stay as they are. It may be repeated. It raises ``TransactionError`` or ``InputError``.
+        """
+        ...
+
     def checks(self, dialects: tuple[str, ...]) -> Sequence[PlannedCheck]:
         """The checks of row counts, indexes, routines and consistency conditions on an engine, in order."""
         ...

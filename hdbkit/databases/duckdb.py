@@ -94,9 +94,10 @@ class DuckdbSession(DbapiSession):
         super().begin()
 
     def commit(self) -> None:
-        """Commit, and close the file."""
+        """Commit, and close the file; with prepared operations it is open for reading again."""
         super().commit()
         self._leave()
+        self._resume()
 
     def prepare(self, statements: Iterable[str]) -> None:
         """Compile statements; the file stays open for reading."""
@@ -153,6 +154,7 @@ class DuckdbSession(DbapiSession):
         if self.connection is not None:
             self.connection.rollback()
             self._leave()
+            self._resume()
 
     def _run(self, statement: Compiled, arguments: Any) -> Any:
         """Run a statement; outside a transaction with a file that is open only for it."""
@@ -168,6 +170,11 @@ class DuckdbSession(DbapiSession):
             yield
         finally:
             self._leave()
+
+    def _resume(self) -> None:
+        """Open the file for reading if operations are prepared."""
+        if self._prepared and not self._closed:
+            self._guarded(self._open, True)
 
     def _open(self, reading: bool) -> None:
         self.connection = self.engine.waited(self._target, reading, self._patience_s)

@@ -22,6 +22,7 @@ from hdbkit.execution.finish import complete, remove_spools
 from hdbkit.execution.folder_setup import is_in_charge, make_run_folder, note_in_charge
 from hdbkit.execution.live import LiveView
 from hdbkit.execution.precheck import Planner, Ready, precheck
+from hdbkit.execution.restoring import restore_data
 from hdbkit.plan import RunPlan
 from hdbkit.processes import ONE_THREAD, command_of, is_alive, signals_held
 from hdbkit.results.folder import RunFolder
@@ -128,6 +129,7 @@ class RunHandle:
                 )
             raise InputError(f"run {self.run_id} is complete ({manifest.status.value}); there is nothing to recover")
         self._await_clients()
+        manifest = self._with_data_restored(manifest)
         try:
             require_readable(self.folder.spools)
         except DamagedResult as error:
@@ -162,6 +164,13 @@ class RunHandle:
         if failed:
             raise RunFailed(self.run_id, "; ".join(failed))
         return found
+
+    def _with_data_restored(self, manifest: Manifest) -> Manifest:
+        """Undo the changes of a run whose supervisor died before it did, if its load asks for that."""
+        if manifest.status is not Status.ABANDONED or manifest.clock is None:
+            return manifest
+        failed = restore_data(RunPlan.model_validate(manifest.plan))
+        return manifest.model_copy(update={"warnings": [*manifest.warnings, *failed]})
 
     def _await_clients(self) -> None:
         """Wait for the clients: they end shortly after their supervisor."""

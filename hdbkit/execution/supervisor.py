@@ -33,6 +33,7 @@ from hdbkit.execution.early_end import EarlyEnd
 from hdbkit.execution.folder_setup import reserve_path
 from hdbkit.execution.load_generator import Ending, LoadGenerator
 from hdbkit.execution.local_pool import LocalPool, disk_full
+from hdbkit.execution.restoring import restore_data
 from hdbkit.execution.run_faults import RunFaults
 from hdbkit.execution.sampler import Sampler
 from hdbkit.execution.server_host import ServerHost
@@ -351,6 +352,7 @@ class Supervisor:
         try:
             with suppress(OSError):  # a full disk is reported below
                 self._write(self._manifest)
+            self._restore()
             if status is Status.DONE:
                 self._write(self._manifest.model_copy(update={"checks": self._schema_checks(), "doing": ""}))
             manifest = _finish().complete(self._folder, self._manifest)
@@ -359,6 +361,17 @@ class Supervisor:
             return self._incomplete(note, error)
         _finish().remove_spools(self._folder)
         return status
+
+    def _restore(self) -> None:
+        """Undo the changes of the load, if it asks for that; a failure is a warning."""
+        if self._workload.restoring(self._plan.load) is None or self._manifest.clock is None:
+            return
+        if self._at_once():
+            self._warn(["the changes of the run were not undone, as it was stopped at once"])
+            return
+        self._write(self._manifest.model_copy(update={"doing": "undoing the changes of the run"}))
+        self._warn(restore_data(self._plan))
+        self._manifest = self._manifest.model_copy(update={"doing": ""})
 
     def _incomplete(self, note: str, error: Exception) -> Status:
         """Report that the tables could not be written, in space that was reserved for this message."""

@@ -15,7 +15,7 @@ import hdbkit
 from hdbkit.config import Load, Target
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
-from hdbkit.errors import InputError
+from hdbkit.errors import InputError, RunFailed
 from hdbkit.results.columns import Outcome
 from hdbkit.servers import private_server, startable_kinds
 from hdbkit.workloads import workload
@@ -95,6 +95,55 @@ def test_streams_run_at_once_each_in_its_own_order(analytic: Target, results: Pa
         order = [name for name in ordered(stream) if name in chosen]
         assert [QUERIES[code] for code in own["operation"]] == order * 2
         assert (set(own["stream"]), list(own["query_set"])) == ({stream}, [1] * 4 + [2] * 4)
+
+
+def undo(target: Target) -> None:
+    """Undo the first update set, whether it was applied or not."""
+    work, engine = workload(SPEC), database(target)
+    restore = work.restoring(Load(refresh="undone"))
+    assert restore
+    with closing(engine.connect(target, work.scope(engine.dialects))) as session:
+        restore(session)
+
+
+def test_refresh_functions_run_around_the_queries_and_are_undone(analytic: Target, results: Path) -> None:
+    result = hdbkit.run(analytic, SPEC, Load(refresh="undone", queries="q06"))
+    done = records(result)
+    names = [result.manifest.operations[code] for code in done["operation"]]
+    assert names == ["rf1", "q06", "rf2"]
+    assert done["rows"].iloc[0] > 15 < done["rows"].iloc[2]
+    assert set(done["outcome"]) == {Outcome.COMMITTED}
+    schema = result.checks[result.checks["name"].str.startswith("schema: ")]
+    assert schema["passed"].all(), schema.to_string()
+    assert not result.manifest.warnings
+
+
+def test_kept_changes_are_found_by_the_check_and_refuse_the_same_update_set(analytic: Target, results: Path) -> None:
+    load = Load(refresh="kept", queries="q06")
+    try:
+        checks = hdbkit.run(analytic, SPEC, load).checks.set_index("name")
+        assert not checks.loc["schema: orders of the build", "passed"]
+        assert "15 orders are of refresh functions" in checks.loc["schema: orders of the build", "detail"]
+        with pytest.raises(RunFailed, match="update set 1 of the refresh functions has been applied"):
+            hdbkit.run(analytic, SPEC, load)
+    finally:
+        undo(analytic)
+    assert hdbkit.connect(analytic).check(SPEC)["passed"].all()
+
+
+def test_the_last_of_several_streams_refreshes_while_the_others_query(analytic: Target, results: Path) -> None:
+    load = Load(virtual_users=3, refresh="undone", refresh_pairs=1, queries="q06,q14")
+    if Capability.SERVER not in database(analytic).capabilities:
+        with pytest.raises(InputError, match="has no server, which this load needs; use one virtual user"):
+            hdbkit.run(analytic, SPEC, load)
+        return
+    result = hdbkit.run(analytic, SPEC, load)
+    done = records(result)
+    by_user = done.groupby("virtual_user")["operation"].agg(
+        lambda codes: [result.manifest.operations[i] for i in codes]
+    )
+    assert [sorted(names) for names in by_user] == [["q06", "q14"], ["q06", "q14"], ["rf1", "rf2"]]
+    assert result.checks.set_index("name")["passed"]["schema: rows of lineitem"]
 
 
 def test_a_timeout_that_the_engine_lacks_is_refused(analytic: Target) -> None:

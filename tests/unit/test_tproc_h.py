@@ -16,7 +16,8 @@ from hdbkit.sweep_plan import plan_sweep
 from hdbkit.workloads import metric_of, workload
 from hdbkit.workloads.tproc_h import population
 from hdbkit.workloads.tproc_h.answers import difference
-from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHSpec
+from hdbkit.workloads.tproc_h.refresh import Orders, UpdateSet
+from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHLoad, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import drawn, ordered
 
 SMALL = TprocHSpec(scale_factor=0.01)
@@ -198,3 +199,47 @@ def test_a_sweep_over_different_queries_is_refused() -> None:
     spec = SweepSpec(**fields, factors={"queries": ["none", "q01,q06"]})
     with pytest.raises(InputError, match="different metrics cannot be compared"):
         plan_sweep(Target(kind="duckdb", database="h.db"), spec, "sweep-1")
+
+
+def test_an_update_set_inserts_orders_under_free_keys_and_deletes_one_part_in_a_thousand() -> None:
+    found = UpdateSet.numbered(SMALL, 3)
+    assert found.old.keys == ((103, 103), (128, 135), (160, 165))
+    keys = {key for first, last in found.new.keys for key in range(first, last + 1)}
+    assert {key % 32 // 8 for key in keys} == {1}
+    content = Orders.of_part(SMALL, 503)
+    assert [row.split(b"\t")[1:] for row in found.new.rows["orders"]] == [
+        row.split(b"\t")[1:] for row in content.rows["orders"]
+    ]
+    lines = [int(row.split(b"\t")[0]) for row in found.new.rows["lineitem"]]
+    assert {*lines} == keys
+    assert len(found.new) == len(lines) + 15
+
+
+@pytest.mark.parametrize(
+    ("options", "streams", "sets"),
+    [
+        ({"virtual_users": 1}, 1, range(1, 2)),
+        ({"virtual_users": 1, "query_sets": 3, "update_set": 5}, 1, range(5, 8)),
+        ({"virtual_users": 4, "query_sets": 2}, 3, range(1, 7)),
+        ({"virtual_users": 4, "refresh_pairs": 2}, 3, range(1, 3)),
+        ({"virtual_users": 4, "refresh": "off"}, 4, range(0)),
+        ({"virtual_users": 4, "read_only": True}, 4, range(0)),
+    ],
+)
+def test_the_last_of_several_streams_runs_the_refresh_functions(
+    options: dict[str, Any], streams: int, sets: range
+) -> None:
+    load = workload(SMALL).load(Load(**{"refresh": "undone", **options}))
+    assert isinstance(load, TprocHLoad)
+    assert (load.query_streams, load.update_sets) == (streams, sets)
+
+
+def test_refresh_functions_are_part_of_the_mix_and_need_privileges_and_update_sets() -> None:
+    work, load = workload(SMALL), Load(virtual_users=3, refresh="kept", refresh_pairs=1, queries="q01")
+    assert work.mix(load) == {"q01": 1.0, "rf1": 0.5, "rf2": 0.5}
+    assert work.access(load).tables["DELETE"] == {"orders", "lineitem"}
+    assert work.restoring(load) is None
+    assert work.restoring(Load(refresh="undone")) is not None
+    assert metric_of(work, Load(refresh="undone")) == work.metric
+    with pytest.raises(InputError, match="need update sets 1000 to 1001, but there are 1000"):
+        work.load(Load(refresh="kept", update_set=1000, query_sets=2))

@@ -211,6 +211,9 @@ class Custom:
 
         return checks(self.spec, self.scope(dialects).statements)
 
+    def restoring(self, load: Load) -> None:
+        """None: its changes stay."""
+
     def answers(self, seed: int) -> list[PlannedCheck]:
         """None: there is no reference."""
         return []

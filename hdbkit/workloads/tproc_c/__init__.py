@@ -177,6 +177,9 @@ class TprocC:
 
         return consistency.checks(self.spec)
 
+    def restoring(self, load: Load) -> None:
+        """None: its changes stay."""
+
     def answers(self, seed: int) -> list[PlannedCheck]:
         """None: there is no reference."""
         return []

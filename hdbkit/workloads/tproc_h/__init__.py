@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
+from typing import cast
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Measure, Metric
@@ -17,6 +18,7 @@ from hdbkit.contracts import (
     Scope,
     Serial,
     Session,
+    SqlSession,
     Table,
     TableLoad,
     User,
@@ -25,7 +27,15 @@ from hdbkit.contracts import (
 )
 from hdbkit.errors import InputError
 from hdbkit.sql import Statement, statements
-from hdbkit.workloads.tproc_h.spec import QUERIES, Indexes, TprocHLoad, TprocHSpec
+from hdbkit.workloads.tproc_h.spec import (
+    QUERIES,
+    REFRESHES,
+    UPDATE_SETS,
+    Indexes,
+    Refreshing,
+    TprocHLoad,
+    TprocHSpec,
+)
 from hdbkit.workloads.tproc_h.tables import TABLES
 
 QUERY_TIME = Metric(
@@ -49,7 +59,7 @@ class TprocH:
         "derived from TPC-H and not comparable to published results, as it does not comply with the specification"
     )
     noun = "query"
-    operations: tuple[str, ...] = QUERIES
+    operations: tuple[str, ...] = (*QUERIES, *REFRESHES)
     reading = frozenset(QUERIES)
     metric = QUERY_TIME
     serial: Serial | None = None
@@ -58,7 +68,7 @@ class TprocH:
     one_by_one = True
     tables: Mapping[str, Table] = MappingProxyType(TABLES)
     routines: tuple[str, ...] = ()
-    instead: Mapping[Capability, str] = MappingProxyType({})
+    instead: Mapping[Capability, str] = MappingProxyType({Capability.SERVER: "use one virtual user, or omit refresh"})
     grows = False
     preload: tuple[str, ...] = ("hdbkit.workloads.tproc_h.user",)
 
@@ -78,24 +88,38 @@ class TprocH:
         return self.spec.indexes is Indexes.KEYS and statement.name.endswith(_KEY)
 
     def load(self, given: Load) -> TprocHLoad:
-        """``given`` with this workload's options."""
-        return given if isinstance(given, TprocHLoad) else TprocHLoad(**given.model_dump(exclude_unset=True))
+        """``given`` with this workload's options. Raises ``InputError`` for more update sets than there are."""
+        load = given if isinstance(given, TprocHLoad) else TprocHLoad(**given.model_dump(exclude_unset=True))
+        if load.refreshes and load.update_sets.stop > UPDATE_SETS + 1:
+            first, end = load.update_sets.start, load.update_sets.stop
+            raise InputError(
+                f"the refresh functions need update sets {first} to {end - 1}, but there are {UPDATE_SETS}; "
+                "give a smaller update_set, or fewer refresh_pairs or query_sets"
+            )
+        return load
 
     def mix(self, load: Load) -> dict[str, float]:
-        """Equal weights: each stream runs each chosen query as often."""
-        return dict.fromkeys(sorted(self.load(load).selected), 1.0)
+        """Equal weights of the chosen queries, as each stream runs each as often; of the pairs of refresh functions
+        by their number."""
+        own = self.load(load)
+        queries = dict.fromkeys(sorted(own.selected), 1.0)
+        if not own.refreshes:
+            return queries
+        return queries | dict.fromkeys(REFRESHES, len(own.update_sets) / (own.query_streams * own.query_sets))
 
     def rollback_shares(self, load: Load) -> dict[str, float]:
         """Empty: nothing is rolled back by design."""
         return {}
 
     def needs(self, load: Load) -> frozenset[Capability]:
-        """SQL."""
-        return frozenset({Capability.SQL})
+        """SQL; a server for queries and refresh functions at the same time."""
+        shared = self.load(load).refreshes and load.virtual_users > 1
+        return frozenset({Capability.SQL, Capability.SERVER} if shared else {Capability.SQL})
 
     def access(self, load: Load, dialects: tuple[str, ...] = ()) -> Access:
-        """Reading of all tables."""
-        return Access({"SELECT": frozenset(TABLES)})
+        """Reading of all tables; the refresh functions insert and delete orders and lines."""
+        changed = dict.fromkeys(("INSERT", "DELETE"), frozenset({"orders", "lineitem"}))
+        return Access({"SELECT": frozenset(TABLES), **(changed if self.load(load).refreshes else {})})
 
     def paced(self, load: Load) -> bool:
         """False: queries follow each other without pauses."""
@@ -144,7 +168,16 @@ class TprocH:
         """A stream, ready to run."""
         from hdbkit.workloads.tproc_h.user import TprocHUser
 
-        return TprocHUser(reader or session, self.spec, self.load(load), plan, DETAILS)
+        return TprocHUser(session, reader or session, self.spec, self.load(load), plan, DETAILS)
+
+    def restoring(self, load: Load) -> Callable[[Session], None] | None:
+        """Undoes the refresh functions, if the load asks for it."""
+        own = self.load(load)
+        if not own.refreshes or own.refresh is Refreshing.KEPT:
+            return None
+        from hdbkit.workloads.tproc_h import refresh
+
+        return lambda session: refresh.undo(cast(SqlSession, session), self.spec, own.update_sets)
 
     def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
         """Tables, row counts, indexes, and the totals of the orders."""

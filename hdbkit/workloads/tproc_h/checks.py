@@ -16,6 +16,7 @@ def checks(spec: TprocHSpec, indexes: tuple[str, ...]) -> list[PlannedCheck]:
         *(PlannedCheck(f"rows of {table}", partial(_rows, spec=spec, table=table)) for table in TABLES),
         _all_there("indexes", indexes),
         PlannedCheck("lines of orders", _lines),
+        PlannedCheck("orders of the build", _of_the_build),
     ]
 
 
@@ -44,3 +45,10 @@ def _lines(session: CheckSession) -> Check:
     ((broken,),) = session.ask("broken_orders")
     detail = "o_totalprice = sum of the lines' prices with discount and tax, to 15 cents: "
     return Check("lines of orders", not broken, detail + (f"broken in {broken} orders" if broken else "holds"))
+
+
+def _of_the_build(session: CheckSession) -> Check:
+    """Refresh functions insert orders under keys that the generator leaves free."""
+    ((new,),) = session.ask("count_new_orders")
+    detail = f"{new} orders are of refresh functions that were not undone" if new else "no others are there"
+    return Check("orders of the build", not new, detail)

@@ -54,6 +54,11 @@ def _operations() -> Iterator[Operation]:
         given = tuple(drawn(name, random.Random(0), 1.0))
         columns = tuple(_ANSWERS[name].split())
         yield Operation(name, f"query {int(name[1:])} (TPC-H 2.4.{int(name[1:])})", given, columns, needs=_SQL)
+    keys = ("first_key", "last_key")
+    for table in ("orders", "lines"):
+        yield Operation(f"delete_refreshed_{table}", f"delete the {table} of a run of keys (RF2)", keys, needs=_SQL)
+    yield Operation("count_refreshed_orders", "the orders of a run of keys", keys, columns=("orders",), needs=_SQL)
+    yield Operation("count_new_orders", "the orders that refresh functions inserted", columns=("orders",), needs=_SQL)
     yield Operation(
         "broken_orders",
         "the number of orders whose total is not the sum of their lines",

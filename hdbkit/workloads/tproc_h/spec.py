@@ -15,6 +15,9 @@ from hdbkit.config.problems import did_you_mean
 from hdbkit.workloads import Models
 
 QUERIES: Final = tuple(f"q{number:02d}" for number in range(1, 23))
+REFRESHES: Final = ("rf1", "rf2")
+UPDATE_SETS: Final = 1000
+"""The number of update sets for the refresh functions; each replaces 0.1 % of the orders."""
 
 
 class Indexes(StrEnum):
@@ -23,6 +26,14 @@ class Indexes(StrEnum):
     ALL = "all"
     KEYS = "keys"
     NONE = "none"
+
+
+class Refreshing(StrEnum):
+    """Whether the refresh functions run, and what becomes of their changes."""
+
+    OFF = "off"
+    UNDONE = "undone"
+    KEPT = "kept"
 
 
 class TprocHSpec(config.WorkloadSpec):
@@ -48,6 +59,9 @@ class TprocHSpec(config.WorkloadSpec):
 class TprocHLoad(config.Load):
     """The load of TPROC-H: each virtual user is a stream, which runs the queries in an order of its own.
 
+    With refresh functions, one user alone runs them before and after its queries; of several, the last runs only
+    them.
+
     Example:
         >>> TprocHLoad(queries="q01,q06").selected
         ('q01', 'q06')
@@ -57,6 +71,18 @@ class TprocHLoad(config.Load):
         default=1, ge=1, le=10_000, description="number of times that each stream runs the queries"
     )
     queries: str | None = Field(default=None, description="the queries that run, such as q01,q06; none: all 22")
+
+    refresh: Refreshing = Field(
+        default=Refreshing.OFF,
+        description="refresh functions RF1 and RF2: off; undone: their changes are undone after the run; kept",
+    )
+    refresh_pairs: int | None = Field(
+        default=None,
+        ge=1,
+        le=UPDATE_SETS,
+        description="pairs of refresh functions of several streams; none: one for each set of queries of each stream",
+    )
+    update_set: int = Field(default=1, ge=1, le=UPDATE_SETS, description="the first update set of refresh functions")
 
     @field_validator("queries")
     @classmethod
@@ -71,6 +97,23 @@ class TprocHLoad(config.Load):
         """The queries that run."""
         names = () if self.queries is None else self.queries.split(",")
         return tuple(dict.fromkeys(one.strip() for one in names)) or QUERIES
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether the refresh functions run; a load that only reads has none."""
+        return self.refresh is not Refreshing.OFF and not self.read_only
+
+    @property
+    def query_streams(self) -> int:
+        """The number of users that run queries."""
+        return self.virtual_users - (1 if self.refreshes and self.virtual_users > 1 else 0)
+
+    @property
+    def update_sets(self) -> range:
+        """The update sets that the refresh functions apply."""
+        sets = self.query_streams * self.query_sets
+        pairs = self.refresh_pairs or sets if self.virtual_users > 1 else sets
+        return range(self.update_set, self.update_set + pairs) if self.refreshes else range(0)
 
 
 MODELS = Models("TPROC-H", TprocHSpec, TprocHLoad, order=10)

@@ -1,48 +1,77 @@
-"""A virtual user of TPROC-H: a stream of the 22 queries in its own order, with parameters from its seed."""
+"""A virtual user of TPROC-H: a stream of queries in its own order, of refresh functions, or of both."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
-from hdbkit.contracts import Prepared, Session, UserPlan
+from hdbkit.contracts import Prepared, Session, SqlSession, UserPlan
 from hdbkit.results.records import Heads
-from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHLoad, TprocHSpec
+from hdbkit.workloads.tproc_h.refresh import Refresh, UpdateSet
+from hdbkit.workloads.tproc_h.spec import QUERIES, REFRESHES, TprocHLoad, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import drawn, ordered
+
+_OPERATIONS = (*QUERIES, *REFRESHES)
 
 
 class TprocHUser:
-    """The workload part of a stream; one user alone runs stream 0, several run the streams from 1."""
+    """The workload part of a stream.
 
-    def __init__(self, session: Session, spec: TprocHSpec, load: TprocHLoad, plan: UserPlan, details: Any) -> None:
-        self._session, self._spec = session, spec
-        self._sets, self._done = load.query_sets, 0
+    One user alone runs stream 0, with the refresh functions around it; several run the streams from 1, and if there
+    are refresh functions, the last of them runs only these, as stream 0. Queries are performed on ``reader``.
+    """
+
+    def __init__(
+        self, session: Session, reader: Session, spec: TprocHSpec, load: TprocHLoad, plan: UserPlan, details: Any
+    ) -> None:
+        self._reader, self._spec = reader, spec
         self._source = random.Random(plan.seed)
-        self._stream = plan.index + 1 if load.virtual_users > 1 else 0
-        chosen = load.selected
-        self._order = [name for name in ordered(self._stream) if name in chosen]
-        session.prepare(self._order)
         self._heads = Heads(plan.index, details)
+        alone, runs_queries = load.virtual_users == 1, plan.index < load.query_streams
+        self._stream = plan.index + 1 if runs_queries and not alone else 0
+        self._order = [name for name in ordered(self._stream) if name in load.selected] if runs_queries else []
+        refreshes = load.refreshes and (alone or not runs_queries)
+        self._refresh = Refresh(cast(SqlSession, session)) if refreshes else None
+        self._sets = iter(load.update_sets if refreshes else range(1, load.query_sets + 1))
+        self._number = 0
+        reader.prepare(self._order)
+        self._ahead: Sequence[Prepared] = self._drawn()
 
     def next_batch(self) -> Sequence[Prepared]:
-        """The queries of one set, with parameters drawn in the order of the stream; none after the last set."""
-        if self._done == self._sets:
-            return ()
-        self._done += 1
-        found = []
-        for name in self._order:
-            values = drawn(name, self._source, self._spec.scale_factor)
-            arguments = tuple(values[parameter] for parameter in self._session.parameters(name))
-            bound, operation = self._session.bind(name, arguments), QUERIES.index(name)
-            (head,) = self._heads.pack([operation], stream=[self._stream], query_set=[self._done])
-            found.append(Prepared(operation, self._session.perform, bound, head))
-        return found
+        """A set of queries, a pair of refresh functions, or both; none after the last."""
+        batch, self._ahead = self._ahead or self._drawn(), ()
+        return batch
 
     def head(self, prepared: Prepared, raw: Any) -> bytes:
-        """The record's head with the number of rows of the result."""
-        rows = len(self._session.rows(raw))
+        """The record's head with the number of rows of the result, or of those inserted or deleted."""
+        rows = raw if isinstance(raw, int) else len(self._reader.rows(raw))
         return prepared.head[:-_ROWS_BYTES] + rows.to_bytes(_ROWS_BYTES, "little")
+
+    def _drawn(self) -> Sequence[Prepared]:
+        """The next set, with parameters drawn in the order of the stream. Raises ``InputError`` if RF1 was done."""
+        number = next(self._sets, None)
+        if number is None:
+            return ()
+        self._number += 1
+        queries = list(self._queries())
+        if self._refresh is None:
+            return queries
+        update = UpdateSet.numbered(self._spec, number)
+        self._refresh.require_unapplied(number, update)
+        first = self._prepared("rf1", self._refresh.insert, update.new)
+        return [first, *queries, self._prepared("rf2", self._refresh.delete, update.old)]
+
+    def _queries(self) -> Iterator[Prepared]:
+        for name in self._order:
+            values = drawn(name, self._source, self._spec.scale_factor)
+            arguments = tuple(values[parameter] for parameter in self._reader.parameters(name))
+            yield self._prepared(name, self._reader.perform, self._reader.bind(name, arguments))
+
+    def _prepared(self, name: str, perform: Any, bound: Any) -> Prepared:
+        operation = _OPERATIONS.index(name)
+        (head,) = self._heads.pack([operation], stream=[self._stream], query_set=[self._number])
+        return Prepared(operation, perform, bound, head)
 
 
 _ROWS_BYTES = 4
