@@ -14,10 +14,14 @@ from hdbkit.contracts.sessions import Access, Capability, Row, Scope, Session, T
 
 @dataclass(frozen=True)
 class UserPlan:
-    """One virtual user, fixed before the run starts. ``index`` counts from 0."""
+    """One virtual user, fixed before the run starts. ``index`` counts from 0.
+
+    ``done`` is the number of operations that the user has recorded: 0, except after a lost connection.
+    """
 
     index: int
     seed: int
+    done: int = 0
 
 
 @dataclass(slots=True)

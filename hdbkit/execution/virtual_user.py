@@ -62,6 +62,7 @@ class VirtualUser:
         self.shared, self.plan = shared, plan
         self.failures = Failures(shared.errors, shared.load, shared.fields)
         self.pacer: Pacing | None = None
+        self._recorder: Recorder | None = None
         self._switch: SessionSwitch | None = None
         self.ahead: Sequence[Prepared] = ()
         """Operations drawn before the common start, so that several users of a process begin together."""
@@ -73,7 +74,8 @@ class VirtualUser:
         shared, load = self.shared, self.shared.load
         pooling = shared.plan.pooling
         options = SessionOptions(load.isolation, load.statement_timeout_ms, load.lock_timeout_ms, pooling=pooling)
-        plan = UserPlan(self.plan.index, reconnect_seed(self.plan, self._connections))
+        done = self._recorder.written if self._recorder else 0
+        plan = UserPlan(self.plan.index, reconnect_seed(self.plan, self._connections), done)
         target = shared.plan.target
         with ExitStack() as opened:
             session = shared.database.connect(target, shared.scope, options)
@@ -123,6 +125,7 @@ class VirtualUser:
     def loop(self, recorder: Recorder, pause: Callable[[int], None]) -> Loop:
         """Create the measured loop, after the common start is published."""
         shared, load = self.shared, self.shared.load
+        self._recorder = recorder
         self.pacer = Pacer(shared.fields, self.start_ns) if shared.workload.paced(load) else None
         if shared.plan.slices and shared.switches:
             begun_ns = int(shared.fields[Field.START_AT_NS])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
+from hdbkit.contracts import Session, UserPlan
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.workloads import metric_of, workload
@@ -243,3 +245,30 @@ def test_refresh_functions_are_part_of_the_mix_and_need_privileges_and_update_se
     assert metric_of(work, Load(refresh="undone")) == work.metric
     with pytest.raises(InputError, match="need update sets 1000 to 1001, but there are 1000"):
         work.load(Load(refresh="kept", update_set=1000, query_sets=2))
+
+
+class Bound:
+    """A session that binds queries to themselves."""
+
+    def __init__(self) -> None:
+        self._statements = workload(SMALL).scope(("ansi",)).statements
+
+    def prepare(self, names: Iterable[str]) -> None:
+        assert {*names} <= self._statements.keys()
+
+    def parameters(self, name: str) -> tuple[str, ...]:
+        return self._statements[name].parameters
+
+    def bind(self, name: str, arguments: tuple[Any, ...]) -> str:
+        assert len(arguments) == len(self.parameters(name))
+        return name
+
+    def perform(self, bound: str) -> str:
+        return bound
+
+
+def test_a_stream_continues_after_a_lost_connection_with_the_query_after_the_last() -> None:
+    load = Load(virtual_users=2, query_sets=3)
+    user = workload(SMALL).user(cast("Session", Bound()), load, UserPlan(0, 7, done=25))
+    batches = [[one.bound for one in user.next_batch()] for _ in range(3)]
+    assert batches == [[*ordered(1)[3:]], [*ordered(1)], []]

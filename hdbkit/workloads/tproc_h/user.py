@@ -33,8 +33,9 @@ class TprocHUser:
         self._order = [name for name in ordered(self._stream) if name in load.selected] if runs_queries else []
         refreshes = load.refreshes and (alone or not runs_queries)
         self._refresh = Refresh(cast(SqlSession, session)) if refreshes else None
-        self._sets = iter(load.update_sets if refreshes else range(1, load.query_sets + 1))
-        self._number = 0
+        sets = load.update_sets if refreshes else range(1, load.query_sets + 1)
+        self._number, self._skipped = divmod(plan.done, len(self._order) + (len(REFRESHES) if refreshes else 0))
+        self._sets = iter(sets[self._number :])
         reader.prepare(self._order)
         self._ahead: Sequence[Prepared] = self._drawn()
 
@@ -49,18 +50,22 @@ class TprocHUser:
         return prepared.head[:-_ROWS_BYTES] + rows.to_bytes(_ROWS_BYTES, "little")
 
     def _drawn(self) -> Sequence[Prepared]:
-        """The next set, with parameters drawn in the order of the stream. Raises ``InputError`` if RF1 was done."""
+        """The next set, with parameters drawn in the order of the stream; the first one without what was done of it.
+
+        Raises ``InputError`` if the changes of a refresh function that is due are there already.
+        """
         number = next(self._sets, None)
         if number is None:
             return ()
         self._number += 1
-        queries = list(self._queries())
-        if self._refresh is None:
-            return queries
-        update = UpdateSet.numbered(self._spec, number)
-        self._refresh.require_unapplied(number, update)
-        first = self._prepared("rf1", self._refresh.insert, update.new)
-        return [first, *queries, self._prepared("rf2", self._refresh.delete, update.old)]
+        found, skipped, self._skipped = list(self._queries()), self._skipped, 0
+        if self._refresh is not None:
+            update = UpdateSet.numbered(self._spec, number)
+            if not skipped:
+                self._refresh.require_unapplied(number, update)
+            first = self._prepared("rf1", self._refresh.insert, update.new)
+            found = [first, *found, self._prepared("rf2", self._refresh.delete, update.old)]
+        return found[skipped:]
 
     def _queries(self) -> Iterator[Prepared]:
         for name in self._order:
