@@ -1,11 +1,15 @@
-"""Runs the checks of a schema one by one; a statement that fails leaves its own check undecided, and no other."""
+"""Runs the checks of a schema one by one; a statement that fails leaves its own check undecided, and no other.
+
+The check that every workload has, for what must be there, is here as well.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
-from hdbkit.contracts import Check, Database, PlannedCheck, Row, Session
+from hdbkit.contracts import Capability, Check, CheckSession, Database, PlannedCheck, Row, Session
 from hdbkit.errors import ErrorClass, TransactionError
 from hdbkit.readings import STATEMENTS
 
@@ -31,6 +35,20 @@ def run_checks(
         yield found
         if one.required and found.passed is False:
             return
+
+
+def all_there(
+    name: str, expected: Sequence[str], required: bool = False, needs: Capability | None = None
+) -> PlannedCheck:
+    """Whether the statement ``list_<name>`` returns all ``expected`` names."""
+    decide = partial(_all_there, name=name, expected=expected)
+    return PlannedCheck(name, decide, of_catalog=True, required=required, needs=needs)
+
+
+def _all_there(session: CheckSession, *, name: str, expected: Sequence[str]) -> Check:
+    there = {row[0] for row in session.ask(f"list_{name}")}
+    missing = ", ".join(one for one in expected if one not in there)
+    return Check(name, not missing, f"missing: {missing}" if missing else f"all {len(expected)} are there")
 
 
 class _Asked:

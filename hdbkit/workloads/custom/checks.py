@@ -7,6 +7,7 @@ from functools import partial
 
 from hdbkit.contracts import Check, CheckSession, PlannedCheck
 from hdbkit.sql import Statement
+from hdbkit.workloads.checking import all_there
 from hdbkit.workloads.custom.population import rows_of
 from hdbkit.workloads.custom.spec import CustomSpec
 
@@ -21,7 +22,7 @@ def checks(spec: CustomSpec, statements: Mapping[str, Statement]) -> list[Planne
             PlannedCheck(f"rows of {table}", partial(_rows, spec=spec, table=table))
             for table in spec.definition.tables
         ),
-        *([PlannedCheck("indexes", partial(_indexes, expected=indexes), of_catalog=True)] if indexes else []),
+        *([all_there("indexes", indexes)] if indexes else []),
         *(
             PlannedCheck(name.removeprefix(_CHECK), partial(_own, statement=one))
             for name, one in statements.items()
@@ -33,12 +34,6 @@ def checks(spec: CustomSpec, statements: Mapping[str, Statement]) -> list[Planne
 def _rows(session: CheckSession, *, spec: CustomSpec, table: str) -> Check:
     rows, wanted = int(session.ask("count_rows", table=table)[0][0]), rows_of(spec, table)
     return Check(f"rows of {table}", rows >= wanted, f"{rows:,}, at least {wanted:,} expected")
-
-
-def _indexes(session: CheckSession, *, expected: tuple[str, ...]) -> Check:
-    there = {row[0] for row in session.ask("list_indexes")}
-    missing = ", ".join(name for name in expected if name not in there)
-    return Check("indexes", not missing, f"missing: {missing}" if missing else f"all {len(expected)} are there")
 
 
 def _own(session: CheckSession, *, statement: Statement) -> Check:

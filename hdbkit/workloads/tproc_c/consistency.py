@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from hdbkit.contracts import Capability, Check, CheckSession, PlannedCheck
+from hdbkit.workloads.checking import all_there
 from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import MIN_LINES, TABLES
 
@@ -61,20 +62,6 @@ def _rows(session: CheckSession, *, spec: TprocCSpec, table: str) -> Check:
     if table in _GROWING:
         return Check(f"rows of {table}", rows >= wanted, f"{rows}, at least {wanted} expected")
     return Check(f"rows of {table}", rows == wanted, f"{rows}, {wanted} expected")
-
-
-def all_there(
-    name: str, expected: tuple[str, ...], required: bool = False, needs: Capability | None = None
-) -> PlannedCheck:
-    """Whether the statement ``list_<name>`` returns all ``expected`` names."""
-    decide = partial(_all_there, name=name, expected=expected)
-    return PlannedCheck(name, decide, of_catalog=True, required=required, needs=needs)
-
-
-def _all_there(session: CheckSession, *, name: str, expected: tuple[str, ...]) -> Check:
-    there = {row[0] for row in session.ask(f"list_{name}")}
-    missing = ", ".join(one for one in expected if one not in there)
-    return Check(name, not missing, f"missing: {missing}" if missing else f"all {len(expected)} are there")
 
 
 def condition(number: int, warehouses: int) -> PlannedCheck:

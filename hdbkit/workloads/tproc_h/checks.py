@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from hdbkit.contracts import Check, CheckSession, PlannedCheck
+from hdbkit.workloads.checking import all_there
 from hdbkit.workloads.tproc_h.spec import TprocHSpec
 from hdbkit.workloads.tproc_h.tables import TABLES, lines_at
 
@@ -12,23 +13,12 @@ from hdbkit.workloads.tproc_h.tables import TABLES, lines_at
 def checks(spec: TprocHSpec, indexes: tuple[str, ...]) -> list[PlannedCheck]:
     """All checks of a schema that was built as ``spec``, with these indexes."""
     return [
-        _all_there("tables", tuple(TABLES), required=True),
+        all_there("tables", tuple(TABLES), required=True),
         *(PlannedCheck(f"rows of {table}", partial(_rows, spec=spec, table=table)) for table in TABLES),
-        _all_there("indexes", indexes),
+        all_there("indexes", indexes),
         PlannedCheck("lines of orders", _lines),
         PlannedCheck("orders of the build", _of_the_build),
     ]
-
-
-def _all_there(name: str, expected: tuple[str, ...], required: bool = False) -> PlannedCheck:
-    decide = partial(_missing, name=name, expected=expected)
-    return PlannedCheck(name, decide, of_catalog=True, required=required)
-
-
-def _missing(session: CheckSession, *, name: str, expected: tuple[str, ...]) -> Check:
-    there = {row[0] for row in session.ask(f"list_{name}")}
-    missing = ", ".join(one for one in expected if one not in there)
-    return Check(name, not missing, f"missing: {missing}" if missing else f"all {len(expected)} are there")
 
 
 def _rows(session: CheckSession, *, spec: TprocHSpec, table: str) -> Check:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from hdbkit.contracts import Check, PlannedCheck
-from hdbkit.workloads.tproc_c.consistency import CONDITIONS, all_there, condition, row_counts
+from hdbkit.workloads.checking import all_there
+from hdbkit.workloads.tproc_c.consistency import CONDITIONS, condition, row_counts
 from hdbkit.workloads.tproc_c.hammerdb.routines import ROUTINES
 from hdbkit.workloads.tproc_c.spec import TprocCSpec
 from hdbkit.workloads.tproc_c.tables import TABLES
