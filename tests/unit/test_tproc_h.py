@@ -18,6 +18,7 @@ from hdbkit.sweep_plan import plan_sweep
 from hdbkit.workloads import metric_of, workload
 from hdbkit.workloads.tproc_h import population
 from hdbkit.workloads.tproc_h.answers import difference
+from hdbkit.workloads.tproc_h.checks import checks
 from hdbkit.workloads.tproc_h.refresh import Orders, UpdateSet
 from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHLoad, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import drawn, ordered
@@ -272,3 +273,22 @@ def test_a_stream_continues_after_a_lost_connection_with_the_query_after_the_las
     user = workload(SMALL).user(cast("Session", Bound()), load, UserPlan(0, 7, done=25))
     batches = [[one.bound for one in user.next_batch()] for _ in range(3)]
     assert batches == [[*ordered(1)[3:]], [*ordered(1)], []]
+
+
+class Summed:
+    """Answers the sums of the orders with one amount."""
+
+    def __init__(self, amount: str) -> None:
+        self._amount = Decimal(amount)
+
+    def ask(self, operation: str, /, **arguments: Any) -> list[tuple[Any, ...]]:
+        assert operation == "sum_orders"
+        return [(self._amount,)]
+
+
+def test_the_sums_of_a_table_are_known_at_some_scale_factors() -> None:
+    planned = {one.name: one for one in checks(SMALL, ())}
+    assert planned["sums of orders"].decide(Summed("2127396830.02")).passed
+    wrong = planned["sums of orders"].decide(Summed("2127396830.03"))
+    assert (wrong.passed, wrong.detail) == (False, "sum(o_totalprice) = 2127396830.03, 2127396830.02 expected")
+    assert not [one.name for one in checks(TprocHSpec(scale_factor=0.03), ()) if one.name.startswith("sums")]

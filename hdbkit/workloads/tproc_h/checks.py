@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import partial
 
-from hdbkit.contracts import Check, CheckSession, PlannedCheck
+from hdbkit.contracts import Capability, Check, CheckSession, PlannedCheck
 from hdbkit.workloads.checking import all_there
 from hdbkit.workloads.tproc_h.spec import TprocHSpec
-from hdbkit.workloads.tproc_h.tables import TABLES, lines_at
+from hdbkit.workloads.tproc_h.tables import SUMMED, TABLES, lines_at, sums_at
 
 
 def checks(spec: TprocHSpec, indexes: tuple[str, ...]) -> list[PlannedCheck]:
@@ -16,6 +17,11 @@ def checks(spec: TprocHSpec, indexes: tuple[str, ...]) -> list[PlannedCheck]:
         all_there("tables", tuple(TABLES), required=True),
         *(PlannedCheck(f"rows of {table}", partial(_rows, spec=spec, table=table)) for table in TABLES),
         all_there("indexes", indexes),
+        *(
+            PlannedCheck(f"sums of {table}", partial(_sums, table=table, known=known), needs=Capability.DECIMALS)
+            for table in SUMMED
+            if (known := sums_at(table, spec.scale_factor))
+        ),
         PlannedCheck("lines of orders", _lines),
         PlannedCheck("orders of the build", _of_the_build),
     ]
@@ -28,6 +34,17 @@ def _rows(session: CheckSession, *, spec: TprocHSpec, table: str) -> Check:
         about = TABLES[table].rows_at(spec.scale_factor)
         return Check(name, abs(rows - about) < 0.01 * about, f"{rows}, about {about} expected")
     return Check(name, rows == expected, f"{rows}, {expected} expected")
+
+
+def _sums(session: CheckSession, *, table: str, known: tuple[Decimal, ...]) -> Check:
+    """The sums of a table's decimals are those of the generator's rows."""
+    found = tuple(map(Decimal, session.ask(f"sum_{table}")[0]))
+    wrong = [
+        f"sum({column}) = {one}, {expected} expected"
+        for column, one, expected in zip(SUMMED[table], found, known, strict=True)
+        if one != expected
+    ]
+    return Check(f"sums of {table}", not wrong, "; ".join(wrong) or f"of {', '.join(SUMMED[table])}: as generated")
 
 
 def _lines(session: CheckSession) -> Check:

@@ -9,7 +9,7 @@ from typing import Final
 from hdbkit.contracts import Capability, Operation
 from hdbkit.workloads.tproc_h.spec import QUERIES
 from hdbkit.workloads.tproc_h.streams import drawn
-from hdbkit.workloads.tproc_h.tables import TABLES
+from hdbkit.workloads.tproc_h.tables import SUMMED, TABLES
 
 _SQL: Final = frozenset({Capability.SQL})
 _INDEXES: Final = (
@@ -48,6 +48,8 @@ def _operations() -> Iterator[Operation]:
     for table in TABLES:
         yield Operation(f"create_{table}", f"create the table {table}", needs=_SQL)
         yield Operation(f"count_{table}", f"the rows of {table}", columns=("rows",), needs=_SQL)
+    for table, columns in SUMMED.items():
+        yield Operation(f"sum_{table}", f"the sums of the decimals of {table}", columns=columns, needs=_SQL)
     for name in _INDEXES:
         yield Operation(f"index_{name}", f"create the index {name}, after the load", needs=_SQL)
     for name in QUERIES:

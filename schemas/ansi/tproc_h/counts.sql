@@ -1,4 +1,4 @@
--- Row counts of the tables, and what holds between them.
+-- Row counts of the tables, the sums of their decimals, and what holds between them.
 
 -- name: count_region
 SELECT count(*) FROM region;
@@ -23,6 +23,24 @@ SELECT count(*) FROM orders;
 
 -- name: count_lineitem
 SELECT count(*) FROM lineitem;
+
+-- name: sum_supplier
+SELECT sum(s_acctbal) FROM supplier;
+
+-- name: sum_customer
+SELECT sum(c_acctbal) FROM customer;
+
+-- name: sum_part
+SELECT sum(p_retailprice) FROM part;
+
+-- name: sum_partsupp
+SELECT sum(ps_supplycost) FROM partsupp;
+
+-- name: sum_orders
+SELECT sum(o_totalprice) FROM orders;
+
+-- name: sum_lineitem
+SELECT sum(l_quantity), sum(l_extendedprice), sum(l_discount), sum(l_tax) FROM lineitem;
 
 -- name: broken_orders
 -- Orders whose total is not the sum of their lines. The generator rounds each of up to seven lines down twice.
