@@ -84,6 +84,12 @@ class Load(Extensible):
     isolation: Isolation | None = Field(default=None, description="isolation level; none: the server's default")
     statement_timeout_ms: int = Field(default=0, ge=0, description="statement timeout; 0: none")
     lock_timeout_ms: int = Field(default=0, ge=0, description="lock timeout; 0: none")
+    parallel_workers: int | None = Field(
+        default=None,
+        ge=0,
+        le=1024,
+        description="maximum number of parallel workers that help with a query; none: the server's default",
+    )
     max_retries: int = Field(
         default=10, ge=0, le=255, description="retries after a deadlock or serialization failure"
     )

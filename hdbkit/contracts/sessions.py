@@ -52,6 +52,7 @@ class Capability(StrEnum):
     LOCK_TIMEOUT = "lock_timeout", "waiting for a lock can be limited"
     STATEMENT_TIMEOUT = "statement_timeout", "a statement that takes too long can be ended"
     CHANGE_TIMEOUT = "change_timeout", "a statement that changes rows and takes too long can be ended"
+    PARALLEL_WORKERS = "parallel_workers", "the number of workers that help with a query can be limited"
     COUNTS_COMMITS = "counts_commits", "the server counts its commits"
     COUNTS_ROLLBACKS = "counts_rollbacks", "the server counts its rollbacks"
     COUNTS_WAITS = "counts_waits", "the server knows how many sessions wait for a lock"
@@ -60,8 +61,9 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """Options of a new connection. A timeout of 0 means none; ``isolation=None`` means the server's own level;
-    ``connect_timeout_s`` is a maximum, below that of the target. An engine ignores what it cannot limit; a load that
+    """Options of a new connection. A timeout of 0 means none; ``isolation=None`` means the server's own level, and
+    ``parallel_workers=None`` its own number of workers that help with a query; ``connect_timeout_s`` is a maximum,
+    below that of the target. An engine ignores what it cannot limit; a load that
     asks for it is refused before.
 
     ``pooling`` is what :meth:`Database.pooling` found; with None, a connection that passes a pooler keeps no state in
@@ -73,6 +75,7 @@ class SessionOptions:
     lock_timeout_ms: int = 0
     connect_timeout_s: int | None = None
     application: str = "hdbkit"
+    parallel_workers: int | None = None
     pooling: Pooling | None = None
 
 

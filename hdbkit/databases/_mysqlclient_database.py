@@ -128,7 +128,11 @@ class MysqlclientDatabase:
     dialects: tuple[str, ...]
     processes: ClassVar[tuple[str, ...]]
     """Possible names of the server process."""
-    capabilities = frozenset(Capability) - {Capability.SCHEMAS, Capability.SNAPSHOT_CONFLICTS}
+    capabilities = frozenset(Capability) - {
+        Capability.SCHEMAS,
+        Capability.SNAPSHOT_CONFLICTS,
+        Capability.PARALLEL_WORKERS,
+    }
     extra = "mysql"
     answers: frozenset[str] = frozenset()
     gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks", LAG})

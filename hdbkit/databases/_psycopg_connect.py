@@ -165,11 +165,12 @@ def reached(target: Target, schema: str, options: SessionOptions) -> tuple[PGcon
 def session_settings(schema: str, options: SessionOptions) -> dict[str, Any]:
     """The settings of a session that are words of SQL; an empty ``schema`` is the account's own search path."""
     settings = {
-        "search_path": schema,
-        "statement_timeout": options.statement_timeout_ms,
-        "lock_timeout": options.lock_timeout_ms,
+        "search_path": schema or None,
+        "statement_timeout": options.statement_timeout_ms or None,
+        "lock_timeout": options.lock_timeout_ms or None,
+        "max_parallel_workers_per_gather": options.parallel_workers,
     }
-    return {name: value for name, value in settings.items() if value}
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def stated_pooling(target: Target) -> Pooling | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -60,9 +61,10 @@ class _Cursor:
         return self._session.connection.description if self._has_rows else None
 
     def execute(self, text: str, values: Any = None) -> None:
-        """Run a command."""
+        """Run a command, at most for the session's timeout."""
         self._has_rows = _reads(text)
-        self._session.connection.execute(text, values)
+        with self._session.limited():
+            self._session.connection.execute(text, values)
 
     def executemany(self, text: str, values: Any) -> None:
         """Run a command with each of the values."""
@@ -82,9 +84,10 @@ class DuckdbSession(DbapiSession):
     autocommits = True
     engine: DuckDB
 
-    def __init__(self, engine: DuckDB, target: Target, scope: Scope, patience_s: float) -> None:
+    def __init__(self, engine: DuckDB, target: Target, scope: Scope, options: SessionOptions) -> None:
         super().__init__(None, engine, scope)
-        self._target, self._patience_s = target, patience_s
+        self._target, self._options = target, options
+        self._patience_s = options.lock_timeout_ms / 1000 or _LOCK_TIMEOUT_S
 
     def begin(self) -> None:
         """Open the file for writing, and start a transaction."""
@@ -119,6 +122,19 @@ class DuckdbSession(DbapiSession):
             self.rollback()
             raise
         return total
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Interrupt what runs in the block after the session's timeout, if it has one."""
+        if not self._options.statement_timeout_ms:
+            yield
+            return
+        timer = threading.Timer(self._options.statement_timeout_ms / 1000, self.connection.interrupt)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def close(self) -> None:
         """Close the file; never raises."""
@@ -192,7 +208,16 @@ class DuckDB(DbapiDatabase):
     title = "DuckDB"
     driver = "duckdb"
     dialects: tuple[str, ...] = (ANSI, kind)
-    capabilities = frozenset({Capability.SQL, Capability.TABLES, Capability.DECIMALS, Capability.LOCK_TIMEOUT})
+    capabilities = frozenset(
+        {
+            Capability.SQL,
+            Capability.TABLES,
+            Capability.DECIMALS,
+            Capability.LOCK_TIMEOUT,
+            Capability.STATEMENT_TIMEOUT,
+            Capability.PARALLEL_WORKERS,
+        }
+    )
     answers = frozenset({"claim_schema"})
     options = ("threads", "memory_limit", "temp_directory")
     preload: tuple[str, ...] = ("duckdb", "hdbkit.databases.duckdb")
@@ -220,8 +245,10 @@ class DuckDB(DbapiDatabase):
             raise CannotConnect(target.url, "DuckDB has no host", "write duckdb:///file, or duckdb:////folder/file")
         if not path.parent.is_dir():
             raise CannotConnect(target.url, f"there is no folder {path.parent}", "create it, or correct the path")
-        milliseconds = options.lock_timeout_ms if options else 0
-        return DuckdbSession(self, target, scope, milliseconds / 1000 or _LOCK_TIMEOUT_S)
+        wanted = options or SessionOptions()
+        if wanted.parallel_workers is not None:
+            target = target.with_(options={**target.options, "threads": str(1 + wanted.parallel_workers)})
+        return DuckdbSession(self, target, scope, wanted)
 
     def waited(self, target: Target, reading: bool, patience_s: float) -> duckdb.DuckDBPyConnection:
         """The open file, as soon as no other process has it open in another way.

@@ -163,6 +163,7 @@ _NEEDED_BY = {
     "isolation": Capability.ISOLATION,
     "lock_timeout_ms": Capability.LOCK_TIMEOUT,
     "statement_timeout_ms": Capability.STATEMENT_TIMEOUT,
+    "parallel_workers": Capability.PARALLEL_WORKERS,
 }
 """By option of a load, what an engine must have for it."""
 

@@ -73,7 +73,13 @@ class VirtualUser:
         """Open a session and prepare its operations. Raises ``InputError`` or ``TransactionError``."""
         shared, load = self.shared, self.shared.load
         pooling = shared.plan.pooling
-        options = SessionOptions(load.isolation, load.statement_timeout_ms, load.lock_timeout_ms, pooling=pooling)
+        options = SessionOptions(
+            load.isolation,
+            load.statement_timeout_ms,
+            load.lock_timeout_ms,
+            parallel_workers=load.parallel_workers,
+            pooling=pooling,
+        )
         done = self._recorder.written if self._recorder else 0
         plan = UserPlan(self.plan.index, reconnect_seed(self.plan, self._connections), done)
         target = shared.plan.target

@@ -16,7 +16,7 @@ from hdbkit.config import Load, Target
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
 from hdbkit.errors import InputError, RunFailed
-from hdbkit.results.columns import Outcome
+from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.servers import private_server, startable_kinds
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
@@ -146,8 +146,17 @@ def test_the_last_of_several_streams_refreshes_while_the_others_query(analytic: 
     assert result.checks.set_index("name")["passed"]["schema: rows of lineitem"]
 
 
-def test_a_timeout_that_the_engine_lacks_is_refused(analytic: Target) -> None:
-    if Capability.STATEMENT_TIMEOUT in database(analytic).capabilities:
-        pytest.skip("this engine has one; its tests are those of the engine")
-    with pytest.raises(InputError, match="has no statement timeout; omit statement_timeout_ms"):
-        hdbkit.run(analytic, SPEC, Load(queries="q01", statement_timeout_ms=1000))
+def test_a_query_beyond_its_timeout_fails_and_its_stream_continues(analytic: Target, results: Path) -> None:
+    result = hdbkit.run(analytic, SPEC, Load(queries="q01,q09,q18", statement_timeout_ms=1))
+    assert [ERROR_CLASSES[code] for code in records(result)["error_class"]] == ["statement_timeout"] * 3
+    assert result.metric_value is None
+    assert result.summary["metric_unknown"] == "q01, q09, q18: failed and never completed"
+
+
+def test_parallel_workers_are_those_of_the_session_or_refused(analytic: Target, results: Path) -> None:
+    engine, load = database(analytic), Load(queries="q01", parallel_workers=1)
+    if Capability.PARALLEL_WORKERS in engine.capabilities:
+        assert hdbkit.run(analytic, SPEC, load).metric_value
+        return
+    with pytest.raises(InputError, match="has no parallel workers; omit parallel_workers"):
+        hdbkit.run(analytic, SPEC, load)
