@@ -50,6 +50,16 @@ def test_nopm_is_the_schemas_growth_over_the_measured_time(run: Synthetic, resul
     assert result["counters"]["wal_bytes"] == 1000 * len(run.inside)
 
 
+def test_transactions_are_unknown_when_a_crash_has_set_one_of_their_counters_back(tmp_path: Path) -> None:
+    """The other one was 0 before and after."""
+    run = write_run(tmp_path / "crashed", duration_s=10)
+    counters = counters_of(run.rows, 2_000_000, 12_000_000)
+    counters.loc[counters["name"] == "rollbacks", "value"] = 0
+    counters.loc[(counters["name"] == "commits") & (counters["edge"] == "end"), "value"] = 1
+    write_table(run.folder.table("counters"), counters, columns.COUNTERS)
+    assert summarize(run.folder, run.manifest)["engine_tpm"] is None
+
+
 def test_nopm_is_measured_between_the_middles_of_its_own_queries(tmp_path: Path) -> None:
     run = write_run(tmp_path / "late", duration_s=10)
     counters = counters_of(run.rows, 2_000_000, 12_000_000)

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 import pandas as pd
 
-from hdbkit.analysis.run.counters import RUN_END, RUN_START, Growth, growth, rate, readings, restarts_s
+from hdbkit.analysis.run.counters import RUN_END, RUN_START, START, Growth, growth, rate, readings, restarts_s
 from hdbkit.analysis.run.host import (
     client_cpu_us,
     client_use,
@@ -55,7 +55,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
     return {
         "metric_value": _metric_value(manifest, window, histogram, grew, operations),
         "metric_unknown": _metric_unknown(manifest, operations),
-        "engine_tpm": rate(grew, *(name for name in ENDS if name in grew), per_s=60),
+        "engine_tpm": rate(grew, *(name for name in ENDS if name in readings(counters, START)), per_s=60),
         "window_s": window.duration_s,
         "measured_s": _measured_s(manifest, window, grew),
         "completed": completed,
