@@ -41,7 +41,8 @@ _FRAGMENT = re.compile(r"^--\s*fragment:\s*([a-z_]+)(?:\(([a-z_, ]*)\))?\s*$", r
 _USE = re.compile(r"\{\{\s*([a-z_]+)(?:\(([^{}]*(?:\{[a-z_]+\}[^{}]*)*)\))?\s*\}\}")
 _ARGUMENT = re.compile(r"'(?:[^']|'')*'|[(),]|[^'(),]+")
 _DECLARED = re.compile(r"--\s*(parameters|returns):\s*(.*)")
-_SCRIPTS = (".lua", ".commands")
+_COMMANDS = ".commands"
+_SCRIPTS = (".lua", _COMMANDS)
 _FILES = (".sql", *_SCRIPTS)
 _FRAGMENTS = "fragments.sql"
 _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
@@ -92,6 +93,11 @@ class Statement:
     def body(self) -> str:
         """Description and text, in the form that :func:`made` reads."""
         return f"-- {self.description}\n{self.text}" if self.description else self.text
+
+    @property
+    def is_commands(self) -> bool:
+        """Whether it is commands of an engine without SQL, one in each line."""
+        return self.origin.suffix == _COMMANDS
 
     @property
     def parameters(self) -> tuple[str, ...]:

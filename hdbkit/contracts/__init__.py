@@ -6,7 +6,7 @@ A **database** is one file in ``databases/`` and one folder of SQL in ``schemas/
 
 Rules that types cannot express:
 
-* Operations. Everything named is an operation: a stored routine, a statement, client SQL, a script. Code outside
+* Operations. Everything named is an operation: a stored routine, a statement, a step, a script. Code outside
   ``databases/`` uses the name and does not know what implements it.
 * Who commits. ``ask`` and ``query`` outside ``begin`` commit by themselves. ``perform`` is one whole operation: when
   it returns, the work is committed; when it raises, no part of the work remains. ``call``, ``batch`` and ``load``
@@ -33,6 +33,7 @@ from hdbkit.contracts.sessions import (
     Access,
     Arguments,
     Capability,
+    OptimisticSession,
     Row,
     Scope,
     Session,
@@ -69,6 +70,7 @@ __all__ = [
     "CheckSession",
     "Database",
     "Operation",
+    "OptimisticSession",
     "Part",
     "PartLoad",
     "PlannedCheck",

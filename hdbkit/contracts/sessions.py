@@ -29,10 +29,11 @@ class Capability(StrEnum):
         return one
 
     SQL = "sql", "sessions implement SqlSession"
+    OPTIMISTIC = "optimistic", "sessions implement OptimisticSession"
     TABLES = "tables", "stores what a build loads, so that its content can be checked"
     DECIMALS = "decimals", "decimals are exact, and are read with all places of their columns"
     STORED_ROUTINES = "stored_routines", "transactions run as stored routines, one call each"
-    CLIENT_ROUTINES = "client_routines", "transactions run as SQL that the client sends"
+    CLIENT_ROUTINES = "client_routines", "transactions run as statements or steps that the client sends"
     SCHEMAS = "schemas", "a workload's tables have their own schema inside the database"
     SERVER = "server", "clients connect to a server, which has accounts and can end sessions"
     SETTINGS = "settings", "the server has settings that can be read and changed"
@@ -171,6 +172,33 @@ class Session(Protocol):
 
     def close(self) -> None:
         """Close the connection; never raises."""
+        ...
+
+
+class OptimisticSession(Session, Protocol):
+    """A connection to an engine without SQL, whose transactions read, and then make all changes at once.
+
+    Nothing is locked: a step watches what it reads, as far as its text says, and the changes are refused if any of it
+    has changed since. A step is a named operation.
+    """
+
+    def read(self, steps: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
+        """Read by several steps in order, in one round trip; return the rows of each.
+
+        The first begins a transaction.
+        """
+        ...
+
+    def change(self, steps: Sequence[tuple[str, Arguments]]) -> None:
+        """Make all changes of the transaction at once, in one round trip, and end it.
+
+        Raises ``TransactionError``; of class ``SERIALIZATION`` if something watched has changed. Without steps it
+        only finds out whether what was read was the state of one moment.
+        """
+        ...
+
+    def release(self) -> None:
+        """End the transaction without a change; does nothing outside one, or on a lost connection."""
         ...
 
 

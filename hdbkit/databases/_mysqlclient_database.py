@@ -129,6 +129,7 @@ class MysqlclientDatabase:
     processes: ClassVar[tuple[str, ...]]
     """Possible names of the server process."""
     capabilities = frozenset(Capability) - {
+        Capability.OPTIMISTIC,
         Capability.SCHEMAS,
         Capability.SNAPSHOT_CONFLICTS,
         Capability.PARALLEL_WORKERS,

@@ -1,22 +1,25 @@
 """A session with redis-py's connection; operations are Lua scripts, and a measured call is one round trip.
 
 A script is the body of a function of its declared parameters and returns rows as JSON, which is read on request. What
-begins with ``call_`` is a function of the server that a build has loaded; other operations are sent as scripts.
+begins with ``call_`` is a function of the server that a build has loaded; other operations are sent as scripts. The
+steps of a client's transactions are commands (``_redis_steps``).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import islice
 from socket import socket
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn, cast
 
 from redis.exceptions import RedisError, ResponseError
 
 from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
-from hdbkit.databases._redis_load import Loader, bulk
+from hdbkit.databases._redis_load import Loader, bulk, packed
 from hdbkit.databases._redis_settings import answer
+from hdbkit.databases._redis_steps import Failure, Step, read_reply
 from hdbkit.databases._redis_values import Convert, encoded, readers
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement, in_scope
@@ -33,6 +36,7 @@ _CLASSES = {
     "NOREPLICAS": ErrorClass.RESOURCES,
 }
 _BUFFER = 1 << 16
+_MULTI, _EXEC, _UNWATCH = packed(b"MULTI"), packed(b"EXEC"), packed(b"UNWATCH")
 
 Bound = tuple[bytes, tuple[Convert, ...]]
 """The command in the server's protocol, and what converts the columns of its result."""
@@ -41,7 +45,7 @@ Raw = tuple[bytes, tuple[Convert, ...]]
 
 
 class RedisSession:
-    """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.Session`."""
+    """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.OptimisticSession`."""
 
     def __init__(self, connection: Any, dialects: tuple[str, ...], scope: Scope, database: int = 0) -> None:
         self.connection, self._dialects, self.scope = connection, dialects, scope
@@ -50,6 +54,9 @@ class RedisSession:
         self.library = f"{scope.schema}_{database}"
         """The name of the schema's functions: functions are the same in all databases of a server."""
         self._heads: dict[str, tuple[bytes, int, tuple[Convert, ...]]] = {}
+        self._steps: dict[str, Step] = {}
+        self._stream = cast(BinaryIO, self._socket.makefile("rb"))
+        self._watches = False
 
     def client_path(self, needs: frozenset[Capability]) -> str:
         """The driver's, for every load."""
@@ -115,11 +122,14 @@ class RedisSession:
         return sorted(word.removeprefix(self.function("")) for word in words)
 
     def prepare(self, operations: Iterable[str]) -> None:
-        """Note functions; send other scripts to the server."""
+        """Note functions and steps; send other scripts to the server."""
         for name in operations:
             if name in self._heads:
                 continue
             statement = self._find(name)
+            if statement.is_commands:
+                self._step(name)
+                continue
             if name.startswith(CALL):
                 words = [b"FCALL", self.function(name.removeprefix(CALL)).encode(), b"0"]
             else:
@@ -163,6 +173,55 @@ class RedisSession:
             tuple(convert(value) for convert, value in zip(converts, row, strict=True)) for row in json.loads(text)
         ]
 
+    def read(self, steps: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
+        """The rows of each step."""
+        made = [self._step(name) for name, _ in steps]
+        self._watches = self._watches or any(step.watches for step in made)
+        text = b"".join(step.encoded(given) for step, (_, given) in zip(made, steps, strict=True))
+        replies = iter(self._exchanged(text, sum(step.commands for step in made)))
+        return [step.rows([*islice(replies, step.commands)]) for step in made]
+
+    def change(self, steps: Sequence[tuple[str, Arguments]]) -> None:
+        """All changes behind MULTI, unless a watched key was changed."""
+        if not steps and not self._watches:
+            return
+        made = [(self._step(name), given) for name, given in steps]
+        text = b"".join([_MULTI, *(step.encoded(given) for step, given in made), _EXEC])
+        *_, done = self._exchanged(text, 2 + sum(step.commands for step, _ in made))
+        self._watches = False
+        if done is None:
+            raise TransactionError(ErrorClass.SERIALIZATION, "EXEC", "a watched key was changed")
+        for reply in done:
+            if isinstance(reply, Failure):
+                self._failed(reply)
+
+    def release(self) -> None:
+        """Watch nothing any more."""
+        if self._watches:
+            self._watches = False
+            with suppress(TransactionError):
+                self._exchanged(_UNWATCH, 1)
+
+    def _step(self, name: str) -> Step:
+        if name not in self._steps:
+            self._steps[name] = Step(self._find(name), self.prefix)
+        return self._steps[name]
+
+    def _exchanged(self, text: bytes, commands: int) -> list[Any]:
+        """The replies to that many commands; the first error among them fails."""
+        try:
+            self._socket.sendall(text)
+            replies = [read_reply(self._stream) for _ in range(commands)]
+        except (OSError, ValueError) as error:  # ValueError: the stream is closed
+            self._lost(error)
+        except EOFError:
+            self._lost(None)
+        for reply in replies:
+            if isinstance(reply, Failure):
+                self.release()
+                self._failed(reply)
+        return replies
+
     def load(self, table: Table, chunks: Iterable[bytes]) -> int:
         """Load rows, of which a chunk is encoded while the server works on the one before; their number."""
         loader = Loader(table.name, self._find(f"load_{table.name}").text, table.columns, self.prefix)
@@ -197,6 +256,7 @@ class RedisSession:
     def close(self) -> None:
         """Close the connection; never raises."""
         with suppress(Exception):
+            self._stream.close()
             self.connection.disconnect()
 
     def _failed(self, text: str) -> NoReturn:

@@ -51,8 +51,8 @@ class _Command:
 
     def __init__(self, words: list[str], places: dict[str, int], prefix: str) -> None:
         self._name = words[0].encode()
-        self._key = _Word(prefix + words[1], places)
-        self._values = [_Word(word, places) for word in words[2:]]
+        self._key = Word(prefix + words[1], places)
+        self._values = [Word(word, places) for word in words[2:]]
         self._removed: set[bytes] = set()
 
     def encoded(self, columns: Sequence[Column]) -> Iterator[bytes]:
@@ -83,7 +83,7 @@ class _Command:
             yield b"*%d\r\n%b%b%b" % (words, bulk(self._name), bulk(key), b"".join(some))
 
 
-class _Word:
+class Word:
     """A word of a command, with values of columns in it."""
 
     def __init__(self, text: str, places: dict[str, int]) -> None:
@@ -98,6 +98,15 @@ class _Word:
             return self._form % tuple(store(column[0]) if store else column[0] for column, store in used)
         values = [list(map(store, column)) if store else column for column, store in used]
         return values[0] if self._form == b"%b" else list(map(self._form.__mod__, zip(*values, strict=True)))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether there are no values in it."""
+        return not self._used
+
+    def filled(self, values: Sequence[bytes]) -> bytes:
+        """The word of one row, by place."""
+        return self._form % tuple([store(values[at]) if store else values[at] for at, store in self._used])
 
 
 def _unescaped(found: re.Match[bytes]) -> bytes:

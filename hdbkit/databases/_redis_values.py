@@ -1,7 +1,8 @@
 """How values are stored in Redis: the forms in parentheses of ``-- returns:`` lines and of load commands.
 
-Without a form a value is a text. ``(integer)`` is a whole number, ``(100)`` a decimal in that fraction of one
-(cents), ``(time)`` a point in time in microseconds since 1970, UTC. Null is an empty text.
+Without a form a value is a text. ``(integer)`` is a whole number, ``(last)`` that behind the last comma of a text,
+``(100)`` a decimal in that fraction of one (cents), ``(time)`` a point in time in microseconds since 1970, UTC. Null
+is an empty text.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _form(column: str) -> str:
 
 @cache
 def _reader(form: str) -> Convert:
-    one = _text if not form else int if form == "integer" else _time if form == "time" else _decimal(int(form))
+    one = _READERS[form] if form in _READERS else _decimal(int(form))
 
     def read(value: Any) -> Any:
         if isinstance(value, list | dict):  # an empty array is {} in the server's JSON
@@ -57,8 +58,15 @@ def _text(value: Any) -> Any:
     return value
 
 
+def _last(value: str) -> int:
+    return int(value.rpartition(",")[2])
+
+
 def _time(value: str) -> datetime:
     return _EPOCH + int(value) * _MICROSECOND
+
+
+_READERS: dict[str, Convert] = {"": _text, "integer": int, "last": _last, "time": _time}
 
 
 def _decimal(fraction: int) -> Convert:

@@ -84,7 +84,7 @@ class PostgreSQL:
 
     kind = _KIND
     title = "PostgreSQL"
-    capabilities = frozenset(Capability)
+    capabilities = frozenset(Capability) - {Capability.OPTIMISTIC}
     extra = "postgresql"
     answers: frozenset[str] = frozenset()
     dialects: tuple[str, ...] = (ANSI, _KIND)

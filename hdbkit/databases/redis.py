@@ -52,6 +52,8 @@ class Redis(BaseDatabase):
             Capability.TABLES,
             Capability.DECIMALS,
             Capability.STORED_ROUTINES,
+            Capability.CLIENT_ROUTINES,
+            Capability.OPTIMISTIC,
             Capability.SERVER,
             Capability.SETTINGS,
         }

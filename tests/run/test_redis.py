@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from hdbkit.errors import (
     InputError,
     NothingListens,
     Rejected,
+    RolledBackByDesign,
     SchemaProblem,
     ServerFailed,
     TransactionError,
@@ -145,6 +148,7 @@ class Bench:
         self._empty, self._connect = empty, connect
 
     def emptied(self) -> Any:
+        self._empty.command("FLUSHDB")
         return self._empty
 
     def connect(self, options: SessionOptions | None = None) -> Any:
@@ -238,6 +242,81 @@ def test_a_function_that_fails_has_changed_nothing(
     assert run("delivery", 1, 1) == ((), ())
 
 
+def test_changes_are_refused_if_what_they_watch_has_changed(small: Small, connect: Connect) -> None:
+    first, other = connect(), runner("client", connect())
+    first.read([("client_read_stock", (7, 1, "01"))])
+    other("new_order", 1, 1, 1, (7,), (1,), (1,))
+    before, write = small.everything(), [("client_write_stock", (7, 1, 99, 0, 0, 0))]
+    with pytest.raises(TransactionError, match="a watched key was changed") as refused:
+        first.change(write)
+    assert refused.value.error_class is ErrorClass.SERIALIZATION
+    assert small.everything() == before
+    first.change(write)
+    assert small.row("stock", s_w_id=1, s_i_id=7)["s_quantity"] == 99
+
+
+@pytest.mark.parametrize("way", ["stored", "client"])
+def test_a_transaction_conflicts_only_with_what_it_must_notice(small: Small, connect: Connect, way: str) -> None:
+    other, watching = runner(way, connect()), connect()
+    order, deliver = ("new_order", 1, 1, 2, (1,), (1,), (1,)), ("delivery", 1, 1)
+    pay = ("payment", 1, 1, 1, 1, 1, None, Decimal(1))
+    other(*order)
+    for step, given, does, conflicts in (
+        ("client_read_heading", (1, 1, 1), pay, False),
+        ("client_read_last_order", (1, 1, 2), order, False),
+        ("client_read_last_order", (1, 1, 2), deliver, True),
+        ("client_watch_deliveries", (1,), order, False),
+        ("client_watch_deliveries", (1,), deliver, True),
+        ("client_read_heading", (1, 1, 1), order, True),
+        ("client_read_heading", (1, 1, 1), deliver, False),
+        ("client_read_payer", (1, 1, 1), pay, True),
+    ):
+        watching.read([(step, given)])
+        other(*does)
+        try:
+            watching.change([])
+        except TransactionError:
+            assert conflicts, (step, does)
+        else:
+            assert not conflicts, (step, does)
+
+
+def test_nothing_is_watched_after_an_error(small: Small, connect: Connect) -> None:
+    first, other = connect(), runner("client", connect())
+    other("new_order", 1, 1, 1, (7,), (1,), (1,))
+    first.command("SET", "tproc_c:{w2}:warehouse", "no hash")
+    with pytest.raises(TransactionError, match="WRONGTYPE"):
+        first.read([("client_read_stock", (7, 1, "01")), ("client_read_heading", (2, 1, 1))])
+    other("new_order", 1, 1, 1, (7,), (1,), (1,))
+    first.change([("client_write_delivery", (1,))])
+    with pytest.raises(RolledBackByDesign):
+        runner("client", first)("new_order", 1, 1, 1, (1, 100_001), (1, 1), (1, 1))
+    other("new_order", 1, 1, 1, (1,), (1,), (1,))
+    first.change([("client_write_delivery", (1,))])
+
+
+def test_orders_by_functions_and_clients_at_once_lose_nothing(small: Small, connect: Connect) -> None:
+    """In one district, in which each order conflicts with every other."""
+
+    def twenty(way: str) -> int:
+        run, conflicts, done = runner(way, connect()), 0, 0
+        while done < 20:
+            try:
+                run("new_order", 1, 1, 1, (1, 2, 7), (1, 2, 1), (1, 2, 3))
+                done += 1
+            except TransactionError as error:
+                assert error.error_class is ErrorClass.SERIALIZATION
+                conflicts += 1
+        return conflicts
+
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        conflicts = list(pool.map(twenty, ["client", "stored", "client", "client"]))
+    assert conflicts[1] == 0
+    assert [row["o_id"] for row in small.rows("orders")] == list(range(3001, 3081))
+    assert small.row("stock", s_w_id=1, s_i_id=1)["s_order_cnt"] == 80
+    assert small.session.query("consistency_stock") == [(0,)]
+
+
 def test_memory_that_is_used_up_is_a_lack_of_resources(run: Run, db: AsSql) -> None:
     db.command("CONFIG", "SET", "maxmemory", "1")
     try:
@@ -298,8 +377,11 @@ def test_a_schema_is_claimed_by_one_process_until_it_closes(warehouse: Target, e
         assert second.claim()
 
 
-def test_a_run_counts_what_it_does_and_leaves_all_conditions(warehouse: Target, engine: Database) -> None:
-    load = Load(virtual_users=2, rampup_s=0.3, duration_s=2)
+@pytest.mark.parametrize("routines", ["stored", "client"])
+def test_a_run_counts_what_it_does_and_leaves_all_conditions(
+    warehouse: Target, engine: Database, routines: str
+) -> None:
+    load = Load(virtual_users=2, rampup_s=0.3, duration_s=2, routines=routines)
     result = hdbkit.run(warehouse, load=load)
     assert (result.metric_value or 0) > 0
     with closing(engine.schema(warehouse, WORK)) as schema:

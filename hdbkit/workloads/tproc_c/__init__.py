@@ -100,7 +100,7 @@ class TprocC:
         return {"new_order": 0.01} if own.input_rules is InputRules.SPEC and own.weights["new_order"] else {}
 
     def needs(self, load: Load) -> frozenset[Capability]:
-        """Stored routines, or client SQL."""
+        """Stored routines, or what a client can send."""
         stored = self.load(load).routines is Routines.STORED
         return frozenset({Capability.STORED_ROUTINES if stored else Capability.CLIENT_ROUTINES})
 

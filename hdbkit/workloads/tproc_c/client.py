@@ -7,7 +7,7 @@ which the routines lock them: stock by (warehouse, item), a payment's customer b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import wraps
 from typing import Any, Final
@@ -102,9 +102,9 @@ def new_order(session: SqlSession, inputs: Arguments) -> Row:
     stocked = _taken(session, (w_id, d_id, o_id, c_id, entered), lines, items)
     if not all(items):
         raise RolledBackByDesign("item number is not valid")
-    names, prices, brands = zip(*((name, price, _brand(i, s)) for ((name, price, i, s, _),) in items), strict=True)
+    names, prices, brands = zip(*((name, price, brand(i, s)) for ((name, price, i, s, _),) in items), strict=True)
     amounts = tuple(quantity * price for quantity, price in zip(quantities, prices, strict=True))
-    total = (sum(amounts) * (1 - discount) * (1 + w_tax + d_tax)).quantize(_CENT, ROUND_HALF_UP)
+    total = order_total(amounts, discount, w_tax, d_tax)
     return (o_id, entered, w_tax, d_tax, discount, c_last, c_credit, total, names, stocked, brands, prices, amounts)
 
 
@@ -130,7 +130,13 @@ def _taken(
     return tuple(replies[places[number]][0][0] for number in known)
 
 
-def _brand(i_data: str, s_data: str) -> str:
+def order_total(amounts: Iterable[Decimal], discount: Decimal, w_tax: Decimal, d_tax: Decimal) -> Decimal:
+    """The total of an order's lines, rounded to cents."""
+    return (sum(amounts, Decimal()) * (1 - discount) * (1 + w_tax + d_tax)).quantize(_CENT, ROUND_HALF_UP)
+
+
+def brand(i_data: str, s_data: str) -> str:
+    """Of an item by its data and that of its stock."""
     return "B" if "ORIGINAL" in i_data and "ORIGINAL" in s_data else "G"
 
 

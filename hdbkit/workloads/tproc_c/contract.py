@@ -13,6 +13,7 @@ from hdbkit.workloads.tproc_c.tables import TABLES
 _SQL: Final = frozenset({Capability.SQL})
 _STORED: Final = frozenset({Capability.STORED_ROUTINES, Capability.TABLES})
 _CLIENT: Final = frozenset({Capability.CLIENT_ROUTINES, Capability.SQL})
+_OPTIMISTIC: Final = frozenset({Capability.CLIENT_ROUTINES, Capability.OPTIMISTIC})
 _TABLES: Final = frozenset({Capability.TABLES})
 _INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "new_order": ("w_id", "d_id", "c_id", "item_ids", "supply_w_ids", "quantities"),
@@ -128,6 +129,96 @@ _STEPS: Final = (
 )
 
 
+_OPTIMISTIC_STEPS: Final = (
+    # name, purpose, parameters, columns
+    ("read_time", "the time", (), ("seconds since 1970", "microseconds")),
+    (
+        "read_heading",
+        "the next order number of a district, and the columns of the order's heading; watches new orders",
+        (*_DISTRICT, "c_id"),
+        ("w_tax", "d_tax", "d_next_o_id", "c_discount", "c_last", "c_credit"),
+    ),
+    (
+        "read_stock",
+        "an item and its stock in a warehouse, with the text for a district, of two digits; no row for the unused "
+        "item; watches the stock",
+        ("i_id", "w_id", "district"),
+        (
+            *("i_name", "i_price", "i_data"),
+            *("s_quantity", "s_ytd", "s_order_cnt", "s_remote_cnt", "s_data", "s_dist"),
+        ),
+    ),
+    (
+        "write_stock",
+        "set the counts of a stock",
+        ("i_id", "w_id", "s_quantity", "s_ytd", "s_order_cnt", "s_remote_cnt"),
+        (),
+    ),
+    (
+        "write_order",
+        "take the next order number of a district, insert the order and queue it for delivery",
+        (*_ORDER, "c_id", "o_entry_d", "o_ol_cnt", "o_all_local"),
+        (),
+    ),
+    (
+        "write_line",
+        "insert or replace a line of an order",
+        (*_ORDER, "number", "i_id", "supply_w_id", "delivery_d", "quantity", "amount", "dist_info"),
+        (),
+    ),
+    ("read_named", "the customers with a last name, by first name", (*_DISTRICT, "c_last"), ("c_id",)),
+    (
+        "read_payer",
+        "the customer of a payment; watches it",
+        (*_DISTRICT, "c_id"),
+        ("c_first", "c_middle", "c_last", *_CUSTOMER[:-1], "c_data"),
+    ),
+    (
+        "read_addresses",
+        "the names and addresses of warehouse and district",
+        _DISTRICT,
+        ("w_name", "d_name", *_PLACES),
+    ),
+    ("write_payer", "book a payment of a customer", (*_DISTRICT, "c_id", "h_amount"), ()),
+    ("write_payer_data", "replace the data of a customer", (*_DISTRICT, "c_id", "c_data"), ()),
+    (
+        "write_payment",
+        "insert a payment, and add it to district and warehouse",
+        (*_DISTRICT, "c_w_id", "c_d_id", "c_id", "h_date", "h_amount", "h_data"),
+        (),
+    ),
+    (
+        "read_last_order",
+        "a customer and the number of its last order; watches the deliveries of the customer's orders",
+        (*_DISTRICT, "c_id"),
+        ("c_first", "c_middle", "c_last", "c_balance", "o_id"),
+    ),
+    (
+        "read_order",
+        "the heading of an order",
+        _ORDER,
+        ("c_id", "o_entry_d", "o_carrier_id", "o_ol_cnt", "o_all_local"),
+    ),
+    (
+        "read_lines",
+        "the lines of an order, by number",
+        _ORDER,
+        ("i_id", "supply_w_id", "delivery_d", "quantity", "amount", "dist_info"),
+    ),
+    ("watch_deliveries", "watch the deliveries of a warehouse", ("w_id",), ()),
+    ("read_oldest", "the oldest new order of a district; no row if it has none", _DISTRICT, ("o_id",)),
+    (
+        "write_delivered",
+        "take an order from the queue, enter its carrier, and add its amount to the customer",
+        (*_ORDER, "c_id", "o_entry_d", "o_carrier_id", "o_ol_cnt", "o_all_local", "amount"),
+        (),
+    ),
+    ("write_delivery", "let other deliveries of the warehouse notice this one", ("w_id",), ()),
+    ("read_next_order", "the next order number of a district", _DISTRICT, ("d_next_o_id",)),
+    ("read_quantity", "the quantity of a stock", ("w_id", "i_id"), ("s_quantity",)),
+)
+
+
 def _tables() -> Iterator[Operation]:
     for table in TABLES:
         yield Operation(f"create_{table}", f"create the table {table}", needs=_SQL)
@@ -166,8 +257,9 @@ def _transactions() -> Iterator[Operation]:
         yield Operation(
             f"call_{name}", f"one {spoken} as a whole", _INPUTS[name], _ANSWERS[name], needs=_STORED, in_order=True
         )
-    for name, purpose, parameters, columns in _STEPS:
-        yield Operation(f"client_{name}", purpose, parameters, columns, needs=_CLIENT, in_order=True)
+    for steps, needs in ((_STEPS, _CLIENT), (_OPTIMISTIC_STEPS, _OPTIMISTIC)):
+        for name, purpose, parameters, columns in steps:
+            yield Operation(f"client_{name}", purpose, parameters, columns, needs=needs, in_order=True)
     yield Operation(
         "client_insert_order_lines",
         "insert all lines of an order, where a session takes arrays",

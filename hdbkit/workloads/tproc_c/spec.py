@@ -76,7 +76,7 @@ class TprocCLoad(config.Load):
     mix: dict[str, float] | None = Field(
         default=None, description="weight of each transaction; none: 45/43/4/4/4, or HammerDB's 10/10/1/1/1"
     )
-    routines: Routines = Field(default=Routines.STORED, description="stored routines or client SQL")
+    routines: Routines = Field(default=Routines.STORED, description="stored routines, or the same from the client")
     input_rules: InputRules = Field(default=InputRules.SPEC, description="whose rules draw the inputs")
     all_warehouses: bool = Field(default=False, description="draw a new warehouse for each transaction")
     keying_and_thinking: bool = Field(default=False, description="keying and thinking times of TPC-C 5.2.5")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, cast
+from types import ModuleType
+from typing import Any, Final
 
 import numpy as np
 from numpy.random import default_rng
 from numpy.typing import NDArray
 
-from hdbkit.contracts import Arguments, Prepared, Session, SqlSession, UserPlan
+from hdbkit.contracts import Arguments, OptimisticSession, Prepared, Session, UserPlan
 from hdbkit.results.records import Heads
 from hdbkit.workloads.tproc_c import DETAILS
 from hdbkit.workloads.tproc_c.deck import Deck, Draws
@@ -87,7 +88,7 @@ class TprocCUser:
     def _prepared(self, session: Session, load: TprocCLoad) -> list[Call]:
         if load.routines is Routines.STORED:
             return stored(session, [f"call_{name}" for name in TRANSACTIONS])
-        return _client(cast(SqlSession, session), load.read_only)
+        return _client(session, load.read_only)
 
     def _add_waits(self, batch: list[Prepared], kinds: NDArray[np.int64]) -> None:
         thinking = np.minimum(self._generator.standard_exponential(len(kinds)), _MAX_MEANS) * _THINKING_S[kinds]
@@ -101,12 +102,18 @@ def stored(session: Session, calls: Sequence[str]) -> list[Call]:
     return [(session.perform, partial(session.bind, call)) for call in calls]
 
 
-def _client(session: SqlSession, read_only: bool) -> list[Call]:
-    """Each transaction as SQL that the client sends."""
-    from hdbkit.workloads.tproc_c import client
+def client_side(session: Session) -> ModuleType:
+    """The module with the transactions as the client of this session sends them."""
+    from hdbkit.workloads.tproc_c import client, optimistic
 
-    session.prepare(client.statements(session, read_only))
-    return [(partial(getattr(client, name), session), _as_it_is) for name in TRANSACTIONS]
+    return optimistic if hasattr(session, OptimisticSession.change.__name__) else client
+
+
+def _client(session: Session, read_only: bool) -> list[Call]:
+    """Each transaction as what the client sends."""
+    sent = client_side(session)
+    session.prepare(sent.statements(session, read_only))
+    return [(partial(getattr(sent, name), session), _as_it_is) for name in TRANSACTIONS]
 
 
 def _as_it_is(value: Any) -> Any:

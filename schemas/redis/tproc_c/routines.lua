@@ -157,6 +157,9 @@ for place, one in ipairs(found) do
     call("HINCRBY", customer, "c_delivery_cnt", 1)
     d_ids[place], o_ids[place] = d_id, o_id
 end
+if #found > 0 then
+    call("INCR", here .. "deliveries")
+end
 return { { d_ids, o_ids } }
 
 -- name: call_stock_level

@@ -94,8 +94,8 @@ def stored_routines_break_no_condition(bench: Bench, session: SqlSession) -> Non
     equal(broken(session), set())
 
 
-@RULES.alone(Capability.CLIENT_ROUTINES, before=sound)
-def client_sql_breaks_no_condition(bench: Bench, session: SqlSession) -> None:
+@RULES.alone(Capability.CLIENT_ROUTINES, before=sound, by_sql=False)
+def client_routines_break_no_condition(bench: Bench, session: SqlSession) -> None:
     """TPC-C 3.3.2."""
     _some_of_each(runner(CLIENT, session))
     equal(broken(session), set())

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from hdbkit.contracts import Bench, Capability, Rule, SqlSession, Violation
-from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.conformance.small import Small, fill
+from hdbkit.workloads.tproc_c.user import client_side
 
 STORED, CLIENT = "stored", "client"
 _TABLES: Final = frozenset({Capability.TABLES})
 _SQL: Final = frozenset({Capability.SQL})
 WAYS: Final = {
     STORED: _TABLES | {Capability.STORED_ROUTINES},
-    CLIENT: _TABLES | _SQL | {Capability.CLIENT_ROUTINES},
+    CLIENT: _TABLES | {Capability.CLIENT_ROUTINES},
 }
 """How transactions can be run, and what each way needs."""
 _SHOWN: Final = 200
@@ -70,7 +70,7 @@ def _named(work: Callable[..., None], case: str = "") -> str:
 
 
 def runner(way: str, session: SqlSession) -> Run:
-    """``run(name, *arguments)`` by stored routines or as client SQL."""
+    """``run(name, *arguments)`` by stored routines, or as the client sends them."""
 
     def stored(name: str, *arguments: Any) -> tuple[Any, ...]:
         session.prepare([f"call_{name}"])
@@ -78,7 +78,7 @@ def runner(way: str, session: SqlSession) -> Run:
         return row
 
     def by_client(name: str, *arguments: Any) -> tuple[Any, ...]:
-        (row,) = getattr(client, name)(session, arguments)
+        (row,) = getattr(client_side(session), name)(session, arguments)
         return tuple(row)
 
     return stored if way == STORED else by_client
