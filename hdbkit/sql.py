@@ -115,6 +115,10 @@ class Statement:
             text = text[: found.start()] + known[found[1]].filled(found[2]) + text[found.end() :]
         return replace(self, text=text.strip())
 
+    def around(self, inner: Statement) -> Statement:
+        """The statement with ``{statement}`` replaced by another, whose values it takes."""
+        return replace(self, text=self.text.replace("{statement}", inner.text))
+
     def filled(self, words: Mapping[str, Any]) -> Statement:
         """The statement with each ``{word}`` replaced by an identifier or integer."""
         return replace(self, text=_WORD.sub(lambda m: _identifier(words, m[1]), self.text))

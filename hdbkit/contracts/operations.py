@@ -136,6 +136,20 @@ _ABOUT_THE_SERVER: Final = (
         method="advised_grants",
     ),
     Operation(
+        "explain_text",
+        "the optimizer's plan of a statement, in lines for readers",
+        ("statement",),
+        columns=("...", "line"),
+        needs=frozenset({Capability.PLANS}),
+    ),
+    Operation(
+        "explain_json",
+        "the same as JSON, in one row",
+        ("statement",),
+        columns=("...", "JSON"),
+        needs=frozenset({Capability.PLANS}),
+    ),
+    Operation(
         "read_settings",
         "every setting of the server; changed: set explicitly",
         columns=("name", "value", "unit", "default", "changed"),

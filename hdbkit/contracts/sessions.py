@@ -58,6 +58,7 @@ class Capability(StrEnum):
     COUNTS_ROLLBACKS = "counts_rollbacks", "the server counts its rollbacks"
     COUNTS_WAITS = "counts_waits", "the server knows how many sessions wait for a lock"
     COUNTS_SCANS = "counts_scans", "the server counts the rows that full scans read"
+    PLANS = "plans", "the optimizer's plan of a query can be read"
 
 
 @dataclass(frozen=True)

@@ -236,6 +236,13 @@ class Workload(Protocol):
         """A virtual user on a session, with its operations prepared; those in ``reading`` on ``reader`` if given."""
         ...
 
+    def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
+        """The operations whose plans a run keeps, with the arguments of the first execution by the user ``plan``.
+
+        Arguments are by name; empty if the workload keeps none.
+        """
+        ...
+
     def restoring(self, load: Load) -> Callable[[Session], None] | None:
         """What brings the data back to those of a build after a run with this load, however that ended.
 

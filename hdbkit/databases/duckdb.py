@@ -216,6 +216,7 @@ class DuckDB(DbapiDatabase):
             Capability.LOCK_TIMEOUT,
             Capability.STATEMENT_TIMEOUT,
             Capability.PARALLEL_WORKERS,
+            Capability.PLANS,
         }
     )
     answers = frozenset({"claim_schema"})

@@ -34,6 +34,7 @@ from hdbkit.execution.folder_setup import reserve_path
 from hdbkit.execution.load_generator import Ending, LoadGenerator
 from hdbkit.execution.local_pool import LocalPool, disk_full
 from hdbkit.execution.restoring import restore_data
+from hdbkit.execution.query_plans import plans_of
 from hdbkit.execution.run_faults import RunFaults
 from hdbkit.execution.sampler import Sampler
 from hdbkit.execution.server_host import ServerHost
@@ -42,6 +43,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.readings import PoolMode
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, Manifest, Status
+from hdbkit.results.query_plans import write_plans
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
 
@@ -352,6 +354,8 @@ class Supervisor:
         try:
             with suppress(OSError):  # a full disk is reported below
                 self._write(self._manifest)
+            if status is Status.DONE:
+                self._keep_plans()
             self._restore()
             if status is Status.DONE:
                 self._write(self._manifest.model_copy(update={"checks": self._schema_checks(), "doing": ""}))
@@ -361,6 +365,16 @@ class Supervisor:
             return self._incomplete(note, error)
         _finish().remove_spools(self._folder)
         return status
+
+    def _keep_plans(self) -> None:
+        """Ask for the plans of the run's queries, on the data that they have seen; they may be missing."""
+        if self._at_once():
+            return
+        try:
+            if plans := plans_of(self._plan):
+                write_plans(self._folder.plans, plans)
+        except (HdbkitError, OSError) as error:
+            self._note("plans of queries not read", reason=str(error))
 
     def _restore(self) -> None:
         """Undo the changes of the load, if it asks for that; a failure is a warning."""

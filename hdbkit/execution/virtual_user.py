@@ -28,6 +28,18 @@ from hdbkit.results.spool import SpoolWriter
 _MIN_PAUSE_S, _MAX_PAUSE_S = 0.05, 1.0
 
 
+def session_options(plan: RunPlan) -> SessionOptions:
+    """How the users of a run connect."""
+    load = plan.load
+    return SessionOptions(
+        load.isolation,
+        load.statement_timeout_ms,
+        load.lock_timeout_ms,
+        parallel_workers=load.parallel_workers,
+        pooling=plan.pooling,
+    )
+
+
 @dataclass(frozen=True)
 class Shared:
     """The data that the virtual users of a client process share."""
@@ -72,14 +84,7 @@ class VirtualUser:
     def connect(self) -> None:
         """Open a session and prepare its operations. Raises ``InputError`` or ``TransactionError``."""
         shared, load = self.shared, self.shared.load
-        pooling = shared.plan.pooling
-        options = SessionOptions(
-            load.isolation,
-            load.statement_timeout_ms,
-            load.lock_timeout_ms,
-            parallel_workers=load.parallel_workers,
-            pooling=pooling,
-        )
+        options = session_options(shared.plan)
         done = self._recorder.written if self._recorder else 0
         plan = UserPlan(self.plan.index, reconnect_seed(self.plan, self._connections), done)
         target = shared.plan.target

@@ -56,6 +56,11 @@ class RunFolder:
         return self.path / "settings.json"
 
     @property
+    def plans(self) -> Path:
+        """The optimizer's plans of its queries, where the workload asks for them."""
+        return self.path / "plans.json"
+
+    @property
     def report(self) -> Path:
         """The one-page report."""
         return self.path / "report.html"

@@ -211,6 +211,10 @@ class Custom:
 
         return checks(self.spec, self.scope(dialects).statements)
 
+    def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
+        """None: a run keeps no plans."""
+        return {}
+
     def restoring(self, load: Load) -> None:
         """None: its changes stay."""
 

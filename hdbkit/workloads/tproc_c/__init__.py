@@ -177,6 +177,10 @@ class TprocC:
 
         return consistency.checks(self.spec)
 
+    def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
+        """None: a run keeps no plans."""
+        return {}
+
     def restoring(self, load: Load) -> None:
         """None: its changes stay."""
 

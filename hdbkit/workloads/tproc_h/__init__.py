@@ -170,6 +170,14 @@ class TprocH:
 
         return TprocHUser(session, reader or session, self.spec, self.load(load), plan, DETAILS)
 
+    def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
+        """The queries of the first set of a stream, with their parameters."""
+        from hdbkit.workloads.tproc_h.streams import first_set
+
+        own = self.load(load)
+        stream = plan.index + 1 if own.virtual_users > 1 else 0
+        return first_set(stream, own.selected, plan.seed, self.spec.scale_factor)
+
     def restoring(self, load: Load) -> Callable[[Session], None] | None:
         """Undoes the refresh functions, if the load asks for it."""
         own = self.load(load)

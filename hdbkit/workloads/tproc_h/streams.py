@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -89,6 +89,12 @@ def ordered(stream: int) -> tuple[str, ...]:
     """The queries of a stream in order; stream 41 is in the order of stream 1."""
     numbers = _ORDERS[stream if stream < len(_ORDERS) else (stream - 1) % (len(_ORDERS) - 1) + 1].split()
     return tuple(f"q{int(number):02d}" for number in numbers)
+
+
+def first_set(stream: int, selected: Container[str], seed: int, scale_factor: float) -> dict[str, Values]:
+    """The first set of queries of a stream in order, with their parameters."""
+    source = random.Random(seed)
+    return {name: drawn(name, source, scale_factor) for name in ordered(stream) if name in selected}
 
 
 def drawn(query: str, source: random.Random, scale_factor: float) -> Values:

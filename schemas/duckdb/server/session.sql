@@ -15,3 +15,10 @@ SELECT (SELECT sum(used_blocks * block_size) FROM pragma_database_size()), 'memo
 -- The settings of this process; none has a known default.
 SELECT name, value, NULL, NULL, 0 FROM duckdb_settings()
 WHERE name IN ('threads', 'memory_limit', 'preserve_insertion_order', 'temp_directory', 'checkpoint_threshold');
+
+-- name: explain_text
+-- The plan of a statement.
+EXPLAIN {statement};
+
+-- name: explain_json
+EXPLAIN (FORMAT json) {statement};

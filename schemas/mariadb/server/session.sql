@@ -75,3 +75,7 @@ ORDER BY 1;
 -- name: create_role
 -- The client computes the verifier, so that no password is sent.
 CREATE USER :role@:host IDENTIFIED BY PASSWORD :verifier;
+
+-- name: explain_text
+-- The plan of a statement; only as JSON it is in lines.
+EXPLAIN FORMAT=JSON {statement};

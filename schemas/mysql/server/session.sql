@@ -226,3 +226,10 @@ SELECT CONCAT('GRANT PROCESS ON *.* TO ', QUOTE(:role), '@', QUOTE(:host));
 SELECT concat(
     'SET SESSION `', :name, '` = ',
     CASE WHEN :value REGEXP '^-?[0-9]+([.][0-9]+)?$' THEN :value ELSE quote(:value) END);
+
+-- name: explain_text
+-- The plan of a statement.
+EXPLAIN FORMAT=TREE {statement};
+
+-- name: explain_json
+EXPLAIN FORMAT=JSON {statement};

@@ -193,3 +193,10 @@ SELECT split_part(current_setting('server_version'), ' ', 1);
 -- commands: set_in_session
 -- Sets a setting until this session ends. Plans that the session keeps were made with the earlier value.
 SELECT format('SELECT set_config(%L, %L, false); DISCARD PLANS', :name::text, :value::text);
+
+-- name: explain_text
+-- The plan of a statement.
+EXPLAIN {statement};
+
+-- name: explain_json
+EXPLAIN (FORMAT JSON) {statement};
