@@ -6,6 +6,7 @@ import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pandas as pd
 from hdbkit.analysis.comparison.by_operation import compared_by_operation
 from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.comparison.history import HOST_FACTS
+from hdbkit.analysis.comparison.plans import PlanPair, plan_pairs
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.comparison.sides import (
@@ -106,6 +108,7 @@ class Comparison:
             differences=self.differences,
             by_users=self.by_users,
             by_operation=self.by_operation,
+            plans=self.plans,
             command=shlex.join(["hdbkit", "compare", *ids, "--report"]),
         )
 
@@ -146,8 +149,7 @@ class Comparison:
         Compared are the first run of the base and the first new run with the same number of virtual users.
         ``load.virtual_users`` lists all user counts of a side.
         """
-        first = self.base[0]
-        alike = next((one for one in self.new if one.virtual_users == first.virtual_users), self.new[0])
+        first, alike = self._alike()
         sides = [
             _facts(one) | {"load.virtual_users": ", ".join(map(str, sorted({run.virtual_users for run in side})))}
             for one, side in ((first, self.base), (alike, self.new))
@@ -155,6 +157,20 @@ class Comparison:
         names = [name for name in sides[0].keys() | sides[1].keys() if sides[0].get(name) != sides[1].get(name)]
         rows = {name: [side.get(name, "") for side in sides] for name in sorted(names)}
         return pd.DataFrame.from_dict(rows, orient="index", columns=["base", "new"]).rename_axis("what")
+
+    @cached_property
+    def plans(self) -> list[PlanPair]:
+        """The optimizer's plans of each query on both sides, line by line; those of the runs in ``differences``.
+
+        Empty where not both sides kept plans. Raises ``DamagedResult``.
+        """
+        first, alike = self._alike()
+        return plan_pairs(first.plans, alike.plans)
+
+    def _alike(self) -> tuple[Result, Result]:
+        """The first run of the base, and the first new run with the same number of virtual users."""
+        first = self.base[0]
+        return first, next((one for one in self.new if one.virtual_users == first.virtual_users), self.new[0])
 
     @property
     def warnings(self) -> list[str]:

@@ -23,6 +23,7 @@ from hdbkit.report import run_card, run_report
 from hdbkit.results.catalog import find_run, list_runs
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.query_plans import QueryPlan, read_plans
 from hdbkit.workspace import DEFAULT, Workspace
 
 
@@ -90,6 +91,17 @@ class Result:
     def passed(self) -> bool:
         """Whether no check failed."""
         return all(check.passed is not False for check in self.manifest.checks)
+
+    @property
+    def plans(self) -> dict[str, QueryPlan]:
+        """The optimizer's plan of each query: ``text``, ``content`` (the engine's JSON), ``arguments``.
+
+        Empty where the workload keeps none or the engine shows none. Raises ``DamagedResult``.
+
+        Example:
+            >>> print(hdbkit.result().plans["q05"].text)  # doctest: +SKIP
+        """
+        return read_plans(self.folder.plans)
 
     @property
     def settings(self) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hdbkit import api
+from hdbkit.analysis.comparison.plans import plans_note
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS, settings_apart
 from hdbkit.analysis.wording import about, percent_of
 from hdbkit.api.alternating import Turn
@@ -64,6 +65,9 @@ def compare(
     everything: Annotated[
         bool, typer.Option("--all", help="also list settings that only one side has, as two engines do")
     ] = False,
+    plans: Annotated[
+        bool, typer.Option("--plans", help="also show the plans of queries that differ, side by side")
+    ] = False,
     as_json: AsJson = False,
     *,
     fields: dict[str, Any],
@@ -98,6 +102,8 @@ def compare(
         show.print_json(_content(found, gate, report))
     else:
         _print(found, gate, everything)
+        if plans:
+            show.plan_pairs(found.plans, found.names)
         if report:
             show.console.print(f"report: {found.report()}", markup=False)
     return Exit.CHECK_FAILED if gate and gate.fails(strict) else Exit.DONE
@@ -129,6 +135,7 @@ def _content(found: api.Comparison, gate: api.Gate | None, report: bool) -> dict
     frames = {"table": found.table, "differences": found.differences}
     content = {name: show.frame_json(frame.reset_index()) for name, frame in frames.items()}
     content |= {name: show.frame_json(getattr(found, name)) for name in ("by_users", "by_operation")}
+    content["plans"] = [{"operation": one.operation, "alike": one.alike} for one in found.plans]
     besides = ({"report": str(found.report())} if report else {}) | ({"gate": vars(gate)} if gate else {})
     head = {"metric": show.metric_json(found.metric), "warnings": found.warnings}
     return head | vars(found.ratio) | _replication(found) | content | besides
@@ -163,6 +170,8 @@ def _print(found: api.Comparison, gate: api.Gate | None, everything: bool) -> No
     listed, apart = (found.differences, "") if everything else settings_apart(found.differences)
     if len(listed):
         show.console.print(show.table(listed.reset_index(), title="Differences"))
+    if note := plans_note(found.plans):
+        show.console.print(f"{note}; see them with --plans", markup=False)
     if apart:
         show.console.print(f"{apart}; list them with --all", markup=False)
 

@@ -103,14 +103,22 @@ def runs_list(
         show.console.print(show.table(found, columns=_SHORT, omit=_OMITTED))
 
 
-def runs_show(run_id: RunId = "last", as_json: AsJson = False) -> None:
+def runs_show(
+    run_id: RunId = "last",
+    plans: Annotated[bool, typer.Option("--plans", help="show the optimizer's plan of each query")] = False,
+    as_json: AsJson = False,
+) -> None:
     """Show a run: result, latencies, checks."""
     result = api.result(run_id)
     if as_json:
         content = result.manifest.model_dump(mode="json")
         if result.manifest.one_by_one:
             content["executions"] = show.frame_json(result.executions())
+        if plans:
+            content["plans"] = {name: one.model_dump(mode="json") for name, one in result.plans.items()}
         show.print_json(content)
+    elif plans:
+        show.plans(result)
     else:
         show.run(result)
 

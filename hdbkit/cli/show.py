@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hdbkit.analysis.comparison.plans import PlanPair
 from hdbkit.analysis.run.faults import effect_text
 from hdbkit.analysis.wording import about, many, plural
 from hdbkit.api import PlannedPower, Result, SweepResult
@@ -232,6 +233,29 @@ def _executions(result: Result) -> None:
     if len(found) > _MAX_EXECUTIONS:
         counted = many(len(found), result.manifest.noun)
         console.print(f"  the first {_MAX_EXECUTIONS} of {counted}; all: hdbkit runs show {result.run_id} --json")
+
+
+def plans(result: Result) -> None:
+    """The plan of each query of a run, with its parameters."""
+    if not result.plans:
+        console.print(f"{result.run_id} has no plans of queries", markup=False)
+    for name, one in result.plans.items():
+        given = ", ".join(f"{key} = {value}" for key, value in one.arguments.items())
+        console.print(f"[bold]{escape(name)}[/]  {escape(given)}")
+        console.print(one.text.rstrip(), markup=False)
+
+
+def plan_pairs(pairs: Sequence[PlanPair], names: Sequence[str]) -> None:
+    """The plans of both sides that differ, next to each other; ``>`` is between lines that differ."""
+    for one in pairs:
+        if one.alike:
+            continue
+        made = Table(title=one.operation, title_justify="left", title_style="bold", box=None)
+        for head in (names[0], "", names[1]):
+            made.add_column(head, overflow="fold")
+        for (left, right), differs in zip(one.lines, one.differs, strict=True):
+            made.add_row(escape(left), ">" if differs else "", escape(right))
+        console.print(made)
 
 
 def _without_passed_conditions(found: pd.DataFrame) -> pd.DataFrame:

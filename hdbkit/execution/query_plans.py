@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+from hdbkit.config import Target
 from hdbkit.contracts import Capability, Database, Scope, SessionOptions
 from hdbkit.databases import database
 from hdbkit.execution.virtual_user import session_options
@@ -32,12 +33,12 @@ def plans_of(plan: RunPlan) -> dict[str, QueryPlan]:
     examples = work.examples(plan.load, plan.users[0])
     if not examples or Capability.PLANS not in engine.capabilities or plan.slices:
         return {}
-    return explained(engine, plan, work.scope(engine.dialects), session_options(plan), examples)
+    return explained(engine, plan.target, work.scope(engine.dialects), session_options(plan), examples)
 
 
 def explained(
     engine: Database,
-    plan: RunPlan,
+    target: Target,
     scope: Scope,
     options: SessionOptions,
     calls: Mapping[str, Mapping[str, Any]],
@@ -45,7 +46,7 @@ def explained(
     """The plans of statements of ``scope``, each with its arguments; the last column of a row is a line."""
     known = statements(engine.dialects, SERVER_STATEMENTS)
     own = {f"{one}_{name}": known[one].around(scope.statements[name]) for name in calls for one in _EXPLAINS}
-    with closing(engine.connect(plan.target, replace(scope, statements={**scope.statements, **own}), options)) as session:
+    with closing(engine.connect(target, replace(scope, statements={**scope.statements, **own}), options)) as session:
         session.prepare(calls)
         return {
             name: QueryPlan(

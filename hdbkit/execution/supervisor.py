@@ -33,8 +33,8 @@ from hdbkit.execution.early_end import EarlyEnd
 from hdbkit.execution.folder_setup import reserve_path
 from hdbkit.execution.load_generator import Ending, LoadGenerator
 from hdbkit.execution.local_pool import LocalPool, disk_full
-from hdbkit.execution.restoring import restore_data
 from hdbkit.execution.query_plans import plans_of
+from hdbkit.execution.restoring import restore_data
 from hdbkit.execution.run_faults import RunFaults
 from hdbkit.execution.sampler import Sampler
 from hdbkit.execution.server_host import ServerHost

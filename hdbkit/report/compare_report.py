@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Groups, common_metric
+from hdbkit.analysis.comparison.plans import PlanPair, plans_note
 from hdbkit.analysis.comparison.sides import Compared, comparison_warnings, settings_apart
 from hdbkit.analysis.wording import percent, percent_of, percents
 from hdbkit.charts.compare_charts import compare_charts
@@ -16,6 +17,7 @@ from hdbkit.config.metric import Metric
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.plan_tables import plan_pair_tables
 from hdbkit.report.tables import MARKS, Table, cell, heading, text_table
 from hdbkit.results.manifest import Manifest
 
@@ -30,6 +32,7 @@ def compare_report(
     command: str,
     by_users: pd.DataFrame,
     by_operation: pd.DataFrame,
+    plans: Sequence[PlanPair] = (),
 ) -> Path:
     """Write the report of a comparison to ``path`` and return the path.
 
@@ -42,6 +45,7 @@ def compare_report(
         command: the command that repeats the comparison.
         by_users: the ratios at each count of virtual users; empty where there is just one.
         by_operation: the ratios of each operation (``Comparison.by_operation``); may be empty.
+        plans: the plans of each query on both sides.
     """
     ratio = compared.ratio
     names, (base, new) = list(sides), list(sides.values())
@@ -73,6 +77,8 @@ def compare_report(
             *differences_table(differences),
         ],
         charts=compare_charts(sides, compared, by_operation),
+        plans=plan_pair_tables(plans, names),
+        plans_title=plans_note(plans),
         checks=checks_over_runs(manifests),
         environment=environment(base[0][1], read_settings(base[0][0])),
         journal=[_journal({name: [one for _, one in side] for name, side in sides.items()}, metric)],

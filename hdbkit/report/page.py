@@ -50,6 +50,8 @@ class Page:
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()
     evidence: Sequence[Table] = ()
+    plans: Sequence[Table] = ()
+    plans_title: str = "Plans of the queries"
     checks: Sequence[CheckLine] = ()
     environment: Sequence[Table] = field(default_factory=tuple)
     journal: Sequence[Table] = ()

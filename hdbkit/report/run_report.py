@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.plan_tables import plan_tables
 from hdbkit.report.server_work import server_host_work, server_work
 from hdbkit.report.tables import Table, cell, frame_table, milliseconds, number, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.query_plans import read_plans
 from hdbkit.slices import Slices
 
 QUANTILES = ("p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
@@ -44,6 +47,7 @@ def run_report(folder: RunFolder) -> Path:
         tables=tables(manifest) if result else [],
         charts=charts,
         evidence=[*each, *_faults(manifest), *server_work(manifest), *server_host_work(result)] if result else [],
+        plans=_plans(folder),
         checks=manifest.checks,
         environment=environment(manifest, read_settings(folder)),
         journal=[_course(manifest)],
@@ -57,6 +61,13 @@ def _from_records(folder: RunFolder, manifest: Manifest) -> tuple[tuple[list[Cha
         return (run_charts(folder, manifest), _executions(folder, manifest)), []
     except DamagedResult as error:
         return ([], []), [str(error)]
+
+
+def _plans(folder: RunFolder) -> list[Table]:
+    """The plans of its queries; those of a damaged file are left out."""
+    with suppress(DamagedResult):
+        return plan_tables(read_plans(folder.plans))
+    return []
 
 
 def _place(manifest: Manifest) -> str:

@@ -30,6 +30,8 @@ class Table:
     marks: Sequence[str] = ()
     note: str = ""
     cell_marks: Sequence[Sequence[str]] = ()
+    preformatted: bool = False
+    """Whether cells are lines whose spaces count."""
 
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.head) for row in [self.numeric, *self.rows]), f"columns of '{self.title}'"
@@ -40,7 +42,8 @@ class Table:
             self.head[column], ""
         )
         marked = self.cell_marks[row][column] if self.cell_marks else ""
-        return " ".join(filter(None, ["n" if self.numeric[column] else named, marked]))
+        look = "line" if self.preformatted else "n" if self.numeric[column] else named
+        return " ".join(filter(None, [look, marked]))
 
     def mark(self, index: int) -> str:
         """The class of a row."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import cast
+from typing import Any, cast
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Measure, Metric
