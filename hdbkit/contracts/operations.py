@@ -63,6 +63,7 @@ _SQL: Final = frozenset({Capability.SQL})
 _OWN_SCHEMA: Final = _SQL | {Capability.SCHEMAS}
 _SETTINGS: Final = frozenset({Capability.SETTINGS})
 _DATA: Final = _SETTINGS | {Capability.SERVER}
+_EXPLAINED: Final = frozenset({Capability.PLANS})
 
 _ABOUT_THE_SERVER: Final = (
     Operation(
@@ -136,25 +137,28 @@ _ABOUT_THE_SERVER: Final = (
         method="advised_grants",
     ),
     Operation(
+        "read_settings",
+        "every setting of the server; changed: set explicitly",
+        columns=("name", "value", "unit", "default", "changed"),
+        without="runs do not record the server's settings",
+        method="settings_of",
+    ),
+)
+
+_PLANS: Final = (
+    Operation(
         "explain_text",
         "the optimizer's plan of a statement, in lines for readers",
         ("statement",),
         columns=("...", "line"),
-        needs=frozenset({Capability.PLANS}),
+        needs=_EXPLAINED,
     ),
     Operation(
         "explain_json",
         "the same as JSON, in one row",
         ("statement",),
         columns=("...", "JSON"),
-        needs=frozenset({Capability.PLANS}),
-    ),
-    Operation(
-        "read_settings",
-        "every setting of the server; changed: set explicitly",
-        columns=("name", "value", "unit", "default", "changed"),
-        without="runs do not record the server's settings",
-        method="settings_of",
+        needs=_EXPLAINED,
     ),
 )
 
@@ -329,6 +333,7 @@ _COPIES: Final = (
 
 SUBJECTS: Final = {
     "server": _ABOUT_THE_SERVER,
+    "plans of queries": _PLANS,
     "schema": _SCHEMA,
     "settings": _CONTROL,
     "copies of data": _COPIES,

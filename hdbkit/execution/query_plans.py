@@ -45,14 +45,19 @@ def explained(
 ) -> dict[str, QueryPlan]:
     """The plans of statements of ``scope``, each with its arguments; the last column of a row is a line."""
     known = statements(engine.dialects, SERVER_STATEMENTS)
-    own = {f"{one}_{name}": known[one].around(scope.statements[name]) for name in calls for one in _EXPLAINS}
-    with closing(engine.connect(target, replace(scope, statements={**scope.statements, **own}), options)) as session:
+    as_text, as_json = (
+        {name: replace(known[one].around(scope.statements[name]), name=f"{one}_{name}") for name in calls}
+        for one in _EXPLAINS
+    )
+    own = {one.name: one for one in (*as_text.values(), *as_json.values())}
+    extended = replace(scope, statements={**scope.statements, **own})
+    with closing(engine.connect(target, extended, options)) as session:
         session.prepare(calls)
         return {
             name: QueryPlan(
                 arguments={key: str(value) for key, value in arguments.items()},
-                text="\n".join(str(row[-1]) for row in session.ask(f"explain_text_{name}", **arguments)),
-                content=_decoded(session.ask(f"explain_json_{name}", **arguments)[0][-1]),
+                text="\n".join(str(row[-1]) for row in session.ask(as_text[name].name, **arguments)),
+                content=_decoded(session.ask(as_json[name].name, **arguments)[0][-1]),
             )
             for name, arguments in calls.items()
         }
