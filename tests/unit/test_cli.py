@@ -84,6 +84,7 @@ NO_COMMAND = {
     "RunningSweep.progress": "the lines of sweep and attach",
     "RunningSweep.stop": "stop takes sweeps too",
     "RunningSweep.wait": "attach takes sweeps too",
+    "Result.executions": "runs show",
     "Result.table": "the run folder's Parquet files",
     "Result.seconds": "the run folder's Parquet files",
     "SweepResult.report": "report takes sweeps too",
