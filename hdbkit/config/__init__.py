@@ -6,8 +6,8 @@ and ``SweepSpec`` which settings a sweep tries. All errors of a file are reporte
 
 from hdbkit.config.control_spec import Commands, ControlSpec
 from hdbkit.config.files import read_params, read_yaml, validate
-from hdbkit.config.load import Isolation, Load
-from hdbkit.config.sweep_spec import Cache, Cooldown, Reset, SweepSpec
+from hdbkit.config.load import Cache, Isolation, Load
+from hdbkit.config.sweep_spec import Cooldown, Reset, SweepSpec
 from hdbkit.config.target import Target, target_names
 from hdbkit.config.workload_spec import WorkloadSpec
 

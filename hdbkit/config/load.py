@@ -31,6 +31,17 @@ class Isolation(StrEnum):
     SERIALIZABLE = "serializable"
 
 
+class Cache(StrEnum):
+    """State of the server's cache when a run starts."""
+
+    WARM = "warm"
+    RESTART = "restart"
+    COLD = "cold"
+
+
+CACHE_STATES = "warm: unchanged, restart: emptied by a restart, cold: the page cache of the server's host as well"
+
+
 class Load(Extensible):
     """How a workload runs.
 
@@ -107,6 +118,7 @@ class Load(Extensible):
     replica_reads: bool = Field(
         default=False, description="perform the operations that only read on the replicas of the target, in turn"
     )
+    cache: Cache = Field(default=Cache.WARM, description=f"server's cache before the run; {CACHE_STATES}")
     seed: int = Field(
         default=1,
         ge=0,

@@ -24,7 +24,7 @@ from pydantic import (
 
 from hdbkit.config.expressions import Expression, Value, value_of
 from hdbkit.config.files import read_yaml, validate
-from hdbkit.config.load import MAX_USERS, AnyLoad, Load
+from hdbkit.config.load import CACHE_STATES, MAX_USERS, AnyLoad, Cache, Load
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.origin import At, Origin
 from hdbkit.config.problems import did_you_mean
@@ -48,13 +48,6 @@ class Reset(StrEnum):
     AUTO = "auto"
     RESTORE = "restore"
     NONE = "none"
-
-
-class Cache(StrEnum):
-    """State of the server's cache when a run starts."""
-
-    WARM = "warm"
-    RESTART = "restart"
 
 
 class Cooldown(StrEnum):
@@ -169,9 +162,7 @@ class SweepSpec(ConfigModel):
         le=60,
         description="length of a slice, in seconds; none: 0.25 to 1 in a session, 2 on the server",
     )
-    cache: Cache = Field(
-        default=Cache.WARM, description="cache before each run; warm: unchanged, restart: emptied by a restart"
-    )
+    cache: Cache = Field(default=Cache.WARM, description=f"cache before each run; {CACHE_STATES}")
     cooldown: Cooldown = Field(
         default=Cooldown.IDLE,
         description="cooldown before each run; idle: until the hosts are idle, fixed: cooldown_s",

@@ -11,8 +11,8 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -46,6 +46,14 @@ def _reads(text: str) -> bool:
 
     kinds = {one.type for one in duckdb.extract_statements(text)}
     return kinds <= {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+
+
+def _interrupt(connection: duckdb.DuckDBPyConnection, after_s: float, over: threading.Event) -> None:
+    """Interrupt a connection's query ``after_s`` seconds from now, until it is over."""
+    left_s = after_s
+    while not over.wait(left_s):
+        connection.interrupt()
+        left_s = _LOOK_S
 
 
 class _Cursor:
@@ -86,7 +94,7 @@ class DuckdbSession(DbapiSession):
 
     def __init__(self, engine: DuckDB, target: Target, scope: Scope, options: SessionOptions) -> None:
         super().__init__(None, engine, scope)
-        self._target, self._options = target, options
+        self._target, self._options, self._writes = target, options, False
         self._patience_s = options.lock_timeout_ms / 1000 or _LOCK_TIMEOUT_S
 
     def begin(self) -> None:
@@ -125,16 +133,22 @@ class DuckdbSession(DbapiSession):
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Interrupt what runs in the block after the session's timeout, if it has one."""
+        """Interrupt what runs in the block after the session's timeout, if it has one.
+
+        An interrupt before a query is planned has no effect, so it is repeated.
+        """
         if not self._options.statement_timeout_ms:
             yield
             return
-        timer = threading.Timer(self._options.statement_timeout_ms / 1000, self.connection.interrupt)
-        timer.start()
+        over = threading.Event()
+        waits = partial(_interrupt, self.connection, self._options.statement_timeout_ms / 1000, over)
+        waiting = threading.Thread(target=waits, daemon=True)
+        waiting.start()
         try:
             yield
         finally:
-            timer.cancel()
+            over.set()
+            waiting.join()
 
     def close(self) -> None:
         """Close the file; never raises."""
@@ -167,8 +181,11 @@ class DuckdbSession(DbapiSession):
         self.connection.begin()
 
     def _rollback(self) -> None:
-        if self.connection is not None:
-            self.connection.rollback()
+        import duckdb
+
+        if self._writes and self.connection is not None:
+            with suppress(duckdb.TransactionException):  # outside a transaction there is nothing to undo
+                self.connection.rollback()
             self._leave()
             self._resume()
 
@@ -193,7 +210,7 @@ class DuckdbSession(DbapiSession):
             self._guarded(self._open, True)
 
     def _open(self, reading: bool) -> None:
-        self.connection = self.engine.waited(self._target, reading, self._patience_s)
+        self.connection, self._writes = self.engine.waited(self._target, reading, self._patience_s), not reading
 
     def _leave(self) -> None:
         opened, self.connection = self.connection, None

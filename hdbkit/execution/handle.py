@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Cache, Target, WorkloadSpec
 from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.errors import DamagedResult, InputError, RunFailed
 from hdbkit.execution.control import Control, Field, Stop
@@ -29,6 +29,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.locks import only_one
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import require_readable
+from hdbkit.servers import caches, control
 from hdbkit.servers.place import in_use
 
 OnPoll = Callable[["RunHandle"], None]
@@ -203,7 +204,7 @@ def start(
     started: Callable[[RunHandle], object],
     warnings: Sequence[str] = (),
 ) -> RunHandle:
-    """Check with the server that a run can be done, make its folder, and start its supervisor.
+    """Check with the server that a run can be done, empty the caches if asked, make its folder, start its supervisor.
 
     Args:
         target: the database.
@@ -216,9 +217,12 @@ def start(
 
     Raises:
         InputError: it cannot be run; nothing was made.
+        ServerFailed: the restart that empties the server's cache failed; nothing was made.
     """
     ready = precheck(target, wanted, planned, root)
     ready = replace(ready, warnings=(*warnings, *ready.warnings))
+    if ready.plan.load.cache is not Cache.WARM:
+        caches.empty(ready.plan.load.cache, control(target))
     with _alone(ready, root) as kept, signals_held():
         folder = make_run_folder(ready, root)
         process = _supervisor(folder, target, kept)

@@ -11,13 +11,14 @@ from typing import Any
 
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.fault import Thing, shared_outages
-from hdbkit.config.load import client_slices
+from hdbkit.config.load import Cache, client_slices
 from hdbkit.contracts import Capability, Database, Schema, Session, SessionOptions, Workload
 from hdbkit.databases import database
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.plan import RunPlan
 from hdbkit.processes import working_folder
 from hdbkit.readings import Pooling, PoolMode, ServerRole
+from hdbkit.servers import caches, control
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import require_access
 from hdbkit.workloads.checking import run_checks
@@ -65,6 +66,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
     try:
         plan, session = planned(schema_in(schema, target, asked)), schema.session
         _check_capabilities(engine, workload(plan.workload), plan.load)
+        _check_cache(target, plan.load)
         role = engine.role(session)
         _check_role(role, plan)
         require_access(schema, workload(plan.workload).access(plan.load, engine.dialects))
@@ -82,6 +84,13 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         return Ready(plan, server, engine.settings_of(session), driver, path, warnings, disturbed)
     finally:
         schema.close()
+
+
+def _check_cache(target: Target, load: Load) -> None:
+    if load.cache is Cache.WARM:
+        return
+    if reason := caches.obstacle(load.cache, target, control(target)):
+        raise InputError(f"cache is {load.cache.value}, but {reason}")
 
 
 def _analyze(schema: Schema, target: Target) -> None:

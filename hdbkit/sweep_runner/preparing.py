@@ -12,6 +12,7 @@ from hdbkit.databases import database
 from hdbkit.errors import Problem
 from hdbkit.execution.precheck import CONNECTIONS_BESIDE_CLIENTS
 from hdbkit.readings import PoolMode
+from hdbkit.servers import caches
 from hdbkit.servers.values import number_in
 from hdbkit.sweep_plan import PlannedRun, SweepPlan
 from hdbkit.sweep_runner.cooling import cool_down
@@ -21,15 +22,14 @@ from hdbkit.sweep_runner.data import bring_data, unrestorable
 def unprepared(plan: SweepPlan, control: ServerControl) -> list[Problem]:
     """The requested preparations that this server does not support."""
     found = [*unrestorable(plan, control), *_other_servers(plan), *_forgotten(plan, control)]
-    if plan.spec.cache is Cache.RESTART and not control.can_restart:
-        advice = "use 'warm', or a target with 'may_restart: true' and commands in 'control'"
-        found.append(Problem("cache", f"hdbkit cannot restart {control.identity}; {advice}"))
+    if reason := caches.obstacle(plan.spec.cache, plan.target, control):
+        found.append(Problem("cache", reason))
     return found
 
 
 def _other_servers(plan: SweepPlan) -> list[Problem]:
     """Clients would go on at another address, whose server has neither the settings nor an empty cache."""
-    if not plan.target.fallbacks or not (plan.changes_server or plan.spec.cache is Cache.RESTART):
+    if not plan.target.fallbacks or not (plan.changes_server or plan.spec.cache is not Cache.WARM):
         return []
     reason = "has several addresses, but a sweep changes or restarts the server of one; name that one alone"
     return [Problem("target", f"{plan.target.described} {reason}")]
@@ -93,7 +93,7 @@ def prepare_run(plan: SweepPlan, planned: PlannedRun, control: ServerControl) ->
     change = control.apply(settings) if settings else Change(ApplyBy.SESSION, 0.0)
     restored_s, rebuilt_s = bring_data(plan, planned, control)
     maintained_s = control.maintain()
-    restarted_s = control.restart() if spec.cache is Cache.RESTART else 0.0
+    restarted_s = caches.empty(spec.cache, control)
     rest = cool_down(spec.cooldown, spec.max_cooldown_s, control)
     return {
         "applied_by": change.applied_by.value,

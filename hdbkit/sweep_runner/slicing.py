@@ -13,7 +13,8 @@ from contextlib import closing, contextmanager
 from typing import Final
 
 from hdbkit.config import SweepSpec
-from hdbkit.config.sweep_spec import Cache, CompareBy, Strategy
+from hdbkit.config.load import Cache
+from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.contracts import ApplyBy, ServerControl, Setting
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, Problem, ServerFailed
@@ -87,7 +88,7 @@ def _unsuitable(spec: SweepSpec, configurations: int) -> list[Problem]:
         "strategy": (spec.strategy is not Strategy.GRID, "slices are of a grid; a search compares runs"),
         "looks": (bool(spec.looks), "a sweep by slices has no looks; it ends after its blocks"),
         "winner_blocks": (bool(spec.winner_blocks), "a sweep by slices has no confirmation blocks"),
-        "cache": (spec.cache is Cache.RESTART, "the cache cannot be emptied for each slice"),
+        "cache": (spec.cache is not Cache.WARM, "the cache cannot be emptied for each slice"),
         "load.iterations": (spec.load.iterations is not None, "slices need a window of a known length"),
         "load.replica_reads": (spec.load.replica_reads, "settings are changed on one server only"),
         "load.faults": (bool(spec.load.faults), "a fault falls into the slice of one configuration"),

@@ -149,10 +149,28 @@ def test_the_last_of_several_streams_refreshes_while_the_others_query(analytic: 
 
 
 def test_a_query_beyond_its_timeout_fails_and_its_stream_continues(analytic: Target, results: Path) -> None:
+    if analytic.kind != EMBEDDED:
+        pytest.skip("so short a timeout also ends the preparation of its queries")
     result = hdbkit.run(analytic, SPEC, Load(queries="q01,q09,q18", statement_timeout_ms=1))
     assert [ERROR_CLASSES[code] for code in records(result)["error_class"]] == ["statement_timeout"] * 3
     assert result.metric_value is None
     assert result.summary["metric_unknown"] == "q01, q09, q18: failed and never completed"
+
+
+def test_a_run_may_begin_with_the_empty_cache_of_a_restarted_server(analytic: Target, results: Path) -> None:
+    engine, load = database(analytic), Load(queries="q06", cache="restart")
+    if Capability.SERVER not in engine.capabilities:
+        with pytest.raises(InputError, match="cache is restart, but hdbkit cannot restart"):
+            hdbkit.run(analytic, SPEC, load)
+        return
+
+    def process() -> int | None:
+        with closing(engine.connect(analytic)) as session:
+            return engine.server_process(session)
+
+    before = process()
+    assert hdbkit.run(analytic, SPEC, load).metric_value
+    assert process() != before
 
 
 def test_parallel_workers_are_those_of_the_session_or_refused(analytic: Target, results: Path) -> None:
