@@ -242,6 +242,13 @@ _SCHEMA: Final = (
         needs=_SQL,
         without="the engine has no such option, or it is part of a statement",
     ),
+    Operation(
+        "make_<option>",
+        "apply an option of the schema to a new table; one for each option of the engine that changes tables",
+        ("table",),
+        needs=_SQL,
+        without="the engine has no such option, or it is part of a statement",
+    ),
 )
 
 _CONTROL: Final = (

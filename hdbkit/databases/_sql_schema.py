@@ -6,7 +6,8 @@ engine's folder ``server`` has the common statements: ``list_tables``, ``analyze
 
 Storage options are statements too. With ``partitions``, ``create_<table>_partitioned`` replaces ``create_<table>`` if
 it exists, followed by ``create_<table>_partition`` for each partition. ``history_key`` runs ``key_<table>``. Other
-options are set in each transaction that creates something, by the engine's statement ``use_<option>``.
+options are set in each transaction that creates something, by the engine's statement ``use_<option>``, or change each
+new table, by its statement ``make_<option>``.
 """
 
 from __future__ import annotations
@@ -169,6 +170,9 @@ class SqlSchema:
                 self.session.query(f"create_{table}_partition", number=number, partitions=partitions)
         if self._options.get("history_key") and f"key_{table}" in known:
             self.session.query(f"key_{table}")
+        for name in filter(self._options.get, self._options):
+            if f"make_{name}" in self._known:
+                self.session.query(f"make_{name}", table=table)
 
     def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
         """Load a part and record it, in one transaction."""

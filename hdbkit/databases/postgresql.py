@@ -77,6 +77,9 @@ class PostgreSQLSchemaOptions(SqlSchemaOptions):
     tablespace: str | None = Field(
         default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$", description="tablespace of tables and indexes"
     )
+    unlogged: bool = Field(
+        default=False, description="leave the tables out of the write-ahead log; a crash of the server empties them"
+    )
 
 
 class PostgreSQL:

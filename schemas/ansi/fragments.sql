@@ -70,3 +70,7 @@ CAST({value} AS DATE)
 
 -- fragment: year(day)
 EXTRACT(YEAR FROM {day})
+
+-- fragment: hash_partitions(column)
+-- Written after the options of a table that is created in partitions.
+PARTITION BY HASH ({column})

@@ -14,3 +14,6 @@ CONCAT({first}, {second})
 
 -- fragment: limit(rows)
 LIMIT {rows}
+
+-- fragment: hash_partitions(column)
+PARTITION BY HASH ({column}) PARTITIONS {partitions}

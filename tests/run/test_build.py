@@ -267,7 +267,9 @@ def test_what_the_engine_cannot_do_is_refused_before_anything_begins(target: Tar
         build(target.with_(database="postgres"), ONE)
     with pytest.raises(InputError, match=r"has no schema option 'partitions' \(it has: none\)"):
         build(Target(kind="nulldb", database="refuses"), WorkloadSpec(partitions=2))
-    with pytest.raises(InputError, match=r"'storage_engine' \(it has: partitions, history_key, tablespace\)"):
+    with pytest.raises(
+        InputError, match=r"'storage_engine' \(it has: partitions, history_key, tablespace, unlogged\)"
+    ):
         build(target, WorkloadSpec(storage_engine="InnoDB"))
     with _session(target) as session:
         assert session.query("schema_exists") == [(0,)]

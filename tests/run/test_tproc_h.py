@@ -26,6 +26,8 @@ from tests.run.test_custom import KINDS
 
 SPEC = TprocHSpec(scale_factor=0.01)
 EMBEDDED = "duckdb"
+STORAGE = {"partitions": 2, "unlogged": True}
+"""Options of the schema, where an engine has them."""
 
 
 @pytest.fixture(scope="module", params=[EMBEDDED, *(startable_kinds() if os.environ.get("HDBKIT_SOAK") else KINDS)])
@@ -42,7 +44,9 @@ def analytic(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         own = nullcontext(server.__enter__().target)
         request.addfinalizer(lambda: server.__exit__(None, None, None))
     with own as target:
-        result = hdbkit.connect(target).build(SPEC)
+        known = database(target).schema_options.model_fields
+        storage = {name: value for name, value in STORAGE.items() if name in known}
+        result = hdbkit.connect(target).build(SPEC.with_(indexes="hammerdb" if storage else "all", storage=storage))
         assert result.passed
         assert result.rows == 86_805
         yield target

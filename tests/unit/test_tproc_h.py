@@ -167,7 +167,7 @@ def test_the_options_are_those_of_the_workload() -> None:
         WorkloadSpec(kind="tproc_h", scale_factor=0)
 
 
-@pytest.mark.parametrize(("indexes", "count"), [("all", 15), ("keys", 8), ("none", 0)])
+@pytest.mark.parametrize(("indexes", "count"), [("all", 15), ("hammerdb", 16), ("keys", 8), ("none", 0)])
 def test_a_schema_has_the_indexes_that_its_option_names(indexes: str, count: int) -> None:
     names = workload(TprocHSpec(indexes=indexes)).scope(("ansi",)).statements
     assert sum(name.startswith("index_") for name in names) == count

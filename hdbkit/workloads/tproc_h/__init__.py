@@ -49,6 +49,12 @@ DETAILS = MappingProxyType({"stream": "u2", "query_set": "u2", "rows": "u4"})
 """The stream and the number of the query set of a query, and the rows of its result."""
 _GROUP = "tproc_h"
 _INDEX, _KEY = "index_", "_pk"
+_ONLY_IN = {
+    "lineitem_by_shipdate": (Indexes.ALL,),
+    "partsupp_by_part": (Indexes.HAMMERDB,),
+    "lineitem_by_order": (Indexes.HAMMERDB,),
+}
+"""The sets of indexes that have some of them; the other ones are in both."""
 
 
 class TprocH:
@@ -83,9 +89,12 @@ class TprocH:
         return Scope(_GROUP, {name: one for name, one in known.items() if self._is_used(one)})
 
     def _is_used(self, statement: Statement) -> bool:
-        if not statement.name.startswith(_INDEX) or self.spec.indexes is Indexes.ALL:
+        index = statement.name.removeprefix(_INDEX)
+        if index == statement.name:
             return True
-        return self.spec.indexes is Indexes.KEYS and statement.name.endswith(_KEY)
+        if index.endswith(_KEY):
+            return self.spec.indexes is not Indexes.NONE
+        return self.spec.indexes in _ONLY_IN.get(index, (Indexes.ALL, Indexes.HAMMERDB))
 
     def load(self, given: Load) -> TprocHLoad:
         """``given`` with this workload's options. Raises ``InputError`` for more update sets than there are."""

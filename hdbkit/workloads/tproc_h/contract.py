@@ -15,7 +15,7 @@ _SQL: Final = frozenset({Capability.SQL})
 _INDEXES: Final = (
     *(f"{table}_pk" for table in TABLES),
     *("nation_by_region", "supplier_by_nation", "customer_by_nation", "partsupp_by_supplier"),
-    *("orders_by_customer", "lineitem_by_part", "lineitem_by_shipdate"),
+    *("orders_by_customer", "lineitem_by_part", "lineitem_by_shipdate", "partsupp_by_part", "lineitem_by_order"),
 )
 _ANSWERS: Final[Mapping[str, str]] = {
     "q01": "l_returnflag l_linestatus sum_qty sum_base_price sum_disc_price sum_charge avg_qty avg_price avg_disc "
@@ -50,6 +50,21 @@ def _operations() -> Iterator[Operation]:
         yield Operation(f"count_{table}", f"the rows of {table}", columns=("rows",), needs=_SQL)
     for table, columns in SUMMED.items():
         yield Operation(f"sum_{table}", f"the sums of the decimals of {table}", columns=columns, needs=_SQL)
+    for table in ("orders", "lineitem"):
+        yield Operation(
+            f"create_{table}_partitioned",
+            f"create the table {table} in partitions",
+            ("partitions",),
+            needs=_SQL,
+            without="the option partitions leaves this table in one piece",
+        )
+        yield Operation(
+            f"create_{table}_partition",
+            f"create one partition, where create_{table}_partitioned does not",
+            ("number", "partitions"),
+            needs=_SQL,
+            without=f"create_{table}_partitioned must create the partitions",
+        )
     for name in _INDEXES:
         yield Operation(f"index_{name}", f"create the index {name}, after the load", needs=_SQL)
     for name in QUERIES:

@@ -24,6 +24,7 @@ class Indexes(StrEnum):
     """The indexes of a schema."""
 
     ALL = "all"
+    HAMMERDB = "hammerdb"
     KEYS = "keys"
     NONE = "none"
 
@@ -52,7 +53,7 @@ class TprocHSpec(config.WorkloadSpec):
     )
     indexes: Indexes = Field(
         default=Indexes.ALL,
-        description="all: keys and indexes of foreign keys and dates; keys: primary keys alone; none",
+        description="all: keys, foreign keys, dates; hammerdb: the columns that HammerDB indexes; keys: keys alone; none",
     )
 
 

@@ -1,5 +1,5 @@
--- Keys and indexes, created after the load. The statement index_x creates the index x. Those of foreign keys are left
--- out with indexes: keys.
+-- Keys and indexes, created after the load. The statement index_x creates the index x. Which of them a schema has is
+-- the option indexes.
 
 -- name: index_region_pk
 {{primary_key(region, region_pk, (r_regionkey))}};
@@ -45,3 +45,10 @@ CREATE INDEX lineitem_by_part ON lineitem (l_partkey, l_suppkey);
 
 -- name: index_lineitem_by_shipdate
 CREATE INDEX lineitem_by_shipdate ON lineitem (l_shipdate);
+
+-- name: index_partsupp_by_part
+-- HammerDB has this and the next one, which begin as a primary key does.
+CREATE INDEX partsupp_by_part ON partsupp (ps_partkey);
+
+-- name: index_lineitem_by_order
+CREATE INDEX lineitem_by_order ON lineitem (l_orderkey);
