@@ -53,7 +53,7 @@ class TprocHSpec(config.WorkloadSpec):
     )
     indexes: Indexes = Field(
         default=Indexes.ALL,
-        description="all: keys, foreign keys, dates; hammerdb: the columns that HammerDB indexes; keys: keys alone; none",
+        description="all: keys, foreign keys, dates; hammerdb: what HammerDB indexes; keys: keys alone; none",
     )
 
 
