@@ -207,7 +207,7 @@ class TprocH:
         """Each query's rows against those of DuckDB."""
         from hdbkit.workloads.tproc_h import answers
 
-        return answers.checks(self, self.spec, seed)
+        return answers.checks(self.spec, seed)
 
 
 def workload(spec: WorkloadSpec) -> Workload:

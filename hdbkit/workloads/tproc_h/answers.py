@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from hdbkit.config import Target
-from hdbkit.contracts import Check, CheckSession, PlannedCheck, Row, Session, Workload
+from hdbkit.contracts import Check, CheckSession, PlannedCheck, Row, Session
 from hdbkit.databases import database
 from hdbkit.errors import InputError
-from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHSpec
+from hdbkit.workloads import workload
+from hdbkit.workloads.tproc_h.spec import QUERIES, Indexes, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import Values, drawn
 
 MAX_SCALE: Final = 1.0
@@ -31,13 +32,13 @@ _CENT: Final = Decimal("0.01")
 _SHOWN: Final = 200
 
 
-def checks(work: Workload, spec: TprocHSpec, seed: int) -> list[PlannedCheck]:
+def checks(spec: TprocHSpec, seed: int) -> list[PlannedCheck]:
     """A check of each query, with parameters drawn from ``seed``. Raises ``InputError`` for a larger scale."""
     if spec.scale_factor > MAX_SCALE:
         raise InputError(
             f"answers are verified up to scale factor {MAX_SCALE:g}; this schema has {spec.scale_factor:g}"
         )
-    reference, source = _Reference(work), random.Random(seed)
+    reference, source = _Reference(spec.scale_factor), random.Random(seed)
     values = {name: drawn(name, source, spec.scale_factor) for name in QUERIES}
     return [
         PlannedCheck(f"answer of {name}", partial(_compared, name=name, values=values[name], reference=reference))
@@ -54,8 +55,8 @@ def _compared(session: CheckSession, *, name: str, values: Values, reference: _R
 class _Reference:
     """A database of the same scale, which is made with the first question and removed with the object."""
 
-    def __init__(self, work: Workload) -> None:
-        self._work = work
+    def __init__(self, scale_factor: float) -> None:
+        self._work = workload(TprocHSpec(scale_factor=scale_factor, indexes=Indexes.NONE))
         self._folder = tempfile.mkdtemp(prefix="hdbkit-answers-")
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
 
