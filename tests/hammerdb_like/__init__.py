@@ -39,16 +39,16 @@ def copied(server: PrivateServer, name: str, *, functions: bool = False, rewrite
     if functions:
         _execute(target, GROUP, "postgresql_functions")
     if rewrite:
-        for statement in _text("postgresql_rewrite").split(";\n"):
+        for statement in text("postgresql_rewrite").split(";\n"):
             execute(target, GROUP, statement)
     return target
 
 
-def execute(target: Target, group: str, text: str) -> None:
+def execute(target: Target, group: str, command: str) -> None:
     """Run SQL in the database of ``target``, as a session of ``group`` sees it."""
     session: Any = connect(target, group)
     try:
-        session.execute(text)
+        session.execute(command)
     finally:
         session.close()
 
@@ -57,17 +57,17 @@ def definitions(target: Target) -> list[Row]:
     """Everything that is defined in the database, for a comparison of before and after."""
     session: Any = connect(target)
     try:
-        return rows(session, _text("postgresql_definitions" if target.kind == "postgresql" else "mysql_definitions"))
+        return rows(session, text("postgresql_definitions" if target.kind == "postgresql" else "mysql_definitions"))
     finally:
         session.close()
 
 
-def rows(session: Any, text: str) -> list[Row]:
+def rows(session: Any, query: str) -> list[Row]:
     """All rows of a query."""
     raw = session.connection
     if isinstance(session, PsycopgSession):
-        return session.rows(raw.exec_(text.encode()))
-    raw.query(text.encode())
+        return session.rows(raw.exec_(query.encode()))
+    raw.query(query.encode())
     return list(session.rows(raw.store_result()))
 
 
@@ -79,8 +79,9 @@ def connect(target: Target, group: str = GROUP) -> Session:
 
 
 def _execute(target: Target, group: str, name: str) -> None:
-    execute(target, group, _text(name))
+    execute(target, group, text(name))
 
 
-def _text(name: str) -> str:
-    return (_FOLDER / f"{name}.sql").read_text(encoding="utf-8")
+def text(name: str) -> str:
+    """The SQL of a file of this folder."""
+    return (_FOLDER / f"{name}.sql").readtext(encoding="utf-8")

@@ -12,16 +12,18 @@ import pandas as pd
 import pytest
 
 import hdbkit
-from hdbkit.config import Load, Target
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
-from hdbkit.errors import InputError, RunFailed
+from hdbkit.errors import InputError, RunFailed, SchemaProblem
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.servers import private_server, startable_kinds
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import ordered
+from hdbkit.workloads.tproc_h.tables import TABLES
+from tests import hammerdb_like
 from tests.run.test_custom import KINDS
 
 SPEC = TprocHSpec(scale_factor=0.01)
@@ -175,6 +177,26 @@ def test_a_run_may_begin_with_the_empty_cache_of_a_restarted_server(analytic: Ta
     before = process()
     assert hdbkit.run(analytic, SPEC, load).metric_value
     assert process() != before
+
+
+def test_a_schema_of_hammerdb_answers_the_same_queries(analytic: Target, results: Path) -> None:
+    if analytic.kind != "postgresql":
+        pytest.skip("the imitation of HammerDB's tables is made of those of PostgreSQL")
+    theirs, load = WorkloadSpec(kind="tproc_h", schema_from="hammerdb"), Load(queries="q01,q07,q09,q18,q22")
+    with pytest.raises(SchemaProblem, match="no schema of TPROC-H of HammerDB"):
+        hdbkit.run(analytic, theirs, load)
+    hammerdb_like.execute(analytic, "tproc_h.hammerdb", hammerdb_like.text("postgresql_tproc_h"))
+    try:
+        result = hdbkit.run(analytic, theirs, load)
+        assert result.manifest.scale == "scale factor 0.01"
+        assert list(records(result)["rows"]) == list(records(hdbkit.run(analytic, SPEC, load))["rows"])
+        assert hdbkit.connect(analytic).check(theirs)["passed"].all()
+        with pytest.raises(InputError, match="no update sets of the specification; omit refresh"):
+            hdbkit.run(analytic, theirs, Load(refresh="undone"))
+        with pytest.raises(InputError, match="its answers cannot be verified"):
+            hdbkit.connect(analytic).check(theirs, answers=True)
+    finally:
+        hammerdb_like.execute(analytic, "tproc_h.hammerdb", f"DROP TABLE {', '.join(f'public.{t}' for t in TABLES)}")
 
 
 def test_parallel_workers_are_those_of_the_session_or_refused(analytic: Target, results: Path) -> None:

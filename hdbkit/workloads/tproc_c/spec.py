@@ -13,18 +13,12 @@ from pydantic import Field, field_validator, model_validator
 from hdbkit import config
 from hdbkit.config.problems import did_you_mean
 from hdbkit.workloads import Models
+from hdbkit.workloads.origin import SchemaFrom
 
 TRANSACTIONS: Final = ("new_order", "payment", "order_status", "delivery", "stock_level")
 READING: Final = frozenset({"order_status", "stock_level"})
 SPEC_MIX: Final = {"new_order": 45.0, "payment": 43.0, "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0}
 HAMMERDB_MIX: Final = {"new_order": 10.0, "payment": 10.0, "order_status": 1.0, "delivery": 1.0, "stock_level": 1.0}
-
-
-class SchemaFrom(StrEnum):
-    """The tool that created a schema: hdbkit, or HammerDB, whose routines are then run unchanged."""
-
-    HDBKIT = "hdbkit"
-    HAMMERDB = "hammerdb"
 
 
 class Routines(StrEnum):
@@ -55,7 +49,7 @@ class TprocCSpec(config.WorkloadSpec):
     warehouses: int = Field(default=1, ge=1, le=100_000, description="scale: number of warehouses")
     schema_from: SchemaFrom = Field(
         default=SchemaFrom.HDBKIT,
-        description="tool that created the schema; hammerdb: run HammerDB's own routines",
+        description="tool that created the schema; hammerdb: run the schema as HammerDB built it",
         json_schema_extra={"identifies_schema": True},
     )
 

@@ -27,6 +27,7 @@ from hdbkit.contracts import (
 )
 from hdbkit.errors import InputError
 from hdbkit.sql import Statement, statements
+from hdbkit.workloads.origin import SchemaFrom
 from hdbkit.workloads.tproc_h.spec import (
     QUERIES,
     REFRESHES,
@@ -211,7 +212,11 @@ class TprocH:
 
 
 def workload(spec: WorkloadSpec) -> Workload:
-    """TPROC-H on a schema of hdbkit's."""
+    """TPROC-H on a schema of hdbkit's or of HammerDB's."""
     if not isinstance(spec, TprocHSpec):
         raise InputError(f"this is not a specification of TPROC-H: {spec!r}")
+    if spec.schema_from is SchemaFrom.HAMMERDB:
+        from hdbkit.workloads.tproc_h.hammerdb import HammerDBTprocH
+
+        return HammerDBTprocH(spec)
     return TprocH(spec)

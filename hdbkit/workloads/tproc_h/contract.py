@@ -84,5 +84,14 @@ def _operations() -> Iterator[Operation]:
     )
 
 
-CONTRACTS: Final[Mapping[str, tuple[Operation, ...]]] = {"tproc_h": tuple(_operations())}
+def _of_hammerdb() -> Iterator[Operation]:
+    without = "schemas that HammerDB made cannot be run"
+    yield Operation("list_tables", "HammerDB's tables", columns=("name",), needs=_SQL, without=without)
+    yield Operation("list_keys", "the tables that have keys", columns=("table",), needs=_SQL, without=without)
+
+
+CONTRACTS: Final[Mapping[str, tuple[Operation, ...]]] = {
+    "tproc_h": tuple(_operations()),
+    "tproc_h.hammerdb": tuple(_of_hammerdb()),
+}
 """What it asks, by folder of ``schemas/<engine>``."""

@@ -13,6 +13,7 @@ from pydantic import Field, field_validator
 from hdbkit import config
 from hdbkit.config.problems import did_you_mean
 from hdbkit.workloads import Models
+from hdbkit.workloads.origin import SchemaFrom
 
 QUERIES: Final = tuple(f"q{number:02d}" for number in range(1, 23))
 REFRESHES: Final = ("rf1", "rf2")
@@ -50,6 +51,11 @@ class TprocHSpec(config.WorkloadSpec):
     kind: Literal["tproc_h"] = Field(default="tproc_h", description="the workload: tproc_h (analytic)")
     scale_factor: float = Field(
         default=1, ge=0.01, le=100_000, description="scale: 1 is about 1 GB of text, in 8.7 million rows"
+    )
+    schema_from: SchemaFrom = Field(
+        default=SchemaFrom.HDBKIT,
+        description="tool that created the schema; hammerdb: run the schema as HammerDB built it",
+        json_schema_extra={"identifies_schema": True},
     )
     indexes: Indexes = Field(
         default=Indexes.ALL,

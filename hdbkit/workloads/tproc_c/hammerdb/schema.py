@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
-
 from hdbkit.contracts import Session
 from hdbkit.errors import SchemaProblem, TransactionError
+from hdbkit.workloads.origin import ELSEWHERE, SchemaFrom, has_tables, refuse_missing
 from hdbkit.workloads.tproc_c.hammerdb.routines import ROUTINES
-from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, SchemaFrom, TprocCSpec
+from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import TABLES
-
-LOG_TABLES: Final = frozenset({"build_spec", "build_part"})
-"""The record of a build of hdbkit's own."""
-_MAKE_THEM: Final = "create them with HammerDB, or use another database"
 
 
 def found_spec(session: Session) -> TprocCSpec | None:
@@ -22,18 +16,14 @@ def found_spec(session: Session) -> TprocCSpec | None:
     Raises:
         SchemaProblem: tables, rows or routines are missing, this account may not read them, or hdbkit built it.
     """
-    tables = {row[0] for row in session.ask("list_tables")}
-    if tables.isdisjoint(TABLES):
+    if not has_tables(session, TABLES):
         return None
-    if tables & LOG_TABLES:
-        raise SchemaProblem("hdbkit itself built this schema, not HammerDB; omit schema_from")
-    _refuse_missing("tables", (table for table in TABLES if table not in tables))
     try:
         session.prepare(calls(routine_kind(session)))
         warehouses = int(session.ask("count_warehouse")[0][0])
     except TransactionError as error:
         raise SchemaProblem(
-            f"the schema cannot be run as one of HammerDB 4 to 6: {error.text}; {_MAKE_THEM}"
+            f"the schema cannot be run as one of HammerDB 4 to 6: {error.text}; {ELSEWHERE}"
         ) from None
     if not warehouses:
         raise SchemaProblem("HammerDB's schema has no warehouse; build it with HammerDB")
@@ -49,16 +39,10 @@ def routine_kind(session: Session) -> str:
     for name, kind in session.ask("list_routines"):
         there.setdefault(kind, set()).add(name)
     fullest = max(there, key=lambda kind: len(there[kind].intersection(ROUTINES)), default="")
-    _refuse_missing("routines", (name for name in ROUTINES if name not in there.get(fullest, ())))
+    refuse_missing("routines", (name for name in ROUTINES if name not in there.get(fullest, ())))
     return fullest
 
 
 def calls(kind: str) -> list[str]:
     """The named statements that call routines of a kind, in the order of ``TRANSACTIONS``."""
     return [f"call_{name}_{kind}" for name in TRANSACTIONS]
-
-
-def _refuse_missing(what: str, names: Iterable[str]) -> None:
-    missing = ", ".join(names)
-    if missing:
-        raise SchemaProblem(f"HammerDB's schema lacks the {what} {missing}; {_MAKE_THEM}")

@@ -1,0 +1,81 @@
+"""TPROC-H on a schema that HammerDB made: its tables and data, with the queries of the specification.
+
+HammerDB's tables have the specification's names and columns, in the account's search path; keys are numeric and dates
+have times there, which the queries do not notice. Its data are not the specification's, so there are no verified
+answers, and no update sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
+from hdbkit.config import Load, WorkloadSpec
+from hdbkit.contracts import Check, CheckSession, PlannedCheck, Schema, Scope, Table
+from hdbkit.errors import InputError, SchemaProblem
+from hdbkit.sql import statements
+from hdbkit.workloads.built import require_access
+from hdbkit.workloads.checking import all_there
+from hdbkit.workloads.origin import SchemaFrom, has_tables
+from hdbkit.workloads.tproc_h import TprocH
+from hdbkit.workloads.tproc_h.spec import TprocHLoad, TprocHSpec
+from hdbkit.workloads.tproc_h.tables import TABLES
+
+_FEWEST_LINES = 0.99
+"""HammerDB draws the number of lines of each order, so their total varies."""
+
+
+class HammerDBTprocH(TprocH):
+    """Contract: :class:`hdbkit.contracts.Workload`. It has no population and no definitions: HammerDB makes them."""
+
+    title = "TPROC-H of HammerDB"
+    tables: Mapping[str, Table] = MappingProxyType({})
+
+    def scope(self, dialects: tuple[str, ...]) -> Scope:
+        """The same queries, in the account's search path."""
+        return Scope("", statements(dialects, "tproc_h.hammerdb"))
+
+    def load(self, given: Load) -> TprocHLoad:
+        """``given`` without refresh functions. Raises ``InputError`` if it has them."""
+        load = super().load(given)
+        if load.refreshes:
+            raise InputError("a schema of HammerDB has no update sets of the specification; omit refresh")
+        return load
+
+    def found(self, schema: Schema) -> WorkloadSpec | None:
+        """The schema with its scale factor, by the number of suppliers; None if there is no schema."""
+        if not {row[0] for row in schema.session.ask("list_tables")}.isdisjoint(map(str.upper, TABLES)):
+            raise SchemaProblem(
+                "HammerDB's tables have names in upper case here, and this server tells cases apart; "
+                "hdbkit runs HammerDB's schema of TPROC-H where it does not, as on PostgreSQL"
+            )
+        if not has_tables(schema.session, TABLES):
+            return None
+        require_access(schema, self.access(Load()))
+        suppliers = int(schema.session.ask("count_supplier")[0][0])
+        if not suppliers:
+            raise SchemaProblem("HammerDB's schema has no supplier; build it with HammerDB")
+        return TprocHSpec(scale_factor=suppliers / TABLES["supplier"].rows, schema_from=SchemaFrom.HAMMERDB)
+
+    def advice_to_build(self, command: str) -> str:
+        """HammerDB builds it."""
+        return "build it with HammerDB, or omit schema_from"
+
+    def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
+        """Row counts, and keys."""
+        counts = (
+            PlannedCheck(f"rows of {table}", partial(_rows, table=table, scale_factor=self.spec.scale_factor))
+            for table in TABLES
+        )
+        return [all_there("tables", tuple(TABLES), required=True), *counts, all_there("keys", tuple(TABLES))]
+
+    def answers(self, seed: int) -> list[PlannedCheck]:
+        """Raises ``InputError``: its data are not the specification's."""
+        raise InputError("the data of HammerDB are not those of the specification, so its answers cannot be verified")
+
+
+def _rows(session: CheckSession, *, table: str, scale_factor: float) -> Check:
+    rows, wanted = int(session.ask(f"count_{table}")[0][0]), TABLES[table].rows_at(scale_factor)
+    least = round(_FEWEST_LINES * wanted) if table == "lineitem" else wanted
+    return Check(f"rows of {table}", rows >= least, f"{rows}, at least {least} expected")
