@@ -84,4 +84,4 @@ def _execute(target: Target, group: str, name: str) -> None:
 
 def text(name: str) -> str:
     """The SQL of a file of this folder."""
-    return (_FOLDER / f"{name}.sql").readtext(encoding="utf-8")
+    return (_FOLDER / f"{name}.sql").read_text(encoding="utf-8")
