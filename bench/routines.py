@@ -13,7 +13,8 @@ from bench.common import blocks, show, title
 from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Variant, measure
 from hdbkit.build import build
 from hdbkit.servers import PrivateServer, control, private_server
-from hdbkit.workloads.tproc_c.spec import InputRules, SchemaFrom, TprocCLoad, TprocCSpec
+from hdbkit.workloads.origin import SchemaFrom
+from hdbkit.workloads.tproc_c.spec import InputRules, TprocCLoad, TprocCSpec
 from tests.hammerdb_like import copied
 
 LOAD = TprocCLoad(virtual_users=CLIENTS, input_rules=InputRules.HAMMERDB)

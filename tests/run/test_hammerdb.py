@@ -23,7 +23,8 @@ from hdbkit.errors import ErrorClass, InputError, NoAccess, RolledBackByDesign, 
 from hdbkit.results.records import head_type
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c.spec import InputRules, Routines, SchemaFrom
+from hdbkit.workloads.origin import SchemaFrom
+from hdbkit.workloads.tproc_c.spec import InputRules, Routines
 from tests.conftest import HdbkitCommand
 from tests.hammerdb_like import GROUP, connect, converted, copied, definitions, execute, rows
 

@@ -11,7 +11,8 @@ from hdbkit.config.workload_spec import AnyWorkload
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.workloads import workload
 from hdbkit.workloads.custom.spec import CustomLoad
-from hdbkit.workloads.tproc_c.spec import InputRules, Routines, SchemaFrom, TprocCLoad
+from hdbkit.workloads.origin import SchemaFrom
+from hdbkit.workloads.tproc_c.spec import InputRules, Routines, TprocCLoad
 
 
 def test_the_mix_is_the_specifications_unless_given_otherwise() -> None:

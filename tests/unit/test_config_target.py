@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.plan import RunPlan
-from hdbkit.workloads.tproc_c.spec import SchemaFrom
+from hdbkit.workloads.origin import SchemaFrom
 
 SECRET = "hunter2"
 word = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
