@@ -99,7 +99,13 @@ def test_a_schema_option_of_another_engine_is_refused_with_those_that_there_are(
     """Before anything is connected to."""
     models = schema_option_models()
     own = models[kind].model_fields
-    values = {"partitions": 2, "history_key": True, "tablespace": "fast", "storage_engine": "InnoDB"}
+    values = {
+        "partitions": 2,
+        "history_key": True,
+        "tablespace": "fast",
+        "unlogged": True,
+        "storage_engine": "InnoDB",
+    }
     foreign = {name for model in models.values() for name in model.model_fields} - set(own)
     assert foreign
     for name in foreign:

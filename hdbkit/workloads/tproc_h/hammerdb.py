@@ -48,7 +48,7 @@ class HammerDBTprocH(TprocH):
         if not {row[0] for row in schema.session.ask("list_tables")}.isdisjoint(map(str.upper, TABLES)):
             raise SchemaProblem(
                 "HammerDB's tables have names in upper case here, and this server tells cases apart; "
-                "hdbkit runs HammerDB's schema of TPROC-H where it does not, as on PostgreSQL"
+                "hdbkit runs HammerDB's schema of TPROC-H only on servers that do not"
             )
         if not has_tables(schema.session, TABLES):
             return None
