@@ -10,6 +10,7 @@ from hdbkit.api.agent import serve_agent
 from hdbkit.api.batch import BatchResult, batch
 from hdbkit.api.compare import Comparison, compare, overlay
 from hdbkit.api.connection import Connection, DropResult, connect
+from hdbkit.api.demo_engines import demo_engines
 from hdbkit.api.diagnosis import doctor
 from hdbkit.api.discovery import databases, password_place
 from hdbkit.api.engines import check_engine, engines, new_engine, operations
@@ -53,6 +54,7 @@ __all__ = [
     "connect",
     "databases",
     "demo",
+    "demo_engines",
     "doctor",
     "end_private",
     "engines",

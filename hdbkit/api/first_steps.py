@@ -157,7 +157,7 @@ def demo(
         if keep:
             say(f"the server is kept; its folder is a target: hdbkit run {server.folder}")
             say(f"to remove it, run: hdbkit server remove {server.folder}")
-        _require_sound(connection.build(workload=spec.workload, progress=build_progress))
+        require_sound(connection.build(workload=spec.workload, progress=build_progress))
         command = " ".join(["hdbkit demo", *(["--quick"] * quick), *([f"--database {database}"] if database else [])])
         done = sweep(
             server.target,
@@ -177,7 +177,8 @@ def _sweep_of(kind: str, name: str) -> SweepSpec:
     return SweepSpec.read(own if own.is_file() else common)
 
 
-def _require_sound(built: BuildResult) -> None:
+def require_sound(built: BuildResult) -> None:
+    """Check what was built. Raises ``HdbkitError`` if a check of the schema failed."""
     failed = [f"{check.name} ({check.detail})" for check in built.checks if check.passed is False]
     if failed:
         raise HdbkitError(f"the built schema failed {len(failed)} checks: {'; '.join(failed)}")

@@ -16,7 +16,7 @@ from hdbkit.api.alternating import Turn
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.options import Sectioned, load_options
-from hdbkit.cli.progress import RunLines
+from hdbkit.cli.progress import BuildBar, RunLines
 from hdbkit.cli.schema import AsJson, WorkloadOption, with_schema
 from hdbkit.config import Load, read_params
 from hdbkit.config.quantities import counts_in
@@ -107,6 +107,21 @@ def compare(
         if report:
             show.console.print(f"report: {found.report()}", markup=False)
     return Exit.CHECK_FAILED if gate and gate.fails(strict) else Exit.DONE
+
+
+def show_engine_demo(name: str, blocks: int | None, as_json: bool) -> int:
+    """Compare two engines on the workload of a demo, and write the report."""
+    with BuildBar() as bar, RunLines() as lines:
+        found = api.demo_engines(
+            name, blocks=blocks, say=lambda line: show.notes.print(line, markup=False), build_progress=bar,
+            watch=_TurnLines(), watch_run=None if as_json else lines,
+        )  # fmt: skip
+    if as_json:
+        show.print_json(_content(found, None, report=True))
+    else:
+        _print(found, None, everything=False)
+        show.console.print(f"report: {found.report()}", markup=False)
+    return Exit.DONE
 
 
 class _TurnLines:

@@ -9,6 +9,7 @@ import typer
 
 from hdbkit import api
 from hdbkit.cli import completion, show
+from hdbkit.cli.comparing import show_engine_demo
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
 from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
 from hdbkit.cli.options import Sectioned, load_options
@@ -54,9 +55,16 @@ def demo(
         str | None, typer.Option(help="kind of private server", autocompletion=completion.startable_engines)
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="keep the server running afterwards")] = False,
+    workload: Annotated[
+        str | None, typer.Option(help="h: compare two engines on analytic queries, instead of a sweep")
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Start a private server, build and check a schema, sweep settings, and write the report."""
+    if workload is not None:
+        if quick or database or keep:
+            raise InputError("--quick, --database and --keep are not for a demo with --workload")
+        return show_engine_demo(workload, blocks, as_json)
     with BuildBar() as bar, RunLines() as lines:
         left = api.demo(
             quick=quick,

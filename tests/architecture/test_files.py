@@ -13,6 +13,7 @@ import yaml
 from hatchling.builders.wheel import WheelBuilder
 
 from hdbkit.config import Load, SweepSpec, Target, read_params, read_yaml, validate
+from hdbkit.config.engine_demo import EngineDemo
 from hdbkit.config.notebook import read_notebook, read_parameters
 from hdbkit.config.sweep_schema import sweep_schema_text
 from hdbkit.results import columns
@@ -32,6 +33,8 @@ def test_every_parameter_file_loads(path: Path) -> None:
         content, _ = read_yaml(path)
         entries = {**(content or {}), **commented_out(path)}
         assert [validate(entry, Target, source=name) for name, entry in entries.items()]
+    elif path.name.startswith("demo-"):
+        read_params(path, EngineDemo)
     elif path.name.startswith("run-"):
         read_params(path, Load)
     elif path.name.startswith("notebook-"):

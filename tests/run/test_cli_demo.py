@@ -14,10 +14,12 @@ from hdbkit.api.first_steps import _sweep_of
 from hdbkit.build import BuildResult
 from hdbkit.cli import measuring
 from hdbkit.config import Load, SweepSpec, WorkloadSpec
+from hdbkit.config.engine_demo import EngineDemo
 from hdbkit.contracts import Check
 from hdbkit.errors import HdbkitError
 from hdbkit.servers import PrivateServer, find_binaries, private_server, startable_kinds
 from hdbkit.workloads import specification
+from hdbkit.workloads.tproc_h.spec import TprocHLoad, TprocHSpec
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
 
@@ -68,6 +70,30 @@ def test_the_demo_builds_sweeps_and_reports_and_leaves_no_server(kind: str, comm
     assert Path(reported["report"]) == report, "the last run is a part of the sweep"
     socket = done.plan.target.host or ""
     assert not Path(socket).is_dir() if socket.startswith("/") else True
+
+
+@pytest.mark.skipif(not SOAK, reason="takes a minute; a part of make soak")
+def test_two_engines_are_compared_each_on_data_of_its_own(results: Path) -> None:
+    said: list[str] = []
+    spec = EngineDemo(
+        engines=("duckdb", "duckdb"),
+        blocks=2,
+        workload=TprocHSpec(scale_factor=0.01, indexes="none"),
+        load=TprocHLoad(virtual_users=1, queries="q01,q06"),
+    )
+    found = api.demo_engines(spec=spec, say=said.append)
+    assert [len(side) for side in (found.base, found.new)] == [2, 2]
+    assert found.names == ("DuckDB (base)", "DuckDB (new)")
+    assert found.by_operation["operation"].tolist() == ["q01", "q06"]
+    assert len(said) == len(set(said)) == 2, "each has a file of its own"
+    assert not [one for one in found.base + found.new if Path(one.manifest.plan["target"]["database"]).exists()]
+    assert "DuckDB (new)" in found.report().read_text(encoding="utf-8")
+
+
+def test_an_unknown_demo_is_refused_with_those_that_there_are(command: HdbkitCommand) -> None:
+    said = command("demo", "--workload", "x")
+    assert said.code == 2 and "there is no demo 'x'; the demos of engines are: h" in said.err
+    assert "are not for a demo with --workload" in command("demo", "--workload", "h", "--quick").err
 
 
 def test_a_kept_server_is_found_stopped_started_and_removed_by_commands(

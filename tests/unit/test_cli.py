@@ -60,6 +60,7 @@ VERBS = {
 NO_COMMAND = {
     "connect": "build, check and drop connect",
     "databases": "doctor",
+    "demo_engines": "demo --workload",
     **dict.fromkeys(("end_private", "private", "private_targets"), "a server for one process; demo starts its own"),
     **dict.fromkeys(("open_target", "ready"), "a notebook's first cell; commands take the target itself"),
     "running_runs": "runs list shows their status",

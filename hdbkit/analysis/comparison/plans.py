@@ -59,5 +59,5 @@ def plans_note(pairs: Sequence[PlanPair]) -> str:
     if not pairs:
         return ""
     different = [one.operation for one in pairs if not one.alike]
-    which = f": {', '.join(different)}" if different else ""
+    which = f": {', '.join(different)}" if 0 < len(different) < len(pairs) else ""
     return f"{len(different)} of {len(pairs)} plans of queries differ{which}"
