@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.charts.script import plotly_script
+from hdbkit.charts.script import CONFIG, plotly_script
+from hdbkit.charts.style import inverted_css
 from hdbkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,9 +32,13 @@ _DATES = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _WHITE = "#ffffff"
 _TITLE_PX = 40
 """The height that a notebook's figure has for its question, above its legend."""
-_SHOWN = """<figure style="margin: 0">
-<img alt="{question}" src="data:image/png;base64,{image}" style="max-width: 100%; height: auto; background: #fff">
-<figcaption>{alternative}</figcaption></figure>
+_IMAGE = """<img class="hdbkit-image" alt="{question}" src="data:image/png;base64,{image}"
+style="max-width: 100%; height: auto; background: #fff">
+"""
+_DRAWN = ".jp-OutputArea-child:has(+ .jp-OutputArea-child .hdbkit-words) :is(.jp-RenderedPlotly, .hdbkit-image)"
+"""The drawing above the words of its chart in a notebook, which are an output of their own."""
+_WORDS = """<p class="hdbkit-words" style="margin: 0 0 0.5em; color: var(--jp-ui-font-color2)">{alternative}</p>
+<style>{css}</style>
 """
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{question}</title>
@@ -107,15 +112,24 @@ class Chart:
         return path
 
     def _page(self) -> str:
-        figure = self.figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False})
+        figure = self.figure.to_html(full_html=False, include_plotlyjs=False, config=CONFIG)
         return _PAGE.format(figure=figure, script=plotly_script(), **self._words())
 
     def _words(self) -> dict[str, str]:
         """The words, for HTML."""
         return {"question": html.escape(self.question), "alternative": html.escape(self.alternative)}
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        """What a notebook shows and keeps: the figure where plotly can be drawn, else the image with its words."""
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        for bundle in self.in_notebook():
+            display(bundle, raw=True)  # type: ignore[no-untyped-call]
+
+    def in_notebook(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """The two outputs that a notebook shows and keeps, by media type: the drawing, and its words below.
+
+        The drawing is plotly's where plotly can be drawn, else an image; in a dark JupyterLab both are inverted.
+        """
         high = self.figure.layout.height + _TITLE_PX
         title = {"text": self.question, "x": 0.01, "y": 1 - 8 / high, "yanchor": "top", "font": {"size": 15}}
         shown = go.Figure(self.figure).update_layout(
@@ -123,8 +137,10 @@ class Chart:
             legend={"yref": "container", "y": 1 - _TITLE_PX / high, "yanchor": "top"},
         )  # fmt: skip
         image = base64.b64encode(self.image(title=True, dpi=120)).decode()
-        return {
-            "application/vnd.plotly.v1+json": shown.to_plotly_json(),
-            "text/html": _SHOWN.format(image=image, **self._words()),
-            "text/plain": f"{self.question}\n{self.alternative}",
+        drawing = {
+            "application/vnd.plotly.v1+json": {**shown.to_plotly_json(), "config": CONFIG},
+            "text/html": _IMAGE.format(image=image, **self._words()),
+            "text/plain": self.question,
         }
+        words = _WORDS.format(css=inverted_css(_DRAWN), **self._words())
+        return drawing, {"text/html": words, "text/plain": self.alternative}

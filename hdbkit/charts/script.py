@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any, Final
 
 BUNDLE = Path(__file__).parent / "plotly" / "plotly-cartesian.min.js"
+
+CONFIG: Final[dict[str, Any]] = {"displaylogo": False, "showSendToCloud": False, "plotlyServerURL": ""}
+"""plotly's configuration wherever a chart is drawn: no button leads to another host."""
 
 
 @cache

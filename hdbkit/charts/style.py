@@ -44,6 +44,8 @@ DASHES: Final = ("solid", "dash", "dot", "dashdot", "longdash")
 MARKERS: Final = ("circle", "square", "diamond", "triangle-up", "x")
 PATTERNS: Final = ("", "/", "x", ".", "\\", "-")
 HEIGHT: Final = 380
+INVERTED: Final = 0.933
+"""How far a drawing in the light colours is inverted on a dark page; white becomes the ground of JupyterLab, #111."""
 
 
 def colour(name: str) -> str:
@@ -125,11 +127,21 @@ def figure(x: str, y: str, height: int = HEIGHT, **layout: Any) -> go.Figure:
         "margin": {"l": 60, "r": 16, "t": 16, "b": 52},
         "height": height,
         "hovermode": "closest",
+        "modebar": {"remove": ["sendChartToCloud"]},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"},
         "xaxis": {**axis, "title": {"text": x, "font": titled}},
         "yaxis": {**axis, "title": {"text": y, "font": titled}},
     }
     return go.Figure(layout=base).update_layout(**layout)
+
+
+def inverted_css(selector: str) -> str:
+    """A rule for drawings in the light colours on a dark JupyterLab: lightness inverted, hues kept.
+
+    For what a page cannot recolour by name: pixels, and plots that another extension draws.
+    """
+    look = f"filter: invert({INVERTED:.1%}) hue-rotate(180deg)"
+    return f'[data-jp-theme-light="false"] {selector} {{{look}}}\n'
 
 
 def palette_css(selector: str) -> str:

@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.script import plotly_script
+from hdbkit.charts.script import CONFIG, plotly_script
 from hdbkit.charts.style import COLOURS
 from hdbkit.files import replace_file
 from hdbkit.report.tables import Table, frame_table
@@ -81,7 +81,8 @@ def render(page: Page) -> str:
 def _specs(charts: Sequence[Chart]) -> str:
     names = {colour.light.lower(): name for name, colour in COLOURS.items()}
     figures = {chart.key: chart.figure.to_plotly_json() for chart in charts}
-    text = json.dumps({"names": names, "figures": figures}, separators=(",", ":"), allow_nan=False)
+    content = {"names": names, "figures": figures, "config": CONFIG}
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

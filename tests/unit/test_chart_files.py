@@ -155,13 +155,12 @@ def test_another_kind_of_file_is_refused_with_those_there_are(lines: Chart, tmp_
 
 
 def test_a_notebook_keeps_the_figure_the_image_and_the_words(lines: Chart) -> None:
-    shown = lines._repr_mimebundle_()
-    assert lines.alternative in shown["text/plain"]
-    kept = shown["text/html"]
-    (image,) = re.findall(r'src="data:image/png;base64,([^"]+)"', kept)
+    shown, words = lines.in_notebook()
+    assert (shown["text/plain"], words["text/plain"]) == (lines.question, lines.alternative)
+    (image,) = re.findall(r'src="data:image/png;base64,([^"]+)"', shown["text/html"])
     assert base64.b64decode(image).startswith(b"\x89PNG")
-    assert html.unescape(kept).count(lines.alternative) == 1
-    assert "max-width: 100%" in kept, "it fits a narrow page"
+    assert html.unescape(words["text/html"]).count(lines.alternative) == 1
+    assert "max-width: 100%" in shown["text/html"], "it fits a narrow page"
     spec = json.dumps(shown["application/vnd.plotly.v1+json"], allow_nan=False)
     assert lines.question in spec
     assert lines.figure.layout.title.text is None, "the chart itself stays as it was"

@@ -14,7 +14,7 @@ from hdbkit.analysis.run.timeline import marks_s, throughput
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
-from hdbkit.charts import run_charts, style, sweep_charts
+from hdbkit.charts import run_charts, script, style, sweep_charts
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import by_worth
 from hdbkit.results import columns
@@ -75,6 +75,23 @@ def test_lines_and_text_stand_out_from_both_grounds(name: str) -> None:
     colour = style.COLOURS[name]
     assert 1.05 / (luminance(colour.light) + 0.05) >= least
     assert (luminance(colour.dark) + 0.05) / (luminance("#14171d") + 0.05) >= least
+
+
+@pytest.mark.parametrize("name", [*style.SERIES, "muted", "ink"])
+def test_lines_and_text_stand_out_where_a_drawing_is_inverted(name: str) -> None:
+    """The inversion, then CSS Filter Effects' rotation of hues by 180 degrees, on JupyterLab's dark ground."""
+    rotation = [[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]]
+    least = 3 if name in style.SERIES else 4.5
+    light = [int(style.COLOURS[name].light[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    inverted = [1 - style.INVERTED + (2 * style.INVERTED - 1) * (1 - part) for part in light]
+    shown = np.clip(np.array(rotation) @ inverted, 0, 1)
+    assert (luminance("#" + "".join(f"{round(255 * part):02x}" for part in shown)) + 0.05) / (0.0056 + 0.05) >= least
+
+
+def test_no_button_of_a_chart_leads_to_another_host(of_run: list[Chart]) -> None:
+    drawing, _ = of_run[0].in_notebook()
+    assert drawing["application/vnd.plotly.v1+json"]["config"] == script.CONFIG
+    assert all(chart.figure.layout.modebar.remove == ("sendChartToCloud",) for chart in of_run)
 
 
 def test_throughput_counts_the_committed_orders_of_each_second(run: Synthetic) -> None:

@@ -1,7 +1,7 @@
 (() => {
   "use strict";
-  const { names, figures } = JSON.parse(document.getElementById("specs").textContent);
-  const config = { displayModeBar: false, displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: "" };
+  const { names, figures, config: shared } = JSON.parse(document.getElementById("specs").textContent);
+  const config = { ...shared, displayModeBar: false, responsive: true };
   const narrow = () => window.innerWidth < 560;
 
   // plotly.js is text until something is drawn: the words and tables of the page do not wait for it.
