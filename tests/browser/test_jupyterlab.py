@@ -88,6 +88,36 @@ def press(desk: Desk, name: str) -> None:
     desk.page.locator(".hdbkit-panel").get_by_role("button", name=name, exact=True).first.click()
 
 
+CHART = """
+import pandas as pd
+from hdbkit.charts.scaling_charts import throughput_over_users
+from hdbkit.config.metric import Metric
+with open("data/metric.json") as file:
+    metric = Metric.model_validate_json(file.read())
+runs = pd.DataFrame({"label": "one", "virtual_users": [1, 2], "metric_value": [10.0, 20.0]})
+throughput_over_users(runs, metric)
+"""
+
+
+@pytest.mark.browser
+def test_a_chart_has_its_words_no_button_to_another_host_and_the_theme_of_the_page(desk: Desk) -> None:
+    desk.lab.write("chart.ipynb", [CHART])
+    desk.open("chart.ipynb")
+    desk.run_all()
+    page = desk.page
+    page.locator(".hdbkit-words", has_text="Highest").wait_for()
+    chart = page.locator(".jp-RenderedPlotly")
+    chart.locator(".modebar-btn").first.wait_for(state="attached")
+    buttons = chart.locator(".modebar-btn").evaluate_all("all => all.map(one => one.dataset.title + one.href)")
+    assert buttons
+    assert not [one for one in buttons if "Share" in one or "http" in one]
+    for theme, light, look in (("Dark", "false", "invert(0.933) hue-rotate(180deg)"), ("Light", "true", "none")):
+        desk.command("apputils:change-theme", theme=f"JupyterLab {theme}")
+        page.wait_for_selector(f"[data-jp-theme-light={light}]", state="attached")
+        assert chart.evaluate("chart => getComputedStyle(chart).filter") == look
+    assert desk.said == []
+
+
 @pytest.mark.browser
 def test_a_run_is_started_watched_stopped_and_stays_with_the_notebook(desk: Desk, built: Target) -> None:
     name = copied(desk.lab, "02_run.ipynb", target=built.given, virtual_users=1, rampup_s=0.0, duration_s=1.0)
@@ -327,6 +357,9 @@ def test_no_text_of_a_run_or_target_is_executed(desk: Desk, built: Target) -> No
     choose_a_target(bench, built)
     run_and_list(bench)
     bench.go("Compare")
+    bench.press("Compare")
+    bench.wait("select runs in the list first")
+    desk.page.wait_for_function("() => document.activeElement?.matches('.hdbkit-error')", polling=POLLING_MS)
     bench.press("Select all")
     bench.press("Compare")
     bench.panel.locator(".hdbkit-chart svg:visible").first.wait_for()

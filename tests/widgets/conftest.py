@@ -15,6 +15,7 @@ from hdbkit.config import Target, WorkloadSpec
 from hdbkit.databases import database
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.widgets import Panel, PasswordField
+from hdbkit.widgets.parts.alert import Alert
 from hdbkit.workloads import workload
 
 _PATIENCE_S = 180.0
@@ -30,7 +31,7 @@ def until(condition: Callable[[], object]) -> None:
 
 def text_of(panel: Panel) -> str:
     """All HTML that a panel shows now."""
-    shown = (one.value for one in _below(panel.root) if isinstance(one, ipywidgets.HTML))
+    shown = (one.value for one in _below(panel.root) if isinstance(one, ipywidgets.HTML | Alert))
     return "\n".join(one for one in shown if not one.startswith("<style>"))
 
 

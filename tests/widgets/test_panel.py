@@ -7,12 +7,14 @@ import sys
 import threading
 from collections.abc import Iterator
 
+import ipywidgets
 import pytest
 
 import hdbkit
 from hdbkit import widgets
 from hdbkit.errors import InputError
 from hdbkit.widgets import Panel
+from hdbkit.widgets.parts.layout import button
 from hdbkit.widgets.parts.ticker import MIN_PERIOD_S, every
 from tests.widgets.conftest import text_of, until
 
@@ -30,6 +32,22 @@ def test_an_error_is_one_sentence_and_its_traceback_opens_on_demand(panel: Panel
     assert "<p>no &lt;host&gt; was given</p>" in sentence
     assert "Traceback" not in sentence
     assert "Traceback" in rest.partition("</details>")[0]
+
+
+def test_an_error_of_a_button_takes_the_focus_and_one_of_a_field_does_not(
+    panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    focused: list[str] = []
+    monkeypatch.setattr(panel._error, "focus", lambda: focused.append(panel._error.value))
+    field = ipywidgets.Text()
+    callback = panel.guarded(lambda: _raise(InputError("no host was given")))
+    field.observe(callback, "value")
+    field.value = "x"
+    assert "no host was given" in panel._error.value
+    assert not focused
+    button("Run", callback).click()
+    assert len(focused) == 1
+    assert "no host was given" in focused[0]
 
 
 def test_the_next_action_takes_the_error_away(panel: Panel) -> None:

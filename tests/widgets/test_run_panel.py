@@ -202,9 +202,13 @@ def test_a_run_that_cannot_start_shows_why_and_can_be_tried_again(null_target: T
 
 
 def test_without_a_target_nothing_is_started() -> None:
+    """The reason is beside the buttons, ahead of the charts of the run before."""
     panel = RunPanel(Shared())
     panel.run.click()
     assert "no target is chosen" in text_of(panel)
+    parts = list(panel.root.children)
+    at = parts.index(panel._error)
+    assert (parts[at - 1], parts[at + 1 : at + 3]) == (panel.body, [panel.outcome, panel.live])
     panel.close()
 
 

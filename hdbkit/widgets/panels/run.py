@@ -65,7 +65,8 @@ class RunPanel(Panel):
         self.outcome = ipywidgets.HTML().add_class("hdbkit-outcome")
         self.live.layout.display = "none"
         buttons = row(self.run, self.stop, self._state)
-        self.body.children = [self.choice.box, self.form.widget, buttons, self.live, self.outcome]
+        self.body.children = [self.choice.box, self.form.widget, buttons]
+        self.show_below(self.outcome, self.live)
         self.root.children = [part for part in self.root.children if part is not self._state]  # beside the buttons
         self.result: api.Result | None = None
         self._running: api.Running | None = None

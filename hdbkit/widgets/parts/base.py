@@ -18,6 +18,7 @@ import traitlets
 
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import HdbkitError
+from hdbkit.widgets.parts.alert import Alert
 from hdbkit.widgets.parts.background import alone, background
 from hdbkit.widgets.parts.slot import Slot
 from hdbkit.widgets.parts.ticker import Action, Ticker, every
@@ -76,7 +77,7 @@ class Panel:
         self.header = ipywidgets.HTML(f"<h3>{html.escape(self.title)}</h3>").add_class("hdbkit-header")
         self._style = ipywidgets.HTML(f"<style>{_style_sheet()}</style>").add_class("hdbkit-style")
         self._state = ipywidgets.HTML().add_class("hdbkit-state")
-        self._error = ipywidgets.HTML().add_class("hdbkit-error")
+        self._error = Alert().add_class("hdbkit-error")
         self._call = ipywidgets.HTML().add_class("hdbkit-call")
         self.root = ipywidgets.VBox([self._style, self.header, self.body, self._state, self._error, self._call])
         self.root.add_class("hdbkit-panel")
@@ -96,14 +97,16 @@ class Panel:
         """Show a text in the state line; "" clears it."""
         self._state.value = f'<span role="status">{html.escape(text)}</span>' if text else ""
 
-    def fail(self, error: BaseException) -> None:
-        """Show an error as its sentence; the traceback opens on demand."""
+    def fail(self, error: BaseException, *, focus: bool = True) -> None:
+        """Show an error as its sentence, with the focus on it by default; the traceback opens on demand."""
         sentence = str(error) if isinstance(error, HdbkitError) else f"{type(error).__name__}: {error}"
         trace = "".join(traceback.format_exception(error))
         self._error.value = (
             f'<div role="alert"><p>{html.escape(sentence)}</p>'
             f"<details><summary>Details</summary><pre>{html.escape(trace)}</pre></details></div>"
         )
+        if focus:
+            self._error.focus()
 
     def clear_error(self) -> None:
         """Clear the error that is shown, if there is one."""
@@ -119,17 +122,20 @@ class Panel:
         )
 
     def guarded(self, action: Callable[[], None]) -> Callable[..., None]:
-        """``action`` as a callback for ``on_click`` or ``observe``: clears the last error and shows a new one."""
+        """``action`` as a callback for ``on_click`` or ``observe``: clears the last error and shows a new one.
 
-        def callback(*_: Any) -> None:
-            alone(work)
+        The error of a button takes the focus; that of a field does not, where somebody types.
+        """
 
-        def work() -> None:
+        def callback(*given: Any) -> None:
+            alone(lambda: work(focus=not any(isinstance(one, dict) for one in given)))
+
+        def work(focus: bool) -> None:
             self.clear_error()
             try:
                 action()
             except Exception as error:
-                self.fail(error)
+                self.fail(error, focus=focus)
 
         return callback
 
