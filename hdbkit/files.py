@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -60,6 +61,27 @@ def own_groups() -> set[int]:
 def is_utf8(text: str) -> bool:
     """Whether UTF-8 can encode a text; it cannot encode half of a surrogate pair."""
     return not any("\ud800" <= one <= "\udfff" for one in text)
+
+
+def odd_entry(folder: Path) -> Path | None:
+    """The first link or special file among a folder and what is in it, at any depth; None if there is none.
+
+    Reading a pipe may never end, and writing to a link changes a file elsewhere.
+    """
+    if folder.is_symlink():
+        return folder
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            with suppress(FileNotFoundError):  # removed meanwhile
+                mode = (found := Path(place, name)).lstat().st_mode
+                if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+                    return found
+    return None
+
+
+def no_link(path: str, flags: int) -> int:
+    """An opener for ``open`` that follows no link."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def sync_folder(folder: Path) -> None:

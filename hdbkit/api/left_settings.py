@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hdbkit.config import Target
 from hdbkit.databases import database
-from hdbkit.errors import CannotConnect, DamagedResult, NoneFree, NothingListens
+from hdbkit.errors import CannotConnect, DamagedResult, InputError, NoneFree, NothingListens
 from hdbkit.results.sweep_folder import SweepFolder, sweep_folders
 from hdbkit.results.unrestored import doubtful
 from hdbkit.servers.server_access import host_of
@@ -74,7 +74,7 @@ def _advice(root: Path, target: Target, error: CannotConnect) -> str:
 
 def _left(folder: SweepFolder) -> bool:
     """Whether a sweep of this account changed settings, has not restored them, and is not running."""
-    with suppress(DamagedResult):
+    with suppress(DamagedResult, InputError):  # also a key that cannot be read
         if folder.journal.settings_state.changed and not folder.journal.state.executed_by and folder.is_own:
             return bool(folder.read_before())
     return False

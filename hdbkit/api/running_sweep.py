@@ -8,6 +8,7 @@ import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from hdbkit.api.sweep_process import launch
 from hdbkit.api.sweeping import SweepResult, plan_checked, resumed_target
@@ -18,7 +19,8 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import SERVER_DOWN
 from hdbkit.results.sweep_folder import SweepFolder, find_sweep, sweep_folders
 from hdbkit.servers import control
-from hdbkit.sweep_runner import Follower, SweepProgress, SweepStatus, Watcher, prepare, sweep_progress
+from hdbkit.sweep_plan import SweepPlan
+from hdbkit.sweep_runner import Follower, SweepProgress, SweepStatus, Watcher, prepare, sweep_progress, take_over
 from hdbkit.sweep_runner.events import ignore_event
 from hdbkit.workspace import DEFAULT, Workspace
 
@@ -51,7 +53,12 @@ class RunningSweep:
         return sweep_progress(self.folder)
 
     def stop(self) -> None:
-        """Stop the sweep as Ctrl-C does: the present run ends and the settings are restored; it can be resumed."""
+        """Stop the sweep as Ctrl-C does: the present run ends and the settings are restored; it can be resumed.
+
+        Raises ``InputError`` for a sweep of another account, whose journal may name any process.
+        """
+        if not self.folder.is_own:
+            raise InputError(f"{self.sweep_id} is not stopped: this account did not write its files")
         pid = self.folder.journal.state.executed_by
         if pid is not None:
             with suppress(ProcessLookupError):  # it has ended since
@@ -107,6 +114,7 @@ def start_sweep(
     *,
     resume_id: str | None = None,
     blocks: int | None = None,
+    accept: bool = False,
     command: str = "",
     workspace: Workspace | None = None,
 ) -> RunningSweep:
@@ -131,8 +139,14 @@ def start_sweep(
     with folder.starting():
         if sweep_progress(folder).status is SweepStatus.RUNNING:
             raise InputError(f"{folder.sweep_id} is already running; watch it with: hdbkit attach {folder.sweep_id}")
-        at = resumed_target(folder, target, place)
+        at = resumed_target(folder, target, accept, place)
+        if _dumped(at) != _dumped(folder.read_plan(SweepPlan).target):  # its process takes the target from the plan
+            take_over(folder, at, control(at))
         return RunningSweep(folder, launch(folder, at, blocks))
+
+
+def _dumped(target: Target) -> dict[str, Any]:
+    return target.model_dump(exclude={"name"})
 
 
 def attach_sweep(sweep_id: str = "last", *, workspace: Workspace | None = None) -> RunningSweep:

@@ -42,7 +42,7 @@ from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import ENDED_EARLY, SweepFolder, each_run, find_sweep, runs_frame
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
-from hdbkit.sweep_runner import Watcher, accept, resume, start
+from hdbkit.sweep_runner import Watcher, resume, start, take_over
 from hdbkit.sweep_runner.deciding import judged, spending
 from hdbkit.sweep_runner.events import ignore_event
 from hdbkit.sweep_runner.slicing import slices_for
@@ -309,6 +309,7 @@ def sweep(
     *,
     resume_id: str | None = None,
     blocks: int | None = None,
+    accept: bool = False,
     watch: Watcher = ignore_event,
     watch_run: OnPoll | None = None,
     command: str = "",
@@ -321,6 +322,8 @@ def sweep(
         spec: a :class:`~hdbkit.SweepSpec`, or a file that contains one (YAML, or hammerpost's JSON).
         resume_id: continue the missing runs of this sweep instead (``last`` is the newest).
         blocks: the total number of blocks.
+        accept: resume also a sweep of another account, or from elsewhere, on this target: its settings, and those it
+            saved, are used.
         watch: called at each step of the sweep.
         watch_run: called several times per second with the present run.
         command: the command that repeats the sweep, if it is not ``hdbkit sweep``.
@@ -338,29 +341,30 @@ def sweep(
 
     if resume_id is not None:
         folder = find_sweep(root, resume_id)
-        at = resumed_target(folder, target, place)
+        at = resumed_target(folder, target, accept, place)
         return SweepResult(resume(folder, control(at), run_one, watch, blocks, at))
     planned = plan_checked(target, spec, blocks, command, place)
     return SweepResult(start(planned, root, control(planned.target), run_one, watch))
 
 
-def resumed_target(folder: SweepFolder, target: Target | str | None, place: Workspace) -> Target:
-    """The target with which a sweep is resumed: the named one, else that of a plan that this account wrote.
+def resumed_target(folder: SweepFolder, target: Target | str | None, accept: bool, place: Workspace) -> Target:
+    """The target with which a sweep is resumed: the named one, else that of its plan.
 
-    A sweep of another account becomes this account's own when its target is named. Raises ``InputError`` if it is not
-    named, since that of the plan may run commands and write files of somebody else's choice.
+    ``accept``: the sweep of another account becomes this account's own; the target must be named then. Raises
+    ``InputError`` if it is not accepted: its plan and its snapshot may run commands and write files of somebody
+    else's choice.
     """
-    if target is not None:
-        named = place.target(target)
-        if not folder.is_own:
-            accept(folder, named, control(named))
-        return named
-    if not folder.is_own:
+    if folder.is_own:
+        return place.target(target) if target is not None else folder.read_plan(SweepPlan).target
+    if target is None or not accept:
         raise InputError(
             f"this account did not write the files of {folder.sweep_id}, so commands, addresses and settings in them "
-            f"are not used; if you trust them, name the target: hdbkit sweep TARGET --resume {folder.sweep_id}"
+            "are not used; if you trust them, name the target and accept them: "
+            f"hdbkit sweep TARGET --resume {folder.sweep_id} --accept"
         )
-    return folder.read_plan(SweepPlan).target
+    named = place.target(target)
+    take_over(folder, named, control(named))
+    return named
 
 
 def plan_checked(

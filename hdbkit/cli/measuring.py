@@ -126,6 +126,9 @@ def sweep(
         str | None,
         typer.Option(help="continue this sweep ('last': the newest)", autocompletion=completion.sweep_names),
     ] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="with --resume: also a sweep of another account; it is used as it is")
+    ] = False,
     blocks: Blocks = None,
     virtual_users: Users = None,
     detach: Annotated[bool, typer.Option("--detach", help="start the sweep and return; see: hdbkit attach")] = False,
@@ -141,16 +144,26 @@ def sweep(
     if resume is not None:
         if any((spec, workload, virtual_users, fields, given)):
             raise InputError("a resumed sweep keeps its plan; only --blocks can be given with --resume")
+        if accept and resume == "last":
+            raise InputError("name the sweep that you accept by its id, not by 'last'")
     elif target is None or spec is None:
         raise InputError("give a target and a file, such as: hdbkit sweep lab params/sweep-demo.yaml, or --resume ID")
     wanted = _spec(spec, workload, fields, virtual_users, given) if spec is not None else None
     if detach:
-        running = api.start_sweep(target, wanted, resume_id=resume, blocks=blocks)
+        running = api.start_sweep(target, wanted, resume_id=resume, blocks=blocks, accept=accept)
         show.print_json({"sweep_id": running.sweep_id}) if as_json else show.console.print(running.sweep_id)
         return Exit.DONE
     with RunLines() as lines:
         watch_run = None if as_json else lines
-        done = api.sweep(target, wanted, resume_id=resume, blocks=blocks, watch=SweepLines(), watch_run=watch_run)
+        done = api.sweep(
+            target,
+            wanted,
+            resume_id=resume,
+            blocks=blocks,
+            accept=accept,
+            watch=SweepLines(),
+            watch_run=watch_run,
+        )
     return _show_sweep(done, done.report(), as_json)
 
 

@@ -193,7 +193,7 @@ def is_supervised(folder: RunFolder, manifest: Manifest) -> bool:
     """Whether the supervisor of a run is alive, or the process that is starting it."""
     if manifest.supervisor_pid is None:
         return is_in_charge(folder)
-    return is_alive(manifest.supervisor_pid, manifest.run_id)
+    return manifest.run_id == folder.run_id and is_alive(manifest.supervisor_pid, folder.run_id)
 
 
 def start(

@@ -22,7 +22,7 @@ from hdbkit.errors import HdbkitError, InputError, ServerFailed
 from hdbkit.faults.file_system import Freezing, may_freeze, own_file_system
 from hdbkit.faults.undo import Leftover, ServerState, require_power, undo
 from hdbkit.processes import birth_of
-from hdbkit.results.seal import require_key
+from hdbkit.results.seal import drop_sealed, require_key
 from hdbkit.servers import control
 from hdbkit.servers.power import run_command
 
@@ -191,7 +191,7 @@ class Actions:
         """Restart the server; one that was stopped and not started again is started in the end."""
         with self._stopped().written(path) if self._control.power else nullcontext():
             self._control.restart()
-            path.unlink(missing_ok=True)
+            drop_sealed(path)
 
     def _freeze(self, path: Path) -> None:
         server = self._leftover(ServerState.FROZEN)

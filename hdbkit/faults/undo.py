@@ -38,10 +38,11 @@ from hdbkit.faults.file_system import thaw
 from hdbkit.files import draft_of
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.seal import read_sealed, write_sealed
+from hdbkit.results.seal import drop_sealed, read_sealed, write_sealed
 from hdbkit.servers import control
 from hdbkit.servers.place import held
 
+_KIND = "fault"
 _START_S, _AGAIN_S = 30.0, 0.5
 _LOOK_S = 0.05
 _FIRST_S, _ANSWER_S = 1.0, 10.0
@@ -76,14 +77,15 @@ class Leftover:
         """Write it to a file, and have ``undo`` wait until the block ends. Raises ``OSError`` and ``InputError``."""
         with ExitStack() as block:
             with draft_of(path) as draft:
-                write_sealed(draft, {**asdict(self), "target": self.target.model_dump(mode="json")})
+                content = {**asdict(self), "target": self.target.model_dump(mode="json")}
+                write_sealed(draft, _KIND, content, once=True)
                 block.enter_context(held(draft))
             yield
 
     @classmethod
     def read(cls, path: Path) -> Leftover:
         """Read it from a file. Raises ``FileNotFoundError``, ``DamagedResult`` and ``InputError``."""
-        found, own = read_sealed(path)
+        found, own = read_sealed(path, _KIND)
         if not own:
             raise DamagedResult(f"{path} was not written by this account, so nothing in it is executed")
         try:
@@ -138,7 +140,7 @@ def undo(path: Path, target: Target | None = None) -> int:
             if left.host != socket.gethostname():
                 raise ServerFailed(f"it was caused on host {left.host}; recover the run there")
             done_ns = _undo(left, target or left.target)
-            path.unlink()
+            drop_sealed(path)
     except FileNotFoundError:
         return time.monotonic_ns()
     return done_ns

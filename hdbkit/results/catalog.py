@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.errors import DamagedResult, InputError
+from hdbkit.files import odd_entry
 from hdbkit.results.folder import RunFolder, only_match, run_folders
 from hdbkit.results.manifest import Manifest
 
@@ -83,6 +84,8 @@ def list_runs(root: Path, where: str | None = None) -> Listing:
     if not root.is_dir():
         return Listing(pd.DataFrame(columns=list(_COLUMNS)), [])
     path = root / "catalog.sqlite"
+    if path.is_symlink():
+        return _listed(Path(":memory:"), root, where)
     try:
         return _listed(path, root, where)
     except sqlite3.OperationalError:  # disk full or no write permission: use an index in memory
@@ -96,8 +99,16 @@ def list_runs(root: Path, where: str | None = None) -> Listing:
 def find_run(root: Path, word: str) -> RunFolder:
     """The run with this id, a unique part of it, or this label; ``last`` is the newest.
 
-    Accepts the path of a run folder, too. Raises ``InputError`` if there is no such run, or more than one.
+    Accepts the path of a run folder, too. Raises ``InputError`` if there is no such run, or more than one, and
+    ``DamagedResult`` if its folder has links or special files in it.
     """
+    found = _found(root, word)
+    if odd := odd_entry(found.path):
+        raise DamagedResult(f"{odd} is a link or a special file, which no run folder has; the run is not used")
+    return found
+
+
+def _found(root: Path, word: str) -> RunFolder:
     if "/" in word and (Path(word) / "manifest.json").is_file():
         return RunFolder(Path(word).resolve())
     try:

@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from hdbkit.errors import DamagedResult
 from hdbkit.files import sync_folder
@@ -41,6 +41,7 @@ UNCHANGED: Final = "the sweep changed no setting of the server"
 """Note of this line for a sweep that changes none."""
 CAUSE: Final = "cause"
 """Detail of a failed run's line: the innermost error, without what differs between runs."""
+_MAX_NUMBER: Final = 10**9
 SERVER_DOWN: Final = "server_down"
 """Detail of the line of a failed sweep or run: the server does not answer, and could not be repaired."""
 
@@ -83,8 +84,8 @@ class JournalLine:
 
     step: Step
     at: datetime
-    number: int | None = None
-    run_id: str = ""
+    number: Annotated[int, Field(ge=0, le=_MAX_NUMBER)] | None = None
+    run_id: Annotated[str, Field(pattern=r"^([^./\x00][^/\x00]*)?$")] = ""
     note: str = ""
     details: dict[str, Any] = field(default_factory=dict)
 
@@ -231,7 +232,8 @@ class Journal:
         found = b""
         with self._readable():
             found = self._path.read_bytes()
-        return SweepState(filter(None, map(_parsed, _lines_with(b"settings_", found))))
+        with self._checked():
+            return SweepState(filter(None, map(_parsed, _lines_with(b"settings_", found))))
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -242,6 +244,15 @@ class Journal:
             pass
         except OSError as error:
             raise DamagedResult(f"{self._path} cannot be read: {error.strerror}") from error
+
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
+        """Raise ``DamagedResult`` if a line has details that no line of hdbkit has."""
+        try:
+            yield
+        except (TypeError, ValueError, OverflowError) as error:
+            self._forget()
+            raise DamagedResult(f"{self._path} is damaged: {error}") from None
 
     def append(self, step: Step, number: int | None, run_id: str, note: str, details: dict[str, Any]) -> None:
         """Append a line with the current time; it is on disk when this returns."""
@@ -266,9 +277,10 @@ class Journal:
             self._forget()
             new = self._after_last_line() or b""
         *whole, torn = new.split(b"\n")
-        for line in filter(None, map(_parsed, whole)):
-            self._lines.append(line)
-            self._state.take(line)
+        with self._checked():
+            for line in filter(None, map(_parsed, whole)):
+                self._lines.append(line)
+                self._state.take(line)
         if whole:
             self._offset += len(new) - len(torn)
             self._last = whole[-1] + b"\n"

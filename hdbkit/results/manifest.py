@@ -94,6 +94,9 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
+_MAX_S = 1e9
+
+
 class _Target(_Part):
     kind: str
     host: str | None = None
@@ -105,9 +108,9 @@ class _Workload(_Part):
 
 
 class _Load(_Part):
-    virtual_users: int = Field(ge=1)
-    rampup_s: float
-    duration_s: float
+    virtual_users: int = Field(ge=1, le=10**6)
+    rampup_s: float = Field(le=_MAX_S)
+    duration_s: float = Field(le=_MAX_S)
 
 
 class _Sweep(_Part):

@@ -2,7 +2,8 @@
 
 What a results folder contains is shown to anybody. What would be executed because of it, such as the settings that a
 killed sweep restores and the command that starts a killed server, needs the seal of this account: an HMAC-SHA256
-(RFC 2104) with a key in the account's state folder that only the account can read.
+(RFC 2104) with a key in the account's state folder that only the account can read. What is to be done once is listed
+there until it is done, so that a copy of its file has no effect later.
 """
 
 from __future__ import annotations
@@ -21,33 +22,72 @@ from hdbkit.files import replace_file, sync_folder
 from hdbkit.paths import state_folder
 
 _KEY_BYTES = 32
+_MAX_BYTES = 64 << 20
+_ONCE = "once"
 
 
 def require_key() -> bytes:
     """The account's key, which is made on first use. Raises ``InputError`` if it cannot be read or made."""
-    return _found_key() or _new_key()
+    key = _found_key() or _new_key()
+    if not key:
+        raise _no_key("it is a link to nothing")
+    return key
 
 
-def write_sealed(path: Path, content: dict[str, Any]) -> None:
+def write_sealed(path: Path, kind: str, content: dict[str, Any], once: bool = False) -> None:
     """Replace a file by the content and its seal; only the account can read it.
 
-    Raises ``InputError`` if the account has no key and cannot make one.
+    Args:
+        path: the file.
+        kind: what it is for; a file of another kind is not taken for it.
+        content: what is sealed.
+        once: whether it counts only until ``drop_sealed``.
+
+    Raises:
+        InputError: the account has no key and cannot make one.
     """
-    key = require_key()
-    replace_file(path, json.dumps({"seal": _seal(key, content), "content": content}).encode(), mode=0o600)
+    key, sealed = require_key(), {**content, "kind": kind}
+    if once:
+        sealed[_ONCE] = secrets.token_hex(16)
+        folder = _listed(sealed[_ONCE]).parent
+        folder.mkdir(exist_ok=True, mode=0o700)
+        replace_file(_listed(sealed[_ONCE]), str(path).encode(errors="replace"), mode=0o600)
+        sync_folder(folder)
+    replace_file(path, json.dumps({"seal": _seal(key, sealed), "content": sealed}).encode(), mode=0o600)
 
 
-def read_sealed(path: Path) -> tuple[dict[str, Any], bool]:
-    """The content of a sealed file of any account, and whether the seal is that of this account.
+def read_sealed(path: Path, kind: str) -> tuple[dict[str, Any], bool]:
+    """The content of a sealed file of any account, and whether it is this account's, of this kind, and still counts.
 
     Raises ``FileNotFoundError``, ``DamagedResult``, and ``InputError`` if this account's key cannot be read.
     """
+    content, own = _read(path)
+    counts = _ONCE not in content or (own and _listed(content[_ONCE]).is_file())
+    return content, own and counts and content.get("kind") == kind
+
+
+def drop_sealed(path: Path) -> None:
+    """Remove a sealed file, of which no copy counts from now on; does nothing without it."""
+    listed: Path | None = None
+    with suppress(FileNotFoundError, DamagedResult, InputError):
+        content, own = _read(path)
+        listed = _listed(content[_ONCE]) if own and _ONCE in content else None
+    path.unlink(missing_ok=True)
+    if listed:
+        listed.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> tuple[dict[str, Any], bool]:
+    """The content of a sealed file, and whether the seal is this account's."""
     try:
-        found = json.loads(path.read_bytes())
-        content, seal = dict(found["content"]), str(found["seal"])
+        with path.open("rb") as file:
+            found = json.loads(file.read(_MAX_BYTES))
+        content, seal = found["content"], str(found["seal"])
+        if not isinstance(content, dict):
+            raise TypeError("its content is no object")
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DamagedResult(f"{path} cannot be read: {error}") from None
     key = _found_key()
     return content, bool(key) and hmac.compare_digest(_seal(key, content).encode(), seal.encode(errors="replace"))
@@ -61,6 +101,11 @@ def _path() -> Path:
     return state_folder() / "key"
 
 
+def _listed(name: str) -> Path:
+    """The file that lists something which is to be done once."""
+    return state_folder() / "pending" / name
+
+
 def _found_key() -> bytes:
     """The account's key; empty if it has none yet."""
     path = _path()
@@ -69,9 +114,12 @@ def _found_key() -> bytes:
     except (FileNotFoundError, NotADirectoryError):
         return b""
     except OSError as error:
-        raise _no_key(error) from None
+        raise _no_key(error.strerror) from None
     if len(key) != _KEY_BYTES:
-        raise InputError(f"{path} is no key of hdbkit, which has {_KEY_BYTES} bytes; remove it to have one made")
+        raise InputError(
+            f"{path} is no key of hdbkit, which has {_KEY_BYTES} bytes; remove it to have one made. Sweeps that were "
+            "killed before that are then continued with: hdbkit sweep TARGET --resume ID --accept"
+        )
     return key
 
 
@@ -81,18 +129,20 @@ def _new_key() -> bytes:
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        replace_file(draft, secrets.token_bytes(_KEY_BYTES), mode=0o600)
-        with suppress(FileExistsError):
-            os.link(draft, path)
-        draft.unlink()
+        try:
+            replace_file(draft, secrets.token_bytes(_KEY_BYTES), mode=0o600)
+            with suppress(FileExistsError):
+                os.link(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
         sync_folder(path.parent)
     except OSError as error:
-        raise _no_key(error) from None
+        raise _no_key(error.strerror) from None
     return _found_key()
 
 
-def _no_key(error: OSError) -> InputError:
+def _no_key(reason: str | None) -> InputError:
     return InputError(
         f"hdbkit recognizes what this account has saved by a key in {_path()}, which cannot be read or made "
-        f"({error.strerror}); set XDG_STATE_HOME to a folder that the account can write"
+        f"({reason}); set XDG_STATE_HOME to a folder that the account can write"
     )

@@ -22,13 +22,13 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from hdbkit.config.problems import problems_of
 from hdbkit.errors import DamagedResult
-from hdbkit.files import replace_file, sync_folder
+from hdbkit.files import odd_entry, replace_file, sync_folder
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder, is_run, only_match
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step
 from hdbkit.results.locks import only_one
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.seal import read_sealed, write_sealed
+from hdbkit.results.seal import drop_sealed, read_sealed, require_key, write_sealed
 
 RUN_COLUMNS = (
     *("number", "block", "configuration", "virtual_users"),
@@ -41,6 +41,9 @@ STRETCH = "stretch"
 
 ENDED_EARLY = "ended early"
 """The status of a run that a search ended early; only the search uses its result."""
+
+_PLAN, _BEFORE = "plan", "settings before"
+"""The kinds of sealed files."""
 
 Plan = TypeVar("Plan", bound=BaseModel)
 
@@ -98,16 +101,17 @@ class SweepFolder:
         The seal is written first and has the earlier plans as well, so that it fits at any time. Raises
         ``InputError`` if the account cannot seal.
         """
+        require_key()
         text = plan.model_dump_json(indent=1).encode()
         self.path.mkdir(parents=True, exist_ok=True)
-        write_sealed(self._seal, {"sweep": self.sweep_id, "plans": [*self._own_plans(), _digest(text)]})
+        write_sealed(self._seal, _PLAN, {"sweep": self.sweep_id, "plans": [*self._own_plans(), _digest(text)]})
         replace_file(self._plan, text)
         sync_folder(self.path)
 
     def _own_plans(self) -> list[str]:
         """The digests of the plans that this account wrote for this sweep."""
         with suppress(FileNotFoundError, DamagedResult):
-            content, own = read_sealed(self._seal)
+            content, own = read_sealed(self._seal, _PLAN)
             if own and content.get("sweep") == self.sweep_id:
                 return list(content.get("plans", ()))
         return []
@@ -176,16 +180,18 @@ class SweepFolder:
         self.append(Step.SETTINGS_SAVED, identity=identity, found=dict(found))
 
     def read_before(self) -> dict[str, Any]:
-        """The snapshot in ``before.json``.
+        """The snapshot in ``before.json``; what this process has saved is read from memory.
 
         Raises ``DamagedResult``, also if the snapshot was not saved by this account for this sweep and server.
         """
+        if self._saved:
+            return self._saved[0]
         if not self._before_is_own():
             raise DamagedResult(f"{self.before} was not written by this account, so the settings are not restored")
         return self._read_before()
 
     def accept(self, plan: BaseModel) -> None:
-        """Make a sweep from elsewhere this account's own, with this plan and with its snapshot as it is.
+        """Make the sweep of another account this account's own, with this plan and with its snapshot as it is.
 
         Raises ``DamagedResult`` and ``InputError``.
         """
@@ -194,12 +200,19 @@ class SweepFolder:
         self.write_plan(plan)
 
     def _write_before(self, identity: str, snapshot: dict[str, Any]) -> None:
-        write_sealed(self.before, {"sweep": self.sweep_id, "identity": identity, "snapshot": snapshot})
+        content = {"sweep": self.sweep_id, "identity": identity, "snapshot": snapshot}
+        write_sealed(self.before, _BEFORE, content, once=True)
         sync_folder(self.path)
+        self._saved[:] = [snapshot]
+
+    @cached_property
+    def _saved(self) -> list[dict[str, Any]]:
+        """What this process has saved, or nothing: its restoration must not depend on files that others remove."""
+        return []
 
     def _read_before(self) -> dict[str, Any]:
         try:
-            return dict(read_sealed(self.before)[0]["snapshot"])
+            return dict(read_sealed(self.before, _BEFORE)[0]["snapshot"])
         except (OSError, DamagedResult, KeyError, TypeError, ValueError) as error:
             raise DamagedResult(f"{self.before} cannot be read, so the settings are not restored: {error}") from None
 
@@ -207,7 +220,7 @@ class SweepFolder:
         """Whether this account saved the snapshot for this sweep and server; also if there is none and needs none."""
         state = self.journal.settings_state
         try:
-            content, own = read_sealed(self.before)
+            content, own = read_sealed(self.before, _BEFORE)
         except FileNotFoundError:
             return not state.changed
         identity = state.identity if state.changed else content.get("identity")
@@ -215,7 +228,8 @@ class SweepFolder:
 
     def drop_before(self) -> None:
         """Remove the snapshot of restored settings: the server's files, which are in it, may hold passwords."""
-        self.before.unlink(missing_ok=True)
+        drop_sealed(self.before)
+        self._saved.clear()
 
 
 def sweep_folder(root: Path, sweep_id: str) -> SweepFolder:
@@ -224,9 +238,10 @@ def sweep_folder(root: Path, sweep_id: str) -> SweepFolder:
 
 
 def sweep_folders(root: Path) -> Iterator[SweepFolder]:
-    """All sweeps under ``root``, newest first; other files are ignored."""
+    """All sweeps under ``root``, newest first; other files are ignored, and folders with links or special files."""
     for path in sorted((root / "sweeps").glob("*/plan.json"), reverse=True):
-        yield SweepFolder(path.parent)
+        if odd_entry(path.parent) is None:
+            yield SweepFolder(path.parent)
 
 
 def find_sweep(root: Path, sweep_id: str) -> SweepFolder:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from hdbkit.errors import DamagedResult
+from hdbkit.errors import DamagedResult, InputError
 from hdbkit.results.sweep_folder import SweepFolder, sweep_folders
 
 
@@ -28,15 +28,16 @@ def doubtful(root: Path, identity: str | None = None) -> Iterator[tuple[SweepFol
     """The sweeps of which it is unknown what they left, on the server ``identity`` or on any, newest first; and why.
 
     Their journal cannot be read, or their files are not this account's, as in a folder from elsewhere: what these
-    would restore is not used. Raises ``InputError`` as ``unrestored``.
+    would restore is not used.
     """
     for folder in sweep_folders(root):
         try:
             state = folder.journal.settings_state
             if not state.changed or identity not in (None, state.identity) or folder.journal.state.executed_by:
                 continue
-        except DamagedResult as error:
+            own = folder.is_own
+        except (DamagedResult, InputError) as error:  # also a key that cannot be read
             yield folder, str(error)
-            continue
-        if not folder.is_own:
-            yield folder, f"{folder.before} was not written by this account"
+        else:
+            if not own:
+                yield folder, f"this account did not write the files in {folder.path}"

@@ -7,7 +7,7 @@ after a kill, by the next sweep.
 """
 
 from hdbkit.sweep_runner.events import EventKind, Follower, SweepEvent, Watcher
-from hdbkit.sweep_runner.executing import RunOne, accept, prepare, resume, start
+from hdbkit.sweep_runner.executing import RunOne, prepare, resume, start, take_over
 from hdbkit.sweep_runner.progress import SweepProgress, SweepStatus, sweep_progress
 from hdbkit.sweep_runner.settling import settle_earlier
 
@@ -19,10 +19,10 @@ __all__ = [
     "SweepProgress",
     "SweepStatus",
     "Watcher",
-    "accept",
     "prepare",
     "resume",
     "settle_earlier",
     "start",
     "sweep_progress",
+    "take_over",
 ]

@@ -15,6 +15,7 @@ from hdbkit.contracts import ApplyBy, ServerControl
 from hdbkit.errors import (
     AgentLost,
     ConfigErrors,
+    DamagedResult,
     HdbkitError,
     InputError,
     NoneFree,
@@ -96,6 +97,8 @@ def resume(
         target: the same target, if its password is only in memory.
     """
     plan, state = folder.read_plan(SweepPlan), folder.journal.state
+    if state.next_number > len(plan.runs) + 1:
+        raise DamagedResult(f"the journal of {folder.sweep_id} has runs that its plan does not have")
     control.say = _waiting(watch, len(plan.runs))
     with resumed_by(folder.sweep_id):
         undo_faults(folder, target or plan.target, control.say)
@@ -114,14 +117,16 @@ def resume(
     return folder
 
 
-def accept(folder: SweepFolder, target: Target, control: ServerControl) -> None:
-    """Make a sweep of another account, or from elsewhere, this account's own, which names its target.
+def take_over(folder: SweepFolder, target: Target, control: ServerControl) -> None:
+    """Give a sweep this target, and make it this account's own.
 
-    Its plan then has that target, with its commands and files, and its snapshot is the one that is restored. Raises
-    ``InputError`` if it changed another server.
+    The commands and files of the target are used instead of those in its plan, and its snapshot is the one that is
+    restored. Raises ``InputError`` if the sweep changed another server, or is being executed.
     """
     _check_same(folder, control)
-    folder.accept(folder.read_plan(SweepPlan).model_copy(update={"target": target}))
+    with only_sweep(folder.root, control.identity):
+        command = folder.read_plan(SweepPlan).command if folder.is_own else ""
+        folder.accept(folder.read_plan(SweepPlan).model_copy(update={"target": target, "command": command}))
 
 
 def _start_same(folder: SweepFolder, planned: Target, given: Target, control: ServerControl) -> None:

@@ -219,13 +219,17 @@ def test_a_sweep_from_elsewhere_is_resumed_on_the_target_that_is_named_and_no_ot
     journal.write_text(journal.read_text().replace("nulldb://", "another://"))
     for refused in (command("sweep", "--resume", "last"), command("sweep", "--resume", "last", "--detach")):
         assert refused.code == 2
-        assert f"name the target: hdbkit sweep TARGET --resume {stopped.sweep_id}" in refused.err
+        assert f"hdbkit sweep TARGET --resume {stopped.sweep_id} --accept" in refused.err
+    with pytest.raises(InputError, match="--accept"):
+        start_sweep(target, resume_id="last")
+    with pytest.raises(InputError, match="is not stopped"):
+        stopped.stop()
     assert not ran.exists()
     with pytest.raises(InputError, match="was run on another://"):
-        start_sweep(target, resume_id="last")
+        start_sweep(target, resume_id="last", accept=True)
     assert not stopped.folder.is_own
     journal.write_text(journal.read_text().replace("another://", "nulldb://"))
-    done = start_sweep(target, resume_id="last").wait()
+    done = start_sweep(target, resume_id="last", accept=True).wait()
     assert set(done.runs["status"]) == {"done"}
     assert not ran.exists()
 

@@ -106,6 +106,19 @@ def test_a_new_sweep_on_a_server_that_is_down_states_how_it_is_started(
         hdbkit.sweep(target, SWEEP, workspace=Workspace(results=tmp_path))
 
 
+def test_a_key_that_cannot_be_used_ends_neither_a_run_nor_doctor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = killed(tmp_path, DOWN)
+    state = tmp_path / "state" / "hdbkit"
+    state.mkdir(parents=True)
+    (state / "key").write_text("short")
+    monkeypatch.setenv("XDG_STATE_HOME", str(state.parent))
+    (warning,) = settings_warnings(tmp_path, DOWN)
+    assert "is no key of hdbkit" in warning
+    assert folder.sweep_id in warning
+
+
 def test_a_sweep_of_another_account_is_not_said_to_be_restored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,4 +127,4 @@ def test_a_sweep_of_another_account_is_not_said_to_be_restored(
         folder = killed(tmp_path, DOWN)
     assert left_settings(tmp_path, DOWN) == []
     (warning,) = settings_warnings(tmp_path, DOWN)
-    assert warning.startswith(f"{folder.before} was not written by this account; whether sweep-1 left its settings")
+    assert warning.startswith(f"this account did not write the files in {folder.path}; whether sweep-1 left its")

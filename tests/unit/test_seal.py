@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import stat
 import subprocess
 import sys
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.results.seal import read_sealed, require_key, write_sealed
+from hdbkit.results.seal import drop_sealed, read_sealed, require_key, write_sealed
 
 
 @pytest.fixture(autouse=True)
@@ -43,35 +45,67 @@ def test_processes_that_make_it_at_the_same_time_get_the_same() -> None:
 
 def test_a_content_is_read_back_with_whose_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
-    write_sealed(path, {"b": 1, "a": ["x"]})
-    assert read_sealed(path) == ({"b": 1, "a": ["x"]}, True)
+    write_sealed(path, "plan", {"b": 1, "a": ["x"]})
+    assert read_sealed(path, "plan") == ({"b": 1, "a": ["x"], "kind": "plan"}, True)
+    assert not read_sealed(path, "fault")[1]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
-    assert read_sealed(path) == ({"b": 1, "a": ["x"]}, False)
+    assert not read_sealed(path, "plan")[1]
     assert not (tmp_path / "other").exists(), "reading makes no key"
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"content": {}}', '{"content": 1, "seal": ""}', "\xff"])
+def test_what_counts_once_does_not_count_after_it_was_dropped(tmp_path: Path, state: Path) -> None:
+    path, copy = tmp_path / "file", tmp_path / "copy"
+    write_sealed(path, "fault", {"a": 1}, once=True)
+    shutil.copy(path, copy)
+    assert read_sealed(path, "fault")[1]
+    drop_sealed(path)
+    assert not path.exists()
+    assert not read_sealed(copy, "fault")[1]
+    assert [*(state / "pending").iterdir()] == []
+    drop_sealed(path)
+
+
+def test_dropping_a_file_from_elsewhere_removes_nothing_else(tmp_path: Path, state: Path) -> None:
+    write_sealed(tmp_path / "own", "fault", {}, once=True)
+    foreign = tmp_path / "foreign"
+    foreign.write_text(json.dumps({"seal": "", "content": {"once": "../key"}}))
+    drop_sealed(foreign)
+    assert not foreign.exists()
+    assert (state / "key").exists()
+    assert read_sealed(tmp_path / "own", "fault")[1]
+
+
+DAMAGED = ["", "[]", '{"content": {}}', '{"content": 1, "seal": ""}', '{"content": [[1, 2]], "seal": ""}', "\xff"]
+
+
+@pytest.mark.parametrize("text", [*DAMAGED, "[" * 200_000], ids=range(len(DAMAGED) + 1))
 def test_a_damaged_file_is_an_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "file").write_bytes(text.encode("latin-1"))
     with pytest.raises(DamagedResult, match="cannot be read"):
-        read_sealed(tmp_path / "file")
+        read_sealed(tmp_path / "file", "plan")
+    drop_sealed(tmp_path / "file")
+    assert not (tmp_path / "file").exists()
 
 
 def test_no_key_opens_nothing(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text('{"content": {}, "seal": ""}')
-    assert read_sealed(tmp_path / "file") == ({}, False)
+    (tmp_path / "file").write_text('{"content": {"kind": "plan"}, "seal": ""}')
+    assert not read_sealed(tmp_path / "file", "plan")[1]
 
 
 def test_a_state_folder_that_cannot_be_written_is_an_error_that_names_it(tmp_path: Path, state: Path) -> None:
     state.write_text("a file in its place")
     with pytest.raises(InputError, match=f"by a key in {state}/key, .* set XDG_STATE_HOME"):
-        write_sealed(tmp_path / "file", {})
+        write_sealed(tmp_path / "file", "plan", {})
     assert not (tmp_path / "file").exists()
 
 
-def test_a_key_of_another_length_is_an_error(state: Path) -> None:
+def test_a_key_of_another_length_or_that_is_a_link_to_nothing_is_an_error(state: Path) -> None:
     state.mkdir()
     (state / "key").write_bytes(b"short")
     with pytest.raises(InputError, match="is no key of hdbkit"):
+        require_key()
+    (state / "key").unlink()
+    (state / "key").symlink_to(state / "none")
+    with pytest.raises(InputError, match="it is a link to nothing"):
         require_key()

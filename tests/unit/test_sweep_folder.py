@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from threading import Timer
 
@@ -200,7 +201,7 @@ def received(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFolder:
         folder = made(tmp_path, "received")
         folder.save_before("server-1", {"flush": "off"})
         assert folder.is_own
-        return folder
+        return sweep_folder(tmp_path, "received")
 
 
 def test_settings_that_another_account_saved_are_neither_restored_nor_passed_over(
@@ -209,7 +210,8 @@ def test_settings_that_another_account_saved_are_neither_restored_nor_passed_ove
     """Somebody who sends a folder could choose the settings of the server on which the next sweep runs."""
     assert not received.is_own
     assert unrestored(tmp_path, "server-1") == []
-    assert [*doubtful(tmp_path, "server-1")] == [(received, f"{received.before} was not written by this account")]
+    reason = f"this account did not write the files in {received.path}"
+    assert [*doubtful(tmp_path, "server-1")] == [(received, reason)]
     assert [*doubtful(tmp_path, "server-2")] == []
     with pytest.raises(DamagedResult, match="was not written by this account, so the settings are not restored"):
         received.read_before()
@@ -240,6 +242,64 @@ def test_files_of_another_sweep_or_server_are_not_this_sweeps(tmp_path: Path) ->
     assert not one.is_own
     shutil.copytree(other.path, tmp_path / "sweeps" / "three")
     assert not sweep_folder(tmp_path, "three").is_own
+
+
+def test_a_copy_of_settings_that_were_restored_is_not_restored_again(tmp_path: Path) -> None:
+    """As a backup of the results folder, which would undo what was changed on the server since."""
+    folder = made(tmp_path)
+    folder.save_before("server-1", {"flush": "on"})
+    shutil.copytree(folder.path, tmp_path / "backup")
+    folder.append(Step.SETTINGS_RESTORED)
+    folder.drop_before()
+    shutil.rmtree(folder.path)
+    shutil.move(tmp_path / "backup", folder.path)
+    again = sweep_folder(tmp_path, folder.sweep_id)
+    assert again.read_plan(SweepPlan)
+    assert not again.is_own
+    assert unrestored(tmp_path, "server-1") == []
+
+
+def test_what_a_process_has_saved_it_restores_without_its_key_and_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made(tmp_path)
+    folder.save_before("server-1", {"flush": "on"})
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
+    folder.before.unlink()
+    assert folder.read_before() == {"flush": "on"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"step": "settings_saved", "details": {"found": 5}}',
+        '{"step": "started", "details": {"pid": "x"}}',
+        '{"step": "started", "details": {"pid": null}}',
+    ],
+)
+def test_details_that_no_line_of_hdbkit_has_are_damage(tmp_path: Path, line: str) -> None:
+    folder = made(tmp_path)
+    text = line.replace('"step"', '"at": "2026-01-01T00:00:00Z", "step"') + "\n"
+    (folder.path / "journal.ndjson").write_text(text * 2)
+    for _ in range(2):
+        with pytest.raises(DamagedResult, match="is damaged"):
+            _ = folder.journal.state
+
+
+@pytest.mark.parametrize("run_id", ["../r6/run", "/tmp/run", "..", ".hidden"])
+def test_a_line_that_names_a_place_as_its_run_does_not_count(tmp_path: Path, run_id: str) -> None:
+    folder = made(tmp_path)
+    folder.append(Step.RUN_STARTED, 1, run_id)
+    assert folder.journal.state.open_run is None
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_sweep_with_a_link_or_a_pipe_is_ignored(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    folder = made(tmp_path)
+    assert find_sweep(tmp_path, "last") == folder
+    make(folder.path / "journal.ndjson")
+    with pytest.raises(InputError, match="there is no sweep 'last'"):
+        find_sweep(tmp_path, "last")
 
 
 def test_a_sweep_whose_earlier_plan_is_there_again_after_a_kill_is_its_own(tmp_path: Path) -> None:
