@@ -5,7 +5,9 @@ Files are SQL, or scripts (Lua) and commands of an engine without SQL. In a file
 the next statement. ``:word`` is a value (bound by the driver), ``{word}`` an identifier or integer (or a tuple of
 these) inserted into the text. A script states its parameters, and the columns of its result, in two lines of its
 description, ``-- parameters: account_id, amount`` and ``-- returns: balance(100), owner``; what is in parentheses
-says how the engine stores a value.
+says how the engine stores a value. In a cluster, ``-- key: {$account_id}`` is the key on whose node it runs;
+``-- nodes: sum`` says that it runs on each node and the numbers are added (``rows``: all rows; ``common``: the rows
+that each node returns).
 
 ``{{limit(1)}}`` is a fragment: what engines write differently. It is defined in ``schemas/ansi/fragments.sql`` after
 a line ``-- fragment: limit(rows)``, with ``{rows}`` for its argument, and again in the folder of a dialect that
@@ -40,7 +42,7 @@ _NAME = re.compile(r"^--\s*(name|commands|attempt):\s*(\S+)\s*$", re.MULTILINE)
 _FRAGMENT = re.compile(r"^--\s*fragment:\s*([a-z_]+)(?:\(([a-z_, ]*)\))?\s*$", re.MULTILINE)
 _USE = re.compile(r"\{\{\s*([a-z_]+)(?:\(([^{}]*(?:\{[a-z_]+\}[^{}]*)*)\))?\s*\}\}")
 _ARGUMENT = re.compile(r"'(?:[^']|'')*'|[(),]|[^'(),]+")
-_DECLARED = re.compile(r"--\s*(parameters|returns):\s*(.*)")
+_DECLARED = re.compile(r"--\s*(parameters|returns|key|nodes):\s*(.*)")
 _COMMANDS = ".commands"
 _SCRIPTS = (".lua", _COMMANDS)
 _FILES = (".sql", *_SCRIPTS)
@@ -88,6 +90,10 @@ class Statement:
     """The parameters of a script, which states them; None in SQL."""
     returns: tuple[str, ...] = ()
     """The columns of a script's result, as it states them."""
+    key: str = ""
+    """The key on whose node a script runs, where the server is a cluster."""
+    nodes: str = ""
+    """How the results of several nodes become one: ``sum``, ``rows`` or ``common``; empty: one node is asked."""
 
     @property
     def body(self) -> str:
@@ -314,7 +320,9 @@ def made(name: str, body: str, origin: Path) -> Statement:
     comment = [line.removeprefix("--").strip() for line in leading if not _DECLARED.fullmatch(line)]
     text = "\n".join(lines[len(leading) :]).strip().removesuffix(";")
     declared = stated.get("parameters", () if origin.suffix in _SCRIPTS else None)
-    return Statement(name, text, origin, " ".join(comment), declared=declared, returns=stated.get("returns", ()))
+    key, nodes = (" ".join(stated.get(word, ())) for word in ("key", "nodes"))
+    returns = stated.get("returns", ())
+    return Statement(name, text, origin, " ".join(comment), declared=declared, returns=returns, key=key, nodes=nodes)
 
 
 def _divided(body: str) -> tuple[str, str]:

@@ -34,6 +34,7 @@ class Capability(StrEnum):
     DECIMALS = "decimals", "decimals are exact, and are read with all places of their columns"
     STORED_ROUTINES = "stored_routines", "transactions run as stored routines, one call each"
     CLIENT_ROUTINES = "client_routines", "transactions run as statements or steps that the client sends"
+    ACROSS_SHARDS = "transactions_across_shards", "a transaction may use rows anywhere in the schema"
     SCHEMAS = "schemas", "a workload's tables have their own schema inside the database"
     SERVER = "server", "clients connect to a server, which has accounts and can end sessions"
     SETTINGS = "settings", "the server has settings that can be read and changed"

@@ -47,16 +47,26 @@ Raw = tuple[bytes, tuple[Convert, ...]]
 class RedisSession:
     """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.OptimisticSession`."""
 
-    def __init__(self, connection: Any, dialects: tuple[str, ...], scope: Scope, database: int = 0) -> None:
+    def __init__(
+        self, connection: Any, dialects: tuple[str, ...], scope: Scope, database: int = 0, tag: str = ""
+    ) -> None:
         self.connection, self._dialects, self.scope = connection, dialects, scope
         self._socket: socket = connection._sock
         self.prefix = f"{scope.schema}:" if scope.schema else ""
+        self.common = f"{self.prefix}{tag}:" if tag else self.prefix
+        """The beginning of keys without a hash tag; a node of a cluster has them under its own, ``tag``."""
         self.library = f"{scope.schema}_{database}"
         """The name of the schema's functions: functions are the same in all databases of a server."""
         self._heads: dict[str, tuple[bytes, int, tuple[Convert, ...]]] = {}
         self._steps: dict[str, Step] = {}
         self._stream = cast(BinaryIO, self._socket.makefile("rb"))
         self._watches = False
+        self._sent = 0
+
+    @property
+    def nodes(self) -> tuple[RedisSession, ...]:
+        """The sessions with the servers that have the keys: this one."""
+        return (self,)
 
     def client_path(self, needs: frozenset[Capability]) -> str:
         """The driver's, for every load."""
@@ -64,9 +74,10 @@ class RedisSession:
 
     def parameters(self, operation: str) -> tuple[str, ...]:
         """The names that the script declares."""
-        return self._find(operation).parameters
+        return self.find(operation).parameters
 
-    def _find(self, operation: str) -> Statement:
+    def find(self, operation: str) -> Statement:
+        """The text of an operation. Raises ``InputError`` if it does not exist."""
         return in_scope(self.scope.statements, self._dialects, operation)
 
     def command(self, *words: str | bytes | int) -> Any:
@@ -88,7 +99,7 @@ class RedisSession:
         about_settings = answer(self.command, operation, arguments)
         if about_settings is not None:
             return about_settings
-        statement = self._find(operation)
+        statement = self.find(operation)
         given = [encoded(arguments[name]) for name in statement.parameters]
         text = f"{self.beginning()}\n{_function('run', statement)}\nreturn reply(run(unpack(ARGV)))\n"
         raw = self.command("EVAL", text, 0, *given)
@@ -96,8 +107,8 @@ class RedisSession:
 
     def beginning(self) -> str:
         """What every script of the schema begins with."""
-        texts = [self._find(name).text for name in _BEGINNING if name == "shared" or name in self.scope.statements]
-        return "\n".join([f"local prefix = {json.dumps(self.prefix)}", *texts])
+        texts = [self.find(name).text for name in _BEGINNING if name == "shared" or name in self.scope.statements]
+        return "\n".join([f"local prefix, common = {json.dumps(self.prefix)}, {json.dumps(self.common)}", *texts])
 
     def function(self, name: str) -> str:
         """The name of a function of the schema in the server."""
@@ -107,9 +118,9 @@ class RedisSession:
         """Make the operations ``call_<name>`` functions of the server, in place of those that there are."""
         texts = [f"#!lua name={self.library}", self.beginning()]
         for name in names:
-            flags = "'no-writes'" if name in reading else ""
+            flags = "'allow-cross-slot-keys'" + (", 'no-writes'" if name in reading else "")
             texts += [
-                _function(f"run_{name}", self._find(CALL + name)),
+                _function(f"run_{name}", self.find(CALL + name)),
                 f"redis.register_function{{ function_name = '{self.function(name)}', flags = {{ {flags} }},",
                 f"    callback = function(_, values) return reply(run_{name}(unpack(values))) end }}",
             ]
@@ -126,7 +137,7 @@ class RedisSession:
         for name in operations:
             if name in self._heads:
                 continue
-            statement = self._find(name)
+            statement = self.find(name)
             if statement.is_commands:
                 self._step(name)
                 continue
@@ -204,7 +215,7 @@ class RedisSession:
 
     def _step(self, name: str) -> Step:
         if name not in self._steps:
-            self._steps[name] = Step(self._find(name), self.prefix)
+            self._steps[name] = Step(self.find(name), self.prefix)
         return self._steps[name]
 
     def _exchanged(self, text: bytes, commands: int) -> list[Any]:
@@ -224,18 +235,27 @@ class RedisSession:
 
     def load(self, table: Table, chunks: Iterable[bytes]) -> int:
         """Load rows, of which a chunk is encoded while the server works on the one before; their number."""
-        loader = Loader(table.name, self._find(f"load_{table.name}").text, table.columns, self.prefix)
-        rows = waiting = 0
+        lines = self.find(f"load_{table.name}").text.splitlines()
+        loader, rows = Loader(table.name, lines, table.columns, self.prefix), 0
         for chunk in chunks:
-            text, commands = loader.encoded(chunk)
-            self._replies(waiting)
-            try:
-                self._socket.sendall(text)
-            except OSError as error:
-                self._lost(error)
-            rows, waiting = rows + chunk.count(b"\n"), commands
-        self._replies(waiting)
+            self.send([command for _, command in loader.keyed(chunk)])
+            rows += chunk.count(b"\n")
+        self.settle()
         return rows
+
+    def send(self, commands: Sequence[bytes]) -> None:
+        """Send commands of a bulk load when those sent before are carried out."""
+        self.settle()
+        try:
+            self._socket.sendall(b"".join(commands))
+        except OSError as error:
+            self._lost(error)
+        self._sent = len(commands)
+
+    def settle(self) -> None:
+        """Wait until the commands of a bulk load are carried out."""
+        sent, self._sent = self._sent, 0
+        self._replies(sent)
 
     def _replies(self, count: int) -> None:
         """Read that many replies of one line each; the first error among them fails."""

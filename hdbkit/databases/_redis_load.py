@@ -27,23 +27,22 @@ _ROWS = 500
 class Loader:
     """Makes the commands that load one table; ``columns`` are those of the rows, ``prefix`` is that of the keys."""
 
-    def __init__(self, table: str, commands: str, columns: Sequence[str], prefix: str) -> None:
+    def __init__(self, table: str, commands: Sequence[str], columns: Sequence[str], prefix: str) -> None:
         places = {name: place for place, name in enumerate(columns)}
-        unknown = {found[1] for found in _REFERENCE.finditer(commands)} - places.keys()
+        unknown = {found[1] for line in commands for found in _REFERENCE.finditer(line)} - places.keys()
         if unknown:
             raise InputError(f"load_{table}: the rows have no column '{sorted(unknown)[0]}'")
-        self._commands = [_Command(line.split(), places, prefix) for line in commands.splitlines()]
+        self._commands = [_Command(line.split(), places, prefix) for line in commands]
 
-    def encoded(self, chunk: bytes) -> tuple[bytes, int]:
-        """The commands for a chunk of rows, and their number."""
+    def keyed(self, chunk: bytes) -> list[tuple[bytes, bytes]]:
+        """The commands for a chunk of rows, with their keys."""
         lines = chunk.removesuffix(b"\n").split(b"\n")
         columns: list[Column] = list(zip(*(line.split(b"\t") for line in lines), strict=True))
         if b"\\" in chunk:
             columns = [
                 [_ESCAPED.sub(_unescaped, v) for v in one] if b"\\" in b"".join(one) else one for one in columns
             ]
-        made = [piece for command in self._commands for piece in command.encoded(columns)]
-        return b"".join(made), len(made)
+        return [made for command in self._commands for made in command.encoded(columns)]
 
 
 class _Command:
@@ -55,7 +54,7 @@ class _Command:
         self._values = [Word(word, places) for word in words[2:]]
         self._removed: set[bytes] = set()
 
-    def encoded(self, columns: Sequence[Column]) -> Iterator[bytes]:
+    def encoded(self, columns: Sequence[Column]) -> Iterator[tuple[bytes, bytes]]:
         form, parts = b"", list[Iterable[Any]]()
         for made in (value.of(columns) for value in self._values):
             if isinstance(made, bytes):
@@ -74,13 +73,13 @@ class _Command:
         for key, run in groupby(zip(keys, tails, strict=True), key=itemgetter(0)):
             yield from self._of_key(key, map(itemgetter(1), run))
 
-    def _of_key(self, key: bytes, tails: Iterator[bytes]) -> Iterator[bytes]:
+    def _of_key(self, key: bytes, tails: Iterator[bytes]) -> Iterator[tuple[bytes, bytes]]:
         if self._name == _LIST and key not in self._removed:
             self._removed.add(key)
-            yield packed(b"DEL", key)
+            yield key, packed(b"DEL", key)
         while some := list(islice(tails, _ROWS)):
             words = 2 + len(self._values) * len(some)
-            yield b"*%d\r\n%b%b%b" % (words, bulk(self._name), bulk(key), b"".join(some))
+            yield key, b"*%d\r\n%b%b%b" % (words, bulk(self._name), bulk(key), b"".join(some))
 
 
 class Word:
@@ -107,6 +106,11 @@ class Word:
     def filled(self, values: Sequence[bytes]) -> bytes:
         """The word of one row, by place."""
         return self._form % tuple([store(values[at]) if store else values[at] for at, store in self._used])
+
+
+def is_tagged(command: str) -> bool:
+    """Whether the key of a command has a hash tag."""
+    return "{" in command.split()[1]
 
 
 def _unescaped(found: re.Match[bytes]) -> bytes:

@@ -24,18 +24,20 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.databases._redis import RedisSession
+from hdbkit.databases._redis_cluster import RedisClusterSession
 from hdbkit.databases._schema_options import options_of
 from hdbkit.databases._sql_schema import reported
 from hdbkit.errors import InputError
 
 _OPTIONS = SessionOptions(application="hdbkit build")
-_PAGE = 5000
 
 
 class RedisDatabase(Database, Protocol):
     """The engine."""
 
-    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> RedisSession:
+    def connect(
+        self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None
+    ) -> RedisSession | RedisClusterSession:
         """A session."""
         ...
 
@@ -43,7 +45,7 @@ class RedisDatabase(Database, Protocol):
 class RedisSchema:
     """Contract: :class:`hdbkit.contracts.Schema`."""
 
-    session: RedisSession
+    session: RedisSession | RedisClusterSession
 
     def __init__(self, engine: RedisDatabase, target: Target, workload: Workload) -> None:
         options_of(engine, workload.spec.storage)
@@ -55,7 +57,7 @@ class RedisSchema:
         self._claimed = ""
 
     def _key(self, name: str) -> str:
-        return f"{self.session.prefix}{name}"
+        return f"{self.session.common}{name}"
 
     def log(self) -> BuildLog:
         """The build record."""
@@ -138,17 +140,13 @@ class RedisSchema:
         """Remove the functions and every key of the schema, the record last."""
         log, session = self.log(), self.session
         functions = session.functions()
-        if functions:
-            session.command("FUNCTION", "DELETE", session.library)
-        record = [self._key(name) for name in ("tables", "parts", "build", "claim")]
-        kept, cursor = {key.encode() for key in record}, b"0"
-        while True:
-            cursor, keys = session.command("SCAN", cursor, "MATCH", self._key("*"), "COUNT", _PAGE)
-            if found := [key for key in keys if key not in kept]:
-                session.command("UNLINK", *found)
-            if cursor == b"0":
-                break
-        session.command("UNLINK", *record)
+        for node in session.nodes:
+            if node.functions():
+                node.command("FUNCTION", "DELETE", node.library)
+            cursor = "0"
+            while (cursor := node.ask("remove_keys", cursor=cursor)[0][0]) != "0":
+                pass
+        session.command("UNLINK", *(self._key(name) for name in ("tables", "parts", "build", "claim")))
         tables = [f"table {table}" for table in self._workload.tables if table in log.tables]
         return [*(f"function {name}" for name in functions), *tables]
 

@@ -216,6 +216,7 @@ class NullDatabase(BaseDatabase):
     capabilities = frozenset(
         {
             Capability.STORED_ROUTINES,
+            Capability.ACROSS_SHARDS,
             Capability.SETTINGS,
             Capability.SCHEMAS,
             Capability.ISOLATION,

@@ -42,7 +42,7 @@ _BATCHES_KEPT: Final = 100
 """The number of batches whose cursors a session keeps."""
 _LONGEST_TEXT: Final = 1 << 20
 """Texts up to this length are sent with their statement; some drivers confuse those that are sent in pieces."""
-_ALL: Final = frozenset({Capability.SQL, Capability.TABLES, Capability.CLIENT_ROUTINES})
+_ALL: Final = frozenset({Capability.SQL, Capability.TABLES, Capability.CLIENT_ROUTINES, Capability.ACROSS_SHARDS})
 _OF_CATALOG: Final[Mapping[str, Callable[[pyodbc.Connection, Source], list[tuple[str, ...]]]]] = MappingProxyType(
     {"list_tables": tables, "list_indexes": indexes}
 )

@@ -11,19 +11,28 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hdbkit.config import Target
-from hdbkit.contracts import SERVER, Capability, Schema, Scope, Session, SessionOptions, Workload
+from hdbkit.contracts import SERVER, Capability, Database, Schema, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._access import CONNECT_TIMEOUT, connect_timeout_s, first_usable
 from hdbkit.databases._base import BaseDatabase
 from hdbkit.databases._redis_settings import ANSWERS, PROTECTED, values
-from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
+from hdbkit.errors import (
+    CannotConnect,
+    InputError,
+    MissingDriver,
+    NoneFree,
+    NothingListens,
+    NotReady,
+    Rejected,
+)
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import Encryption
 
 if TYPE_CHECKING:
     from hdbkit.databases._redis import RedisSession
+    from hdbkit.databases._redis_cluster import RedisClusterSession
 
 _PORT = 6379
 _PASSWORD_VARIABLE = "REDISCLI_AUTH"  # noqa: S105  the name of a variable
@@ -39,6 +48,8 @@ _REFUSALS: tuple[tuple[str, type[CannotConnect], str, str], ...] = (
     ("loading the dataset", NotReady, "the server is loading its data", "try again in a moment"),
     ("refused", NothingListens, "nothing listens there", "check host and port, and that the server runs"),
 )
+_A_CLUSTER = ("the server belongs to a cluster", "set the target's option cluster to on")
+_NO_CLUSTER = ("the server belongs to no cluster", "omit the target's option cluster")
 
 
 class Redis(BaseDatabase):
@@ -46,11 +57,13 @@ class Redis(BaseDatabase):
 
     kind = "redis"
     title = "Redis"
+    is_cluster: ClassVar[bool] = False
     dialects: tuple[str, ...] = (kind,)
     capabilities = frozenset(
         {
             Capability.TABLES,
             Capability.DECIMALS,
+            Capability.ACROSS_SHARDS,
             Capability.STORED_ROUTINES,
             Capability.CLIENT_ROUTINES,
             Capability.OPTIMISTIC,
@@ -66,8 +79,12 @@ class Redis(BaseDatabase):
         {"connected_clients", "blocked_clients", "used_memory_bytes", "changes_since_save", "log_bytes"}
     )
     preload: tuple[str, ...] = ("redis.connection", "hdbkit.databases._redis")
-    options = (CONNECT_TIMEOUT, "tls", "tls_ca_file")
-    option_values: Mapping[str, tuple[str, ...]] = MappingProxyType({"tls": ("on", "off")})
+    options = (CONNECT_TIMEOUT, "tls", "tls_ca_file", "cluster")
+    option_values: Mapping[str, tuple[str, ...]] = MappingProxyType({"tls": ("on", "off"), "cluster": ("on", "off")})
+
+    def at(self, target: Target) -> Database:
+        """The engine of a cluster, if the target's option says that the server belongs to one."""
+        return _CLUSTER if target.options.get("cluster") == "on" else self
 
     def driver_version(self) -> str:
         """The version of redis-py."""
@@ -77,14 +94,18 @@ class Redis(BaseDatabase):
             raise MissingDriver(self.title, "redis", self.extra) from None
         return f"redis-py {redis.__version__}"
 
-    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> RedisSession:
+    def connect(
+        self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None
+    ) -> RedisSession | RedisClusterSession:
         """A session at the first usable address."""
+        return self._first_usable(target, scope, options or SessionOptions())
+
+    def _first_usable(self, target: Target, scope: Scope, options: SessionOptions) -> RedisSession:
         self.check_options(target)
         self.driver_version()
-        wanted = options or SessionOptions()
-        return first_usable(target, lambda one: self._connect(one, scope, wanted))
+        return first_usable(target, lambda one: self._connect(one, scope, options))
 
-    def _connect(self, target: Target, scope: Scope, options: SessionOptions) -> RedisSession:
+    def _connect(self, target: Target, scope: Scope, options: SessionOptions, tag: str = "") -> RedisSession:
         from redis.backoff import NoBackoff
         from redis.connection import AbstractConnection, Connection, SSLConnection
         from redis.exceptions import RedisError
@@ -113,10 +134,15 @@ class Redis(BaseDatabase):
             connection.connect()
             connection.send_command("PING")  # a server that loads its data, or wants a password, says so
             connection.read_response()
+            connection.send_command("HELLO")
+            said = connection.read_response()
         except (RedisError, OSError) as error:
             connection.disconnect()
             raise _refusal(target, str(error)) from None
-        return RedisSession(connection, self.dialects, scope, database)
+        if (dict(zip(said[::2], said[1::2], strict=True)).get(b"mode") == b"cluster") is not self.is_cluster:
+            connection.disconnect()
+            raise CannotConnect(target.url, *_NO_CLUSTER if self.is_cluster else _A_CLUSTER)
+        return RedisSession(connection, self.dialects, scope, database, tag)
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's keys and functions."""
@@ -146,7 +172,7 @@ class Redis(BaseDatabase):
 
     def provision(self, admin: Target, target: Target) -> list[str]:
         """Create the account with all commands, and store it if the server has a file of accounts."""
-        with closing(self.connect(admin)) as session:
+        with closing(self._first_usable(admin, SERVER, SessionOptions())) as session:
             if session.command("ACL", "GETUSER", target.user or "") is not None:
                 return []
             password = f">{target.new_password()}"
@@ -162,11 +188,46 @@ class Redis(BaseDatabase):
         return _PASSWORD_VARIABLE if os.environ.get(_PASSWORD_VARIABLE) else None
 
 
-def _own(session: Session) -> RedisSession:
-    from hdbkit.databases._redis import RedisSession
+class RedisCluster(Redis):
+    """Several servers that share the keys by slots. A function uses the keys of one of them."""
 
-    assert isinstance(session, RedisSession)
-    return session
+    title = "Redis Cluster"
+    is_cluster = True
+    capabilities = Redis.capabilities - {
+        Capability.ACROSS_SHARDS,
+        Capability.CLIENT_ROUTINES,
+        Capability.OPTIMISTIC,
+        Capability.SETTINGS,
+    }
+
+    def connect(
+        self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None
+    ) -> RedisClusterSession:
+        """Sessions with all primaries, which the first usable address names."""
+        from hdbkit.databases._redis_cluster import RedisClusterSession, primaries
+
+        wanted = options or SessionOptions()
+        with closing(self._first_usable(target, SERVER, wanted)) as one:
+            found = primaries(one)
+        nodes: list[RedisSession] = []
+        try:
+            for host, port, slots in found:
+                address = target.with_(host=host or target.host, port=port, fallbacks=())
+                nodes.append(self._connect(address, scope, wanted, slots.tag))
+        except CannotConnect:
+            for node in nodes:
+                node.close()
+            raise
+        return RedisClusterSession(nodes, [slots for *_, slots in found])
+
+
+def _own(session: Session) -> RedisSession:
+    """The session, of a cluster that with its first node."""
+    from hdbkit.databases._redis import RedisSession
+    from hdbkit.databases._redis_cluster import RedisClusterSession
+
+    assert isinstance(session, RedisSession | RedisClusterSession)
+    return session.nodes[0]
 
 
 def _is_encrypted(target: Target) -> bool:
@@ -204,3 +265,4 @@ def _refusal(target: Target, text: str) -> CannotConnect:
 
 
 DATABASE = Redis()
+_CLUSTER = RedisCluster()

@@ -83,6 +83,7 @@ class Sqlite(DbapiDatabase):
         {
             Capability.SQL,
             Capability.TABLES,
+            Capability.ACROSS_SHARDS,
             Capability.DECIMALS,
             Capability.CLIENT_ROUTINES,
             Capability.WRITERS_WAIT,

@@ -71,6 +71,8 @@ def test_a_load_on_a_schema_of_hammerdb_s_has_its_rules_and_its_mix() -> None:
         hammerdb.load(Load(input_rules=InputRules.SPEC))
     with pytest.raises(InputError, match="requires routines stored, not client; omit routines"):
         hammerdb.load(Load(routines=Routines.CLIENT))
+    with pytest.raises(InputError, match="requires remote_warehouses true, not false; omit remote_warehouses"):
+        hammerdb.load(Load(remote_warehouses=False))
 
 
 def test_a_load_is_of_the_workload_whose_options_are_given() -> None:

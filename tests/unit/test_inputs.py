@@ -159,6 +159,16 @@ def test_remote_lines_never_come_from_the_drawn_warehouse_itself() -> None:
     assert len(remote) / total == pytest.approx(0.01, rel=0.1)
 
 
+def test_without_remote_warehouses_all_else_is_the_same() -> None:
+    usual, local = inputs(), inputs(remote_warehouses=False)
+    for one, other in zip(usual.new_order(COUNT), local.new_order(COUNT), strict=True):
+        assert one[:4] + one[5:] == other[:4] + other[5:]
+        assert set(other[4]) == {other[0]}
+    for one, other in zip(usual.payment(COUNT), local.payment(COUNT), strict=True):
+        assert one[:2] + one[4:] == other[:2] + other[4:]
+        assert other[:2] == other[2:4]
+
+
 @pytest.mark.parametrize("operation", ["new_order", "payment", "order_status", "delivery", "stock_level"])
 def test_none_asked_for_is_none_given(operation: str) -> None:
     assert getattr(inputs(), operation)(0) == []

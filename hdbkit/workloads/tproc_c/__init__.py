@@ -70,7 +70,10 @@ class TprocC:
     tables: Mapping[str, Table] = MappingProxyType(TABLES)
     routines: tuple[str, ...] = TRANSACTIONS
     instead: Mapping[Capability, str] = MappingProxyType(
-        {Capability.STORED_ROUTINES: "use --routines client (routines: client)"}
+        {
+            Capability.STORED_ROUTINES: "use --routines client (routines: client)",
+            Capability.ACROSS_SHARDS: "use --no-remote-warehouses (remote_warehouses: false)",
+        }
     )
     grows = True
     preload: tuple[str, ...] = ("hdbkit.workloads.tproc_c.user",)
@@ -102,8 +105,12 @@ class TprocC:
 
     def needs(self, load: Load) -> frozenset[Capability]:
         """Stored routines, or what a client can send."""
-        stored = self.load(load).routines is Routines.STORED
-        return frozenset({Capability.STORED_ROUTINES if stored else Capability.CLIENT_ROUTINES})
+        own = self.load(load)
+        stored = own.routines is Routines.STORED
+        routines = frozenset({Capability.STORED_ROUTINES if stored else Capability.CLIENT_ROUTINES})
+        return (
+            routines | {Capability.ACROSS_SHARDS} if own.remote_warehouses and self.spec.warehouses > 1 else routines
+        )
 
     def access(self, load: Load, dialects: tuple[str, ...] = ()) -> Access:
         """Tables and routines of the transactions in the mix, and the table of the order numbers."""
@@ -124,8 +131,20 @@ class TprocC:
         return own.keep_order_ids or bool(own.faults)
 
     def hint(self, load: Load) -> str:
-        """That users share home warehouses, where operations change rows: each payment its warehouse's row."""
+        """That users share home warehouses, or that none uses another one."""
         own = self.load(load)
+        return "; ".join(filter(None, (self._shared_homes(own), self._without_remote(own))))
+
+    def _without_remote(self, own: TprocCLoad) -> str:
+        if own.remote_warehouses or self.spec.warehouses == 1:
+            return ""
+        return (
+            "no order line and no payment uses another warehouse (remote_warehouses: false), which is less than "
+            "TPC-C demands; compare the result only with such runs"
+        )
+
+    def _shared_homes(self, own: TprocCLoad) -> str:
+        """Users of one warehouse wait for each other where they change rows: each payment its warehouse's row."""
         each = TERMINALS if own.keying_and_thinking else 1
         reads = {name for name, weight in own.weights.items() if weight} <= READING
         if reads or own.all_warehouses or own.virtual_users <= each * self.spec.warehouses:

@@ -53,6 +53,9 @@ class Inputs:
         self._by_spec = load.input_rules is InputRules.SPEC
         home_w_id, self._own_d_id = _home(spec, load, plan)
         self._home_w_id = None if load.all_warehouses else home_w_id
+        self._remote_line, self._remote_payment = (
+            (_REMOTE_LINE, _REMOTE_PAYMENT) if load.remote_warehouses else (0, 0)
+        )
         self._one_rolled_back_of = _ROLLED_BACK[load.input_rules]
         self._constants = Constants.of(spec.seed, load.seed)
         self._generator = generator
@@ -67,7 +70,7 @@ class Inputs:
         rolled_back = self._between(1, self._one_rolled_back_of, count) == 1
         items[ends[rolled_back] - 1] = UNUSED_ITEM
         home = np.repeat(w_id, line_counts)
-        supplied = np.where(self._percent(_REMOTE_LINE, lines), self._other_warehouse(home), home)
+        supplied = np.where(self._percent(self._remote_line, lines), self._other_warehouse(home), home)
         quantities = self._between(1, _MAX_QUANTITY, lines)
         i, s, q, end = tuple(items.tolist()), tuple(supplied.tolist()), tuple(quantities.tolist()), ends.tolist()
         return (
@@ -84,7 +87,7 @@ class Inputs:
     def payment(self, count: int) -> list[Arguments]:
         """(w_id, d_id, c_w_id, c_d_id, c_id or None, c_last or None, amount)."""
         w_id, d_id = self._w_id(count), self._between(1, DISTRICTS, count)
-        remote = self._percent(_REMOTE_PAYMENT, count) & (self._warehouses > 1)
+        remote = self._percent(self._remote_payment, count) & (self._warehouses > 1)
         c_w_id = np.where(remote, self._other_warehouse(w_id), w_id)
         c_d_id = np.where(remote, self._between(1, DISTRICTS, count), d_id)
         homes = (column.tolist() for column in (w_id, d_id, c_w_id, c_d_id))

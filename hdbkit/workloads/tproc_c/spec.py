@@ -73,6 +73,9 @@ class TprocCLoad(config.Load):
     routines: Routines = Field(default=Routines.STORED, description="stored routines, or the same from the client")
     input_rules: InputRules = Field(default=InputRules.SPEC, description="whose rules draw the inputs")
     all_warehouses: bool = Field(default=False, description="draw a new warehouse for each transaction")
+    remote_warehouses: bool = Field(
+        default=True, description="let 1 % of order lines and 15 % of payments use another warehouse"
+    )
     keying_and_thinking: bool = Field(default=False, description="keying and thinking times of TPC-C 5.2.5")
     keep_order_ids: bool = Field(default=False, description="keep the order id of each new order")
 

@@ -58,3 +58,18 @@ add("cpu", { cpu_user_s = "used_cpu_user", cpu_system_s = "used_cpu_sys" })
 local functions = string.match(call("INFO", "commandstats"), "cmdstat_fcall:calls=(%d+)")
 found[#found + 1] = { "functions", functions or 0 }
 return found
+
+-- name: remove_keys
+-- Removes a page of the schema's keys on a node, but the record of the build; the next cursor, 0 at the end.
+-- parameters: cursor
+local record = {}
+for _, name in ipairs({ "tables", "parts", "build", "claim" }) do
+    record[common .. name] = true
+end
+local page = call("SCAN", cursor, "MATCH", prefix .. "*", "COUNT", 5000)
+for _, key in ipairs(page[2]) do
+    if not record[key] then
+        call("UNLINK", key)
+    end
+end
+return { { page[1] } }

@@ -1,10 +1,16 @@
 -- What every script begins with. A script is the body of a function of its parameters, which are texts; null is an
 -- empty text, an array is its values with commas between them. It returns rows, or nil if its work was rolled back by
--- design; the reply is JSON. "prefix" is what the keys of the schema begin with.
+-- design; the reply is JSON. "prefix" is what the keys of the schema begin with, and "common" what those without a hash tag
+-- begin with: in a cluster, each node has them under a tag of its own.
 
 -- name: shared
 local function call(...)
     return redis.call(...)
+end
+
+-- Whether a key exists, and is on this node.
+local function is_here(key)
+    return redis.pcall("EXISTS", key) == 1
 end
 
 local function fail(reason)

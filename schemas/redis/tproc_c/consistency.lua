@@ -4,12 +4,13 @@
 -- name: consistency_01
 -- 3.3.2.1: w_ytd is the sum of its districts' d_ytd.
 -- parameters: w_low, w_high
+-- nodes: sum
 local sums = {}
 each_district(w_low, w_high, function(w_id, d_id, here)
     sums[w_id] = (sums[w_id] or 0) + call("HGET", here .. "district:" .. d_id, "d_ytd")
 end)
 local broken = 0
-for _, w_id in ipairs(sorted(prefix .. "warehouse", w_low, w_high)) do
+for _, w_id in ipairs(warehouses(w_low, w_high)) do
     if tonumber(call("HGET", of(w_id) .. "warehouse", "w_ytd")) ~= (sums[w_id] or 0) then
         broken = broken + 1
     end
@@ -19,6 +20,7 @@ return { { broken } }
 -- name: consistency_02
 -- 3.3.2.2: d_next_o_id - 1 is the district's highest order, and its highest new order where it has any.
 -- parameters: w_low, w_high
+-- nodes: sum
 local broken = 0
 each_district(w_low, w_high, function(_, d_id, here)
     local last, highest = call("HGET", here .. "district:" .. d_id, "d_next_o_id") - 1, 0
@@ -35,6 +37,7 @@ return { { broken } }
 -- name: consistency_03
 -- 3.3.2.3: the new orders of a district are numbered without a gap.
 -- parameters: w_low, w_high
+-- nodes: sum
 local broken = 0
 each_district(w_low, w_high, function(_, d_id, here)
     local key = here .. "new_order:" .. d_id
@@ -48,6 +51,7 @@ return { { broken } }
 -- name: consistency_04
 -- 3.3.2.4: the number of order lines of a district is the sum of its orders' o_ol_cnt.
 -- parameters: w_low, w_high
+-- nodes: sum
 local broken = 0
 each_district(w_low, w_high, function(_, d_id, here)
     local stated = 0
@@ -63,6 +67,7 @@ return { { broken } }
 -- name: consistency_05
 -- 3.3.2.5: an order has no carrier exactly while it is a new order; a new order is an order.
 -- parameters: w_low, w_high
+-- nodes: sum
 local broken = 0
 each_district(w_low, w_high, function(_, d_id, here)
     local waiting = {}
@@ -84,6 +89,7 @@ return { { broken } }
 -- name: consistency_06
 -- 3.3.2.6: each order has o_ol_cnt lines; each line has an order.
 -- parameters: w_low, w_high
+-- nodes: sum
 local broken = 0
 each_district(w_low, w_high, function(_, d_id, here)
     local counted = {}
@@ -106,6 +112,7 @@ return { { broken } }
 -- name: consistency_07
 -- 3.3.2.7: a line has no delivery date exactly while its order has no carrier.
 -- parameters: w_low, w_high
+-- nodes: sum
 local broken = 0
 each_district(w_low, w_high, function(_, d_id, here)
     local undelivered = {}
@@ -124,13 +131,14 @@ return { { broken } }
 -- name: consistency_08
 -- 3.3.2.8: w_ytd is the sum of the payments made in the warehouse.
 -- parameters: w_low, w_high
+-- nodes: sum
 local paid, broken = {}, 0
 each_district(w_low, w_high, function(w_id, d_id, here)
     each_payment(here .. "history:" .. d_id, function(row)
         paid[w_id] = (paid[w_id] or 0) + select(5, payment_of(row))
     end)
 end)
-for _, w_id in ipairs(sorted(prefix .. "warehouse", w_low, w_high)) do
+for _, w_id in ipairs(warehouses(w_low, w_high)) do
     if tonumber(call("HGET", of(w_id) .. "warehouse", "w_ytd")) ~= (paid[w_id] or 0) then
         broken = broken + 1
     end
@@ -140,6 +148,7 @@ return { { broken } }
 -- name: consistency_09
 -- 3.3.2.9: d_ytd is the sum of the payments made in the district.
 -- parameters: w_low, w_high
+-- nodes: sum
 local broken = 0
 each_district(w_low, w_high, function(_, d_id, here)
     local paid = 0
@@ -155,6 +164,7 @@ return { { broken } }
 -- name: consistency_10
 -- 3.3.2.10: c_balance is the amount of the customer's delivered lines less the payments, which any warehouse takes.
 -- parameters: w_low, w_high
+-- nodes: sum
 local sums, low, high = delivered_amounts(w_low, w_high), tonumber(w_low), tonumber(w_high)
 each_district(nil, nil, function(_, d_id, here)
     each_payment(here .. "history:" .. d_id, function(row)
@@ -170,6 +180,7 @@ return { { customers_unlike(w_low, w_high, sums, "c_balance") } }
 -- name: consistency_11
 -- 3.3.2.11 after deliveries: orders less new orders are the 2100 of the population and those delivered since.
 -- parameters: w_low, w_high
+-- nodes: sum
 local broken = 0
 each_district(w_low, w_high, function(_, d_id, here)
     local delivered = 0
@@ -185,11 +196,13 @@ return { { broken } }
 -- name: consistency_12
 -- 3.3.2.12: c_balance + c_ytd_payment is the amount of the customer's delivered lines.
 -- parameters: w_low, w_high
+-- nodes: sum
 return { { customers_unlike(w_low, w_high, delivered_amounts(w_low, w_high), "c_balance", "c_ytd_payment") } }
 
 -- name: consistency_stock
 -- The specification has no condition on stock. The population sets these columns to 0 and has orders 1 to 3000, so
 -- s_ytd, s_order_cnt and s_remote_cnt are sums over later lines. All warehouses together: lines refer to any of them.
+-- nodes: sum
 local sums, broken = {}, 0
 each_district(nil, nil, function(w_id, d_id, here)
     each_field(here .. "order_line:" .. d_id, function(field, text)
@@ -202,7 +215,7 @@ each_district(nil, nil, function(w_id, d_id, here)
         end
     end)
 end)
-for _, w_id in ipairs(sorted(prefix .. "warehouse")) do
+for _, w_id in ipairs(warehouses()) do
     local sum = sums[w_id] or { 0, 0, 0 }
     for _, i_id in ipairs(existing(of(w_id) .. "stock:")) do
         local counted = call("HMGET", of(w_id) .. "stock:" .. i_id, "s_ytd", "s_order_cnt", "s_remote_cnt")

@@ -46,9 +46,20 @@ local function sorted(key, low, high)
     return found
 end
 
+-- The numbers of the warehouses on this node, in order, from low to high.
+local function warehouses(low, high)
+    local found = {}
+    for _, w_id in ipairs(sorted(common .. "warehouse", low, high)) do
+        if is_here(of(w_id) .. "warehouse") then
+            found[#found + 1] = w_id
+        end
+    end
+    return found
+end
+
 -- Calls visit(w_id, d_id, keys of its warehouse) for each district.
 local function each_district(low, high, visit)
-    for _, w_id in ipairs(sorted(prefix .. "warehouse", low, high)) do
+    for _, w_id in ipairs(warehouses(low, high)) do
         for _, d_id in ipairs(sorted(of(w_id) .. "district")) do
             visit(w_id, d_id, of(w_id))
         end

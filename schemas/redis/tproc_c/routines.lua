@@ -3,6 +3,7 @@
 
 -- attempt: call_new_order
 -- TPC-C 2.4.2. An unknown item rolls the order back before anything is written.
+-- key: {w$w_id}
 -- parameters: w_id, d_id, c_id, item_ids, supply_w_ids, quantities
 -- returns: o_id(integer), o_entry_d(time), w_tax(10000), d_tax(10000), c_discount(10000), c_last, c_credit, total_amount(100), i_names, s_quantities(integer), brand_generics, i_prices(100), ol_amounts(100)
 local here = of(w_id)
@@ -19,7 +20,7 @@ local dist = string.format("s_dist_%02d", d_id)
 local items, stocks, keys = {}, {}, {}
 for number, i_id in ipairs(i_ids) do
     local key = of(w_ids[number]) .. "stock:" .. i_id
-    items[number] = call("HMGET", prefix .. "item:" .. i_id, "i_name", "i_price", "i_data")
+    items[number] = call("HMGET", common .. "item:" .. i_id, "i_name", "i_price", "i_data")
     stocks[key] = stocks[key] or call("HMGET", key, "s_quantity", "s_ytd", "s_order_cnt", "s_remote_cnt", "s_data", dist)
     keys[number] = key
     if not (items[number][1] and stocks[key][1]) then
@@ -62,6 +63,7 @@ return { { o_id, entered, w_tax, d_tax, customer[1], customer[2], customer[3], t
 
 -- name: call_payment
 -- TPC-C 2.5.2. By name: of the n customers ordered by first name the one at n/2, rounded up.
+-- key: {w$w_id}
 -- parameters: w_id, d_id, c_w_id, c_d_id, c_id, c_last, h_amount
 -- returns: c_id(integer), c_first, c_middle, c_last, w_street_1, w_street_2, w_city, w_state, w_zip, d_street_1, d_street_2, d_city, d_state, d_zip, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, c_since(time), c_credit, c_credit_lim(100), c_discount(10000), c_balance(100), c_data, h_date(time)
 local amount = cents(h_amount)
@@ -106,6 +108,7 @@ return { {
 
 -- name: call_order_status
 -- TPC-C 2.6.2: a customer's balance and last order.
+-- key: {w$w_id}
 -- parameters: w_id, d_id, c_id, c_last
 -- returns: c_id(integer), c_first, c_middle, c_last, c_balance(100), o_id(integer), o_entry_d(time), o_carrier_id(integer), ol_i_ids(integer), ol_supply_w_ids(integer), ol_quantities(integer), ol_amounts(100), ol_delivery_ds(time)
 if c_id == "" then
@@ -126,6 +129,7 @@ return { { c_id, c[1], c[2], c[3], c[4], o_id, entered, carrier, i_ids, w_ids, q
 
 -- name: call_delivery
 -- TPC-C 2.7.4: the oldest undelivered order of each district.
+-- key: {w$w_id}
 -- parameters: w_id, o_carrier_id
 -- returns: d_ids(integer), o_ids(integer)
 local here, found = of(w_id), {}
@@ -164,6 +168,7 @@ return { { d_ids, o_ids } }
 
 -- name: call_stock_level
 -- TPC-C 2.8.2: how many items of the district's last 20 orders are low in stock.
+-- key: {w$w_id}
 -- parameters: w_id, d_id, threshold
 -- returns: low_stock(integer)
 local here = of(w_id)

@@ -13,8 +13,8 @@ STORED, CLIENT = "stored", "client"
 _TABLES: Final = frozenset({Capability.TABLES})
 _SQL: Final = frozenset({Capability.SQL})
 WAYS: Final = {
-    STORED: _TABLES | {Capability.STORED_ROUTINES},
-    CLIENT: _TABLES | {Capability.CLIENT_ROUTINES},
+    STORED: _TABLES | {Capability.ACROSS_SHARDS, Capability.STORED_ROUTINES},
+    CLIENT: _TABLES | {Capability.ACROSS_SHARDS, Capability.CLIENT_ROUTINES},
 }
 """How transactions can be run, and what each way needs."""
 _SHOWN: Final = 200

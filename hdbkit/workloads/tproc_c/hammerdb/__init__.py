@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.contracts import Access, PlannedCheck, Schema, Session, Table, User, UserPlan
@@ -36,10 +37,17 @@ class HammerDBTprocC(TprocC):
     def load(self, given: Load) -> TprocCLoad:
         """``given`` as HammerDB's routines take it: they draw much of their input themselves, by its rules."""
         load = super().load(given)
-        for name, only in (("routines", Routines.STORED), ("input_rules", InputRules.HAMMERDB)):
+        required: dict[str, Any] = {
+            "routines": Routines.STORED,
+            "input_rules": InputRules.HAMMERDB,
+            "remote_warehouses": True,
+        }
+        for name, only in required.items():
             value = getattr(load, name)
             if value is not only and name in load.model_fields_set:
-                raise InputError(f"a schema of HammerDB requires {name} {only.value}, not {value.value}; omit {name}")
+                raise InputError(
+                    f"a schema of HammerDB requires {name} {_word(only)}, not {_word(value)}; omit {name}"
+                )
         delay_ms = START_DELAY_MS if load.start_delay_ms is None else load.start_delay_ms
         return load.model_copy(update={"input_rules": InputRules.HAMMERDB, "start_delay_ms": delay_ms})
 
@@ -81,3 +89,8 @@ class HammerDBTprocC(TprocC):
         from hdbkit.workloads.tproc_c.hammerdb.check import checks
 
         return checks(self.spec)
+
+
+def _word(value: Any) -> str:
+    """The value of an option, as a file has it."""
+    return str(getattr(value, "value", value)).lower()
