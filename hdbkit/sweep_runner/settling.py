@@ -10,7 +10,7 @@ from pathlib import Path
 from hdbkit.config import Target
 from hdbkit.config.load import starting_s
 from hdbkit.contracts import ServerControl
-from hdbkit.errors import DamagedResult, HdbkitError, ServerDown
+from hdbkit.errors import DamagedResult, HdbkitError, ServerDown, ServerFailed
 from hdbkit.execution.handle import is_supervised
 from hdbkit.files import odd_entry
 from hdbkit.processes import signals_held
@@ -74,9 +74,17 @@ def settle_earlier(root: Path, control: ServerControl) -> list[str]:
     notes = []
     for folder in unrestored(root, control.identity):
         ended = "ended without restoring the settings" if folder.journal.state.broken_off else "was killed"
-        with resumed_by(folder.sweep_id):
-            undo_faults(folder, None, control.say)
-            settle(folder, control)
+        try:
+            with resumed_by(folder.sweep_id):
+                undo_faults(folder, None, control.say)
+                settle(folder, control)
+        except ServerDown:
+            raise
+        except ServerFailed as error:
+            raise ServerFailed(
+                f"what {folder.sweep_id} left on this server cannot be restored: {error}; correct the cause, or "
+                f"restore the server yourself and remove {folder.before}"
+            ) from error
         notes.append(f"{folder.sweep_id} {ended}; the server's original settings are restored")
     return notes
 

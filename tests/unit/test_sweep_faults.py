@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from hdbkit.config import SweepSpec, Target
-from hdbkit.errors import ServerDown
+from hdbkit.errors import ServerDown, ServerFailed
 from hdbkit.faults.undo import Leftover, ServerState
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder
@@ -83,6 +83,21 @@ def test_the_next_sweep_undoes_it_too_before_it_restores_the_settings(
     assert [note.startswith("sweep-1 ") for note in settle_earlier(results, server)] == [True]
     assert states
     assert psutil.STATUS_STOPPED not in states
+
+
+def test_a_restoration_that_fails_names_the_sweep_and_what_helps(
+    killed: SweepFolder, results: Path, server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed.save_before(server.identity, server.snapshot(), {})
+
+    def fail(_: object) -> None:
+        raise ServerFailed("it has no kept data")
+
+    monkeypatch.setattr(server, "restore", fail)
+    with pytest.raises(ServerFailed, match=r"what sweep-1 left .* it has no kept data; .* remove .*/before.json"):
+        settle_earlier(results, server)
+    killed.before.unlink()
+    assert settle_earlier(results, server) == []
 
 
 def test_a_fault_that_cannot_be_undone_ends_the_sweep_with_the_command_that_does(
