@@ -256,7 +256,7 @@ def compare(
     again = (f"{label}-{BASE}", f"{label}-{NEW}") if run else (_words(base), _words(new))
     command = _command(again, sides)
     found = compared(runs, metric, smallest_effect, command=command)
-    each = compared_by_operation(runs, [*manifests[BASE], *manifests[NEW]], metric, smallest_effect, command=command)
+    each = compared_by_operation(runs, [*manifests[BASE], *manifests[NEW]], metric, found)
     return Comparison(sides[BASE], sides[NEW], found, _names(base, new), place, each)
 
 

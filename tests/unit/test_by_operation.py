@@ -10,6 +10,7 @@ import pytest
 
 from hdbkit.analysis.comparison.by_operation import compared_by_operation
 from hdbkit.analysis.comparison.replication import BASE, NEW
+from hdbkit.analysis.comparison.sides import compared
 from hdbkit.analysis.sweep.by_operation import operation_verdicts
 from hdbkit.report.compare_report import operations_table
 from hdbkit.report.sweep_report import operation_tables
@@ -45,14 +46,18 @@ def in_turn(blocks: int = 8) -> pd.DataFrame:
     return runs.assign(session="a 0", virtual_users=1, metric_value=1.0, is_new=runs["side"] == NEW)
 
 
+def by_operation(runs: pd.DataFrame, known: list[Manifest], smallest_effect: float = 0.02) -> pd.DataFrame:
+    return compared_by_operation(runs, known, TIME, compared(runs, TIME, smallest_effect))
+
+
 def test_a_sweep_finds_the_operations_that_differ() -> None:
     runs = sweep()
     found = operation_verdicts(runs, manifests(runs, {"q05": 1.5, "q07": 0.7}), TIME, smallest_effect=0.15)
-    compared = found[found["verdict"] != "baseline"].set_index("operation")
-    assert compared["verdict"].drop(["q05", "q07"]).eq("equivalent").all()
-    assert compared.loc[["q05", "q07"], "verdict"].tolist() == ["slower", "faster"]
-    assert compared.loc["q05", "ratio"] == pytest.approx(1 / 1.5, rel=0.05)
-    assert compared.loc["q05", "metric_value"] == pytest.approx(0.75, rel=0.05), "in seconds"
+    others = found[found["verdict"] != "baseline"].set_index("operation")
+    assert others["verdict"].drop(["q05", "q07"]).eq("equivalent").all()
+    assert others.loc[["q05", "q07"], "verdict"].tolist() == ["slower", "faster"]
+    assert others.loc["q05", "ratio"] == pytest.approx(1 / 1.5, rel=0.05)
+    assert others.loc["q05", "metric_value"] == pytest.approx(0.75, rel=0.05), "in seconds"
     (table,) = operation_tables(found, TIME)
     row = next(row for row in table.rows if row[0] == "q05")
     assert row[1].endswith(" s") and row[2].startswith("+")
@@ -60,7 +65,7 @@ def test_a_sweep_finds_the_operations_that_differ() -> None:
 
 def test_a_comparison_finds_the_operations_that_differ() -> None:
     runs = in_turn()
-    found = compared_by_operation(runs, manifests(runs, {"q05": 1.5, "q07": 0.7}), TIME, smallest_effect=0.15)
+    found = by_operation(runs, manifests(runs, {"q05": 1.5, "q07": 0.7}), 0.15)
     verdicts = found.set_index("operation")["verdict"]
     assert verdicts[["q05", "q07"]].tolist() == ["slower", "faster"]
     assert verdicts.drop(["q05", "q07"]).eq("equivalent").all()
@@ -76,9 +81,7 @@ def test_the_verdicts_on_all_operations_hold_together(kind: str) -> None:
     for seed in range(6):
         runs = sweep(6, seed) if kind == "sweep" else in_turn(6)
         known = manifests(runs, {}, seed=seed)
-        judged = (
-            operation_verdicts(runs, known, TIME) if kind == "sweep" else compared_by_operation(runs, known, TIME)
-        )
+        judged = operation_verdicts(runs, known, TIME) if kind == "sweep" else by_operation(runs, known)
         false += bool(judged["verdict"].isin(["faster", "slower"]).any())
     assert false <= 2  # without a correction 4 of 6
 
@@ -89,7 +92,7 @@ def test_an_operation_that_one_side_never_completed_is_undecided() -> None:
     for one in known:
         if one.run_id.startswith(NEW):
             one.result["operations"]["q03"] = {"mean_us": None}
-    found = compared_by_operation(runs, known, TIME).set_index("operation")
+    found = by_operation(runs, known).set_index("operation")
     assert found.loc["q03", "verdict"] == "undecided"
     assert found.loc["q03", "sentence"] == "undecided: no run of new completed q03"
     assert found.drop("q03")["ratio"].notna().all()
@@ -99,4 +102,11 @@ def test_an_operation_that_one_side_never_completed_is_undecided() -> None:
 def test_a_rate_has_no_verdicts_on_operations() -> None:
     runs: Sequence[pd.DataFrame] = (sweep(), in_turn())
     assert operation_verdicts(runs[0], manifests(runs[0], {}), RATE).empty
-    assert compared_by_operation(runs[1], manifests(runs[1], {}), RATE).empty
+    assert compared_by_operation(runs[1], manifests(runs[1], {}), RATE, compared(runs[1], RATE)).empty
+
+
+def test_few_blocks_suffice_as_the_noise_of_all_operations_is_judged_together() -> None:
+    runs = in_turn(3)
+    found = by_operation(runs, manifests(runs, {"q05": 1.5})).set_index("operation")
+    assert found.loc["q05", "verdict"] == "slower"
+    assert not found.drop("q05")["verdict"].isin(["faster", "slower"]).any()

@@ -101,12 +101,7 @@ class Compared:
 
 
 def compared(
-    runs: pd.DataFrame,
-    metric: Metric,
-    smallest_effect: float = 0.02,
-    confidence: float = 0.95,
-    command: str = "",
-    level: float | None = None,
+    runs: pd.DataFrame, metric: Metric, smallest_effect: float = 0.02, confidence: float = 0.95, command: str = ""
 ) -> Compared:
     """Compare the side ``NEW`` with the side ``BASE``.
 
@@ -116,32 +111,48 @@ def compared(
         metric: what ``metric_value`` is.
         smallest_effect: the smallest relevant relative difference.
         command: the command that measures both sides in turn; the advice adds the number of blocks.
-        level: of the intervals of this comparison, if those of several hold together with ``confidence``.
     """
-    at = level or confidence
-    users = [set(part["virtual_users"]) for _, part in runs.groupby("side")]
-    common = sorted(set.intersection(*users))
-    several = bool(common) and len(set.union(*users)) > 1
-    same = runs[runs["virtual_users"].isin(common)] if common else runs.assign(virtual_users=0)
-    same = same.assign(score=np.log(metric.score(same["metric_value"].astype(float))))
+    common = common_counts(runs)
+    several = bool(common) and runs["virtual_users"].nunique() > 1
+    same = scored(runs, metric)
     design, seen = replication(same), noise(same)
     cells = same.groupby(["side", "virtual_users"])["score"].agg(["count", "mean"])
     plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
-    complete = [values[~np.isnan(values).any(axis=1)].mean(axis=1, keepdims=True) for values in design.samples]
-    ((estimate, half),) = _contrasts(complete, plain.mean(keepdims=True), at)
-    advice = _advice(design, complete, seen, estimate, smallest_effect, at, command)
-    judge = partial(_ratio, metric, advice, smallest_effect, confidence, _why(design))
+    ((estimate, half),) = _contrasts(over_counts(design), plain.mean(keepdims=True), confidence)
+    advice = _advice(design, over_counts(design), seen, estimate, smallest_effect, confidence, command)
+    judge = partial(judged_ratio, metric, advice, smallest_effect, confidence, _why(design))
     subject = f"new (mean over {many(len(common), 'count')} of virtual users)" if several else "new"
     ratio = judge(subject, estimate, half)
     if not several:
         return Compared(ratio, pd.DataFrame(columns=list(_COLUMNS)), design, seen, advice, smallest_effect)
     rows = []
-    for count, (estimate, half) in zip(common, _contrasts(design.samples, plain, at), strict=True):
+    for count, (estimate, half) in zip(common, _contrasts(design.samples, plain, confidence), strict=True):
         found = judge(f"new at {virtual_users(int(count))}", estimate, half)
         counts = {f"{side}_runs": int(cells["count"][side, count]) for side in (BASE, NEW)}
         means = {side: metric.from_score(math.exp(cells["mean"][side, count])) for side in (BASE, NEW)}
         rows.append({"virtual_users": int(count), **counts, **means, **vars(found)})
     return Compared(ratio, pd.DataFrame(rows, columns=list(_COLUMNS)), design, seen, advice, smallest_effect)
+
+
+def common_counts(runs: pd.DataFrame) -> list[int]:
+    """The counts of virtual users that both sides have, ascending."""
+    users = [set(part["virtual_users"]) for _, part in runs.groupby("side")]
+    return sorted(set.intersection(*users))
+
+
+def scored(runs: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """The runs at counts that both sides have, with scores on the log scale, as ``replication`` takes them.
+
+    Without such a count all runs, as if they had one.
+    """
+    common = common_counts(runs)
+    same = runs[runs["virtual_users"].isin(common)] if common else runs.assign(virtual_users=0)
+    return same.assign(score=np.log(metric.score(same["metric_value"].astype(float))))
+
+
+def over_counts(design: Replication) -> list[Floats]:
+    """The samples of a design as means over all user counts, (units, 1); units that lack a count are left out."""
+    return [values[~np.isnan(values).any(axis=1)].mean(axis=1, keepdims=True) for values in design.samples]
 
 
 def _contrasts(samples: Sequence[Floats], plain: Floats, confidence: float) -> list[tuple[float, float]]:
@@ -247,7 +258,7 @@ def _critical(confidence: float, blocks: int) -> Critical:
     return Critical(value, value, blocks - 1)
 
 
-def _ratio(
+def judged_ratio(
     metric: Metric,
     advice: str,
     smallest_effect: float,

@@ -44,7 +44,7 @@ class Sample:
         df = float(np.maximum(counts - 1, 0).sum())
         if df == 0:
             return cls(means, counts, float("nan"), 0.0)
-        return cls(means, counts, float((residuals**2).sum()) / df, _box(residuals, df))
+        return cls(means, counts, float((residuals**2).sum()) / df, independent_df(residuals, df))
 
 
 def half_widths(samples: Sequence[Sample], confidence: float = 0.95) -> Floats:
@@ -68,8 +68,11 @@ def half_widths(samples: Sequence[Sample], confidence: float = 0.95) -> Floats:
     return found
 
 
-def _box(residuals: Floats, df: float) -> float:
-    """The degrees of freedom of a variance pooled over correlated conditions, at most ``df``."""
+def independent_df(residuals: Floats, df: float) -> float:
+    """The degrees of freedom of a variance pooled over correlated conditions, at most ``df``.
+
+    ``residuals`` are (units, conditions), 0 where a unit was not measured.
+    """
     squares = residuals.T @ residuals
     repeated = int((np.diag(squares) > 0).sum())
     if not repeated:
