@@ -105,8 +105,9 @@ def _of_queries(root: Path) -> dict[str, Chart]:
     sides = {BASE: kept[:3], NEW: kept[3:6]}
     listed = pd.DataFrame({"run_id": [one.run_id for one in manifests[:6]], "side": [BASE] * 3 + [NEW] * 3})
     listed = listed.assign(session=["a", "b", "c"] * 2, virtual_users=1, metric_value=list(results.values())[:6])
-    each = compared_by_operation(listed, manifests[:6], QUERY_TIME)
-    found |= {f"queries-compare {one.key}": one for one in compare_charts(sides, compared(listed, QUERY_TIME), each)}
+    ratio = compared(listed, QUERY_TIME)
+    each = compared_by_operation(listed, manifests[:6], QUERY_TIME, ratio)
+    found |= {f"queries-compare {one.key}": one for one in compare_charts(sides, ratio, each)}
     throughput = write_queries(root / "streams", {f"q{number:02d}": 0.1 * number for number in range(1, 23)}, users=3)
     charts = run_charts(throughput.folder, throughput.manifest)
     return found | {f"queries {one.key}": one for one in charts if one.key == "profile"}
