@@ -25,8 +25,8 @@ def judged_variances(own: Floats, df: Floats, residuals: Floats) -> tuple[Floats
         residuals: those of all figures, (runs, figures), 0 where a run has no value.
 
     Example:
-        >>> judged_variances(np.array([2.0, 3.0]), np.array([2.0, 2.0]), np.zeros((3, 2)))
-        (array([2.5, 3. ]), array([4., 4.]))
+        >>> judged_variances(np.array([2.0] * 3), np.array([2.0] * 3), np.zeros((3, 3)))
+        (array([2., 2., 2.]), array([6., 6., 6.]))
     """
     total = float(df.sum())
     pooled = float((own * df).sum()) / total
