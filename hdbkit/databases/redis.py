@@ -150,6 +150,11 @@ class Redis(BaseDatabase):
 
         return RedisSchema(self, target, workload)
 
+    def version(self, session: Session) -> str:
+        """The product, which may be Valkey, and its version."""
+        product, version = session.ask("product")[0]
+        return f"{self.title.replace(Redis.title, product)} {version}"
+
     def encryption(self, session: Session, target: Target) -> Encryption:
         """By the target's option ``tls``."""
         return Encryption("TLS") if _is_encrypted(target) else Encryption()

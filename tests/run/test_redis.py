@@ -30,6 +30,7 @@ from hdbkit.errors import (
     TransactionError,
 )
 from hdbkit.servers import PrivateServer, control, find_binaries, private_server
+from hdbkit.sql import SERVER_STATEMENTS, find
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.tproc_c.conformance import conditions, transactions
@@ -423,6 +424,21 @@ def test_what_the_server_is_asked(warehouse: Target, engine: Database) -> None:
         assert counters["commands"] > counters["functions"]
         assert "commits" not in counters
         assert engine.server_process(session)
+
+
+@pytest.mark.parametrize(
+    ("info", "product"),
+    [
+        ("# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n", "Redis 7.0.15"),
+        ("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.2\r\n", "Valkey 9.1.2"),
+    ],
+)
+def test_the_product_is_named_with_its_own_version(server: Target, engine: Database, info: str, product: str) -> None:
+    script = find(engine.dialects, SERVER_STATEMENTS, "product").text
+    with closing(engine.connect(server)) as session:
+        text = f"local function call() return ARGV[1] end\n{script}"
+        [[name, version]] = session.command("EVAL", text, 0, info)  # type: ignore[attr-defined]
+    assert f"{name.decode()} {version.decode()}" == product
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,13 @@ def test_the_servers_answers_are_those_of_one_node(target: Target) -> None:
         assert session.client_path(frozenset()) == "redis-py to 3 nodes"
 
 
+def test_a_cluster_of_valkey_is_named_so(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = database(target)
+    with closing(engine.connect(target)) as session:
+        monkeypatch.setattr(session, "ask", lambda _: [("Valkey", "9.1.2")])
+        assert engine.version(session) == "Valkey Cluster 9.1.2"
+
+
 def test_the_option_must_say_what_the_server_is(target: Target, tmp_path: Path) -> None:
     with pytest.raises(CannotConnect, match=r"the server belongs to a cluster; set .* option cluster"):
         database("redis").connect(target.with_(options={}))

@@ -1,7 +1,10 @@
 -- What a session asks its server.
 
--- name: server_version
-return { { string.match(call("INFO", "server"), "redis_version:(%S+)") } }
+-- name: product
+-- Valkey states its own version, and the version of Redis that it follows.
+local server = call("INFO", "server")
+local valkey = string.match(server, "valkey_version:(%S+)")
+return { { valkey and "Valkey" or "Redis", valkey or string.match(server, "redis_version:(%S+)") } }
 
 -- name: role
 local role = string.match(call("INFO", "replication"), "role:(%w+)")
