@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
@@ -20,14 +19,11 @@ from hdbkit.config import Target
 from hdbkit.contracts import SERVER, Arguments, Capability, Row, Schema, Scope, SessionOptions, Table, Workload
 from hdbkit.databases._access import first_usable
 from hdbkit.databases._base import BaseDatabase
+from hdbkit.databases._dbapi_statements import Compiled, Piece, compiled, piece, plain
 from hdbkit.databases._sql_schema import SqlSchema
 from hdbkit.errors import CannotConnect, ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement, in_scope
 
-_TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|;|[^'\";/-]+|.", re.DOTALL)
-_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
-_BLOCK = "create_routine_"
-"""Statements with these names are sent whole: a body has semicolons of its own."""
 _ESCAPED = re.compile(r"\\(.)")
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r"}
 _OF_TYPE: Mapping[str, Callable[[str], Any]] = {
@@ -55,80 +51,12 @@ def class_of(sqlstate: str) -> ErrorClass:
     return next((found for start, found in _SQLSTATES if sqlstate.startswith(start)), ErrorClass.OTHER)
 
 
-class Piece(NamedTuple):
-    """One command of a statement: its text for the driver, and the names of its values in the order it takes them."""
-
-    text: str
-    names: tuple[str, ...]
-    by_name: bool
-    """Whether the driver takes the values as a dictionary."""
-
-    def given(self, values: Mapping[str, Any]) -> Any:
-        """The values as the driver takes them."""
-        return {name: values[name] for name in self.names} if self.by_name else [values[name] for name in self.names]
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A statement as commands for the driver."""
-
-    name: str
-    parameters: tuple[str, ...]
-    pieces: tuple[Piece, ...]
-    may_roll_back: bool
-
-
 class Bound(NamedTuple):
     """A call: commands with their values, and the cursor that keeps what the driver prepared."""
 
     statement: Compiled
     calls: tuple[tuple[str, Any], ...]
     cursor: Any
-
-
-def pieces_of(text: str) -> list[str]:
-    """The commands of a text, which semicolons outside of quotes and comments separate."""
-    found = [""]
-    for part in _TOKEN.findall(text):
-        if part == ";":
-            found.append("")
-        else:
-            found[-1] += part
-    return [one.strip() for one in found if _COMMENT.sub("", one).strip()]
-
-
-def compiled(statement: Statement, paramstyle: str) -> Compiled:
-    """A statement for a driver with this ``paramstyle`` (PEP 249)."""
-    whole = statement.name.startswith(_BLOCK)
-    texts = [statement.text] if whole else pieces_of(statement.text)
-    pieces = tuple(_piece(Statement("", text, statement.origin, ""), paramstyle) for text in texts)
-    return Compiled(statement.name, statement.parameters, pieces, statement.may_roll_back)
-
-
-def plain(text: str, paramstyle: str) -> Piece:
-    """A command without values, as it is."""
-    escaped = text.replace("%", "%%") if paramstyle in ("format", "pyformat") else text
-    return Piece(escaped, (), paramstyle in ("named", "pyformat"))
-
-
-def _piece(statement: Statement, paramstyle: str) -> Piece:
-    used: list[str] = []
-
-    def place(name: str, index: int) -> str:
-        used.append(name)
-        return {
-            "qmark": "?",
-            "format": "%s",
-            "numeric": f":{index}",
-            "named": f":{name}",
-            "pyformat": f"%({name})s",
-        }[paramstyle]
-
-    escaped = plain(statement.text, paramstyle).text
-    text = Statement("", escaped, statement.origin, "").rendered(place)
-    by_name = paramstyle in ("named", "pyformat")
-    once = by_name or paramstyle == "numeric"
-    return Piece(text, statement.parameters if once else tuple(used), by_name)
 
 
 class DbapiSession:
@@ -283,7 +211,7 @@ class DbapiSession:
         statement = in_scope({}, self.engine.dialects, "insert_row")
         places = Statement("", ", ".join(f":{name}" for name in table.columns), statement.origin, "")
         head = statement.filled({"table": table.name, "columns": table.columns})
-        return head.text, _piece(places, self.engine.paramstyle)
+        return head.text, piece(places, self.engine.paramstyle)
 
     def _values(self, table: Table, rows: Iterable[bytes]) -> Iterator[list[Any]]:
         """The values of each row as the driver takes them."""

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from hdbkit.contracts import Capability
-from hdbkit.databases._dbapi import compiled
+from hdbkit.databases._dbapi_statements import compiled
 from hdbkit.errors import ErrorClass
 from hdbkit.paths import data_folder
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, find

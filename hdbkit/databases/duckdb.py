@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hdbkit.config import Target
 from hdbkit.contracts import SERVER, Capability, Schema, Scope, SessionOptions, Table, Workload
-from hdbkit.databases._dbapi import Compiled, DbapiDatabase, DbapiSession
+from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession
+from hdbkit.databases._dbapi_statements import Compiled
 from hdbkit.databases._files import FileSchema
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, MissingDriver, TransactionError
 from hdbkit.sql import ANSI, in_scope

@@ -22,7 +22,7 @@ CALLS = {"ask": 0, "query": 0, "call": 0, "asked": 1, "in_scope": 2, "find": 2}
 """What asks an engine for an operation, and the argument that names it."""
 NO_SESSIONS = ("_sampler",)
 """Other objects with such a method."""
-SHARED = ("__init__", "_base", "_dbapi", "_sql_schema")
+SHARED = ("__init__", "_base", "_dbapi", "_dbapi_statements", "_sql_schema")
 """Modules of ``databases/`` that are no engine's own."""
 LOADS = "load_"
 """The commands of bulk loads, which are their engine's own."""

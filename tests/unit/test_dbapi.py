@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hdbkit.contracts import SERVER, Table
-from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession, class_of, compiled, pieces_of
+from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession, class_of
+from hdbkit.databases._dbapi_statements import compiled, pieces_of
 from hdbkit.errors import ErrorClass
 from hdbkit.sql import Statement
 
