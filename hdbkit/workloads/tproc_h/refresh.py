@@ -99,13 +99,15 @@ class Refresh:
 
     def require_unapplied(self, number: int, one: UpdateSet) -> None:
         """Check that no run has left this update set. Raises ``InputError`` if its new orders are there."""
-        first, last = one.new.keys[0]
-        ((there,),) = self._session.query("count_refreshed_orders", first_key=first, last_key=last)
-        if there:
+        if self._present(one.new):
             raise InputError(
                 f"update set {number} of the refresh functions has been applied to this schema; recover the run that "
                 "did it (hdbkit recover RUN), give another update_set, or drop and build the schema"
             )
+
+    def is_untouched(self, one: UpdateSet) -> bool:
+        """Whether neither of the functions was performed with this update set; each is done as a whole or not."""
+        return not self._present(one.new) and self._present(one.old)
 
     def undo(self, one: UpdateSet) -> None:
         """Bring the rows of an update set back to what a build loads, whatever was done of it."""
@@ -113,6 +115,12 @@ class Refresh:
         self._delete((*one.new.keys, *one.old.keys))
         self._load(one.old)
         self._session.commit()
+
+    def _present(self, orders: Orders) -> bool:
+        """Whether the first of these orders are there."""
+        first, last = orders.keys[0]
+        ((there,),) = self._session.query("count_refreshed_orders", first_key=first, last_key=last)
+        return bool(there)
 
     def _load(self, orders: Orders) -> None:
         for name, rows in orders.rows.items():
@@ -123,10 +131,20 @@ class Refresh:
 
 
 def undo(session: SqlSession, spec: TprocHSpec, numbers: Iterable[int]) -> None:
-    """Undo update sets."""
+    """Undo those of the update sets that were applied, until the orders are those of the build."""
     refresh = Refresh(session)
     for number in numbers:
-        refresh.undo(UpdateSet.numbered(spec, number))
+        one = UpdateSet.numbered(spec, number)
+        if not refresh.is_untouched(one):
+            refresh.undo(one)
+        elif _is_as_built(session, spec):
+            return
+
+
+def _is_as_built(session: SqlSession, spec: TprocHSpec) -> bool:
+    """Whether no update set is applied. Reads all orders."""
+    ((new,),), ((all_orders,),) = session.query("count_new_orders"), session.query("count_orders")
+    return not new and int(all_orders) == TABLES["orders"].rows_at(spec.scale_factor)
 
 
 def _moved(row: bytes) -> bytes:
