@@ -38,6 +38,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "07_published_results": {},
     "08_compare_engines": {"engines": ["postgresql"], "warehouses": 1, "virtual_users": 1, "blocks": 1, **SHORT},
     "09_own_workload": {"target": "private", "rows": 500, "virtual_users": 1, "blocks": 2, **SHORT},
+    "10_tproc_h": {"engines": ["duckdb", "duckdb"], "scale_factor": 0.01, "queries": "q01,q06", "blocks": 2},
 }
 """Values that make each short; ``private`` is a server that the kernel starts, ``suite`` a null database."""
 SAYS = {
@@ -51,6 +52,7 @@ SAYS = {
     "07_published_results": "All 54 response times are 60000 / tpm",
     "08_compare_engines": "postgresql: stored routines (new) complete",
     "09_own_workload": "read p99",
+    "10_tproc_h": "Which queries became faster or slower?",
 }
 """What its outputs hold when it has done its work."""
 BUILT_BY = "01_build_and_check"
