@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -14,11 +14,13 @@ from typing import Any
 import pandas as pd
 from pydantic import SecretStr
 
+from hdbkit.api.discovery import host_facts
 from hdbkit.build import BuildProgress, BuildResult
 from hdbkit.build import build as build_schema
 from hdbkit.build import drop as drop_schema
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
+from hdbkit.config.quantities import quantity, quantity_text
 from hdbkit.contracts import Capability, Check, Database, PlannedCheck, Workload
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HalfBuilt, InputError, TransactionError
@@ -174,6 +176,26 @@ class Connection:
             >>> hdbkit.connect("lab").problems({"work_mem": ["64kB", "4 apples"]})  # doctest: +SKIP
         """
         return control(self.target).problems(settings)
+
+    def memory_warnings(self, settings: Mapping[str, Sequence[str]]) -> list[str]:
+        """A sentence for each size of the server's cache in ``settings`` that its host's memory cannot hold.
+
+        Empty where the host's memory is not known, or the engine has no such cache.
+
+        Example:
+            >>> hdbkit.connect("lab").memory_warnings({"shared_buffers": ["1GB", "900GB"]})  # doctest: +SKIP
+        """
+        engine, ram = database(self.target), quantity(host_facts(self.target).get("ram", ""))
+        with closing(engine.connect(self.target)) as session:
+            cache = engine.footprint(session)
+        if cache is None or ram is None:
+            return []
+        sizes = {one: quantity(one) for one in settings.get(cache.cache, ())}
+        return [
+            f"{cache.cache}={one} is larger than the memory of the server's host ({quantity_text(ram)})"
+            for one, size in sizes.items()
+            if size is not None and size.dimension is ram.dimension and size.amount > ram.amount
+        ]
 
 
 def connect(

@@ -19,6 +19,8 @@ BELOW = 0.28
 """How far below its row's interval the dots of single runs lie."""
 MAX_LINES = 10
 """Groups that are drawn; tables hold all."""
+_MARGIN = 0.1
+"""The share of the values' span that plotly adds at the ends of an axis, rounded up."""
 _APART = 1.025
 """The ratio between the places of two lines' marks at one count of virtual users."""
 _WIDE = 8
@@ -74,6 +76,13 @@ def change_title(metric: Metric) -> str:
     return f"change of {metric.name} (%{better})"
 
 
+def from_where(*values: pd.Series[Any] | pd.DataFrame) -> str:
+    """What the title of an axis over these values states where plotly does not begin it at 0."""
+    known = pd.concat([pd.Series(one.to_numpy(dtype=float).ravel()) for one in values]).dropna()
+    far = not known.empty and known.min() > _MARGIN * (known.max() - known.min())
+    return ", axis starts above 0" if far else ""
+
+
 def name_rows(fig: go.Figure, names: Sequence[str]) -> None:
     """Name the rows of a figure, the first one on top."""
     ticks = list(range(len(names) - 1, -1, -1))
@@ -84,9 +93,10 @@ def in_rows(runs: pd.DataFrame, table: pd.DataFrame, by: str, metric: Metric) ->
     """The metric of each value of ``by``, a row each: every run a dot, and ``table``'s metric_value, low and high."""
     names = [str(label).replace(", ", ",<br>") for label in table[by]]
     lines = max((name.count("<br>") + 1 for name in names), default=1)
-    fig = figure(axis_title(metric), "", height=110 + max(50, 12 + 19 * lines) * len(table), showlegend=False)
     places = {name: len(table) - 1 - i for i, name in enumerate(table[by])}
     known, value = runs[runs[by].isin(places)], hover(metric, table["metric_value"], "x")
+    title = f"{axis_title(metric)}{from_where(known['metric_value'], table[['metric_value', 'low', 'high']])}"
+    fig = figure(title, "", height=110 + max(50, 12 + 19 * lines) * len(table), showlegend=False)
     fig.add_trace(
         dots(known["metric_value"].tolist(), [places[name] - BELOW for name in known[by]],
              f"{value}<extra>one run</extra>")
@@ -98,7 +108,7 @@ def in_rows(runs: pd.DataFrame, table: pd.DataFrame, by: str, metric: Metric) ->
 
 def over_users(runs: pd.DataFrame, table: pd.DataFrame, by: str, metric: Metric, *, log: bool = False) -> go.Figure:
     """The metric over virtual users, a line per value of ``by``: each run a dot, ``table``'s means with intervals."""
-    fig = figure("virtual users", axis_title(metric), height=HEIGHT + 40)
+    fig = figure("virtual users", f"{axis_title(metric)}{', log scale' if log else ''}", height=HEIGHT + 40)
     names = list(dict.fromkeys(table[by]))
     repeated = len(runs) > len(table)
     axis = _users_axis(table["virtual_users"])

@@ -27,6 +27,8 @@ _SPREAD = 0.06
 _MORE = 1.5
 """How much more frequent than among all runs a value of the fastest must be to be named."""
 _MAX_WIDTH = 12
+_NONE = "none"
+"""What stands for a setting that a run's server does not have."""
 
 
 def parallel_coordinates(runs: pd.DataFrame, columns: Sequence[str], metric: Metric) -> Chart:
@@ -83,6 +85,7 @@ _LOOKS: dict[str, dict[str, Any]] = {
 def _positions(values: pd.Series[Any], metric: Metric) -> tuple[np.ndarray, list[tuple[float, str]], bool]:
     """Where each value stands between 0 and 1, the ticks, and whether they are a list of values (else a scale)."""
     numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    numeric = numeric and bool(values.notna().all())
     distinct = values.nunique(dropna=False)
     if numeric and (values.name == "metric_value" or distinct > MAX_VALUES):
         low, high = float(values.min()), float(values.max())
@@ -91,7 +94,7 @@ def _positions(values: pd.Series[Any], metric: Metric) -> tuple[np.ndarray, list
         ticks = [(share, _rounded(low + share * (high - low))) for share in (0.0, 0.5, 1.0)]
         at = (values.to_numpy(dtype=float) - low) / (high - low) if high != low else np.full(len(values), 0.5)
         return at, ticks if high != low else [(0.5, _rounded(low))], False
-    words = values.astype(str)
+    words = values.map(lambda one: _NONE if pd.isna(one) else str(one)).astype(str)
     kinds = pd.Index(sorted(words.unique()))
     ordered = kinds[by_worth(kinds).argsort()]
     spots = np.linspace(0, 1, len(ordered)) if len(ordered) > 1 else np.array([0.5])

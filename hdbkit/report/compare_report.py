@@ -18,7 +18,7 @@ from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.plan_tables import plan_pair_tables
-from hdbkit.report.tables import MARKS, Table, cell, heading, text_table
+from hdbkit.report.tables import MARKS, Table, cell, heading, milliseconds, text_table
 from hdbkit.results.manifest import Manifest
 
 
@@ -98,13 +98,13 @@ def figures_table(figures: pd.DataFrame, metric: Metric) -> Table:
     rows = [
         [
             _named(str(name), metric),
-            cell(base),
-            cell(new),
+            *(milliseconds(one) if _is_time(str(name)) else cell(one) for one in (base, new)),
             percent_of(change) if pd.notna(change) else cell(None),
         ]
         for name, base, new, change in figures[["base", "new", "change"]].itertuples()
     ]
-    return Table("Both sides, means over their runs", head, rows, [False, True, True, True])
+    note = "Without intervals: a difference here may be noise, of percentiles above all."
+    return Table("Both sides, means over their runs", head, rows, [False, True, True, True], note=note)
 
 
 def users_table(by_users: pd.DataFrame, metric: Metric) -> list[Table]:
@@ -144,9 +144,16 @@ def operations_table(by_operation: pd.DataFrame, metric: Metric) -> list[Table]:
     return [Table("Each operation", head, rows, [False, True, True, True, True, False], marks, note)]
 
 
+def _is_time(figure: str) -> bool:
+    """Whether a figure is in microseconds, which tables show as milliseconds."""
+    return figure.endswith("_us")
+
+
 def _named(figure: str, metric: Metric) -> str:
-    """``payment p95_us`` as ``payment p95 (us)``."""
+    """``payment p95_us`` as ``payment p95 (ms)``."""
     *operation, what = figure.split(" ")
+    if _is_time(what):
+        what = what.replace("_us", "_ms")
     return " ".join([*operation, metric.name if what == "metric_value" else heading(what)])
 
 

@@ -183,14 +183,14 @@ def figures(manifest: Manifest) -> list[Figure]:
         Figure(f"{plural(manifest.noun)}/s", cell(result["operations_per_s"]), "completed, of all types"),
         Figure("engine TPM", _whole(result["engine_tpm"]), "compare within one engine only"),
         Figure("failed", f"{result['failed']:,}", f"{result['retries']:,} retries"),
-        Figure("client CPU", _us(result["client_cpu_us_per_operation"]), per),
+        Figure("client CPU", _time(result["client_cpu_us_per_operation"]), per),
     ]
     with_supervisor = result.get("client_and_supervisor_cpu_us_per_operation")
     if with_supervisor is not None:
-        figures.append(Figure("client CPU with hdbkit's supervisor", _us(with_supervisor), per))
+        figures.append(Figure("client CPU with hdbkit's supervisor", _time(with_supervisor), per))
     server_us, unknown = result["server_cpu_us_per_operation"], result.get("server_cpu_unknown")
     if server_us is not None or unknown:
-        figures.append(Figure("server CPU", _us(server_us), unknown or per))
+        figures.append(Figure("server CPU", _time(server_us), unknown or per))
     return [*figures, Figure("host CPU busy", cpu, f"steal {shares['steal']:.1f} %" if "steal" in shares else "")]
 
 
@@ -251,5 +251,5 @@ def _whole(value: float | None) -> str:
     return cell(None) if value is None else f"{value:,.0f}"
 
 
-def _us(value: float | None) -> str:
-    return cell(None) if value is None else f"{value:,.0f} us"
+def _time(value: float | None) -> str:
+    return cell(None) if value is None else f"{milliseconds(value)} ms"

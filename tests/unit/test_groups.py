@@ -12,6 +12,7 @@ from scipy.stats import t as student
 from hdbkit.analysis.comparison.groups import Groups, distributions, metric_values, overlaid, values_by_users
 from hdbkit.analysis.run.failures import RETRIED, failures, samples
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
+from hdbkit.charts import marks
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.charts.parallel_chart import MAX_RUNS, parallel_coordinates
 from hdbkit.results.columns import ERROR_CLASSES
@@ -138,7 +139,7 @@ def test_one_count_of_users_is_drawn_in_rows_and_several_over_users(groups: Grou
     several, one = compare_charts(groups), compare_charts({"new": groups["new"]})
     assert [chart.key for chart in several] == ["users", "throughput", "latency"]
     assert several[0].figure.layout.xaxis.title.text == "virtual users"
-    assert one[0].figure.layout.xaxis.title.text == "NOPM (new orders per minute)"
+    assert one[0].figure.layout.xaxis.title.text == "NOPM (new orders per minute), axis starts above 0"
 
 
 def test_of_many_groups_some_are_drawn_and_all_are_tabled(groups: Groups) -> None:
@@ -161,6 +162,21 @@ def test_parallel_coordinates_say_what_the_fastest_have_in_common() -> None:
     assert ends == pytest.approx([(1000 + i - 1000) / 19 for i in range(16, 20)], abs=1e-3)
     ticks = [(note.x, note.text) for note in chart.figure.layout.annotations]
     assert ticks[2:4] == [(1, "8MB"), (1, "64MB")], "values stand in the order of their worth"
+
+
+def test_a_setting_that_only_some_runs_have_is_an_axis_with_none() -> None:
+    """Runs on two engines; a number that some lack is no scale."""
+    known = settings(20).assign(pages=[float(i) if i % 2 else np.nan for i in range(20)])
+    known.loc[known["durable"] == "on", "buffers"] = np.nan
+    chart = parallel_coordinates(known, ["buffers", "pages"], METRIC)
+    assert "none" in [note.text for note in chart.figure.layout.annotations]
+    assert all(None not in trace.y[:3] for trace in chart.figure.data)
+
+
+def test_an_axis_that_does_not_start_at_zero_says_so() -> None:
+    assert marks.from_where(pd.Series([900.0, 1000.0]), pd.Series([np.nan])) == ", axis starts above 0"
+    assert marks.from_where(pd.Series([5.0, 1000.0])) == ""
+    assert marks.from_where(pd.Series([np.nan])) == ""
 
 
 def test_parallel_lines_through_one_value_are_spread_by_throughput() -> None:

@@ -50,7 +50,7 @@ def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: P
     assert f"{found.ratio.sentence[1:]}." in text
     assert f"{found.basis[1:]}." in text
     assert f"{found.table.loc['metric_value', 'base']:,.0f}" in text
-    for words in ("new_order p95 (us)", "mean of 2 runs", "not comparable to published results"):
+    for words in ("new_order p95 (ms)", "mean of 2 runs", "not comparable to published results"):
         assert words in text
     assert re.findall(r'id="chart-(\w+)"', page) == ["users", "throughput", "latency"] == list(found.charts())
     assert reader.addresses == []

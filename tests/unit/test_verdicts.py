@@ -127,6 +127,17 @@ def test_a_configuration_without_a_finished_run_is_failed_and_the_others_are_jud
     assert list(judged["runs"]) == [8, 0, 8]
 
 
+def test_a_configuration_that_a_stopped_sweep_did_not_reach_is_not_run() -> None:
+    runs = synthetic_runs([1, 1.5, 1.2])
+    here = runs["configuration"] == 1
+    judged = judge(
+        runs.assign(status=runs["status"].mask(here, "planned"), metric_value=runs["metric_value"].mask(here)), RATE
+    )
+    assert list(judged["verdict"]) == ["baseline", "not run", "faster"]
+    assert verdict(judged, 1)["sentence"].endswith(": not run")
+    assert "all 2" not in answer(judged, RATE)
+
+
 def test_without_a_baseline_run_nothing_is_compared() -> None:
     runs = synthetic_runs([1, 1.5, 1.2])
     judged = judge(failed(runs, runs["configuration"] == 0), RATE)

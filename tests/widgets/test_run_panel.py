@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import hdbkit
 from hdbkit import api
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.errors import InputError, RunFailed
+from hdbkit.errors import ConfigErrors, InputError, RunFailed
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.records import Heads
 from hdbkit.results.spool import SpoolReader, SpoolWriter
@@ -22,7 +22,7 @@ from hdbkit.widgets import RunPanel, SchemaPanel, Shared, SweepPanel
 from hdbkit.widgets.parts.live import MAX_POINTS, LiveChart
 from hdbkit.widgets.parts.load_form import LoadForm
 from hdbkit.widgets.parts.mix import WHOLE, balanced
-from hdbkit.widgets.parts.run_words import doing, whole
+from hdbkit.widgets.parts.run_words import doing, silence, whole
 from hdbkit.workloads import specification, workload
 from hdbkit.workloads.tproc_c.spec import TRANSACTIONS
 from tests.conftest import HdbkitCommand
@@ -201,6 +201,14 @@ def test_a_run_that_cannot_start_shows_why_and_can_be_tried_again(null_target: T
     panel.close()
 
 
+def test_a_value_out_of_bounds_is_reported_and_not_replaced(panel: RunPanel) -> None:
+    panel.form.fields["virtual_users"].value = 0
+    assert "virtual_users: must be 1 or more, not 0" in html.unescape(text_of(panel))
+    with pytest.raises(ConfigErrors):
+        panel.start()
+    assert panel.form.fields["virtual_users"].value == 0
+
+
 def test_without_a_target_nothing_is_started() -> None:
     """The reason is beside the buttons, ahead of the charts of the run before."""
     panel = RunPanel(Shared())
@@ -283,6 +291,7 @@ def test_the_state_line_says_that_nothing_succeeds_and_shows_the_error(
     now = tick("measuring", elapsed_s=130, silent_s=silent_s, error="no space left\nand more\n")
     line = doing(now, MANIFEST.model_copy(update={"paced": thinking}))
     assert line == f"measuring: 10 of 300 s; 0 NOPM, 1 transactions/s{words}"
+    assert not silence(tick("finishing", silent_s=silent_s), MANIFEST), "at its end a run has no load"
 
 
 def test_a_run_in_which_every_transaction_fails_is_silent(null_target: Target) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -153,6 +154,21 @@ def test_report_and_table_come_to_the_browser_as_bytes(
     assert csv[1][0].startswith(b"run_id,")
     assert report[0]["open"] is True
     assert two[1].encode() in report[1][0]
+
+
+def test_only_settings_that_somebody_changed_are_axes_and_no_place_of_a_server(two: list[str]) -> None:
+    """Two engines: what only one has is missing for the other."""
+    changed = {"default": "", "unit": None, "changed": True}
+    for run_id, own in zip(two, ({"ours": {"value": "1", **changed}}, {}), strict=True):
+        at = api.result(run_id)
+        port = {"value": str(at.manifest.plan["target"].get("port")), **changed}
+        path = {"value": f"/var/{run_id}", **changed}
+        version = {"value": run_id, **changed, "changed": False}
+        size = {"value": run_id[-20:], **changed}
+        given = {"port": port, "data": path, "version": version, "size": size, **own}
+        at.folder.settings.write_text(json.dumps(given), encoding="utf-8")
+    frame = with_settings(api.runs())
+    assert list(frame.columns) == ["virtual_users", "scale", "database", "size", "metric_value"]
 
 
 def test_settings_of_runs_are_the_axes_of_the_chart(panel: RunsPanel, two: list[str]) -> None:

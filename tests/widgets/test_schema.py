@@ -14,6 +14,7 @@ from hdbkit.errors import InputError
 from hdbkit.servers import PrivateServer
 from hdbkit.widgets import SchemaPanel, Shared
 from hdbkit.widgets.panels.schema import BuildWatch
+from hdbkit.workloads.present import present_schema
 from tests.widgets.conftest import code_of, text_of, until
 
 
@@ -96,6 +97,13 @@ def test_a_cancelled_build_ends_its_loaders_and_continues_then_it_is_checked_and
     ended(panel)
     assert connection.schema() is None
     assert panel.shared.schema is None
+
+
+def test_a_missing_schema_is_built_by_the_button_and_not_by_a_command(null_panel: SchemaPanel) -> None:
+    target = null_panel.shared.target
+    null_panel.guarded(lambda: present_schema(target, null_panel.choice.spec))()
+    assert "; press Build" in text_of(null_panel)
+    assert "hdbkit build" not in text_of(null_panel).partition("<details>")[0]
 
 
 def test_a_build_that_cannot_begin_shows_why_and_can_be_tried_again(panel: SchemaPanel) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import hdbkit
+from hdbkit import api
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.api import connect, running_sweeps, start_sweep
 from hdbkit.api.sweeping import plan_checked
@@ -92,6 +93,16 @@ def test_a_setting_reports_its_value_range_unit_and_what_a_change_takes(panel: S
         "buffers: has no effect. Current value: 8MB. Allowed: 128kB to 8TB (in 8kB without a unit). "
         "A change needs a restart."
     )
+
+
+def test_a_cache_beyond_the_memory_of_the_host_is_reported(
+    server: PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hdbkit.api.connection.host_facts", lambda _: {"ram": "4GB"})
+    wanted = {"shared_buffers": ["4GB", "5GB", "100"], "work_mem": ["8GB"]}
+    assert api.connect(server.target).memory_warnings(wanted) == [
+        "shared_buffers=5GB is larger than the memory of the server's host (4GB)"
+    ]
 
 
 def test_a_real_server_offers_its_own_settings(server: PrivateServer) -> None:

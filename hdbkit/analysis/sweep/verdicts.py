@@ -1,4 +1,4 @@
-"""The verdict on each configuration of a sweep: faster, slower, equivalent, undecided, ended early or failed.
+"""The verdict on each configuration of a sweep: faster, slower, equivalent, undecided, or why it has none.
 
 Ratios to the baseline with simultaneous (Dunnett) intervals over all comparisons of the sweep, from a block model
 whose unit of replication is a run. Never an interval made of seconds or operations of one run; without replication
@@ -24,6 +24,7 @@ from hdbkit.analysis.wording import Interval, blocks_text, capital, change, labe
 from hdbkit.config.metric import Metric
 from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS, STRETCH
 
+NOT_RUN = "not run"
 FASTEST = 3
 """The number of configurations that get fresh blocks at the end of a sweep."""
 
@@ -226,6 +227,8 @@ def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
     early = runs.loc[here & (runs["status"] == ENDED_EARLY), "note"]
     if len(early):
         return {"verdict": ENDED_EARLY, "sentence": f"{subject}: {early.iloc[-1]}"}
+    if (runs.loc[here, "status"] == "planned").all():
+        return {"verdict": NOT_RUN, "sentence": f"{subject}: not run"}
     return {"verdict": "failed", "sentence": f"{subject}: no run of it was finished"}
 
 
@@ -309,7 +312,7 @@ def answer(
         smallest_effect: the smallest relative difference that matters.
         effects: as ``effects.main_effects`` gives them.
     """
-    compared = verdicts[~verdicts["verdict"].isin(["baseline", "failed", ENDED_EARLY])]
+    compared = verdicts[~verdicts["verdict"].isin(["baseline", "failed", ENDED_EARLY, NOT_RUN])]
     faster = compared[compared["verdict"] == "faster"]
     undecided = compared[compared["verdict"] == "undecided"]
     count = len(verdicts)

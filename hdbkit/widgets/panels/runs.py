@@ -203,17 +203,28 @@ class RunsPanel(Panel):
 
 
 def with_settings(runs: pd.DataFrame, workspace: Workspace = DEFAULT) -> pd.DataFrame:
-    """One row per run: virtual users, scale, every setting in which the runs differ, and the metric's value."""
-    settings = {}
-    for run_id in runs["run_id"]:
-        try:
-            settings[run_id] = api.result(run_id, workspace=workspace).settings["value"]
-        except (HdbkitError, KeyError):
-            settings[run_id] = pd.Series(dtype=object)
-    frame = pd.DataFrame.from_dict(settings, orient="index")
-    differ = frame.loc[:, [frame[name].astype(str).nunique() > 1 for name in frame.columns]]
-    known = runs.set_index("run_id")[["virtual_users", "scale", "metric_value"]]
-    return differ.join(known)[[*known.columns[:2], *differ.columns, "metric_value"]]
+    """One row per run: virtual users, scale, database, the settings in which the runs differ, the metric's value.
+
+    Of the settings, those that have their default in all runs are left out, and those that only state where a server
+    is: its port, and paths. A setting that another run's engine does not have is missing there.
+    """
+    settings = {run_id: _chosen(api.result(run_id, workspace=workspace)) for run_id in runs["run_id"]}
+    frame = pd.DataFrame({run_id: chosen["value"] for run_id, chosen in settings.items()}, dtype=object).T
+    changed = {name for chosen in settings.values() for name in chosen.index[chosen["changed"].astype(bool)]}
+    differ = [name for name in frame.columns if name in changed and frame[name].dropna().astype(str).nunique() > 1]
+    known = runs.set_index("run_id")[["virtual_users", "scale", "database", "metric_value"]]
+    return known.drop(columns="metric_value").join(frame[differ]).join(known["metric_value"])
+
+
+def _chosen(result: api.Result) -> pd.DataFrame:
+    """The settings of a run, with ``changed``, without its port and paths; none where they cannot be read."""
+    try:
+        found = result.settings[["value", "changed"]]
+    except (HdbkitError, KeyError):
+        return pd.DataFrame({"value": [], "changed": []})
+    place = str(result.manifest.plan["target"].get("port"))
+    value = found["value"].astype(str)
+    return found[(value != place) & ~value.str.startswith("/")]
 
 
 def _errors(result: api.Result) -> str:

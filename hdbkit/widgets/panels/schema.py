@@ -18,12 +18,13 @@ from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.quantities import duration_text, size_text
 from hdbkit.config.workload_spec import identifies_schema, is_filled_in
 from hdbkit.databases import database
-from hdbkit.errors import BuildFailed, InputError
+from hdbkit.errors import BuildFailed, InputError, SchemaProblem
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, grid, html_table, row
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, schema_text, workload_code
+from hdbkit.workloads.commands import build_command
 from hdbkit.workloads.present import schema_place
 
 MARKS = {True: "pass", False: "FAIL", None: "unknown"}
@@ -269,6 +270,14 @@ class SchemaPanel(Panel):
     def _buttons_off(self, off: bool) -> None:
         for one in (self.build, self.check, self.drop):
             one.disabled = off
+
+    def fail(self, error: BaseException, *, focus: bool = True) -> None:
+        """Show an error; where its advice is the command that builds the schema, the button Build is meant here."""
+        target = self.shared.target
+        if isinstance(error, SchemaProblem) and target is not None:
+            command = build_command(target, self.choice.spec)
+            error = type(error)(error.reason, error.advice.replace(f"run: {command}", "press Build"))
+        super().fail(error, focus=focus)
 
     def _connect(self, target: Target) -> api.Connection:
         return api.connect(target, workspace=self.workspace)

@@ -210,7 +210,8 @@ class SweepPanel(Panel):
         mine = self._asked
 
         def ask() -> None:
-            found = api.connect(target, workspace=self.workspace).problems(spec.settings)
+            connection = api.connect(target, workspace=self.workspace)
+            found = connection.problems(spec.settings) + connection.memory_warnings(spec.settings)
             if mine == self._asked:
                 self.wrong.value = _sentences(found)
 

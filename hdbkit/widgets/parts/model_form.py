@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any, Final, get_args
 
-import annotated_types
 import ipywidgets
 from pydantic.fields import FieldInfo
 
@@ -91,9 +90,8 @@ def _input(name: str, field: FieldInfo) -> Any:
         options = [(_NONE, ""), *names] if _optional(field) else names
         return ipywidgets.Dropdown(value=default, options=options, **about)
     if kind in (int, float) and not _optional(field):
-        low, high = _bounds(field)
-        made = ipywidgets.BoundedIntText if kind is int else ipywidgets.BoundedFloatText
-        return made(default, min=low, max=high, **about)
+        made = ipywidgets.IntText if kind is int else ipywidgets.FloatText  # the model refuses what is out of bounds
+        return made(default, **about)
     hint = {"placeholder": field.description or "", "continuous_update": False}
     return ipywidgets.Text(default, **about, **hint)
 
@@ -122,13 +120,3 @@ def _value(field: FieldInfo, shown: Any) -> Any:
         except ValueError as error:
             raise InputError(str(error)) from None
     return None if _optional(field) and not text else text
-
-
-def _bounds(field: FieldInfo) -> tuple[float, float]:
-    low, high = -(2**53), 2**53
-    for one in field.metadata:
-        if isinstance(one, annotated_types.Ge | annotated_types.Gt):
-            low = one.ge if isinstance(one, annotated_types.Ge) else one.gt  # type: ignore[assignment]
-        if isinstance(one, annotated_types.Le):
-            high = one.le  # type: ignore[assignment]
-    return low, high

@@ -12,11 +12,14 @@ from hdbkit.results.manifest import Manifest
 SILENT_S, SILENT_THINKING_S = 5.0, 60.0
 """Seconds without a successful operation before the state line reports it, without and with thinking times."""
 
+_LOADED = ("rampup", "measuring")
+"""The states in which operations are expected."""
+
 
 def whole(tick: Tick, load: dict[str, Any], period_s: float) -> bool:
     """Whether the load ran during the whole interval; one cut short by an edge would show a false dip."""
     max_s = starting_s(load) + max(load["rampup_s"], load.get("rampup_max_s", 0)) + load["duration_s"]
-    in_load = tick.status.value in ("rampup", "measuring") and tick.elapsed_s <= max_s
+    in_load = tick.status.value in _LOADED and tick.elapsed_s <= max_s
     return in_load and tick.seconds >= period_s / 2
 
 
@@ -39,15 +42,15 @@ def doing(tick: Tick, manifest: Manifest, stopping: bool = False) -> str:
         "finishing": f"finishing: {tick.doing or f'the last {plural(manifest.noun)}, the files and the checks'}",
     }.get(tick.status.value, tick.status.value)
     rate = ""
-    if tick.status.value in ("rampup", "measuring"):
+    if tick.status.value in _LOADED:
         of_all = all_per_s(tick.operations_per_s, manifest.noun)
         rate = f"; {tick.metric.text(tick.metric_value)}, {of_all}{silence(tick, manifest)}"
     return f"{'stopping; ' if stopping else ''}{sentence}{rate}"
 
 
 def silence(tick: Tick, manifest: Manifest) -> str:
-    """A note that no operation succeeds, with the database's error; empty while some do."""
-    if tick.silent_s < (SILENT_THINKING_S if manifest.paced else SILENT_S):
+    """A note that no operation succeeds, with the database's error; empty while some do, and outside the load."""
+    if tick.status.value not in _LOADED or tick.silent_s < (SILENT_THINKING_S if manifest.paced else SILENT_S):
         return ""
     error = tick.error.strip().partition("\n")[0]
     return f"; no {manifest.noun} has succeeded for {tick.silent_s:,.0f} s{f' ({error})' if error else ''}"
