@@ -25,7 +25,6 @@ from hdbkit.contracts import (
     Access,
     ApplyBy,
     Capability,
-    Database,
     Schema,
     SchemaOptions,
     Scope,
@@ -34,6 +33,7 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.databases._access import ATTRIBUTES, LOOPBACK, check_options, ends_here, first_usable, wants_primary
+from hdbkit.databases._base import BaseDatabase
 from hdbkit.databases._mysqlclient_connect import (
     OPTIONS,
     VALUES,
@@ -52,13 +52,11 @@ from hdbkit.readings import (
     UPTIME,
     Disturbance,
     Encryption,
-    Footprint,
     MissingGrant,
     Pooling,
     PoolMode,
     ServerRole,
     Timeout,
-    WriteCycle,
 )
 
 _CERTIFICATE_END = "%b %d %H:%M:%S %Y GMT"
@@ -120,12 +118,9 @@ class MysqlclientSchemaOptions(SqlSchemaOptions):
     )
 
 
-class MysqlclientDatabase:
+class MysqlclientDatabase(BaseDatabase):
     """Contract: :class:`hdbkit.contracts.Database`, completed by the engine's own class."""
 
-    kind: str
-    title: str
-    dialects: tuple[str, ...]
     processes: ClassVar[tuple[str, ...]]
     """Possible names of the server process."""
     capabilities = frozenset(Capability) - {
@@ -135,7 +130,6 @@ class MysqlclientDatabase:
         Capability.PARALLEL_WORKERS,
     }
     extra = "mysql"
-    answers: frozenset[str] = frozenset()
     gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks", LAG})
     schema_options: type[SchemaOptions] = MysqlclientSchemaOptions
     connection_settings: Mapping[str, int] = MappingProxyType({"max_connections": 1})
@@ -143,10 +137,6 @@ class MysqlclientDatabase:
     reload_signal: Signals | None = None
     default_port: int | None = 3306
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient")
-
-    def at(self, target: Target) -> Database:
-        """The same everywhere."""
-        return self
 
     def driver_version(self) -> str:
         """Mysqlclient and its client library."""
@@ -239,27 +229,13 @@ class MysqlclientDatabase:
         expires = datetime.strptime(end, _CERTIFICATE_END).replace(tzinfo=UTC) if end else None
         return Encryption(status.get("ssl_version", ""), expires)
 
-    def free_connections(self, session: Session) -> int | None:
-        """The minimum of what the server and the account still allow."""
-        (limits,) = session.ask("free_connections")
-        return max(0, min(int(limit) for limit in limits if limit is not None))
-
     def timeouts(self, session: Session) -> list[Timeout]:
         """Those of the session; one that is not the server's was set by hdbkit, or comes with the account."""
         return [Timeout(ends, float(seconds), setter) for ends, seconds, setter in session.ask("timeouts")]
 
     def disturbances(self, session: Session) -> list[Disturbance]:
         """Settings that make commits unsafe, the redo log short, or the log long."""
-        return [Disturbance(*map(str, row)) for row in session.ask("disturbing_settings") + session.ask("redo_log")]
-
-    def write_cycle(self, session: Session) -> WriteCycle:
-        """The time over which InnoDB averages the load that its writing follows; it has no checkpoints by time."""
-        ((setting, value, seconds),) = session.ask("write_cycle")
-        return WriteCycle(str(setting), str(value), float(seconds))
-
-    def clock_s(self, session: Session) -> float:
-        """The time of the statement."""
-        return float(session.ask("clock")[0][0])
+        return [*super().disturbances(session), *(Disturbance(*map(str, row)) for row in session.ask("redo_log"))]
 
     def counters(self, session: Session) -> dict[str, float]:
         """Totals of the whole server, and its gauges."""
@@ -270,11 +246,6 @@ class MysqlclientDatabase:
                 if replica[_SECONDS_BEHIND] is not None:
                     counters[LAG] = float(replica[_SECONDS_BEHIND])
         return counters
-
-    def footprint(self, session: Session) -> Footprint:
-        """The size of tables and indexes of the database, and of the buffer pool."""
-        data_bytes, cache, cache_bytes = session.ask("footprint")[0]
-        return Footprint(int(data_bytes), cache, int(cache_bytes))
 
     def server_process(self, session: Session) -> int | None:
         """The server process, if it runs on this host and its pid file is readable there.

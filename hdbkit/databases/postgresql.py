@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from signal import Signals
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from pydantic import Field
 
@@ -20,7 +20,6 @@ from hdbkit.contracts import (
     Access,
     ApplyBy,
     Capability,
-    Database,
     Schema,
     SchemaOptions,
     Scope,
@@ -29,6 +28,7 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.databases._access import ATTRIBUTES, LOOPBACK, check_options, first_usable, wants_primary
+from hdbkit.databases._base import BaseDatabase
 from hdbkit.databases._password_files import in_colon_file
 from hdbkit.databases._psycopg_connect import VALUES, known_options, reached, stated_pooling
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
@@ -36,15 +36,10 @@ from hdbkit.errors import CannotConnect, InputError, MissingDriver
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import (
     LAG,
-    Disturbance,
     Encryption,
-    Footprint,
-    MissingGrant,
     Pooling,
     PoolMode,
     ServerRole,
-    Timeout,
-    WriteCycle,
 )
 from hdbkit.sql import ANSI
 
@@ -82,14 +77,13 @@ class PostgreSQLSchemaOptions(SqlSchemaOptions):
     )
 
 
-class PostgreSQL:
+class PostgreSQL(BaseDatabase):
     """Contract: :class:`hdbkit.contracts.Database`."""
 
     kind = _KIND
     title = "PostgreSQL"
     capabilities = frozenset(Capability) - {Capability.OPTIMISTIC}
     extra = "postgresql"
-    answers: frozenset[str] = frozenset()
     dialects: tuple[str, ...] = (ANSI, _KIND)
     gauges = frozenset({"waiting_locks", LAG})
     schema_options: type[SchemaOptions] = PostgreSQLSchemaOptions
@@ -98,10 +92,6 @@ class PostgreSQL:
     reload_signal: Signals | None = Signals.SIGHUP
     default_port: int | None = 5432
     preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases._psycopg")
-
-    def at(self, target: Target) -> Database:
-        """The same everywhere."""
-        return self
 
     def driver_version(self) -> str:
         """Psycopg, its implementation, and the version of libpq."""
@@ -147,14 +137,6 @@ class PostgreSQL:
         """The workload's schema, in its own schema of the database."""
         return SqlSchema(self, target, workload)
 
-    def version(self, session: Session) -> str:
-        """For example ``PostgreSQL 18.4``."""
-        return f"{self.title} {session.ask('server_version')[0][0]}"
-
-    def role(self, session: Session) -> ServerRole:
-        """By recovery, and by the account's transactions, which may be read-only by default."""
-        return ServerRole(session.ask("role")[0][0])
-
     def is_replica(self, session: Session) -> bool:
         """By recovery."""
         return self.role(session) is ServerRole.STANDBY
@@ -182,28 +164,6 @@ class PostgreSQL:
         ((protocol,),) = session.ask("encryption")
         return Encryption(protocol, server_certificate_end(target)) if protocol else Encryption()
 
-    def free_connections(self, session: Session) -> int | None:
-        """The minimum of what server, database and role still allow."""
-        (limits,) = session.ask("free_connections")
-        return max(0, min(int(limit) for limit in limits if limit is not None))
-
-    def timeouts(self, session: Session) -> list[Timeout]:
-        """The timeouts as the server reports them, with their sources."""
-        return [Timeout(ends, milliseconds / 1000, setter) for ends, milliseconds, setter in session.ask("timeouts")]
-
-    def disturbances(self, session: Session) -> list[Disturbance]:
-        """Settings that make commits unsafe, checkpoints frequent, or the log long."""
-        return [Disturbance(*row) for row in session.ask("disturbing_settings")]
-
-    def write_cycle(self, session: Session) -> WriteCycle:
-        """The time between two checkpoints, unless the log requires one earlier."""
-        ((setting, value, seconds),) = session.ask("write_cycle")
-        return WriteCycle(setting, value, float(seconds))
-
-    def clock_s(self, session: Session) -> float:
-        """The time now, not that of the transaction."""
-        return float(session.ask("clock")[0][0])
-
     def counters(self, session: Session) -> dict[str, float]:
         """Totals over all databases; a backend reports its own at most once per second."""
         major = _major(session)
@@ -214,10 +174,6 @@ class PostgreSQL:
         lag = {} if lag_s is None else {LAG: float(lag_s)}
         return {**totals, **lag, "checkpoints": float(session.ask(f"checkpoints{before}")[0][0])}
 
-    def footprint(self, session: Session) -> Footprint:
-        """The size of the database with all its schemas, and of the shared buffers."""
-        return Footprint(*session.ask("footprint")[0])
-
     def server_process(self, session: Session) -> int | None:
         """The postmaster, if it runs on this host; behind a pooler or a tunnel it may be elsewhere."""
         host = _own(session).connection.host.decode()
@@ -226,10 +182,6 @@ class PostgreSQL:
         ((backend, uptime_s),) = session.ask("backend")
         process = _parent_of(backend)
         return process if process and runs_as_long(process, float(uptime_s)) else None
-
-    def advised_grants(self, session: Session) -> list[MissingGrant]:
-        """To build, and what the server's own roles for monitoring and checkpoints permit."""
-        return [MissingGrant(*row) for row in session.ask("advised_grants")]
 
     def grants_for(self, session: Session, access: Access) -> list[str]:
         """By the server's catalog, of what is there; FOR UPDATE requires UPDATE."""
@@ -248,17 +200,6 @@ class PostgreSQL:
         asked += [session.ask("grants_to_read_file")] if kept else []
         asked += [session.ask("grants_to_reload")] if applied else []
         return [str(command) for rows in asked for (command,) in rows]
-
-    def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
-        """Every setting as this session sees it; ``changed`` if it was set to another value than the default."""
-        return {
-            name: {"value": value, "unit": unit, "default": default, "changed": changed}
-            for name, value, unit, default, changed in session.ask("read_settings")
-        }
-
-    def slow_load(self, session: Session) -> str | None:
-        """COPY is always available."""
-        return None
 
     def password_place(self, target: Target) -> str | None:
         """``PGPASSWORD``, or the password file of libpq if it has a line for this account."""
